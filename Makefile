@@ -8,7 +8,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: help up test test-all gpu-check golden pictures lock clean python
+.PHONY: help up test test-all gpu-check image image-lock dist golden pictures lock clean python
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,15 @@ test-all: python ## run all tests, those of `make test` first
 # Needs no other package than those of requirements/run.txt, which may lie in wheels/ where there is no network.
 gpu-check: python ## check the exporter, the agent and the load generator on this machine's NVIDIA GPUs (≤ 8 minutes)
 	@exec $(PYTHON) tools/gpu_check.py $(ARGS)
+
+image: python ## build the container image, for amd64 and arm64, into build/image (needs Debian's apt, no root)
+	@exec $(PYTHON) tools/build_image.py $(ARGS)
+
+image-lock: python ## take the newest versions of the image's Debian packages into tools/image/debian.lock.json
+	@exec $(PYTHON) tools/image_lock.py
+
+dist: python ## build the wheel and the sdist, with the console's pages, into build/dist
+	@exec $(PYTHON) tools/distributions.py
 
 # Rewrites what tests/golden compares with; read the diff before you commit it.
 golden: python ## rewrite the files that tests/golden compares with

@@ -1,8 +1,9 @@
 """Runs a measurement: `python -m bench NAME [options]`; `python -m bench LIST` prints the names.
 
-Run it in the repository's root. `python -m bench NAME --help` prints a measurement's options. Each
-prints its figures beside a peer's, or beside a baseline of the same run. A measurement is a
-function `measure_NAME` of the module that `MEASUREMENTS` names; only that module is imported.
+Run it in the repository's root. `python -m bench NAME --help` prints a measurement's options. Most
+print their figures beside a peer's or beside a baseline of the same run; large_world,
+simulated_week, quota_look and filter print figures of Fairlead alone. A measurement is a function
+`measure_NAME` of the module that `MEASUREMENTS` names; only that module is imported.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ MIB = 1 << 20
 
 
 def measure_list_pods() -> None:
-    """100,000 pods over TLS: list, decode to the model, hold. Ours against the official Python
-    client.
+    """100,000 pods over TLS: list, decode to the model, hold. Fairlead's client against the
+    official Python client.
 
         python -m bench list_pods [--pods 100000] [--official-pods 10000] [--runs 3]
 
@@ -35,7 +35,7 @@ def measure_list_pods() -> None:
     parser.add_argument("--official-pods", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
-        "--client", choices=["ours", "json", "blocking", "official"], help=argparse.SUPPRESS
+        "--client", choices=["fairlead", "json", "blocking", "official"], help=argparse.SUPPRESS
     )
     parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -43,8 +43,8 @@ def measure_list_pods() -> None:
         print(
             json.dumps(
                 {
-                    "ours": list_pods_run_ours,
-                    "json": list_pods_run_ours,
+                    "fairlead": list_pods_run_fairlead,
+                    "json": list_pods_run_fairlead,
                     "blocking": run_blocking,
                     "official": list_pods_run_official,
                 }[arguments.client](arguments.kubeconfig)
@@ -55,7 +55,7 @@ def measure_list_pods() -> None:
 
 
 def list_pods_compare(pods: int, official_pods: int, runs: int) -> None:
-    ours = list_pods_measure("ours", pods, runs)
+    own = list_pods_measure("fairlead", pods, runs)
     plain = list_pods_measure("json", pods, runs)
     blocking = list_pods_measure("blocking", pods, runs)
     official = list_pods_measure("official", official_pods, runs)
@@ -67,18 +67,17 @@ def list_pods_compare(pods: int, official_pods: int, runs: int) -> None:
         f"{'client':40}{'seconds':>10}{'CPU s':>10}{'MiB held':>10}{'RSS MiB':>10}{'peak MiB':>10}"
     )
     for name, row in (
-        ("fairlead, async (services)", ours),
+        ("fairlead, async (services)", own),
         ("the same, from a server without protobuf", plain),
         ("fairlead, blocking (CLI)", blocking),
     ):
         print(
             f"{name:40}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{row['mib']:>10.0f}{row['rss']:>10.0f}{row['peak']:>10.0f}"
         )
-    print(
-        f"{'official (' + how + ')':40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}"
-    )
+    title = f"official ({how})"
+    print(f"{title:40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}")
     ratios = ", ".join(
-        f"{scaled[key] / ours[key]:.1f}x the {what}"
+        f"{scaled[key] / own[key]:.1f}x the {what}"
         for key, what in (("seconds", "time"), ("cpu", "CPU"), ("mib", "memory"))
     )
     print(f"\nofficial / fairlead async: {ratios}")
@@ -91,7 +90,7 @@ def list_pods_measure(client: str, pods: int, runs: int) -> dict[str, float]:
     with (
         tempfile.TemporaryDirectory() as directory,
         pod_server(
-            pods, 0, Path(directory), with_protobuf=client in ("ours", "blocking")
+            pods, 0, Path(directory), with_protobuf=client in ("fairlead", "blocking")
         ) as kubeconfig,
     ):
         for _ in range(runs):
@@ -145,7 +144,7 @@ class Measured:
         }
 
 
-def list_pods_run_ours(kubeconfig: str) -> dict[str, float]:
+def list_pods_run_fairlead(kubeconfig: str) -> dict[str, float]:
     import uvloop
 
     from fairlead.edge.connection.kubeconfig import find_connection
@@ -207,12 +206,12 @@ PODS = 5_000
 
 
 def measure_watch_events() -> None:
-    """Watch events applied per second over TLS: ours against the official Python client.
+    """Watch events applied per second over TLS: Fairlead against the official Python client.
 
         python -m bench watch_events [--events 100000] [--official-events 5000] [--runs 3]
 
-    With `--marked` ours is the extender's watch: it makes rows only of pods that share GPUs, and
-    here none does.
+    With `--marked` Fairlead's side is the extender's watch: it makes rows only of pods that share
+    GPUs, and here none does.
 
     Each in a process of its own. Both read the same MODIFIED events of 4.4 kB pods as fast as they
     can and keep a mirror of the pods. The official client's rate does not depend on the number of
@@ -223,13 +222,15 @@ def measure_watch_events() -> None:
     parser.add_argument("--official-events", type=int, default=5_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--marked", action="store_true")
-    parser.add_argument("--client", choices=["ours", "json", "official"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--client", choices=["fairlead", "json", "official"], help=argparse.SUPPRESS
+    )
     parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
         run = {
-            "ours": watch_events_run_ours,
-            "json": watch_events_run_ours,
+            "fairlead": watch_events_run_fairlead,
+            "json": watch_events_run_fairlead,
             "official": watch_events_run_official,
         }[arguments.client]
         print(json.dumps(run(arguments.kubeconfig, arguments.events, arguments.marked)))
@@ -240,21 +241,20 @@ def measure_watch_events() -> None:
 
 
 def watch_events_compare(events: int, official_events: int, runs: int, marked: bool) -> None:
-    ours = watch_events_measure("ours", events, runs, marked)
+    own = watch_events_measure("fairlead", events, runs, marked)
     plain = watch_events_measure("json", events, runs, marked)
     official = watch_events_measure("official", official_events, runs, marked)
     print(f"\nwatch events of 4.4 kB pods over TLS, applied to a mirror, median of {runs}")
     print(f"{'client':30}{'events':>10}{'seconds':>10}{'CPU s':>10}{'events/s':>12}")
     for name, count, row in (
-        ("fairlead (reflector)", events, ours),
+        ("fairlead (reflector)", events, own),
         ("the same, from lines of JSON", events, plain),
         ("official (watch.Watch)", official_events, official),
     ):
-        print(
-            f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{count / row['seconds']:>12,.0f}"
-        )
-    faster = (events / ours["seconds"]) / (official_events / official["seconds"])
-    each = ours["cpu"] / events
+        rate = count / row["seconds"]
+        print(f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{rate:>12,.0f}")
+    faster = (events / own["seconds"]) / (official_events / official["seconds"])
+    each = own["cpu"] / events
     cheaper = official["cpu"] / official_events / each
     print(
         f"\nfairlead / official: {faster:.1f}x the events per second, {cheaper:.1f}x less CPU; "
@@ -268,7 +268,7 @@ def watch_events_measure(client: str, events: int, runs: int, marked: bool) -> d
     rows = []
     with (
         tempfile.TemporaryDirectory() as directory,
-        pod_server(PODS, events, Path(directory), with_protobuf=client == "ours") as kubeconfig,
+        pod_server(PODS, events, Path(directory), with_protobuf=client == "fairlead") as kubeconfig,
     ):
         command = [
             sys.executable,
@@ -291,7 +291,7 @@ def watch_events_measure(client: str, events: int, runs: int, marked: bool) -> d
     return {name: statistics.median(row[name] for row in rows) for name in ("seconds", "cpu")}
 
 
-def watch_events_run_ours(kubeconfig: str, events: int, marked: bool) -> dict[str, float]:
+def watch_events_run_fairlead(kubeconfig: str, events: int, marked: bool) -> dict[str, float]:
     import asyncio
 
     import uvloop

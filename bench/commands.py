@@ -69,10 +69,10 @@ def measure_cli_start() -> None:
     print(f"{'command':28}{'ms':>8}{'x kubectl':>12}")
     for name, seconds in medians.items():
         print(f"{name:28}{seconds * 1000:>8.0f}{seconds / base:>12.2f}")
-    ours = medians["arena version"]
+    arena = medians["arena version"]
     print(
         f"\naim: `arena version` <= {AIM_MILLISECONDS} ms and <= {CLI_START_AIM_RATIO} x "
-        f"kubectl: {ours * 1000:.0f} ms, {ours / base:.2f} x"
+        f"kubectl: {arena * 1000:.0f} ms, {arena / base:.2f} x"
     )
 
 
@@ -127,13 +127,15 @@ def measure_submit() -> None:
         install_job_kinds(cluster.admin)
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
         print(
-            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}{'ratio: wall, CPU':>20}"
+            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}"
+            f"{'ratio: wall, CPU':>20}"
         )
         for number, (title, words) in enumerate(CASES.items()):
-            ours, theirs = submit_measure(cluster, words, Path(home), env, runs, f"case-{number}")
+            arena, kubectl = submit_measure(cluster, words, Path(home), env, runs, f"case-{number}")
             print(
-                f"{title:30}{ours.wall * 1000:>14.0f}{ours.cpu * 1000:>6.0f}{theirs.wall * 1000:>16.0f}{theirs.cpu * 1000:>6.0f}"
-                f"{ours.wall / theirs.wall:>14.2f}{ours.cpu / theirs.cpu:>6.2f}",
+                f"{title:30}{arena.wall * 1000:>14.0f}{arena.cpu * 1000:>6.0f}"
+                f"{kubectl.wall * 1000:>16.0f}{kubectl.cpu * 1000:>6.0f}"
+                f"{arena.wall / kubectl.wall:>14.2f}{arena.cpu / kubectl.cpu:>6.2f}",
                 flush=True,
             )
         print(
@@ -145,9 +147,9 @@ def measure_submit() -> None:
 def submit_measure(
     cluster: ControlPlane, words: list[str], home: Path, env: dict[str, str], runs: int, prefix: str
 ) -> tuple[Cost, Cost]:
-    """The medians of ours and of kubectl's; the first of each is not measured."""
-    ours: list[Cost] = []
-    theirs: list[Cost] = []
+    """The medians of arena's and of kubectl's costs; the first of each is not measured."""
+    arena: list[Cost] = []
+    kubectl: list[Cost] = []
     manifest = home / "objects.yaml"
     for number in range(runs + 1):
         printed = subprocess.run(
@@ -157,9 +159,9 @@ def submit_measure(
             capture_output=True,
         )
         manifest.write_bytes(printed.stdout)
-        ours.append(run([ARENA, *words, f"--name={prefix}-a{number}", "run"], env))
-        theirs.append(run([str(program("kubectl")), "create", "-f", str(manifest)], env))
-    return median(ours[1:]), median(theirs[1:])
+        arena.append(run([ARENA, *words, f"--name={prefix}-a{number}", "run"], env))
+        kubectl.append(run([str(program("kubectl")), "create", "-f", str(manifest)], env))
+    return median(arena[1:]), median(kubectl[1:])
 
 
 def median(costs: list[Cost]) -> Cost:

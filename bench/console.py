@@ -160,9 +160,8 @@ def measure_console_boards() -> None:
     print(f"{'':36}" + "".join(f"{name:>24}" for name in columns))
     for row in next(iter(columns.values())):
         print(f"{row:36}" + "".join(f"{column[row]:>24.2f}" for column in columns.values()))
-    print(
-        f"{'peak memory of the process, MiB':36}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>24.0f}"
-    )
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{'peak memory of the process, MiB':36}{peak_mib:>24.0f}")
 
 
 ROUTES = ("/overview", "/nodes", "/jobs", "/gpus/map", "/quota/usage")
@@ -175,7 +174,8 @@ def measure_console_while_moving() -> None:
     """How long the console of a laptop lets one wait while its world moves, from the first
     `/readyz` on.
 
-        python -m bench console_while_moving [--scenarios default large] [--seconds 60] [--every 0.25]
+        python -m bench console_while_moving [--scenarios default large] [--seconds 60]
+            [--every 0.25]
 
     Aim: p95 of every route ≤ 300 ms in `large`. A laptop is a process of its own, and so is who
     asks: the routes in turn, one every `--every` seconds, whether or not the last one was
@@ -203,7 +203,8 @@ def measure_console_while_moving() -> None:
             )
             ratio = p95 / baseline.setdefault(route, p95)
             print(
-                f"{route:<14}{len(found):>7}{p50 * 1e3:>10.0f}{p95 * 1e3:>10.0f}{max(found) * 1e3:>10.0f}{ratio:>11.1f}",
+                f"{route:<14}{len(found):>7}{p50 * 1e3:>10.0f}{p95 * 1e3:>10.0f}"
+                f"{max(found) * 1e3:>10.0f}{ratio:>11.1f}",
                 flush=True,
             )
 
@@ -276,7 +277,7 @@ PATH = "/api/v1/jobs/team-a/pytorchjob/bert/logs?follow=true"
 
 
 def write_log(pipe: Pipe, rate: int) -> None:
-    """An API server of one log, for whoever asks, until it is stopped."""
+    """An API server that sends one log to every client, until it is stopped."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -304,7 +305,7 @@ def write_log(pipe: Pipe, rate: int) -> None:
 
 
 async def answer_questions(pipe: Pipe) -> None:
-    """Whoever writes a word gets this process' CPU seconds so far."""
+    """Answer each word from the pipe with the CPU seconds of this process so far."""
     while True:
         await asyncio.to_thread(pipe.recv)
         used = resource.getrusage(resource.RUSAGE_SELF)
@@ -358,7 +359,7 @@ def console(pipe: Pipe, source: int) -> None:
 
 
 async def read(port: int, seconds: float) -> int:
-    """Bytes read in so many seconds."""
+    """Bytes read in `seconds`."""
     for _ in range(100):
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -406,12 +407,12 @@ def look(port: int, seconds: float) -> str:
         page.evaluate(frames)
         page.wait_for_timeout(seconds * 1000)
         seen, nodes = page.evaluate("() => [window.seen, document.querySelectorAll('*').length]")
-        said = page.get_by_test_id("log-state").inner_text()
+        state = page.get_by_test_id("log-state").inner_text()
         after = heap()
         browser.close()
     return (
         f"heap {before:.0f} -> {after:.0f} MB, {seen / seconds:.0f} frames/s, {nodes} DOM nodes; "
-        f"the page says: {said}"
+        f"the page shows: {state}"
     )
 
 
@@ -434,10 +435,10 @@ def measure_log_follow() -> None:
     spawn = multiprocessing.get_context("spawn")
 
     def begun(target: Any, *more: Any) -> tuple[Any, Pipe, int]:
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=target, args=(theirs, *more), daemon=True)
+        parent, child = spawn.Pipe()
+        process = spawn.Process(target=target, args=(child, *more), daemon=True)
         process.start()
-        return process, ours, ours.recv()
+        return process, parent, parent.recv()
 
     writer, _, source = begun(write_log, int(args.mb * 1e6))
     costs: dict[str, float] = {}

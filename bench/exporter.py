@@ -62,7 +62,7 @@ def measure_gpu_exporter() -> None:
 
         python -m bench gpu_exporter [--seconds 30] [--interval 1000] [--scrapes 400]
 
-    CPU and memory of a beat of so many milliseconds, against the same process with the longest
+    CPU and memory of a beat of `--interval` milliseconds, against the same process with the longest
     beat there is (its idling). Then what scrapers wait, ten at a time, against the same while a
     call of one card hangs, and while a counters file of 100,000 lines is read anew every second.
     The library's own cost (it reads a table in memory) is in the figures; a real driver's would be
@@ -197,7 +197,7 @@ def exporter(
 def gpu_exporter_cost(
     library: Path, folder: Path, interval_ms: int, seconds: float, *, still: bool = False
 ) -> tuple[float, float]:
-    """CPU seconds of so long, and resident MiB at the end."""
+    """CPU seconds used in `seconds`, and resident MiB at the end."""
     with exporter(library, folder, interval_ms, still=still) as (pid, _):
         time.sleep(3)
         before = cpu_seconds(pid)
@@ -206,7 +206,7 @@ def gpu_exporter_cost(
 
 
 async def scraped(url: str, count: int) -> list[float]:
-    """Seconds of so many scrapes, ten at a time, plain text."""
+    """Seconds of each of `count` scrapes, ten at a time, plain text."""
     waits: list[float] = []
 
     async def scraper(session: aiohttp.ClientSession) -> None:
@@ -245,10 +245,10 @@ def measure_gpu_exporter_peer() -> None:
         python -m bench gpu_exporter_peer --peer /tmp/peer/bin/nvitop-exporter [--seconds 30]
 
     Both beat once a second and are scraped once a second; CPU of the whole process, in turns,
-    medians. They do not print the same: how many series each has is told beside. The bare calls
-    are those of one beat of ours, recorded once and made again by the same bindings with nothing
-    around them; against them stand our readers alone, in this process. The library answers at
-    once, so what is compared is ours and theirs, not a driver.
+    medians. They do not print the same series, so the number of series of each is printed, too.
+    The bare calls are those of one beat of Fairlead, recorded once and made again by the same
+    bindings with nothing around them; they are compared with Fairlead's readers alone, in this
+    process. The library answers at once, so the two programs are compared, not a driver.
     """
     parser = options(measure_gpu_exporter_peer)
     parser.add_argument("--peer", required=True, help="the program nvitop-exporter")
@@ -256,18 +256,20 @@ def measure_gpu_exporter_peer() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     with played_driver() as (folder, library, _):
-        ours, theirs = [], []
+        fairlead, peers = [], []
         for _ in range(args.rounds):
             with exporter(library, folder, 1000, still=True) as (pid, url):
-                ours.append(gpu_exporter_peer_cost(pid, f"{url}/metrics", args.seconds))
+                fairlead.append(gpu_exporter_peer_cost(pid, f"{url}/metrics", args.seconds))
             with peer(args.peer, library, folder) as (pid, url):
-                theirs.append(gpu_exporter_peer_cost(pid, f"{url}/metrics", args.seconds))
-        own, other = (statistics.median(cpu for cpu, _, _ in rounds) for rounds in (ours, theirs))
-        print(f"ours:  {own:.2%} of a core, {ours[-1][1]:.0f} MiB, {ours[-1][2]} series")
-        print(f"peer:  {other:.2%} of a core, {theirs[-1][1]:.0f} MiB, {theirs[-1][2]} series")
+                peers.append(gpu_exporter_peer_cost(pid, f"{url}/metrics", args.seconds))
+        own, other = (
+            statistics.median(cpu for cpu, _, _ in rounds) for rounds in (fairlead, peers)
+        )
+        print(f"fairlead: {own:.2%} of a core, {fairlead[-1][1]:.0f} MiB, {fairlead[-1][2]} series")
+        print(f"peer:     {other:.2%} of a core, {peers[-1][1]:.0f} MiB, {peers[-1][2]} series")
         print(
-            f"ours against the peer {own / other:.2f}, for each series "
-            f"{own / ours[-1][2] / (other / theirs[-1][2]):.2f}"
+            f"fairlead against the peer {own / other:.2f}, for each series "
+            f"{own / fairlead[-1][2] / (other / peers[-1][2]):.2f}"
         )
         os.environ |= {"STUB_NVML": str(folder), "STUB_NVML_STILL": "1"}
         beat, bare, calls = beside_the_calls(library)
@@ -339,7 +341,7 @@ def beside_the_calls(library: Path) -> tuple[float, float, int]:
 
 
 def recorded(act: Callable[[], None]) -> list[Call]:
-    """The calls of NVIDIA's bindings that this makes, whoever holds the function."""
+    """The calls of NVIDIA's bindings that `act` makes, through any reference to a function."""
     calls: list[Call] = []
     source = pynvml.__file__
 
@@ -398,8 +400,8 @@ def measure_gpu_exporter_soak() -> None:
 
         python -m bench gpu_exporter_soak [--minutes 30] [--interval 100] [--every 30]
 
-    A library plays the driver, and a kubelet of ours tells each time who holds the cards: always
-    other pods. Every so many seconds: resident memory, threads and descriptors of the process. At
+    A library plays the driver, and a played kubelet reports other holders of the cards at each
+    question. Every `--every` seconds: resident memory, threads and descriptors of the process. At
     the end, how each grew since the first tenth of the time, in which caches fill.
     """
     parser = options(measure_gpu_exporter_soak)
@@ -415,7 +417,7 @@ def measure_gpu_exporter_soak() -> None:
         exporter(library, folder, args.interval) as (pid, url),
     ):
         looks = soaked(pid, url, state, args.minutes * 60, args.every)
-        print(f"the kubelet told {next(answers)} different lists of pods")
+        print(f"the kubelet reported {next(answers)} different lists of pods")
     settled = next(look for look in looks if look.at >= SETTLING * looks[-1].at)
     last = looks[-1]
     print(
@@ -464,7 +466,7 @@ def churning_kubelet(
     """A socket under `folder` at which each question finds other pods on the cards; what it yields
     counts them.
 
-    `answer`: what is told the n-th time.
+    `answer`: the answer to the n-th question.
     """
     socket = folder / "pod-resources" / "kubelet.sock"
     socket.parent.mkdir()
@@ -494,7 +496,7 @@ def churning_kubelet(
 
 
 def held_by(turn: int) -> bytes:
-    """A pod on each card whose name nobody had before."""
+    """A pod on each card, with a name that no pod had before."""
     devices = [packed((1, "nvidia.com/gpu"), (2, card_uuid(card))) for card in range(CARDS)]
     containers = [packed((1, "main"), (2, each)) for each in devices]
     return b"".join(
@@ -518,7 +520,7 @@ def measure_pod_names() -> None:
 
     110 is what a kubelet runs at most by default. Eight of the pods hold a card each, the others
     cores alone, as the kubelet lists them all. Both the question and what is made of it are in the
-    figure: wall time, for a scrape waits for none of it, but a name on a page is so much older.
+    figure. It is wall time: no scrape waits for it, but a name on a page is older by this time.
     """
     parser = options(measure_pod_names)
     parser.add_argument("--times", type=int, default=300)
@@ -559,8 +561,8 @@ async def compared(socket: Path, times: int) -> None:
 
     async def whole() -> None:
         assert await names.ask()
-        told = names.attributed(samples)
-        assert all(each.processes for each in told), told
+        named = names.attributed(samples)
+        assert all(each.processes for each in named), named
 
     async with aio.insecure_channel(f"unix:{socket}") as channel:
         question: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
@@ -570,9 +572,9 @@ async def compared(socket: Path, times: int) -> None:
         async def bare() -> None:
             await question(b"")
 
-        ours, alone = await timed(whole, times), await timed(bare, times)
+        all_of_it, alone = await timed(whole, times), await timed(bare, times)
     await kubelet.close()
-    p50, p99 = statistics.median(ours), statistics.quantiles(ours, n=100)[-1]
+    p50, p99 = statistics.median(all_of_it), statistics.quantiles(all_of_it, n=100)[-1]
     print(f"{PODS} pods, {len(listed(0))} bytes: p50 {1000 * p50:.2f} ms, p99 {1000 * p99:.2f} ms")
     print(
         f"the bare question {1000 * statistics.median(alone):.2f} ms "
@@ -596,8 +598,8 @@ SERIES = f'fairlead_node_gpu_utilization_ratio{{node_name="{NODE}"'
 
 
 def measure_value_to_series() -> None:
-    """How long after a card's value changed does the cluster exporter's page say it? Every beat as
-    by default.
+    """The time from a change of a card's value to the cluster exporter's page. Every beat is the
+    default.
 
         python -m bench value_to_series [--changes 60]
 
@@ -638,7 +640,11 @@ async def measured(url: str, state: StubState, changes: int) -> list[float]:
             state.say({f"{card}.gpu": wanted for card in range(CARDS)})
             began = time.monotonic()
             await asyncio.to_thread(
-                wait_until, ("the page says it"), partial(says, page, wanted), 60.0, LOOK_SECONDS
+                wait_until,
+                "the page has the value",
+                partial(has_value, page, wanted),
+                60.0,
+                LOOK_SECONDS,
             )
             waits.append(time.monotonic() - began)
     finally:
@@ -648,7 +654,7 @@ async def measured(url: str, state: StubState, changes: int) -> list[float]:
     return waits
 
 
-def says(page: str, percent: int) -> bool:
+def has_value(page: str, percent: int) -> bool:
     try:
         with urllib.request.urlopen(page, timeout=10) as answer:
             lines = answer.read().decode().splitlines()

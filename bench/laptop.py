@@ -198,7 +198,7 @@ def measure_simulated_week() -> None:
     parser.add_argument("--scenario", default="default")
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--profile", action="store_true", help="say where the time went")
+    parser.add_argument("--profile", action="store_true", help="print where the time went")
     args = parser.parse_args()
     world = sharing_world(load_scenario(args.scenario), args.seed, EPOCH)
     world.warm_up()

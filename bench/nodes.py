@@ -44,7 +44,7 @@ Object = dict[str, Any]
 
 
 class PlayedKubelet:
-    """It takes registrations and dials back; who holds what it tells as it is told."""
+    """A kubelet that takes registrations and dials back; it reports the holders in `holders`."""
 
     def __init__(self, folder: Path) -> None:
         self.plugins = folder / "device-plugins"
@@ -78,16 +78,16 @@ class PlayedKubelet:
             self._servers.append(server)
 
     async def _register(self, request: bytes, _context: aio.ServicerContext[bytes, bytes]) -> bytes:
-        told = {
+        fields = {
             number: value.decode()
             for number, value in unpacked(request)
             if isinstance(value, bytes) and number < 4
         }
         channel = aio.insecure_channel(
-            f"unix:{self.plugins / told[2]}", options=[("grpc.default_authority", "localhost")]
+            f"unix:{self.plugins / fields[2]}", options=[("grpc.default_authority", "localhost")]
         )
-        self.channels[told[3]] = channel
-        self._watching.append(asyncio.create_task(self._watch(told[3], channel)))
+        self.channels[fields[3]] = channel
+        self._watching.append(asyncio.create_task(self._watch(fields[3], channel)))
         return b""
 
     async def _watch(self, resource: str, channel: aio.Channel) -> None:
@@ -234,13 +234,13 @@ def _pod(name: str, uuid: str) -> Object:
     grant = json.dumps(
         {"app": [{"uuid": uuid, "index": index, "units": UNITS, "mib": 4000, "core": 0}]}
     )
-    said = {"fairlead.io/gpu-allocation": grant, "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
+    annotations = {"fairlead.io/gpu-allocation": grant, "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
     container = {
         "name": "app",
         "image": "none",
         "resources": {"limits": {NODE_AGENT_MEMORY: str(UNITS)}},
     }
-    meta = {"name": name, "namespace": "default", "annotations": said}
+    meta = {"name": name, "namespace": "default", "annotations": annotations}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -255,13 +255,13 @@ def _node() -> Object:
         "architecture bootID kernelVersion kubeProxyVersion machineID operatingSystem osImage "
         "systemUUID"
     )
-    told = dict.fromkeys(more.split(), "")
+    blank = dict.fromkeys(more.split(), "")
     meta = {"name": NODE, "labels": {"cgpu": "true"}}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": meta,
-        "status": {"nodeInfo": {**told, **info}},
+        "status": {"nodeInfo": {**blank, **info}},
     }
 
 
@@ -272,10 +272,10 @@ def measure_node_agent() -> None:
         python -m bench node_agent [--containers 300] [--seconds 60]
 
     etcd and kube-apiserver are real; the kubelet is played by this script, which hands out ids and
-    says who has them. Each container is allocated and then started, one after the other; beside it
-    a plugin in a process of its own, by the same library, answers the same calls at once. A start
-    has the pod's mark written on the real API server. Afterwards nothing happens, and the agent's
-    CPU and memory over so many seconds are told.
+    reports their holders. Each container is allocated and then started, one after the other; beside
+    it a plugin in a process of its own, by the same library, answers the same calls at once. A
+    start has the pod's mark written on the real API server. Afterwards nothing happens, and the
+    agent's CPU and memory over `--seconds` are printed.
     """
     parser = options(measure_node_agent)
     parser.add_argument("--containers", type=int, default=250)
@@ -378,14 +378,14 @@ def _mode_switch_run(count: int, status_seconds: float) -> None:
             )
             line.delete(f"holder-{number}")
             took["after its holder"].append(_until(line, WHOLES, "exclusive"))
-    print(f"the kubelet tells the API server every {status_seconds:g} s")
+    print(f"the kubelet reports to the API server every {status_seconds:g} s")
     for what, seconds in took.items():
-        for told, each in (
+        for place, each in (
             ("the agent's inventory", [agent for agent, _ in seconds]),
             ("the node's resources", [node for _, node in seconds]),
         ):
             print(
-                f"{what}: until {told} p50 {statistics.median(each):.2f} s, most "
+                f"{what}: until {place} p50 {statistics.median(each):.2f} s, most "
                 f"{max(each):.2f} "
                 f"s of {len(each)}"
             )
@@ -394,7 +394,7 @@ def _mode_switch_run(count: int, status_seconds: float) -> None:
 def _until(
     line: Line, shows: tuple[tuple[str, str], tuple[str, str]], mode: str
 ) -> tuple[float, float]:
-    """Seconds until the agent says so, and until the node's resources do."""
+    """Seconds until the agent has the mode, and until the node's resources show it."""
     began = time.monotonic()
     wait_until(
         ("the agent has changed"), lambda: set(line.modes().values()) == {mode}, pause_seconds=0.02
@@ -416,8 +416,8 @@ def measure_mode_switch() -> None:
 
     Needs root. Two rows: an idle node, and from the end of a card's last holder until its card has
     joined the other mode. `--status-seconds` is the kubelet's `nodeStatusUpdateFrequency`, 10 s by
-    default in Kubernetes: so often it tells the API server what it knows. Beside each figure
-    stands the same until the agent's own list has changed, which is what the kubelet hears.
+    default in Kubernetes: the interval of its reports to the API server. Beside each figure stands
+    the same until the agent's own list has changed, which the kubelet receives.
     """
     parser = options(measure_mode_switch)
     parser.add_argument("--switches", type=int, default=10)

@@ -111,11 +111,11 @@ def exporter_pages_compare(url: str, args: argparse.Namespace, cards: int) -> No
             f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, RSS "
             f"{memory(os.getpid(), 'VmRSS'):.0f} MiB"
         )
-        said = (
+        ages_text = (
             f"age p50 {p50:.2f} s, p99 {p99:.2f} s ({p99 / first:.2f} of the first), most "
             f"{max(ages):.2f} s"
         )
-        print(f"{hanging:>5} hang: {said}; CPU {busy:.0%}; {machine}", flush=True)
+        print(f"{hanging:>5} hang: {ages_text}; CPU {busy:.0%}; {machine}", flush=True)
 
 
 async def measure(
@@ -152,7 +152,7 @@ async def measure(
 
 
 def simulated_page(folder: str, compat: str) -> str:
-    """What the exporter of one simulated node says."""
+    """The page of the exporter of one simulated node."""
     argv = [
         sys.executable,
         "-m",
@@ -287,7 +287,7 @@ def big_cluster(nodes: int) -> ClusterSnapshot:
     )
 
 
-def run_ours(nodes: int, runs: int) -> dict[str, float]:
+def run_fairlead(nodes: int, runs: int) -> dict[str, float]:
     snapshot = big_cluster(nodes)
     held = peak_mib()
     pages, renders, page = [], [], make_page(())
@@ -359,9 +359,9 @@ def run_peer(nodes: int, runs: int) -> dict[str, float]:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds: all of this is one busy thread.
+    """CPU seconds of `work`, which is one busy thread.
 
-    A shared machine's wall clock says more about its neighbours.
+    Wall time on a shared machine depends on its neighbours.
     """
     began = time.process_time()
     work()
@@ -390,27 +390,27 @@ def child(who: str, nodes: int, runs: int) -> dict[str, float]:
 
 
 def cluster_exporter_page_compare(nodes: int, runs: int) -> None:
-    ours, peer = child("ours", nodes, runs), child("peer", nodes, runs)
+    own, peer = child("fairlead", nodes, runs), child("peer", nodes, runs)
     print(
         f"\n{nodes:,} nodes, {nodes * GPUS_PER_NODE:,} GPUs, {nodes:,} jobs: "
-        f"{ours['samples']:,.0f} samples, {ours['mb']:.0f} MB of text"
+        f"{own['samples']:,.0f} samples, {own['mb']:.0f} MB of text"
     )
     print(f"{'':44}{'CPU s':>9}{'peak MiB':>10}")
     print(
-        f"{'fairlead: whole page, from a new snapshot':44}{ours['page']:>9.2f}{ours['peak']:>10.0f}"
+        f"{'fairlead: whole page, from a new snapshot':44}{own['page']:>9.2f}{own['peak']:>10.0f}"
     )
-    print(f"{'fairlead: render alone':44}{ours['render']:>9.2f}")
+    print(f"{'fairlead: render alone':44}{own['render']:>9.2f}")
     print(f"{'prometheus_client: render alone':44}{peer['render']:>9.2f}{peer['peak']:>10.0f}")
     print(f"{'prometheus_client: gzip':44}{peer['gzip']:>9.2f}")
-    print(f"\nprometheus_client / fairlead, render: {peer['render'] / ours['render']:.1f}x")
+    print(f"\nprometheus_client / fairlead, render: {peer['render'] / own['render']:.1f}x")
     print(
-        f"the cluster itself holds {ours['held']:.0f} MiB of the peak; gzip level 1 makes "
-        f"{ours['gzip_mb']:.1f} MB"
+        f"the cluster itself holds {own['held']:.0f} MiB of the peak; gzip level 1 makes "
+        f"{own['gzip_mb']:.1f} MB"
     )
 
 
 def measure_cluster_exporter_page() -> None:
-    """The cluster exporter's page at 5,000 nodes, 40,000 GPUs, 5,000 jobs: ours, and by
+    """The cluster exporter's page at 5,000 nodes, 40,000 GPUs, 5,000 jobs: Fairlead's, and by
     prometheus_client.
 
         python -m bench cluster_exporter_page [--nodes 5000] [--runs 5]
@@ -423,12 +423,12 @@ def measure_cluster_exporter_page() -> None:
     parser = options(measure_cluster_exporter_page)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--client", choices=("ours", "peer"), help=argparse.SUPPRESS)
+    parser.add_argument("--client", choices=("fairlead", "peer"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.client:
         print(
             json.dumps(
-                {"ours": run_ours, "peer": run_peer}[chosen.client](chosen.nodes, chosen.runs)
+                (run_peer if chosen.client == "peer" else run_fairlead)(chosen.nodes, chosen.runs)
             )
         )
     else:

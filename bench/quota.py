@@ -159,8 +159,8 @@ def carry_out(account: QuotaAccount, planned: Planned) -> None:
 
 
 def settled(state: QuotaState) -> tuple[QuotaAccount, QuotaState]:
-    """Played until nobody is admitted or evicted: what a controller that keeps up with its cluster
-    sees.
+    """Played until no pod is admitted or evicted: the state that a controller sees that keeps up
+    with its cluster.
     """
     account = account_of(state)
     while (planned := plan_account(account, state.now)).admit or planned.evict:
@@ -262,7 +262,7 @@ PODS_PER_NODE = 50
 
 
 class Cluster:
-    """The pods as the API server has them, and the machine that hears of them at once."""
+    """The pods as the API server has them, and the machine that receives each change at once."""
 
     def __init__(self, leaf_count: int, pod_count: int) -> None:
         state = world(leaf_count, pod_count, random.Random(1))
@@ -324,7 +324,7 @@ class Cluster:
             self.machine.feed.observe(changed(KIND_PODS, uid, pod))
 
     def answer(self, actions: Iterable[QuotaAction]) -> int:
-        """Carries out what is asked, and what follows from the answers; so many calls."""
+        """Carry out the actions and those that follow from the answers; return the calls made."""
         calls, queue = 0, deque(actions)
         while queue:
             action = queue.popleft()
@@ -336,7 +336,7 @@ class Cluster:
         return calls
 
     def settle(self) -> int:
-        """Until nothing is written any more; so many calls."""
+        """Play until nothing is written any more; return the number of calls."""
         calls, quiet = 0, 0
         while quiet < 3:
             made = self.answer(self.machine.look(self.now))
@@ -367,7 +367,7 @@ class Cluster:
                     )
                     self.hear(replace(known, conditions=(*others, action.condition)), known.uid)
             case PatchObject():
-                raise AssertionError(f"nobody is to be suspended: {action}")
+                raise AssertionError(f"no job is to be suspended: {action}")
 
 
 def _quota_look_run(leaf_count: int, pod_count: int, *, is_profiled: bool) -> None:
@@ -409,11 +409,11 @@ def _quota_look_run(leaf_count: int, pod_count: int, *, is_profiled: bool) -> No
 
     play("nothing", lambda _: None)
 
-    def heard(number: int) -> None:
+    def relabelled(number: int) -> None:
         pod = replace(running[number], phase=PodPhase.RUNNING, labels={"seen": str(number)})
         cluster.hear(pod, pod.uid)
 
-    play("a running pod has another label", heard)
+    play("a running pod has another label", relabelled)
 
     def created(number: int) -> None:
         uid = f"new-{number}"
@@ -450,9 +450,9 @@ def measure_quota_look() -> None:
 
         python -m bench quota_look [leaves] [pods] [--profile]
 
-    The machine has heard of a cluster that is full: four of five pods run on nodes, the others
+    The machine has received a cluster that is full: four of five pods run on nodes, the others
     wait with their conditions written. Timed is processor time, from the event to the calls that
-    follow from it (what is heard, the plan, the actions), and of each answer to those calls. An
+    follow from it (the changes, the plan, the actions), and of each answer to those calls. An
     event a second.
     """
     parser = options(measure_quota_look)

@@ -40,7 +40,7 @@ Object = dict[str, Any]
 
 
 def kueue_program() -> Path:
-    """Built when it is not there yet, which takes minutes."""
+    """The program; it is built when it is absent, which takes minutes."""
     sys.path.insert(0, str(TOOLS))
     import build_kube
     import kube_programs
@@ -63,7 +63,7 @@ def _definitions() -> list[Object]:
 def running_kueue(
     cluster: ControlPlane, namespaces: Sequence[str], cpu: str, qps: int
 ) -> Iterator[Component]:
-    """Kueue at work, with a queue on hold for each namespace, each with so much cpu."""
+    """Kueue at work, with a queue on hold for each namespace, each with `cpu`."""
     program = kueue_program()
     cluster.admin.apply(_definitions())
     wait_until(
@@ -158,13 +158,13 @@ def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
         for side in seen:
             seen[side].append(_SIDES[side](jobs, leaves, qps))
             admitted, running, cpu = seen[side][-1]
-            told = f"{admitted:6.1f} admitted/s, {running:6.1f} running/s, {cpu:5.2f} ms CPU a job"
-            print(f"round {number}: {side:<9} {told}, load {os.getloadavg()[0]:.1f}", flush=True)
-    ours, theirs = (
+            rates = f"{admitted:6.1f} admitted/s, {running:6.1f} running/s, {cpu:5.2f} ms CPU a job"
+            print(f"round {number}: {side:<9} {rates}, load {os.getloadavg()[0]:.1f}", flush=True)
+    fairlead, kueue = (
         [statistics.median(each) for each in zip(*seen[side], strict=True)]
         for side in ("fairlead", "kueue")
     )
-    admitted, running, cpu = (mine / other for mine, other in zip(ours, theirs, strict=True))
+    admitted, running, cpu = (mine / other for mine, other in zip(fairlead, kueue, strict=True))
     print(
         f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, "
         f"{cpu:.2f} x CPU"
@@ -280,7 +280,7 @@ def _fairlead(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
 def _waiting(
     names: Sequence[str], jobs: int, qps: int
 ) -> Iterator[tuple[ControlPlane, QuotaController, FirstSeen]]:
-    """Our controller, and the pods of so many Jobs behind the gate."""
+    """Fairlead's controller, and the pods of `jobs` Jobs behind the gate."""
     with running_control_plane() as cluster:
         _prepare(cluster, names, jobs)
         install(cluster)
@@ -447,16 +447,16 @@ def measure_quota_admissions() -> None:
         python -m bench quota_admissions --one-by-one 200
         python -m bench quota_admissions --sustained 15000 [--seconds 240]
 
-    Both sides find the same Jobs waiting: ours as pods behind the quota gate, below a tree that
-    gives nothing; Kueue's as suspended Jobs in queues on hold. Then everything is let go at once.
-    Seconds from there until the last Job is admitted (its pod's gate is gone; its Workload is
-    Admitted) and until all its pods run on KWOK's nodes. A controller's CPU is told with it. Kueue
-    is built when it is not there yet, which takes minutes.
+    Both sides find the same Jobs waiting: Fairlead's as pods behind the quota gate, below a tree
+    that gives nothing; Kueue's as suspended Jobs in queues on hold. Then everything is let go at
+    once. Seconds from there until the last Job is admitted (its pod's gate is gone; its Workload is
+    Admitted) and until all its pods run on KWOK's nodes. A controller's CPU is printed, too. Kueue
+    is built when it is absent, which takes minutes.
 
-    `--one-by-one`: ours alone, an empty queue: from the answer to a pod's creation until a watch
-    shows it without the gate, one pod after the other.
+    `--one-by-one`: Fairlead alone, an empty queue: from the answer to a pod's creation until a
+    watch shows it without the gate, one pod after the other.
 
-    `--sustained`: ours alone, so many Jobs let go at once, for at most so many seconds.
+    `--sustained`: Fairlead alone, this number of Jobs let go at once, for at most `--seconds`.
     """
     parser = options(measure_quota_admissions)
     parser.add_argument("--jobs", type=int, default=1000)
@@ -509,7 +509,7 @@ def _run(waiting: int, running: int, seconds: int) -> None:
             pid = controller.component.pid
             print(
                 f"all have a condition: {cpu_seconds(pid):.1f} CPU s since its start, "
-                f"{_memory(pid)}; one of them:\n    {_told(cluster)}"
+                f"{_memory(pid)}; one of them:\n    {_waiting_message(cluster)}"
             )
             controller.stop()
             began = time.monotonic()
@@ -539,8 +539,8 @@ def _memory(pid: int) -> str:
     return f"{memory(pid, 'VmRSS'):.0f} MiB, at most {memory(pid, 'VmHWM'):.0f}"
 
 
-def _told(cluster: ControlPlane) -> str:
-    """What somebody who waits is told; an error when it is nothing."""
+def _waiting_message(cluster: ControlPlane) -> str:
+    """The message of a waiting pod's condition; an error when there is none."""
     pod = json.loads(cluster.admin.run("get", "pod", "waits-0", "-n", "team-0", "-o", "json"))
     return next(
         str(each["message"])
@@ -654,7 +654,7 @@ def _writes(cluster: ControlPlane, but: str = "") -> float:
 
 
 def _rest(cluster: ControlPlane, seconds: float, but: str = "") -> None:
-    """Wait until nobody has written anything for so long."""
+    """Wait until no client has written anything for `seconds`."""
     before, since = _writes(cluster, but), time.monotonic()
     while time.monotonic() < since + seconds:
         time.sleep(1)
@@ -667,10 +667,11 @@ def measure_quota_controller_idle() -> None:
 
         python -m bench quota_controller_idle [--waiting 10000] [--running 40000] [--seconds 60]
 
-    etcd and kube-apiserver alone, so that nobody else writes: pods that hold all quota, and pods
-    that wait. When all of these have their condition, the controller is started again (its Events,
-    ten a second, would go on for a quarter of an hour) and left alone until it writes no more.
-    Then its CPU, its memory and its writes over so many seconds are told. Its Lease is renewed
+    etcd and kube-apiserver alone, so that no other client writes: pods that hold all quota, and
+    pods that wait. When all of these have their condition, the controller is started again (its
+    Events, ten a second, would go on for a quarter of an hour) and left alone until it writes no
+    more.
+    Then its CPU, its memory and its writes over `--seconds` are printed. Its Lease is renewed
     meanwhile, and does not count as a write.
     """
     parser = options(measure_quota_controller_idle)

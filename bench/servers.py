@@ -41,7 +41,7 @@ class LeanClient(asyncio.Protocol):
 
     @classmethod
     async def open(cls, kubeconfig: Path) -> LeanClient:
-        """A connection as the kubeconfig says, with its token or client certificate."""
+        """A connection to the kubeconfig's server, with its token or client certificate."""
         server, authorization, context = access(kubeconfig)
         host, _, port = server.removeprefix("https://").partition(":")
         loop = asyncio.get_running_loop()
@@ -71,8 +71,12 @@ class LeanClient(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._parts: list[bytes] = []
         self._answer = asyncio.get_running_loop().create_future()
-        told = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
-        self._transport.write(f"{method} {path} HTTP/1.1\r\n{self._head}{told}\r\n".encode() + body)
+        body_headers = (
+            f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
+        )
+        self._transport.write(
+            f"{method} {path} HTTP/1.1\r\n{self._head}{body_headers}\r\n".encode() + body
+        )
 
     # asyncio.Protocol
 
@@ -87,7 +91,7 @@ class LeanClient(asyncio.Protocol):
             self._answer.set_exception(
                 reason or ConnectionError("the server closed the connection")
             )
-            self._answer.exception()  # a watch that is closed on purpose leaves nobody to ask
+            self._answer.exception()  # a watch that is closed on purpose has no pending request
 
     # httptools
 
@@ -121,7 +125,7 @@ NAMESPACES = [f"team-{number:02}" for number in range(40)]
 PODS = "/api/v1/pods"
 PAGE = 500
 AT_ONCE = 8
-EMPTY_WORLD = 'title = "Nobody"\n\n[[node_pools]]\nname = "cpu"\ncpu = 4\nmemory = "8Gi"\n'
+EMPTY_WORLD = 'title = "Empty"\n\n[[node_pools]]\nname = "cpu"\ncpu = 4\nmemory = "8Gi"\n'
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -160,8 +164,8 @@ def measure_api_server() -> None:
     Aims: at most twice the real one's time, at most half its memory. Needs the programs that
     `tools/build_kube.py` builds. Pods name a scheduler that does not exist and there are no
     controllers, so nothing but the API servers works. Every number is the best of `rounds`;
-    `server CPU s` is what kube-apiserver and etcd, or our one process, used meanwhile. Ours has
-    one core's worth, the real one all there are.
+    `server CPU s` is what kube-apiserver and etcd, or our one process, used meanwhile.
+    Fairlead's uses one core at most, the real one all that there are.
     """
     parser = options(measure_api_server)
     parser.add_argument("--pods", type=int, default=10_000)
@@ -190,7 +194,7 @@ async def compare(sides: list[Side], args: argparse.Namespace) -> None:
                 await clients[0].request(
                     "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account
                 )
-            except AssertionError as error:  # ours has made it already
+            except AssertionError as error:  # Fairlead's server has already made it
                 assert "AlreadyExists" in str(error), error
         await create(clients, range(args.pods))
         for client in clients:
@@ -331,13 +335,13 @@ async def watch(
 @contextmanager
 def both(folder: Path) -> Iterator[list[Side]]:
     (folder / "logs").mkdir()
-    with address_beyond_loopback() as address, simulated(folder) as ours:
+    with address_beyond_loopback() as address, simulated(folder) as simulated_side:
         plane = ControlPlane(folder, folder / "logs", address)
         try:
             for name in ("etcd", "kube-apiserver"):
                 plane.start_component(name)
             pids = [plane.components[name].pid for name in ("etcd", "kube-apiserver")]
-            yield [Side("real", plane.kubeconfig, pids), ours]
+            yield [Side("real", plane.kubeconfig, pids), simulated_side]
         finally:
             plane.stop()
 
@@ -374,21 +378,19 @@ def simulated(folder: Path) -> Iterator[Side]:
 
 
 def report(sides: list[Side]) -> None:
-    real, ours = sides
+    real, simulated_side = sides
     rounds = f"best of the rounds, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     print(
-        f"\n{rounds}\n{'':36}{'real s':>10}{'CPU s':>10}{'ours s':>10}{'CPU s':>10}{'ratio':>8}{'CPU':>8} "
-        ""
-        " aim"
+        f"\n{rounds}\n{'':36}{'real s':>10}{'CPU s':>10}{'sim s':>10}{'CPU s':>10}"
+        f"{'ratio':>8}{'CPU':>8}  aim"
     )
-    for what, (theirs, their_cpu) in real.best.items():
-        seconds, cpu = ours.best[what]
+    for what, (real_seconds, their_cpu) in real.best.items():
+        seconds, cpu = simulated_side.best[what]
         if what == "MiB":
             print(
-                f"{'memory, MiB':36}{theirs:>10.0f}{'':10}{seconds:>10.0f}{'':10}{seconds / theirs:>8.2f}{'':8} "
-                ""
-                " <= 0.5"
+                f"{'memory, MiB':36}{real_seconds:>10.0f}{'':10}{seconds:>10.0f}{'':10}"
+                f"{seconds / real_seconds:>8.2f}{'':8}  <= 0.5"
             )
         else:
-            row = f"{what:36}{theirs:>10.2f}{their_cpu:>10.2f}{seconds:>10.2f}{cpu:>10.2f}"
-            print(f"{row}{seconds / theirs:>8.2f}{cpu / max(their_cpu, 0.01):>8.2f}  <= 2")
+            row = f"{what:36}{real_seconds:>10.2f}{their_cpu:>10.2f}{seconds:>10.2f}{cpu:>10.2f}"
+            print(f"{row}{seconds / real_seconds:>8.2f}{cpu / max(their_cpu, 0.01):>8.2f}  <= 2")

@@ -103,15 +103,15 @@ def timed(what: str, ask: Callable[[int], object], rounds: int = FILTER_ROUNDS) 
 
 
 def _crowded() -> None:
-    """A node that has as many pods as units, 1,112: on known cards, on cards that nobody knows,
-    half of each.
+    """A node that has as many pods as units, 1,112: on known cards, on unknown cards, and half of
+    each.
 
     Then the same with room that is promised to a pod.
     """
     for every, place in ((1, "cards known"), (0, "cards unknown"), (2, "half known")):
         crowd = ledger_of(ClusterSnapshot(nodes=(node(0),)))
         known = [number for number in range(139 * CARDS) if every and number % every == 0]
-        # what is known first: nobody knows where there is room for the others
+        # known cards first: the room for the others is unknown
         for number in dict.fromkeys([*known, *range(139 * CARDS)]):
             is_known = bool(every) and number % every == 0
             where, rank = "" if is_known else node(0).name, number % 7
@@ -126,22 +126,16 @@ def _crowded() -> None:
                 if grants is None
                 else msgspec.structs.replace(asker, node=node(0).name, grants=grants)
             )
-        timed((f"1,112 pods, {place}: preempt"), lambda number: _preempt(crowd, number, 139), 20)  # noqa: B023
-        timed(
-            (f"1,112 pods, {place}: preempt, small"), lambda number: _preempt(crowd, number, 5), 20
-        )  # noqa: B023
-        timed(
-            f"1,112 pods, {place}: what must go",
-            lambda number: what_must_go(crowd, pod(-number, 139)),
-            20,
-        )  # noqa: B023
-        timed((f"1,112 pods, {place}: node anew"), lambda _: crowd.set_node(node(0)), 20)  # noqa: B023
-        crowd.set_pod(pod(-9999, 20, priority=50, nominated_node=node(0).name))
-        timed(
-            f"1,112 pods, {place}, promised: preempt",
-            lambda number: _preempt(crowd, number, 5),
-            20,
-        )  # noqa: B023
+        _time_crowd(crowd, f"1,112 pods, {place}")
+
+
+def _time_crowd(crowd: Ledger, title: str) -> None:
+    timed(f"{title}: preempt", lambda number: _preempt(crowd, number, 139), 20)
+    timed(f"{title}: preempt, small", lambda number: _preempt(crowd, number, 5), 20)
+    timed(f"{title}: what must go", lambda number: what_must_go(crowd, pod(-number, 139)), 20)
+    timed(f"{title}: node anew", lambda _: crowd.set_node(node(0)), 20)
+    crowd.set_pod(pod(-9999, 20, priority=50, nominated_node=node(0).name))
+    timed(f"{title}, promised: preempt", lambda number: _preempt(crowd, number, 5), 20)
 
 
 def _preempt(crowd: Ledger, number: int, units: int) -> None:
@@ -149,8 +143,8 @@ def _preempt(crowd: Ledger, number: int, units: int) -> None:
 
 
 def _adopted() -> None:
-    """1,112 pods that somebody else put on a node: the longest time between two places for other
-    work.
+    """1,112 pods that another scheduler put on a node: the longest time between two points at
+    which other work can run.
     """
     for phase in ("Pending", "Running"):
         machine = SharingMachine()
@@ -245,17 +239,17 @@ Object = dict[str, Any]
 # --- filter ---------------------------------------------------------------------------------------
 
 
-def _serve_extender(told: Connection, node_count: int) -> None:
+def _serve_extender(ready: Connection, node_count: int) -> None:
     asked = driver.Extender(None, "bench", lease_name="bench")  # type: ignore[arg-type]
     asked.leader.held_until = float("inf")
     asked.machine.feed.is_rebuilt = True
     asked.machine.feed.ledger = filled(
         [node(number) for number in range(node_count)], random.Random(1)
     )
-    _scheduler_extender_run(told, SchedulerExtender(asked))
+    _scheduler_extender_run(ready, SchedulerExtender(asked))
 
 
-def _serve_echo(told: Connection, size: int) -> None:
+def _serve_echo(ready: Connection, size: int) -> None:
     async def echo(scope: Any, receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
             pass
@@ -263,12 +257,12 @@ def _serve_echo(told: Connection, size: int) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b" " * size})
 
-    _scheduler_extender_run(told, echo)
+    _scheduler_extender_run(ready, echo)
 
 
-def _scheduler_extender_run(told: Connection, app: Any) -> None:
+def _scheduler_extender_run(ready: Connection, app: Any) -> None:
     sock = bind_socket("127.0.0.1", 0)
-    told.send(sock.getsockname()[1])
+    ready.send(sock.getsockname()[1])
     uvloop.run(serve(app, sock=sock))
 
 
@@ -394,8 +388,8 @@ def _clear(cluster: ControlPlane) -> None:
 
 def _tell(side: str, number: int, figures: tuple[float, float, float]) -> None:
     bound, running, cost = figures
-    told = f"{bound:6.1f} pods/s bound, {running:6.1f} pods/s running, {cost:5.2f} ms CPU a pod"
-    print(f"round {number}: {side:<8} {told}, load {os.getloadavg()[0]:.1f}", flush=True)
+    rates = f"{bound:6.1f} pods/s bound, {running:6.1f} pods/s running, {cost:5.2f} ms CPU a pod"
+    print(f"round {number}: {side:<8} {rates}, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def _nodes(count: int) -> list[Object]:
@@ -550,7 +544,8 @@ def measure_scheduler_extender() -> None:
     kube-scheduler.
 
         python -m bench scheduler_extender filter [--nodes 5000] [--names 500]
-        python -m bench scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2] [--against SRC]
+        python -m bench scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2]
+            [--against SRC]
         python -m bench scheduler_extender rebuild [--nodes 500] [--pods 10000] [--rounds 2]
 
     `filter`: both servers are processes of their own (uvloop, httptools; the echo is an ASGI app
@@ -559,9 +554,9 @@ def measure_scheduler_extender() -> None:
 
     `bind`: kube-apiserver, KWOK, and for each side a kube-scheduler (client qps 500) that finds
     all pods waiting when it starts. Two rates: from the first pod bound to the last, and from the
-    first bound until all run. The first flatters whoever binds fastest on a machine without spare
-    cores: what the kubelets (KWOK) have to do for each pod is put off until afterwards. With them
-    the extender's CPU a pod. `--against`: the `src` folder of another version, whose extender
+    first bound until all run. The first favours the side that binds fastest on a machine without
+    spare cores: what the kubelets (KWOK) have to do for each pod is put off until afterwards. With
+    them the extender's CPU a pod. `--against`: the `src` folder of another version, whose extender
     takes its turns, too; medians and ratios of all rounds stand at the end.
 
     `rebuild`: an extender that starts beside a cluster full of pods that hold cards, until it is

@@ -1,4 +1,4 @@
-"""One request to a server's ASGI callable, without a socket."""
+"""Sends one request to a server's ASGI callable, without a socket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def ask(
     headers: dict[str, str] | None = None,
     token: str = TOKEN,
 ) -> tuple[int, Any]:
-    """(status, decoded JSON or text)."""
+    """Returns (status, decoded JSON or text)."""
     target, _, query = path.partition("?")
     given = {"authorization": f"Bearer {token}", "host": "laptop", **(headers or {})}
     scope = {

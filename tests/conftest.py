@@ -1,5 +1,5 @@
-"""Fixtures that several test folders share: the real cluster.
-Started on first use, once a session.
+"""Fixtures that several test folders share: the real cluster, which starts on first use, once per
+session.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import resource
 from collections.abc import Iterator
 
 import pytest
@@ -16,8 +17,8 @@ from tests.turns import VARIABLE, chosen_turn, is_in_turn
 
 LONG_TURNS = 3
 
-# A busy machine is not a failure. People explore new examples with every run; CI repeats the same
-# ones: a commit is judged by itself.
+# A busy machine is not a failure. Developers try new examples with every run; CI repeats the same
+# ones, so that a commit is judged by itself.
 settings.register_profile("fairlead", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("fairlead")
 
@@ -26,16 +27,28 @@ def pytest_report_header() -> str:
     return f"part of the divided tests: {VARIABLE}={chosen_turn()}"
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line that tools/run_group.py reads: what the run cost a machine, whatever else it does.
+
+    The programs that the tests started and ended are in it, also those that were killed.
+    """
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    own, others = (usage.ru_utime + usage.ru_stime for usage in usages)
+    terminalreporter.write_line(
+        f"CPU: {own + others:.0f} s (tests {own:.0f} s, programs {others:.0f} s)"
+    )
+
+
 def pytest_collection_finish() -> None:
-    """Modules and cases live to the end: the collector need not walk over them for every few
-    hundred new objects (a tenth of `sim`).
+    """Test modules and cases live until the end, so the garbage collector need not visit them every
+    few hundred new objects (which took a tenth of the time of `sim`).
     """
     gc.collect()
     gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A run tries a third of what is marked `long`."""
+    """A run tries a third of the cases that are marked `long`."""
     if config.option.markexpr != "long":
         return
     kept = [
@@ -54,8 +67,8 @@ def control_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture(autouse=True)
 def _log_as_before() -> Iterator[None]:
-    """A program writes its log to its own stderr; what a test ran in this process leaves nothing of
-    that behind.
+    """A program logs to its own stderr. Removes the log settings that a command of this test made
+    in this process.
     """
     logger = logging.getLogger("fairlead")
     before = logger.handlers[:], logger.level, logger.propagate

@@ -1,6 +1,4 @@
-"""What takes long: a few examples of it in `make test`, the
-others where tests marked `long` run.
-"""
+"""Slow tests: a few examples run in `make test`, the others where tests marked `long` run."""
 
 from __future__ import annotations
 
@@ -13,14 +11,14 @@ from hypothesis.strategies import SearchStrategy
 
 
 def long_case(*values: object) -> Any:
-    """A row of `parametrize` for which `make test` has no time."""
+    """A row of `parametrize` that is too slow for `make test`."""
     return pytest.param(*values, marks=pytest.mark.long)
 
 
 def examples(
     few: int, many: int, *strategies: SearchStrategy[Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """In place of `@given(*strategies)`; new examples with every run."""
+    """Replaces `@given(*strategies)`; new examples with every run."""
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
         @pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.long)])

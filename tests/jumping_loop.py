@@ -1,4 +1,4 @@
-"""An event loop on which hours of waiting take no time, for what waits on nothing outside the
+"""An event loop on which waiting takes no real time, for code that waits for nothing outside the
 process.
 """
 
@@ -9,13 +9,13 @@ import selectors
 from typing import Any
 
 STEP_SECONDS = 1e-6
-"""So much later than it wanted to a sleeper wakes, as with a real clock: who wakes a rounding early
-would wait for ever.
+"""A sleeper wakes this much later than requested, as with a real clock: one that woke a rounding
+error too early would wait for ever.
 """
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """When all wait, time jumps to who wakes first."""
+    """When all tasks wait, time jumps to the next one that wakes."""
 
     def __init__(self) -> None:
         super().__init__(_Jumper(self))

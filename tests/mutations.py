@@ -1,9 +1,9 @@
-"""Does a test see it when a number of the console is wrong? Breaks one line at a time, runs the
-test that should be red, mends it again.
+"""Checks that the tests notice wrong numbers of the console: breaks one line at a time, runs the
+test that should fail, and restores the line.
 
-By hand, and slow: `python -m tests.mutations` tries all, `python -m tests.mutations memory` those
-with the word in their title. That every text still stands in its file once,
-`tests/docs/test_mutations` sees to.
+Started by hand, and slow: `python -m tests.mutations` tries all, `python -m tests.mutations memory`
+those with the word in their title. `tests/docs/test_mutations` checks that every text is still in
+its file exactly once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VITEST = "web: test/gpumap.test.ts"
 
 
 class Mutation(NamedTuple):
-    """`test`: a file for pytest, or `web: FILE` for vitest; `only`: what pytest's -k gets."""
+    """`test`: a file for pytest, or `web: FILE` for vitest; `only`: the value of pytest's -k."""
 
     title: str
     file: str
@@ -180,7 +180,9 @@ MUTATIONS = (
 
 
 def is_seen(mutation: Mutation) -> bool:
-    """Whether its test fails; the file is as it was afterwards, whatever happens."""
+    """Whether the test fails with the mutation; afterwards the file is as before,
+    whatever happens.
+    """
     path = ROOT / mutation.file
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
@@ -208,7 +210,7 @@ def _run(mutation: Mutation) -> subprocess.CompletedProcess[str]:
 
 
 def main(words: list[str]) -> int:
-    """Exit status 1 when a test did not see what was broken."""
+    """Exit status 1 if a test did not notice its mutation."""
     chosen = [each for each in MUTATIONS if all(word in each.title for word in words)]
     unseen = 0
     for each in chosen:

@@ -1,8 +1,8 @@
-"""Objects in Kubernetes' protobuf, written as Go writes them: what is no pointer always, maps by
-their keys.
+"""Objects in Kubernetes' protobuf, written as Go writes them: fields that are not pointers always,
+maps sorted by key.
 
-Numbers and types come from the table that our reader uses, so only the tests with a real API server
-say whether it is right.
+Numbers and types come from the table that Fairlead's reader uses, so only the tests with a real API
+server show whether it is right.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def envelope(kind: str, raw: bytes, api_version: str = "v1") -> bytes:
 
 
 def list_body(kind: str, items: Iterable[bytes], *, version: str = "7", token: str = "") -> bytes:
-    """`items`: encoded objects. An answer to a list."""
+    """The answer to a list. `items`: encoded objects."""
     meta = part(1, b"") + part(2, version.encode()) + part(3, token.encode())
     return envelope(f"{kind}List", part(1, meta) + b"".join(part(2, item) for item in items))
 
@@ -52,7 +52,7 @@ def frame(type: str, body: bytes) -> bytes:
 
 
 def encoded(message: str, plain: Mapping[str, Any]) -> bytes:
-    """An object given as its JSON."""
+    """The bytes of an object that is given as JSON."""
     out = b""
     for number, field in sorted(fields_by_number(message).items()):
         value = plain.get(field.name)

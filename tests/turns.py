@@ -1,8 +1,8 @@
-"""Cases that one run has no time for are divided into parts, and a run tries one part, chosen at
+"""Cases for which one run has no time are divided into parts. A run tries one part, chosen at
 random.
 
-`FAIRLEAD_TURN=N` chooses the part again that a run printed; `FAIRLEAD_TURN=all` tries everything.
-The commit has no influence: a rebase or a shallow clone does not change what is tested.
+`FAIRLEAD_TURN=N` chooses the part again that an earlier run printed; `FAIRLEAD_TURN=all` tries
+everything. The commit has no influence: a rebase or a shallow clone does not change what is tested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Waits for what nothing announces: ask again until it is so, and fail when patience is over."""
+"""Waits for conditions that nothing announces: checks again until the condition holds, and fails
+after a time limit.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from collections.abc import Callable
 async def until(
     is_so: Callable[[], object], seconds: float = 30.0, pause_seconds: float = 0.02
 ) -> None:
-    """On the event loop; what `is_so` answers may have to be awaited. Raises TimeoutError."""
+    """Waits on the event loop; `is_so` may return an awaitable. Raises TimeoutError."""
     async with asyncio.timeout(seconds):
         while not (await answer if inspect.isawaitable(answer := is_so()) else answer):  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(pause_seconds)
@@ -23,7 +25,7 @@ def wait_until(
     seconds: float = 120.0,
     pause_seconds: float = 0.25,
 ) -> None:
-    """Raises TimeoutError that names `what`, which may be worked out only then."""
+    """Raises TimeoutError with `what`, which may be a function that is called only then."""
     limit = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > limit:

@@ -26,8 +26,10 @@ and prints the same bytes on stdout; its messages on stderr are arena's log line
 before, between and after arguments, as `--flag value`, `--flag=value` or `--bool=false`; after `--`
 everything is an argument.
 
-Which cluster a command speaks to: `--snapshot FILE`, else `--kubeconfig` (`--config`), else `KUBECONFIG` (`a:b` lists merge), else
-`~/.kube/config`, else the pod's service account, else a laptop that runs on this machine (`fairlead up`), else an embedded simulated
+Which cluster a command speaks to: `--snapshot FILE`, else `--kubeconfig` (`--config`), else \
+`KUBECONFIG` (`a:b` lists merge), else
+`~/.kube/config`, else the pod's service account, else a laptop that runs on this machine \
+(`fairlead up`), else an embedded simulated
 cluster, which is reported on stderr.
 
 | exit status of `fairlead` | meaning |
@@ -38,7 +40,8 @@ cluster, which is reported on stderr.
 | 3 | a bug; the message names a report file |
 | 130 | Ctrl-C |
 
-`arena` ends with 1 where `fairlead` ends with 2. A server that ends by SIGTERM or Ctrl-C ends with 0. SIGHUP ends `fairlead up`
+`arena` ends with 1 where `fairlead` ends with 2. A server that ends by SIGTERM or Ctrl-C ends \
+with 0. SIGHUP ends `fairlead up`
 (its terminal is closed) and no other server; the GPU exporter reads its counters file again.
 """
 
@@ -54,13 +57,17 @@ def _settings() -> str:
     return (
         "arena's config file (`$ARENA_CONFIG`, else `~/.arena/config`) has lines `key=value`:\n\n"
         f"| key | |\n|---|---|\n{rows}\n\n"
-        "Without `prometheus_address` Fairlead searches a Prometheus of the cluster by the labels of its Service, through the API server.\n"
+        "Without `prometheus_address` Fairlead searches a Prometheus of the cluster by the labels "
+        "of its Service, through the API server.\n"
     )
 
 
 def _commands() -> str:
     rows = [
-        f"| [`{verb.spellings}`](#{_anchor(verb)}) | {'yes' if verb.is_arenas else ''} | {verb.summary} |"
+        (
+            f"| [`{verb.spellings}`](#{_anchor(verb)}) | {'yes' if verb.is_arenas else ''} | "
+            f"{verb.summary} |"
+        )
         for verb in VERBS
     ]
     return "| command | also `arena` | what it does |\n|---|---|---|\n" + "\n".join(rows) + "\n"

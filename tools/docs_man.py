@@ -16,7 +16,8 @@ from fairlead.cli.frame.verbs import Verb, verbs_of
 
 FILE = Path(__file__).parent.parent / "man" / "arena.1"
 
-DESCRIPTION = """arena submits training and serving jobs to a Kubernetes cluster and shows them, their logs, and how nodes and
+DESCRIPTION = """arena submits training and serving jobs to a Kubernetes cluster and shows them, \
+their logs, and how nodes and
 GPUs are used. It speaks to the API server itself: no kubectl, no helm, no charts."""
 
 CLUSTER = """The cluster of
@@ -25,7 +26,8 @@ else of the environment variable
 .BR KUBECONFIG ,
 else of
 .IR ~/.kube/config ,
-else that of the pod it runs in, else the laptop (fairlead up) that runs on this machine, else an embedded simulated cluster, which is
+else that of the pod it runs in, else the laptop (fairlead up) that runs on this machine, else an \
+embedded simulated cluster, which is
 reported on standard error.
 Flags may stand before, between and after arguments; after
 .B \\-\\-

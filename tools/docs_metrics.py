@@ -77,7 +77,8 @@ CLUSTER: Sequence[Section] = (
     ),
     ("The cluster exporter itself", "", cluster_exporter_metrics.NAMES),
 )
-EXTENDER_PORT = """Port 12345 is the one of `deploy/`, and of kube-scheduler's configuration there. A `fairlead scheduler-extender` that is
+EXTENDER_PORT = """Port 12345 is the one of `deploy/`, and of kube-scheduler's configuration \
+there. A `fairlead scheduler-extender` that is
 started by hand listens on the port of the environment variable `PORT`, else on 39999.
 
 """

@@ -30,7 +30,8 @@ REPORT = REPOSITORY / "build" / "gpu-check.json"
 SITE = REPOSITORY / "build" / "gpu-check-packages"
 HELP = f"""Without a network, make `wheels/` on another machine of the same Python and processor:
 
-  python3 -m pip download --only-binary=:all: --require-hashes -r {LOCKS["run"].relative_to(REPOSITORY)} -d wheels
+  python3 -m pip download --only-binary=:all: --require-hashes -r \
+{LOCKS["run"].relative_to(REPOSITORY)} -d wheels
 """
 _STAGE = "FAIRLEAD_GPU_CHECK_STAGE"
 

@@ -45,6 +45,21 @@ REAL_FOLDERS = (
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
+BOTH_WORLDS = (
+    *(f"tests/kube/test_{name}.py" for name in ("same_end", "training_same_end", "operators")),
+    *(
+        f"tests/kube/test_{name}.py"
+        for name in ("kubectl_twins", "kubectl_kinds", "kubectl_access")
+    ),
+    *(
+        f"tests/kube/test_{name}.py"
+        for name in ("sharing_words", "serve", "startable", "idle_hours")
+    ),
+    *(f"tests/kube/test_{name}.py" for name in ("default_over_time", "boards_over_time")),
+    *(f"tests/kube/test_{name}.py" for name in ("laptop_time", "from_snapshot", "kubectl_sim")),
+    "tests/kube/numbers",
+)
+"""Half of tests/kube by time, so that no group takes much longer than the others."""
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
 JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
@@ -65,7 +80,7 @@ MYPY = ("-m", "mypy", f"--cache-dir={cache_home() / 'mypy'}")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 SILENCE_SECONDS = 300.0
-"""No test and no tool prints nothing for so long, on a busy machine either, unless it hangs."""
+"""A test or a tool that prints nothing for this time hangs, also on a busy machine."""
 REAL_SILENCE_SECONDS = 1200.0
 """Some tests of real components wait up to 15 minutes for what a machine has once: the node, an
 operator.
@@ -90,8 +105,8 @@ class Step:
 class Group:
     """Steps under one name; each is ended when it prints nothing for `silence_seconds`.
 
-    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not
-    even start (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube`
+    `missing`: why the group cannot run here (it is then skipped). `broken`: why it could not start
+    (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube`
     groups need.
     """
 
@@ -134,7 +149,7 @@ def check_groups() -> tuple[Group, ...]:
             (_pytest("run", *_NOT_LONG, "tests/run"),),
         ),
         Group(
-            "apps", ("servers of ours"), (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)
+            "apps", "Fairlead's servers", (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)
         ),
         Group(
             "pages",
@@ -171,8 +186,9 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED)),
+            *_but((QUOTA, DISCOVERED, *BOTH_WORLDS)),
         ),
+        _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
         _node_group(
             "kubelet",
             "containers that really run, on a real node",

@@ -13,7 +13,6 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -50,6 +49,9 @@ PUBLIC_UNDERSCORES: Final = frozenset(("_replace",))
 """Documented names: `_replace` of every NamedTuple."""
 BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr", "setitem", "delitem"))
 
+_PUBLIC_CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[:(]", re.MULTILINE)
+_DOCSTRING = re.compile(r'\A(?:#.*\n)*r?"""(.*?)"""', re.DOTALL)
+"""Both read the text: to parse every module takes ten times as long."""
 _QUESTION = re.compile(r"\?(\s|$)")
 _MAY_TOUCH = re.compile(r"""[.'"]_|import .*\b_[a-z]|^ +_[a-z]\w*,$""", re.MULTILINE)
 """Most files match nothing of it; a syntax tree of each file would take a second."""
@@ -81,7 +83,8 @@ def openings(root: Path) -> Iterator[Finding]:
     `__init__` does it for the folder.
     """
     for path in _modules(root):
-        docstring = (ast.get_docstring(_tree(path)) or "").strip()
+        opening_text = _DOCSTRING.match(path.read_text(encoding="utf-8"))
+        docstring = opening_text[1].strip() if opening_text else ""
         opening = docstring.partition("\n\n")[0]
         if not docstring:
             yield _finding(root, path, 1, "the module has no docstring")
@@ -95,12 +98,12 @@ def class_names(root: Path) -> Iterator[Finding]:
     """One public class per name: a search finds one."""
     places = defaultdict(list)
     for path in _modules(root):
-        for node in ast.walk(_tree(path)):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append((path, node.lineno))
-    for name, found in places.items():
-        for path, line in found[1:]:
-            first = found[0][0].relative_to(root)
+        text = path.read_text(encoding="utf-8")
+        for found in _PUBLIC_CLASS.finditer(text):
+            places[found[1]].append((path, text[: found.start(1)].count("\n") + 1))
+    for name, defined in places.items():
+        for path, line in defined[1:]:
+            first = defined[0][0].relative_to(root)
             yield _finding(root, path, line, f"class `{name}` is defined in {first} as well")
 
 
@@ -241,11 +244,6 @@ def _modules(root: Path) -> list[Path]:
 
 def _python(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.py"))
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _finding(root: Path, path: Path, line: int, what: str) -> Finding:

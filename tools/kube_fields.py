@@ -99,11 +99,15 @@ FOREIGN = {
 }
 
 HEADER = '''\
-"""The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of {version}.
+"""The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of \
+{version}.
 
-`fields.py` reads it. `KINDS`: API version, kind, message. `MESSAGES`: a message and its fields, `NUMBER FLAG NAME : TYPE`, where
-NUMBER is the one of protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the
-parent), and TYPE is a scalar's letter or a message, after `*` for lists and `%` for maps from strings. `@KEY` behind a list: a
+`fields.py` reads it. `KINDS`: API version, kind, message. `MESSAGES`: a message and its fields, \
+`NUMBER FLAG NAME : TYPE`, where
+NUMBER is the one of protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when \
+empty) or `>` (its fields belong to the
+parent), and TYPE is a scalar's letter or a message, after `*` for lists and `%` for maps from \
+strings. `@KEY` behind a list: a
 strategic merge patch merges its items by that field, `@` alone plain values.
 """
 
@@ -223,7 +227,8 @@ def _describe(
         code, mentioned = _type(packages, package, go_type.lstrip("*"))
         flag = ">" if is_inline and mentioned else "!" if go_type.startswith("*") else "."
         parts.append(
-            f"{numbers.group(1)}{flag}{json_name}:{code}{_merge_key(tag) if code.startswith('*') else ''}"
+            f"{numbers.group(1)}{flag}{json_name}:"
+            f"{code}{_merge_key(tag) if code.startswith('*') else ''}"
         )
         found += mentioned
     return " ".join(parts), found

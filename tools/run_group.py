@@ -25,12 +25,14 @@ LOGS = REPOSITORY / "build" / "logs"
 class Outcome:
     """What became of a group.
 
-    `why` and `mend` tell a person why it was skipped and what would change that.
+    `why`: why it was skipped. `mend`: the command that would change that. `cpu_seconds`: the CPU
+    time of its pytest steps and of the programs that they ended.
     """
 
     group: Group
     tally: Tally = field(default_factory=Tally)
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     why: str = ""
     mend: str = ""
 
@@ -59,6 +61,7 @@ def run_group(group: Group) -> Outcome:
     for step in group.steps:
         outcome.tally.add(_run(group, step))
     outcome.seconds = time.monotonic() - started
+    outcome.cpu_seconds = sum(_cpu_seconds(_log_of(group, step)) for step in group.steps)
     say(
         f"{group.name}: {outcome.word}, {outcome.tally.passed} passed, {outcome.tally.failed} "
         f"failed, {spoken_seconds(outcome.seconds)}"
@@ -83,7 +86,7 @@ def _run(group: Group, step: Step) -> Tally:
         step.junit.parent.mkdir(parents=True, exist_ok=True)
         step.junit.unlink(missing_ok=True)
     problem = ""
-    log = LOGS / f"{group.name}-{step.title.replace(' ', '-')}.log"
+    log = _log_of(group, step)
     try:
         title = f"{group.name} ({step.title})"
         run_step(
@@ -125,6 +128,16 @@ def _environment(step: Step) -> dict[str, str]:
     node = find_node()
     install_node_modules(node)
     return node.environment()
+
+
+def _log_of(group: Group, step: Step) -> Path:
+    return LOGS / f"{group.name}-{step.title.replace(' ', '-')}.log"
+
+
+def _cpu_seconds(log: Path) -> float:
+    """What tests/conftest.py printed last; 0 for a step that is not pytest, or that was ended."""
+    found = re.findall(rb"^CPU: (\d+) s", log.read_bytes(), re.MULTILINE)
+    return float(found[-1]) if found else 0.0
 
 
 def _percent(log: Path) -> str:

@@ -33,11 +33,11 @@ from toolchains import REPOSITORY
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
 CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
-REAL_FIRST = ("kube", "kubelet")
+REAL_FIRST = ("browser", "kube", "worlds")
 """The longest groups, which begin first.
 
 One more than these run at a time, for most wait more than they work. Only one at a time has the
-real node: `kubelet`, then `browser`, and late in the run `cdi`.
+real node: `kubelet` begins early in the run, `cdi` late.
 """
 BUDGET_SECONDS = {"check": 4 * 60, "warm": 30 * 60, "cold": 60 * 60}
 """How long a run may take on two free cores.
@@ -189,9 +189,9 @@ def _report(outcomes: list[Outcome], chance: SecondChance, seconds: float, budge
 
 
 def against(budget: str, seconds: float) -> str:
-    """What a run may take, told beside what it took.
+    """The time limit of a run, printed beside the time that it took.
 
-    A busy machine is no failure, so being over is only said.
+    A busy machine is no failure, so a run over its limit is only reported.
     """
     if not budget:
         return ""
@@ -204,24 +204,29 @@ def against(budget: str, seconds: float) -> str:
 
 
 def _table(outcomes: list[Outcome]) -> list[str]:
-    lines = [f"{'GROUP':<10}{'RESULT':<9}{'PASSED':>7}{'FAILED':>8}{'SKIPPED':>9}{'TIME':>12}  WHY"]
+    lines = [
+        f"{'GROUP':<11}{'RESULT':<9}{'PASSED':>7}{'FAILED':>8}{'SKIPPED':>9}{'TIME':>14}{'CPU':>14}"
+        "  WHY"
+    ]
     for outcome in outcomes:
         tally = outcome.tally
-        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}{spoken_seconds(outcome.seconds):>12}"
-        lines.append(f"{outcome.group.name:<10}{outcome.word:<9}{counts}  {outcome.why}".rstrip())
+        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}"
+        times = f"{spoken_seconds(outcome.seconds):>14}{spoken_seconds(outcome.cpu_seconds):>14}"
+        names = f"{outcome.group.name:<11}{outcome.word:<9}"
+        lines.append(f"{names}{counts}{times}  {outcome.why}".rstrip())
         if outcome.mend:
-            lines.append(f"{'':<10}to run it: `{outcome.mend}`")
+            lines.append(f"{'':<11}to run it: `{outcome.mend}`")
         lines += [
-            f"{'':<10}skipped {times}: {reason}"
+            f"{'':<11}skipped {times}: {reason}"
             for reason, times in sorted(tally.skip_reasons.items())
         ]
     return lines
 
 
-def hear_signals() -> None:
-    """Hear the signals again that `make test &` or `nohup` made this run deaf to.
+def restore_signals() -> None:
+    """Restore the signals that `make test &` or `nohup` made this run ignore.
 
-    It, and all that it starts, would be deaf to Ctrl-C and hang-ups, which tests send.
+    Otherwise the run, and all that it starts, would ignore Ctrl-C and hang-ups, which tests send.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for ignored in (signal.SIGHUP, signal.SIGQUIT):
@@ -240,7 +245,7 @@ def main(argv: list[str]) -> int:
         help=", ".join(names),
     )
     only = parser.parse_args(argv).only
-    hear_signals()
+    restore_signals()
     try:
         with only_one(REPOSITORY / "build" / "tests.lock", "the tests"):
             return run_tests(only)

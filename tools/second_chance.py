@@ -104,15 +104,14 @@ def _correct(outcome: Outcome, passed: Sequence[str], seconds: float) -> None:
 
 def lines(chance: SecondChance, root: Path = REPOSITORY) -> list[str]:
     """What the last table adds: each case, and where the list of the unsteady ones is."""
-    told = [
+    rows = [
         f"UNSTEADY  {each} ({group}): failed, and passed when it was run again, alone"
         for each, group in chance.unsteady.items()
     ]
-    told += [f"FAILED    {each} ({group})" for each, group in chance.failed.items()]
+    rows += [f"FAILED    {each} ({group})" for each, group in chance.failed.items()]
     if chance.unsteady:
-        told.append(
-            f"{len(chance.unsteady)} unsteady, counted as passed; an unsteady test is a "
-            "defect: "
+        rows.append(
+            f"{len(chance.unsteady)} unsteady, counted as passed; an unsteady test is a defect: "
             f"{UNSTEADY.relative_to(root)}"
         )
-    return told
+    return rows

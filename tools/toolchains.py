@@ -125,8 +125,10 @@ def _checked_toolchain(
 def parse_version(text: str) -> tuple[int, ...]:
     """The first dotted number of a program's version line; () where there is none.
 
-    >>> parse_version("go version go1.26.8 linux/amd64"), parse_version("v20.20.2"), parse_version("?")
-    ((1, 26, 8), (20, 20, 2), ())
+    >>> parse_version("go version go1.26.8 linux/amd64")
+    (1, 26, 8)
+    >>> parse_version("v20.20.2"), parse_version("?")
+    ((20, 20, 2), ())
     """
     found = re.search(r"(\d+(?:\.\d+)+)", text)
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
@@ -154,7 +156,7 @@ def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     packages = folder / "packages"
     pip = [
-        *_pip(),
+        *pip_command(),
         "install",
         "--quiet",
         "--require-hashes",
@@ -174,7 +176,7 @@ def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
     say(f"{name}: installed in {spoken_seconds(seconds)}")
 
 
-def _pip() -> list[str]:
+def pip_command() -> list[str]:
     """This Python's pip; where it has none (Debian's), that of a small environment made for it."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]

@@ -1,11 +1,11 @@
-"""The bytes alone: the same requests as a command of ours sends, by a client that throws the
+"""The bytes alone: the same requests as a Fairlead command sends, by a client that throws the
 answers away.
 
     python bench/support/bytes_alone.py PLAN.json
 
 The plan names server, authority, certificate and stages of paths, each with the form that is asked
 for: of its first page, and of those behind it. What stands in one stage is asked side by side,
-pages one by one. `record` makes the plan from what a query of ours really sends.
+pages one by one. `record` makes the plan from what a Fairlead query really sends.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Recorded(NamedTuple):
 
 
 def record(kubeconfig: Path, ask: Callable[[Any], object]) -> Recorded:
-    """What `ask` sends through a client of ours.
+    """What `ask` sends through Fairlead's client.
 
     A request that began after another had ended may have waited for it, so it belongs to the next
     stage.

@@ -32,7 +32,7 @@ STARTED = "2026-01-05T08:00:00Z"
 
 @contextlib.contextmanager
 def api_server() -> Iterator[ControlPlane]:
-    """etcd and kube-apiserver alone, so that nobody else writes."""
+    """etcd and kube-apiserver alone, so that no other client writes."""
     with (
         tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory,
         address_beyond_loopback() as address,
@@ -52,8 +52,8 @@ def api_server() -> Iterator[ControlPlane]:
 def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlane]:
     """`pods` are spread over `nodes`.
 
-    With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can
-    list.
+    With `jobs` they are the workers of that many running MPIJobs, else of jobs that are not
+    listed.
     """
     with api_server() as plane:
         if jobs:
@@ -73,13 +73,13 @@ def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlan
 def write_plan(plane: ControlPlane, stages: Stages, target: Path) -> str:
     """A plan for `bytes_alone`; its path."""
     pair = plane.admin_pair
-    told = {
+    connection = {
         "server": plane.server,
         "authority": str(plane.authority),
         "certificate": str(pair.certificate),
         "key": str(pair.key),
     }
-    target.write_text(json.dumps({**told, "stages": stages}))
+    target.write_text(json.dumps({**connection, "stages": stages}))
     return str(target)
 
 
@@ -183,7 +183,7 @@ async def _create_job(api: KubeApi, number: int, workers: int) -> None:
 async def _create_pod(api: KubeApi, number: int, nodes: int, per_job: int) -> None:
     """A pod of a job, with what such pods carry: labels, environment, volumes.
 
-    Then Running, as its kubelet would say.
+    Then it is Running, as its kubelet would report.
     """
     job, index = f"train-{number // per_job:05d}", number % per_job
     role, name = (

@@ -1,5 +1,5 @@
-"""A command of ours that asks for plain JSON only, for benchmarks that say what protobuf and gzip
-are worth.
+"""A Fairlead command that requests plain JSON only, for benchmarks that compare protobuf and gzip
+with it.
 
 python bench/support/in_json.py ARENA'S ARGUMENTS
 """

@@ -2,8 +2,8 @@
 benchmarks here.
 
 The server is a process of its own (its memory and its core are not the client's). Pages and watch
-events are rendered before it says that it is ready, so that a run measures the client: in protobuf
-and gzip where taken (`with_protobuf`), else in JSON.
+events are rendered before it reports that it is ready, so that a run measures the client: in
+protobuf and gzip where taken (`with_protobuf`), else in JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from tests.protobuf_bodies import encoded, envelope, frame, list_body
 PAGE = 500
 JSON, PROTOBUF = "application/json", "application/vnd.kubernetes.protobuf"
 STARTED = "2026-01-05T08:00:00Z"
-NETWORK = '[{"name":"cbr0","interface":"eth0","ips":["10.42.7.19"],"mac":"3a:5e:1f:00:00:01","default":true}]'
+NETWORK = (
+    '[{"name":"cbr0","interface":"eth0","ips":["10.42.7.19"],"mac":"3a:5e:1f:00:00:01",'
+    '"default":true}]'
+)
 
 
 def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, Any]:
@@ -39,7 +42,10 @@ def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, A
         f"train-{job:05}-worker-{index}",
         f"gpu-node-{number % 5000:04}",
     )
-    started = f"2026-01-{1 + number % 28:02}T{number % 24:02}:{number // 24 % 60:02}:{number // 7 % 60:02}Z"
+    started = (
+        f"2026-01-{1 + number % 28:02}T{number % 24:02}:{number // 24 % 60:02}:"
+        f"{number // 7 % 60:02}Z"
+    )
     requests = {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "1", "ephemeral-storage": "20Gi"}
     return {
         "metadata": {
@@ -257,12 +263,12 @@ def pod_server(
     (directory / "server.crt").write_bytes(pair.certificate_pem)
     (directory / "server.key").write_bytes(pair.key_pem)
     (directory / "ca.crt").write_bytes(authority.pem)
-    ours, theirs = multiprocessing.Pipe()
+    parent, child = multiprocessing.Pipe()
     server = multiprocessing.Process(
-        target=_serve, args=(pods, events, str(directory), with_protobuf, theirs), daemon=True
+        target=_serve, args=(pods, events, str(directory), with_protobuf, child), daemon=True
     )
     server.start()
-    port = ours.recv()
+    port = parent.recv()
     kubeconfig = directory / "kubeconfig"
     kubeconfig.write_text(
         json.dumps(

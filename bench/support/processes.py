@@ -16,8 +16,8 @@ MIB = 1024
 
 
 class Cost(NamedTuple):
-    """`mib` is the peak, as /proc told it last (asked every few milliseconds): what `wait4` tells
-    begins with the memory of the process that started it.
+    """`mib` is the peak, as /proc last reported it (read every few milliseconds): the value of
+    `wait4` includes the memory of the process that started it.
 
     On a busy machine CPU seconds are the ones to trust: wall time counts what others do, too.
     """
@@ -34,12 +34,12 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Cost:
     peak = [0.0]
     watching = threading.Thread(target=_watch_peak, args=(process.pid, peak))
     watching.start()
-    told = process.stderr.read()
+    errors = process.stderr.read()
     watching.join()
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, (command, told.decode())
+    assert process.returncode == 0, (command, errors.decode())
     return Cost(wall, used.ru_utime + used.ru_stime, peak[0])
 
 

@@ -1,4 +1,4 @@
-"""An extender with a fault that the tests must find."""
+"""An extender with a deliberate fault, which the storm and the fuzz test must find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.model.pod import Pod
 
 
 def without_reservation(*args: Any, **options: Any) -> Extender:
-    """bind asks for cards and holds none."""
+    """`bind` gets cards, but releases the reservation at once."""
     extender = Extender(*args, **options)
     reserve = extender.ledger.reserve
 

@@ -1,4 +1,4 @@
-"""A small cluster on which every family of the cluster exporter has something to say."""
+"""A small cluster for which every family of the cluster exporter has values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ READY = (Condition("Ready", "True"),)
 
 
 def company() -> ClusterSnapshot:
-    """Three GPU nodes (one shared, one not ready), jobs in five states, a quota tree, readings of
-    all but the silent node.
+    """Three GPU nodes (one shared, one not ready), jobs in five states, a quota tree, and readings
+    of all nodes but one.
     """
     return ClusterSnapshot(
         nodes=_nodes(),

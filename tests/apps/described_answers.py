@@ -1,4 +1,4 @@
-"""Whether an answer is what the description of the API promises."""
+"""Compares an answer with the API's description (OpenAPI)."""
 
 from __future__ import annotations
 

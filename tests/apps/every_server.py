@@ -1,5 +1,5 @@
-"""Every HTTP server of ours, one at a time on a free port, as its process starts it, and a stranger
-who speaks to it in bytes.
+"""Every HTTP server of Fairlead, each on a free port, started as its process starts it, and a
+client that sends bytes to it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from fairlead_sim.world.driver import Driver
 TOKEN: Final = "a-token"
 CREDENTIALS: Final = make_credentials()
 Start = Callable[[socket, float], ServedApp]
-"""The server on this socket, which waits so many seconds for a request."""
+"""Starts a server on this socket. The number is how many seconds it waits for a request."""
 
 
 def _console(sock: socket, patience: float) -> ServedApp:
@@ -110,12 +110,14 @@ WRITES: Final = {
     "admission webhook": b"/scheduler",
     "api server": b"/api/v1/namespaces",
 }
-"""An address of each to which a POST is sent: that of a write, if it has any."""
+"""For each server an address to which a POST is sent: an address that accepts writes, if the server
+has one.
+"""
 WITH_TLS: Final = ("admission webhook", "api server")
 
 
 class Stranger:
-    """Opens connections to a server and says whatever he likes."""
+    """Opens connections to a server and sends any bytes."""
 
     def __init__(self, port: int, trust: ssl.SSLContext | None) -> None:
         self.port, self._trust = port, trust
@@ -126,13 +128,13 @@ class Stranger:
         )
 
     async def say(self, words: bytes, seconds: float = 20.0) -> bytes:
-        """All that the server answers until it closes the connection; TimeoutError when it keeps
-        it.
+        """Everything that the server answers until it closes the connection; TimeoutError if it
+        does not close it.
         """
         async with asyncio.timeout(seconds):
             reader, writer = await self.connect()
             try:
-                # a server may refuse before all has been said
+                # a server may refuse before everything is sent
                 with contextlib.suppress(ConnectionError):
                     writer.write(words)
                     await writer.drain()
@@ -145,7 +147,7 @@ class Stranger:
     async def ask(
         self, target: bytes, method: bytes = b"GET", headers: bytes = b"", body: bytes = b""
     ) -> bytes:
-        """The answer to one request, after which the connection shall close."""
+        """The answer to one request with `Connection: close`."""
         head = (
             b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: "
             b"close\r\n"
@@ -155,8 +157,8 @@ class Stranger:
 
 @asynccontextmanager
 async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[Stranger]:
-    """The server, ready to answer, and somebody before it. `patience`: how long it waits for a
-    request.
+    """The server, ready to answer, and a client for it. `patience`: seconds that the server waits
+    for a request.
     """
     sock = bind_socket("127.0.0.1", 0)
     service = SERVERS[name](sock, patience)
@@ -175,7 +177,7 @@ async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[St
 
 
 def build_client(folder: Path) -> Path:
-    """A built web client of three files in this folder."""
+    """Writes a built web client of three files to this folder."""
     (folder / "assets").mkdir()
     (folder / "assets" / "index-abc123.js").write_text("let a = 1;" * 500)
     (folder / "favicon.svg").write_text("<svg/>")

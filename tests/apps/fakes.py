@@ -1,4 +1,4 @@
-"""Ports that a test fills by hand: devices, a cluster, readings, a clock."""
+"""Ports that a test sets by hand: devices, a cluster, readings, a clock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FixedClock:
 
 
 class FakeDevices:
-    """Tells `samples` as of `at`; `tell` makes the next snapshot."""
+    """Returns `samples` as of `at`; `tell` makes the next snapshot."""
 
     def __init__(self, samples: Sequence[DeviceSample] = (), at: float = EPOCH) -> None:
         self.snapshot = DeviceSnapshot(1, at, tuple(samples))
@@ -52,7 +52,7 @@ class FakeDevices:
         self.wanted = fields
 
     def tell(self, **changes: object) -> None:
-        """What is not given stays as it was."""
+        """Fields that are not given keep their values."""
         self.snapshot = structs.replace(self.snapshot, number=self.snapshot.number + 1, **changes)
         self.told()
 
@@ -207,7 +207,7 @@ def device(
 
 
 def lost_device(index: int, node: str = "gpu-1") -> DeviceSample:
-    """A card that fell off the bus: known, and silent."""
+    """A card that fell off the bus: known, but it gives no values."""
     return device(
         index,
         node,
@@ -223,7 +223,7 @@ def lost_device(index: int, node: str = "gpu-1") -> DeviceSample:
 
 
 def four_cards() -> list[DeviceSample]:
-    """One card held alone, one shared by two pods, one free, one lost."""
+    """One card with a single holder, one shared by two pods, one free, one lost."""
     return [
         device(
             0, used=6000, util=90, processes=(process("train-0", "exclusive", 5990, 15360, 90),)

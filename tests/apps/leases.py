@@ -1,4 +1,4 @@
-"""A Lease without an API server, and a clock that a test moves."""
+"""A Lease without an API server, and a clock that a test advances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.ports import LeaseRecord
 
 
 class OneLease:
-    """The API server's one Lease. `away`: it does not answer."""
+    """The API server's one Lease. `away`: the API server does not answer."""
 
     def __init__(self) -> None:
         self.record: LeaseRecord | None = None

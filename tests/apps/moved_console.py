@@ -1,4 +1,4 @@
-"""A console above a world whose time a person moves."""
+"""A console over a simulated world whose time a user moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .running_console import Page, console
 
 
 class Wall:
-    """Real time, and what a test lets pass at once."""
+    """Real time plus the seconds that a test adds."""
 
     passed = 0.0
 
@@ -30,7 +30,7 @@ class Wall:
 
 
 class Moved:
-    """A console over a driven world, and how its page sends an order."""
+    """A console over a driven world, and the requests by which its page moves time."""
 
     def __init__(self, page: Page, driver: Driver, wall: Wall, csrf: str) -> None:
         self.page, self.driver, self.wall = page, driver, wall

@@ -1,7 +1,7 @@
 """An API server in memory for the quota controller, on a clock that jumps: its pods are the truth,
-and a call takes a moment.
+and a call takes some time.
 
-What a newcomer gets wrong: nothing here knows quota. Whether too much runs is counted by the test.
+Note: this module knows no quota. The test counts whether too much runs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NODE: Final = Node(
 
 
 def tree(leaf_max: int = 10_000) -> QuotaTree:
-    """A root and one leaf, of so many thousandths of a cpu."""
+    """A root and one leaf with a max of `leaf_max` thousandths of a cpu."""
     bounds = {"cpu": leaf_max}
     leaf = QuotaNode("root.a", "root.a", "root", min=bounds, max=bounds, namespaces=(PLACE,))
     return QuotaTree(
@@ -80,8 +80,8 @@ def waiting_pod(name: str, cpu: int = 1000) -> Pod:
 
 @dataclass
 class FakeQuotaServer:
-    """`calls`: what was carried out, when. `seconds`: how long a call takes. `away`: nobody is
-    answered.
+    """`calls`: the actions carried out and their times. `seconds`: how long a call takes. `away`:
+    no call is answered.
     """
 
     now: Callable[[], float]
@@ -111,7 +111,7 @@ class FakeQuotaServer:
         return [action for _, action in self.calls if isinstance(action, kind)]
 
     def first(self, kind: type[Any]) -> float:
-        """When the first of this kind was carried out."""
+        """The time at which the first action of this kind was carried out."""
         return next(at for at, action in self.calls if isinstance(action, kind))
 
     def carry_out(self, action: Action) -> Outcome:
@@ -133,8 +133,8 @@ class FakeQuotaServer:
 
 
 class FakeQuotaApi:
-    """One controller's way to the server. `most_seconds`: so long
-    at most may a write be under way.
+    """One controller's connection to the server. `most_seconds`: the longest time that a write may
+    be under way.
     """
 
     most_seconds = 3.0

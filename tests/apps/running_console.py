@@ -1,4 +1,6 @@
-"""A console over a world that stands still, on a free port, and a client that shows every byte."""
+"""A console over a world that stands still, on a free port, and a client that returns
+every byte.
+"""
 
 from __future__ import annotations
 

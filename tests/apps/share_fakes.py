@@ -1,8 +1,7 @@
 """An API server in memory for the scheduler extender, on a clock that jumps: late watches, lost
 replies, late requests.
 
-What a newcomer gets wrong: the truth is `FakeServer.pods`. It is looked at after every write, so
-that not one instant is missed.
+Note: the truth is `FakeServer.pods`. It is checked after every write, so that no instant is missed.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ ASSIGNED = {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true", "scheduler.framework.gpushare
 
 @dataclass
 class FakeServer:
-    """`down_until`: nobody is answered before. `history` holds every change, for watches. `faults`:
-    what must never be.
+    """`down_until`: no call is answered before this time. `history`: every change, for watches.
+    `faults`: violations found.
 
-    `sits`: by uid the pod as it was first given cards. There it runs, whatever somebody makes of
-    its annotations later.
+    `sits`: by uid the pod as it was first granted cards. It runs on those cards, whatever is
+    written to its annotations later.
     """
 
     rng: random.Random
@@ -105,7 +104,7 @@ class FakeServer:
         changed.set()
 
     def damage(self, pod: Pod) -> None:
-        """Somebody who may write grants garbles one, while its pod runs."""
+        """A client that may write grants damages one while its pod runs."""
         self.write(
             annotated(
                 msgspec.structs.replace(pod, phase="Running"),
@@ -117,8 +116,8 @@ class FakeServer:
         return self.nodes[node].annotations.get("fairlead.io/gpu-identity") == "guarded"
 
     def _look_alike(self, node: str) -> None:
-        """The promise for a guarded node: at every instant all unassigned containers of equal units
-        have the same cards and MiB.
+        """The invariant of a guarded node: at every instant all unassigned containers of equal
+        units have the same cards and MiB.
         """
         seen: dict[int, Any] = {}
         for pod in self.pods.values():
@@ -143,8 +142,8 @@ class FakeServer:
         return held_at_most(self.sits.get(pod.uid, pod))
 
     def _recount(self, before: Pod | None, after: Pod | None) -> None:
-        """The promise: at no instant are more units granted on a card than it has, nor more of its
-        compute than there is.
+        """The invariant of every card: at no instant are more units granted than the card has, nor
+        more than 100 percent of its compute.
         """
         for pod, sign in ((before, -1), (after, 1)):
             for uuid, (units, core) in (
@@ -173,8 +172,8 @@ def annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
 
 
 class FakeSharingApi:
-    """One client of it (`ports.SharingApi`), slow and unlucky as the storm wants. `kill`: nothing
-    that it sends later arrives.
+    """One client of the server (`ports.SharingApi`), with random delays and failures. After `kill`
+    nothing that it sends arrives.
     """
 
     def __init__(self, server: FakeServer, rng: random.Random, *, trouble: float = 0.0) -> None:
@@ -203,7 +202,7 @@ class FakeSharingApi:
                 await server.changed_since(cursor)
                 await self._pause(0.2)
                 if self._strikes(0.01):
-                    break  # too old a version: list again
+                    break  # the version is too old: list again
                 while asyncio.get_running_loop().time() < server.down_until or self._is_dead:  # noqa: ASYNC110 - of a clock
                     await asyncio.sleep(0.2)
                 for _, key, row in server.history[cursor : (cursor := len(server.history))]:
@@ -223,7 +222,7 @@ class FakeSharingApi:
                 return Outcome()
 
     async def _bind(self, action: BindPod, left: Callable[[], float]) -> Outcome:
-        """At times the rate limit keeps it waiting for longer than a Lease lasts."""
+        """Sometimes the rate limit delays the request for longer than a Lease lasts."""
         if self._strikes(0.05):
             await self._pause(6.0)
         seconds = left()
@@ -241,14 +240,14 @@ class FakeSharingApi:
         commit.add_done_callback(self._commits.discard)
         if self._strikes(0.1):
             await self._pause(0.2)
-            # while the request may still be on its way
+            # while the request may still be under way
             return Outcome(Result.UNKNOWN, "connection reset")
         outcome = await asyncio.shield(commit)
         return Outcome(Result.UNKNOWN, "connection reset") if self._strikes(0.1) else outcome
 
     async def _commit(self, action: BindPod, ends_at: float) -> Outcome:
-        """The server works on, whatever becomes of who asked, and decides as late as the request's
-        `timeout` allows.
+        """The server continues even if its client is gone, and decides as late as the request's
+        `timeout` permits.
         """
         latest = max(0.0, ends_at - asyncio.get_running_loop().time())
         await self._pause(0.02 if not self._strikes(0.2) else latest)

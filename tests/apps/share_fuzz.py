@@ -1,10 +1,10 @@
-"""Whatever kube-scheduler, a mistake or an enemy sends: an answer for every request, and no card is
-ever sold twice.
+"""Random valid and invalid requests to the scheduler extender, as kube-scheduler, a faulty client
+or an attacker sends them: each gets an answer, and no card is ever granted twice.
 
-`python -m tests.apps.share_fuzz [SECONDS] [SEED]` asks as many questions as the time allows and
-says how many those were; what fails is printed with the seed and the number of the question.
-Everything goes through the app itself, without a socket; the API server is one in memory that loses
-replies, and pods come, end and lose their annotations while it is asked.
+`python -m tests.apps.share_fuzz [SECONDS] [SEED]` sends as many requests as the time permits and
+prints their number; a failure is printed with the seed and the number of the request. Requests go
+to the app itself, without a socket. The API server is in memory and loses replies, and pods come,
+end and lose their annotations meanwhile.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ PAGES = (
 
 
 class Fuzz:
-    """One extender and who asks it. `asked` counts questions, `answers` them by status."""
+    """One extender and its clients. `asked` counts requests, `answers` counts them by status."""
 
     def __init__(self, seed: int, make: ExtenderMaker) -> None:
         self.rng = random.Random(seed)
@@ -117,7 +117,7 @@ class Fuzz:
         self._made = 0
 
     async def run(self, seconds: float, questions: int) -> None:
-        """For so long, or for so many questions, whichever ends first."""
+        """Runs for `seconds` or `questions` requests, whichever ends first."""
         running = asyncio.ensure_future(self.extender.run())
         ends = time.monotonic() + seconds
         try:
@@ -133,7 +133,7 @@ class Fuzz:
             await asyncio.gather(running, return_exceptions=True)
 
     async def _live(self) -> None:
-        """A pod comes; others end, leave, are deleted, are damaged."""
+        """A pod comes; other pods end, leave, are deleted or damaged."""
         self._made += 1
         made = self._pod(f"p{self._made}", str(self.rng.randint(1, 15)), {}, cores=("30", "100"))
         self.server.write(parse_pod(msgspec.json.decode(msgspec.json.encode(made), type=WirePod)))
@@ -195,7 +195,7 @@ class Fuzz:
 
     def _good(self, verb: str) -> Object:
         rng, heard = self.rng, self.extender.machine.feed.pods
-        # of these the API server is believed, and not the question
+        # for these the API server's object counts, not the request
         known = [pod for pod in self.server.pods.values() if pod.uid in heard]
         name = (
             rng.choice(known).name if known and rng.random() < 0.8 else f"q{rng.randint(0, 10**6)}"
@@ -255,7 +255,7 @@ class Fuzz:
         }
 
     def _spoiled(self, value: Any) -> Any:
-        """Somewhere inside, something else stands."""
+        """Replaces a random part of the value."""
         rng = self.rng
         if isinstance(value, dict) and value and rng.random() < 0.85:
             key = rng.choice(list(value))
@@ -278,7 +278,7 @@ def _node(name: str) -> Object:
 
 
 def live(seed: int, seconds: float, questions: int, make: ExtenderMaker = Extender) -> Fuzz:
-    """AssertionError with the seed and how to see it again."""
+    """Raises AssertionError with the seed and the command that repeats the run."""
     loop = JumpingLoop()
 
     async def whole() -> Fuzz:

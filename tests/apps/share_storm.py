@@ -1,9 +1,9 @@
-"""A storm over the scheduler extender: pods of every shape come and go while replies are lost,
-processes die and the API server is away.
+"""Random sequences of events for the scheduler extender: pods of every shape come and go while
+replies are lost, processes die and the API server is away.
 
 Everything follows from the seed, on a clock that jumps. `python -m tests.apps.share_storm SEED
-[PODS]` lives one again and tells what went on. What must hold at every instant is checked by the
-fake server itself (`FakeServer.faults`), the rest at the end.
+[PODS]` repeats one run and prints its events. The fake server itself checks the invariants of every
+instant (`FakeServer.faults`); the rest is checked at the end.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from fairlead.wire.sharing.scheduler_extender import FilterAsked
 
 CARDS = ((15, 15, 15, 15), (14,), (14, 14), (15, 8), (15,) * 8, (10, 10))
 GUARDED = (0, 2)
-"""Nodes of these numbers are guarded: their agents answer the kubelet before they know who asks."""
+"""Numbers of the guarded nodes: their agents answer the kubelet before they know which pod asks."""
 ExtenderMaker = Callable[..., Extender]
 
 
 class Storm:
-    """One life. `say` gets a line for everything that happens."""
+    """One run. `say` receives a line for every event."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Storm:
             asyncio.ensure_future(loop)
             for loop in (self._people(), self._kubelets(), self._accidents())
         ]
-        # binding runs beside scheduling, as in the real one
+        # binding runs beside scheduling, as in the real scheduler
         schedulers = [asyncio.ensure_future(self._scheduler()) for _ in range(3)]
         try:
             await work[0]
@@ -99,7 +99,7 @@ class Storm:
             if not task.cancelled() and task.exception() is not None:
                 raise task.exception()  # type: ignore[misc]
 
-    # --- who takes part ---------------------------------------------------------------------------
+    # --- participants -----------------------------------------------------------------------------
 
     async def _people(self) -> None:
         while self._left:
@@ -109,7 +109,7 @@ class Storm:
                 await asyncio.sleep(self.rng.expovariate(4))
 
     async def _kubelets(self) -> None:
-        """Pods run, end, are deleted with a grace."""
+        """Pods run, end, or are deleted with a grace period."""
         while True:
             await asyncio.sleep(0.1)
             for pod in list(self.server.pods.values()):
@@ -153,7 +153,9 @@ class Storm:
                 await self._damage()
 
     async def _damage(self) -> None:
-        """Grants are garbled; half of the time nobody is left who knew them."""
+        """Damages grants; half of the time both extenders have just restarted and do not know the
+        old grants.
+        """
         if self.rng.random() < 0.5:
             self._say("kill both extenders")
             for place in (0, 1):
@@ -170,7 +172,7 @@ class Storm:
             self._damaged.add(pod.uid)
 
     async def _scheduler(self) -> None:
-        """As kube-scheduler: filter, take one of the best, bind; whatever goes wrong is tried
+        """Like kube-scheduler: filter, take one of the best nodes, bind; every failure is tried
         again.
         """
         while True:
@@ -328,8 +330,8 @@ def live(
     make: ExtenderMaker = Extender,
     say: Callable[[str], None] = lambda _: None,
 ) -> Any:
-    """Live one storm; the server as it stands at the end. AssertionError with the seed and how to
-    see it again.
+    """Runs one storm; returns the server as it is at the end. Raises AssertionError with the seed
+    and the command that repeats it.
     """
     loop = JumpingLoop()
 

@@ -1,4 +1,6 @@
-"""The webhook: it says what the rules say, and refuses what is no review."""
+"""The admission webhook answers with the results of the rules, and refuses bodies that are not an
+AdmissionReview.
+"""
 
 from __future__ import annotations
 
@@ -192,7 +194,7 @@ TOO_LARGE = {
 
 
 class NoCluster:
-    """An API that must not be asked."""
+    """An API that must not be called."""
 
     async def list_namespaces(self) -> frozenset[str]:
         return frozenset()
@@ -205,8 +207,8 @@ class NoCluster:
 async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_beside_it(
     case: str,
 ) -> None:
-    """Its rules have 2 s; a liveness probe has one. Time of the processor is counted: other work on
-    the machine takes none of it.
+    """The webhook has 2 s for the rules; a liveness probe has one. Processor time is measured, so
+    other work on the machine does not count.
     """
     root, told = TOO_LARGE[case]
     app = webhook_app(NoCluster())  # type: ignore[arg-type]
@@ -241,7 +243,7 @@ async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_besi
     ],
 )
 async def test_a_tree_under_another_name_is_refused_before_it_is_judged(body: Object) -> None:
-    """It has other faults, and the webhook has no cluster to judge by."""
+    """The tree has other faults as well, and this webhook has no cluster to compare it with."""
     response = await ask("/quota-tree", **asked("CREATE", "elasticquotatrees", object=body))
     assert response["status"]["message"].endswith(
         "the one tree of a cluster is kube-system/elasticquotatree"
@@ -253,7 +255,7 @@ async def test_a_tree_under_another_name_is_refused_before_it_is_judged(body: Ob
 
 
 class Busy(NoCluster):
-    """One pod of 3 cores runs in the namespace `a`; `is_slow`: a list of all pods does not end."""
+    """A pod of 3 cores runs in the namespace `a`. `is_slow`: a list of all pods does not end."""
 
     def __init__(self, away: str = "", *, is_slow: bool = False) -> None:
         self.away, self.is_slow = away, is_slow
@@ -276,7 +278,7 @@ class Busy(NoCluster):
 
 
 async def warned(api: Busy, most: int) -> list[str]:
-    """The warnings of use when a tree is written whose one leaf has this max."""
+    """The warnings about current use when a tree is written whose one leaf has this max."""
     bounds = {"cpu": most}
     root = {
         "name": "r",
@@ -309,7 +311,7 @@ async def test_bounds_under_what_is_used_are_warned_of() -> None:
 
 
 async def test_a_tree_is_taken_where_it_is_not_known_what_is_used() -> None:
-    """The API server would refuse it after five seconds without an answer."""
+    """Without an answer the API server would refuse the tree after five seconds."""
     away = "connection refused"
     assert await warned(Busy(away), 1) == [
         (

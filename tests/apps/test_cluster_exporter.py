@@ -1,5 +1,5 @@
-"""The cluster exporter: every family exact, no API request per scrape, nothing invented when a
-source is missing.
+"""The cluster exporter: every family is exact, a scrape causes no API request, and values are
+absent when their source is missing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def test_every_family_of_the_contract_is_there(page: list[Sample]) -> None
     expected -= {
         cluster_metrics.QUOTA_SMALLEST.name,
         "fairlead_gpu_pod_completion_time",
-    }  # nothing waits for quota, no pod with a GPU is over
+    }  # nothing waits for quota, no pod with a GPU has ended
     assert expected == {
         each.name
         for each in page
@@ -345,7 +345,7 @@ async def test_who_waits_by_reason_and_what_is_claimed() -> None:
 
 
 async def test_a_pod_that_lacks_gpus_waits_for_gpus_alone() -> None:
-    """Vision uses 3 of at most 4 GPUs; the pod asks for cores and memory, too, of which there are
+    """Vision uses 3 of at most 4 GPUs. The pod also requests cores and memory, of which there are
     enough.
     """
     asks = {"cpu": 1000, "memory": 1 << 30, "nvidia.com/gpu": 2}
@@ -518,7 +518,7 @@ async def test_scrapes_ask_the_cluster_nothing_and_changes_appear_soon() -> None
 async def test_new_readings_appear_soon_although_the_cluster_rests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing else is a reason for a page then: the cluster rests, and the longest pause is a
+    """Nothing else causes a new page: the cluster does not change, and the longest pause is a
     minute.
     """
     monkeypatch.setattr(cluster_exporter, "SHORTEST_PAUSE_SECONDS", 0.05)

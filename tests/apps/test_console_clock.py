@@ -1,5 +1,5 @@
-"""The console moves a simulated cluster's time, for its own page and for programs that mean it, and
-no other cluster's.
+"""The console moves the time of a simulated cluster for its own page and for programs without a
+browser's headers. It refuses other pages, and never moves the time of a real cluster.
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ async def test_who_listens_hears_that_time_was_moved() -> None:
     async with moved() as one, one.page.session.get(f"{one.page.url}{BASE}/changes") as stream:
         lines = stream.content
         async with asyncio.timeout(20):
-            while b'"clock"' not in await lines.readline():  # the first announcement of everything
+            # the first message announces every topic
+            while b'"clock"' not in await lines.readline():
                 pass
             await one.order({"action": "pause"})
             while b'"clock"' not in await lines.readline():

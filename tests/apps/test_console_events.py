@@ -1,5 +1,5 @@
-"""A job's page has all events of the job and its pods: asked of the API server when somebody looks,
-not each second.
+"""The page of a job shows all Events of the job and its pods. They are read from the API server
+when a user opens the page, not every second.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ async def test_an_api_server_that_fails_is_said() -> None:
 
 
 class Slow:
-    """Answers when it is told to, and counts how often it was asked."""
+    """Answers when the test sets `answer`, and counts the requests."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -1,4 +1,4 @@
-"""The page itself: its nonce, its caching, and no file but its own."""
+"""The files of the web page: its nonce, its caching, and no other file is served."""
 
 from __future__ import annotations
 

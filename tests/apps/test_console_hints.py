@@ -1,4 +1,6 @@
-"""Change hints: what a stream says, how many there may be, and a stop that waits for none."""
+"""Change hints: the contents of a stream, the maximum number of streams, and a stop that does not
+wait for them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from .running_console import console
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:
-    """So many hints from a stream, heartbeats skipped."""
+    """The first `count` hints of a stream, without heartbeats."""
     hints: list[str] = []
     async with asyncio.timeout(seconds):
         while len(hints) < count:
@@ -112,11 +114,9 @@ async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> No
         assert (await page.json("/overview"))["gpuUtilPercent"] == 25
 
 
-async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_same_bytes_for_all() -> (
-    None
-):
-    """First asked for, asked for again while somebody looks, and
-    after a change: plain and packed.
+async def test_the_map_is_the_newest_picture_at_each_request_and_the_same_bytes_for_all() -> None:
+    """Asked for the first time, again while a page is open, and after a change; uncompressed and
+    compressed.
     """
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:

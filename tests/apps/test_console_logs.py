@@ -1,5 +1,5 @@
-"""Logs and manifests through the console, over an API server on a socket: followed, left, foreign,
-forbidden, cut.
+"""Logs and manifests through the console, over an API server on a socket: a log that is followed, a
+browser that leaves, pods without a log here, missing permissions, a log that breaks off.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @asynccontextmanager
 async def page_over(answer: Answering) -> AsyncIterator[Page]:
-    """A console whose API server answers with this."""
+    """A console whose API server gives this answer."""
     job, status = (
         training_job(),
         ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH),
@@ -97,7 +97,7 @@ async def test_a_log_comes_byte_for_byte_and_asks_for_no_more_than_it_may() -> N
     assert seen == [(LOG, {"container": "main", "tailLines": "7", "limitBytes": str(2 << 20)})]
 
 
-async def test_a_followed_log_arrives_as_it_is_written_and_ends_upstream_when_the_browser_leaves() -> (
+async def test_a_followed_log_arrives_as_written_and_ends_upstream_when_the_browser_leaves() -> (
     None
 ):
     left, more = asyncio.Event(), asyncio.Event()
@@ -156,7 +156,7 @@ async def test_a_slow_reader_slows_the_api_server_and_nothing_is_dropped() -> No
         writer.write(f"GET {JOB}/logs?follow=true HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
         await until(lambda: sent > 0)
         looks: list[int] = []
-        # nobody takes more
+        # the client reads no more
         await until(lambda: looks.append(sent) or (len(looks) > 25 and len(set(looks[-25:])) == 1))
         assert sent < total / 2
         await reader.readuntil(b"\r\n\r\n")

@@ -1,5 +1,5 @@
-"""The console's process over HTTP: answers that match their
-description, refusals, headers, health.
+"""The console process over HTTP: answers that match their description, refusals,
+headers, health.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ EXAMPLES = {
     "search": "/search?q=bert",
 }
 ELSEWHERE = ("changes", "job_manifest", "job_logs")
-"""Streams, and what an API server is asked for: test_console_hints, test_console_logs."""
+"""Endpoints that stream, or that ask an API server: test_console_hints and test_console_logs test
+them.
+"""
 
 
 def address(name: str, path: str) -> str:
@@ -364,10 +366,10 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
         raise ValueError("odd object")
 
     async with console() as page:
-        await page.json("/nodes")  # a page that is looked at: the next board state has it ready
+        await page.json("/nodes")  # the page is in use, so the next board state prepares it
         with monkeypatch.context() as broken:
             broken.setattr("fairlead.console.boards.board_state.node_rows", fail)
-            # no pause between two
+            # no pause between two board states
             broken.setattr("fairlead.console.http.board_states.CPU_SHARE", 1e9)
             assert isinstance(page.server.world.cluster, StillCluster)
             page.server.world.cluster.show(living_cluster())
@@ -380,7 +382,7 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
 async def test_a_cluster_of_which_no_sample_can_be_taken_stops_no_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No page asks for jobs here: what samples are taken of is made for them."""
+    """No page uses jobs here: they are computed only for the samples."""
 
     def fail(*_: object) -> None:
         raise ValueError("malformed object")

@@ -1,5 +1,5 @@
-"""The page of serving jobs over an API server on a socket: asked once for many readers, and what it
-may not read.
+"""The page of serving jobs over an API server on a socket: many readers cause one request, and
+objects that may not be read cause a warning.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATHS = {
 
 
 class Api:
-    """Answers with `PATHS`; what is `refused` has this status."""
+    """Answers with `PATHS`; the kinds in `refused` get that status."""
 
     def __init__(self, **refused: int) -> None:
         self.refused = refused

@@ -1,5 +1,5 @@
-"""`POST /quota/what-if` over HTTP: it answers as described, is guarded like a write, and writes
-nothing.
+"""`POST /quota/what-if` over HTTP: the answer matches its description, the request is guarded like
+a write, and nothing is written.
 """
 
 from __future__ import annotations

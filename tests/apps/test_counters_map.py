@@ -1,5 +1,5 @@
-"""Counters of a ConfigMap: the file until it is there, the newest
-while it is, the last good after.
+"""Counters from a ConfigMap: the file until the ConfigMap exists, its newest content while it
+exists, the last good content afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GOOD, OTHER = "DCGM_FI_DEV_GPU_UTIL, gauge, Busy.\n", "DCGM_FI_DEV_FB_USED, gaug
 
 
 class Map:
-    """The ConfigMap's text; an exception is what the API server answers."""
+    """The text of the ConfigMap; an exception stands for an error of the API server."""
 
     def __init__(self, says: str | Exception | None) -> None:
         self.says = says

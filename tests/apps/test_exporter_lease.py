@@ -1,5 +1,5 @@
-"""Of several cluster exporters one prints the cluster, on a clock of the test's own: no sum ever
-counts a GPU twice.
+"""Of several cluster exporters exactly one prints the cluster's metrics, so no sum counts a GPU
+twice. On a clock of the test's own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OF_THE_CLUSTER = (
 
 
 class Replica:
-    """One exporter, moved by hand: `turn` looks at the Lease, `refresh` makes pages."""
+    """One exporter, advanced by hand: `turn` reads the Lease, `refresh` makes pages."""
 
     def __init__(self, lease: OneLease, clock: Clock, name: str) -> None:
         self.cluster = FakeCluster(company())
@@ -40,7 +40,7 @@ class Replica:
 
     @property
     def page(self) -> dict[str, float]:
-        """Every name of its page as it is now, with the sum of its series."""
+        """Every metric name of the current page, with the sum of its series."""
         samples = parse_page(b"".join(self.exporter.page.pieces).decode()).samples
         return {
             each.name: sum(other.value for other in samples if other.name == each.name)
@@ -63,8 +63,8 @@ def pair() -> tuple[OneLease, Clock, Replica, Replica]:
 async def test_a_standby_prints_itself_alone_and_is_ready(
     pair: tuple[OneLease, Clock, Replica, Replica],
 ) -> None:
-    """docs/spec/telemetry.md#cluster-exporter. A rolling update waits for the readiness of who
-    cannot have the Lease yet.
+    """docs/spec/telemetry.md#cluster-exporter. A rolling update waits until the new replica is
+    ready, although it cannot have the Lease yet.
     """
     _, _, first, second = pair
     await first.step()
@@ -93,7 +93,9 @@ async def test_it_is_not_ready_while_nobody_leads(
 async def test_who_cannot_renew_stops_before_another_may_begin(
     pair: tuple[OneLease, Clock, Replica, Replica],
 ) -> None:
-    """At every tenth of a second, with nothing but a scrape in between: its loop may hang, too."""
+    """Checked every tenth of a second, with only a scrape in between, because the exporter's loop
+    may hang.
+    """
     lease, clock, first, second = pair
     await first.step()
     await second.step()

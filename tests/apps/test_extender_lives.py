@@ -1,4 +1,4 @@
-"""Lives of the extender that a stranger found: calls that wait, Leases that go and come back,
+"""Regressions of the scheduler extender: calls that wait, Leases that are lost and regained,
 answers that fail. On a clock that jumps.
 """
 
@@ -27,8 +27,8 @@ HOUR = 3600.0
 
 
 class TroubledApi(FakeSharingApi):
-    """`put_off`: seconds that a binding waits before it is sent. `is_cut`: no look at the Lease.
-    `failure`: of every GET.
+    """`put_off`: seconds that a binding waits before it is sent. `is_cut`: reads of the Lease fail.
+    `failure`: raised by every GET.
     """
 
     def __init__(self, server: FakeServer) -> None:
@@ -79,7 +79,7 @@ class TroubledApi(FakeSharingApi):
 
 
 class Scene:
-    """A server with one node of one card of 8 units, if no other, and extenders over it."""
+    """A server with one node, by default with one card of 8 units, and extenders for it."""
 
     def __init__(self, cards: tuple[int, ...] = (8,)) -> None:
         self.loop = asyncio.get_running_loop()
@@ -140,7 +140,7 @@ def test_a_call_that_waited_while_the_lease_went_and_came_back_is_not_sent() -> 
     live(scene)
 
 
-def test_a_pod_that_was_looked_up_while_the_lease_went_and_came_back_is_not_bound_before_the_ledger_stands() -> (
+def test_a_pod_looked_up_while_the_lease_went_and_came_back_is_bound_when_the_ledger_stands() -> (
     None
 ):
     async def scene() -> None:
@@ -152,7 +152,7 @@ def test_a_pod_that_was_looked_up_while_the_lease_went_and_came_back_is_not_boun
         waiting = asyncio.ensure_future(first.bind(asked(p)))
         await asyncio.sleep(0.1)
         one.server.write(p)
-        first.machine.feed.rebuild()  # the Lease has come again
+        first.machine.feed.rebuild()  # the Lease was lost and regained
         api.gate.set()
         assert await waiting == "GPU ledger is being rebuilt"
 
@@ -164,7 +164,7 @@ def test_the_lease_stays_while_a_grant_is_being_written_and_while_it_may_still_c
         one = Scene((8, 8))
         first, api = await one.extender("a")
         await one.leading(first)
-        await asyncio.sleep(3.5)  # not called lately
+        await asyncio.sleep(3.5)  # not called for a while
         api.grant_seconds = 2.0
         one.server.write(pod("x", 4, node="n1"))
         while not api.writing:  # noqa: ASYNC110 - on a clock that jumps
@@ -311,7 +311,7 @@ def test_the_end_comes_also_while_old_lists_are_being_given_up() -> None:
         api.follow = closes_slowly  # type: ignore[method-assign]
         await one.leading(driver)
         await asyncio.sleep(1)
-        one.server.lease = None  # it comes to us again
+        one.server.lease = None  # the same extender takes it again
         while driver.machine.feed.is_rebuilt:  # noqa: ASYNC110 - on a clock that jumps
             await asyncio.sleep(0.005)
         (running,) = one.running
@@ -355,9 +355,7 @@ def guarded_scene() -> tuple[Scene, list[Pod]]:
     return scene, rows
 
 
-def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_card_and_holds_nobody_up() -> (
-    None
-):
+def test_a_binding_on_a_guarded_node_waits_for_others_of_its_size_and_delays_no_binding() -> None:
     async def scene() -> None:
         scene, (first, second, small) = guarded_scene()
         driver, _ = await scene.extender("a")
@@ -383,7 +381,7 @@ def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_c
     live(scene)
 
 
-def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_scheduler_gives_up() -> (
+def test_a_binding_that_waits_in_vain_on_a_guarded_node_fails_before_the_scheduler_gives_up() -> (
     None
 ):
     async def scene() -> None:

@@ -1,5 +1,5 @@
-"""The GPU exporter: one page per sample, always 200, faults cost only what failed, and invariants
-that dashboards rely on.
+"""The GPU exporter: one page per sample, always status 200, a fault removes only the values that
+failed, and the invariants that dashboards rely on.
 """
 
 from __future__ import annotations
@@ -115,9 +115,8 @@ async def test_a_page_of_chosen_families_has_no_others_and_the_same_lines() -> N
 async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:
     text = await page_text(four_cards())
     head = (
-        'gpu="0",UUID="GPU-gpu-1-0",pci_bus_id="00000000:07:00.0",device="nvidia0",modelName="Tesla '
-        ""
-        'T4",Hostname="gpu-1"'
+        'gpu="0",UUID="GPU-gpu-1-0",pci_bus_id="00000000:07:00.0",device="nvidia0",'
+        'modelName="Tesla T4",Hostname="gpu-1"'
     )
     rest = 'DCGM_FI_DRIVER_VERSION="570.172.08",container="main",namespace="research",pod="train-0"'
     assert f"DCGM_FI_DEV_GPU_UTIL{{{head},{rest}}} 90\n" in text
@@ -130,7 +129,7 @@ async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:
 
 
 async def test_a_whole_value_of_a_double_is_printed_as_one() -> None:
-    """Whatever type the source of the readings found handy: one family has one format."""
+    """Whatever Python type the source used: one family has one format."""
     resting = device(2)
     resting = structs.replace(resting, fields={**resting.fields, "DCGM_FI_DEV_POWER_USAGE": 0})
     text = await page_text([device(1), resting])
@@ -221,7 +220,7 @@ async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, sh
 async def test_mig_instances_are_chosen_for_themselves(
     devices: str, cards: str, instances: str
 ) -> None:
-    """Counted over all cards by index and id, as DCGM numbers them."""
+    """MIG instances are counted over all cards by index and id, as in DCGM."""
 
     def divided(index: int, *ids: int) -> DeviceSample:
         return device(
@@ -354,9 +353,7 @@ async def test_base_units() -> None:
     } == {"power_cap"}
 
 
-async def test_a_card_that_answers_no_more_keeps_its_values_until_they_are_stale_and_then_its_name() -> (
-    None
-):
+async def test_a_card_that_stops_answering_keeps_its_values_until_stale_and_then_its_name() -> None:
     """`up` 0, the age and the collectors stay, so that alerts on them can fire."""
     failed = (
         CollectorRun(
@@ -616,7 +613,7 @@ async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
 
 
 def test_every_field_of_a_card_has_its_bounds() -> None:
-    """And lets the blanks of DCGM through nowhere."""
+    """Blank values of DCGM are dropped for every field."""
     texts = {
         "BRAND",
         "SERIAL",
@@ -760,8 +757,8 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(
 
 
 def test_a_file_that_is_being_written_is_read_when_it_stands_still(tmp_path: Path) -> None:
-    """Half a file never counts: neither one that grows before it is read nor one that grows while
-    it is.
+    """A half-written file never counts, neither one that grows before it is read nor one that grows
+    meanwhile.
     """
     path = tmp_path / "counters.csv"
     path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
@@ -876,7 +873,7 @@ async def test_a_reload_under_way_is_said(tmp_path: Path) -> None:
 
 
 async def test_names_of_pods_come_and_go_between_two_samples() -> None:
-    """With `-c 30000` a page is made of the same sample again; its age goes on."""
+    """With `-c 30000` a page is made of the same sample again, and its age increases."""
 
     class Pods:
         name = ""
@@ -971,7 +968,7 @@ async def test_a_file_without_a_usable_row_costs_dcgms_metrics_and_no_others(
     tmp_path: Path, rows: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """docs/spec/telemetry.md#counters-file: a bad row is skipped and counted; only `--strict-csv`
-    ends the start.
+    refuses to start.
     """
     path = tmp_path / "counters.csv"
     path.write_text(rows)

@@ -1,4 +1,4 @@
-"""Who holds the Lease, on a clock of the test's own: one `turn` at a time."""
+"""Which process holds the Lease, on a clock of the test's own, one `turn` at a time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A turn of the extender that takes longer than a Lease lasts lets the Lease be renewed, on a clock
-that moves with the work.
+"""The extender renews its Lease during a turn that takes longer than a Lease lasts. On a clock that
+the work advances.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from fairlead.model.node import Condition
 from fairlead.wire.sharing.scheduler_extender import PreemptAsked
 
 NODE_SECONDS = 0.065
-"""One node of 272 pods in a question about preemption (measured 2026-11)."""
+"""Seconds for one node of 272 pods in a question about preemption (measured 2026-11)."""
 POD_SECONDS = 0.006
-"""One waiting pod at 5,000 nodes (measured 2026-11)."""
+"""Seconds for one waiting pod at 5,000 nodes (measured 2026-11)."""
 
 
 def lived(
     turn: Callable[[JumpingLoop, FakeServer, Extender], Coroutine[Any, Any, None]],
 ) -> list[bool]:
-    """Whether the Lease was held, ten times a second, while the turn went on."""
+    """Whether the Lease was held, ten times a second, while the turn ran."""
     loop = JumpingLoop()
     held: list[bool] = []
 
@@ -86,7 +86,7 @@ def test_a_thousand_pods_that_wait_and_are_told_why() -> None:
 
         ledger.filter = slow  # type: ignore[method-assign]
         conditions = (Condition("PodScheduled", "False", "Unschedulable"),)
-        for number in range(1000):  # each with a need of its own
+        for number in range(1000):  # each with a different need
             server.write(pod(f"w{number}", 20 + number, conditions=conditions))
         while len(server.events) < 1000:  # noqa: ASYNC110 - on a clock that jumps
             await asyncio.sleep(0.1)

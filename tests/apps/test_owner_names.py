@@ -1,5 +1,5 @@
-"""Labels, UIDs and HPC jobs on the page of an exporter that runs, and the folder of jobs in every
-state.
+"""Labels, UIDs and HPC jobs on the page of a running exporter, and all states of the HPC job
+folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .fakes import FakeDevices, FixedClock, device, process
 
 
 class Pods:
-    """What the API server tells."""
+    """Pods of the API server."""
 
     def __init__(self) -> None:
         self.told: dict[tuple[str, str], LocalPod] = {}

@@ -1,4 +1,4 @@
-"""Whose the cards are, while a kubelet answers, falls silent and comes back."""
+"""Which pods hold the cards, while a kubelet answers, stops answering and answers again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CARD = simulated_uuid("n1", 0)
 
 
 class Node:
-    """A kubelet and a grants file that say what a test lets them."""
+    """A kubelet and a grants file whose contents a test sets."""
 
     def __init__(self) -> None:
         self.held = (held(MEMORY, *IDS),)
@@ -96,7 +96,7 @@ async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) ->
     asked = 0
 
     async def after(change: object) -> int:
-        """News after two more questions."""
+        """The number of announcements after two more reads."""
         nonlocal asked
         heard.clear()
         wanted = node.asked + 3
@@ -169,7 +169,7 @@ async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
 
 
 class Homes:
-    """Pid 7 is the pod's, 8 nobody's."""
+    """Pid 7 belongs to the pod, pid 8 to no pod."""
 
     def homes(self, pids: Collection[int]) -> dict[int, ProcessHome]:
         return {
@@ -221,7 +221,7 @@ async def test_each_process_has_its_series_when_they_are_asked_for(node: Node) -
     )
 
 
-async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(
+async def test_without_processes_a_shared_card_has_no_values_and_a_sole_holder_those_of_the_card(
     node: Node,
 ) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)
@@ -264,8 +264,8 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(
 async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(
     node: Node,
 ) -> None:
-    """docs/spec/telemetry.md#container-metrics: exclusive without process data is the device's
-    value; of sharers nothing is known.
+    """docs/spec/telemetry.md#container-metrics: for an exclusive holder the device's value is used;
+    for sharers the values are unknown.
     """
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     mute = structs.replace(
@@ -318,7 +318,7 @@ async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one
 
 
 class Known:
-    """`ports.PodIdentities`: the API server tells pod `p` with these annotations."""
+    """`ports.PodIdentities`: pod `p` with these annotations, as read from the API server."""
 
     def __init__(self, annotations: dict[str, str]) -> None:
         spec = {
@@ -346,7 +346,7 @@ OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_shares(
     node: Node, annotations: dict[str, str], mib: int | None
 ) -> None:
-    """docs/spec/telemetry.md#device-ids: the agent's ledger, else the annotations, the newest
+    """docs/spec/telemetry.md#device-ids: first the agent's ledger, then the annotations, the newest
     first.
     """
     node.given = ()
@@ -378,8 +378,8 @@ async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_s
 async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
     node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another plugin's shares, or a grants file that is not mounted: an alert on strangers would be
-    false.
+    """Shares of another plugin, or a grants file that is not mounted: an alert on foreign processes
+    would be false.
     """
     node.given = ()
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
@@ -407,8 +407,8 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
 
 @pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])
 async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
-    """No 0 foreign bytes on a card whose processes cannot be seen, no 0 containers before the
-    kubelet has told.
+    """A card whose processes cannot be seen has no value for foreign bytes, not 0; before the
+    kubelet has answered there is no count of containers.
     """
     pods = PodMap(node, node, 60.0, lambda: node.moment, None if mode == "no names" else Homes())
     if mode != "no list":
@@ -483,7 +483,7 @@ async def test_a_card_is_shared_by_mps_while_its_programs_go_through_it(node: No
 
 
 class Strangers:
-    """Every process is of a pod that nobody was granted anything for."""
+    """Every process belongs to a pod without any grant."""
 
     def homes(self, pids: Collection[int]) -> dict[int, ProcessHome]:
         return {pid: ProcessHome("somebody-else") for pid in pids}
@@ -492,7 +492,7 @@ class Strangers:
 async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_soon_and_once() -> (
     None
 ):
-    """At most once a second; the beat of an hour would not have come."""
+    """At most once a second; the regular read would come only after an hour."""
     node, asked = Node(), asyncio.Event()
     count = 0
 

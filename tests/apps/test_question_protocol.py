@@ -1,9 +1,8 @@
-"""HTTP of whole answers: in the order of the questions, without waste while one of them takes long,
-and honest at the end.
+"""HTTP/1.1 with whole answers: answers come in the order of the questions, a question behind a slow
+answer keeps its full time, and a connection ends only after a complete answer.
 
-What every server of ours promises besides (half requests, heads without end, strange framings) is
-in `test_slow_requests` and `test_strange_requests`, where the scheduler extender speaks this
-protocol.
+What every server guarantees besides (half requests, heads without end, unexpected framings) is in
+`test_slow_requests` and `test_strange_requests`, where the scheduler extender uses this protocol.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ LAST = b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 class Answers:
-    """`/slow` waits for `go_on`; `/refused` is refused by its head; all others say what they were
-    asked.
+    """`/slow` waits for `go_on`; `/refused` is refused by its head; all others return
+    the request.
     """
 
     def __init__(self) -> None:
@@ -95,7 +94,7 @@ async def test_a_body_in_chunks_and_a_head_alone() -> None:
 
 
 async def test_a_body_that_means_nothing_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody may ask for a page, and for one that he is refused."""
+    """Any client may ask for a page, even for one that is refused."""
     monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 100)
     async with answering() as (stranger, answers):
         ask = b"%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000
@@ -167,7 +166,7 @@ async def test_another_protocol_is_answered_in_this_one_and_ends() -> None:
 
 
 async def test_who_never_reads_does_not_fill_the_memory() -> None:
-    """More questions than sockets hold answers to: when the client's end is full, no more are
+    """More questions than the sockets hold answers for: when the client does not read, no more are
     answered.
     """
     async with answering() as (stranger, answers):

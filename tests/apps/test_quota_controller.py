@@ -1,5 +1,5 @@
 """The quota controller on a clock that jumps, over an API server in memory: the Lease, new lists,
-the order of calls, the end.
+the order of calls, the end of the process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Story = Callable[[FakeQuotaServer], Awaitable[None]]
 
 
 def live(story: Story) -> None:
-    """The story, in a time that jumps."""
+    """Runs the coroutine on a clock that jumps."""
     loop = JumpingLoop()
     asyncio.set_event_loop(loop)
     try:
@@ -107,8 +107,8 @@ def test_who_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
 
 
 def test_what_was_known_before_the_lease_was_lost_decides_nothing_after_it() -> None:
-    """Meanwhile a pod of 2 took the place of one of 1, and the leaf grew from 1 to 2: by the old
-    pods there would be room.
+    """Meanwhile a pod of 2 replaced a pod of 1, and the leaf's max grew from 1 to 2: with the old
+    pods there would seem to be room.
     """
 
     async def story(server: FakeQuotaServer) -> None:
@@ -236,7 +236,7 @@ def test_a_bug_in_a_call_ends_the_process() -> None:
 
 
 def test_while_admissions_wait_to_be_sent_few_words_go_beside_them() -> None:
-    """Of 500 that are let go at once, beside 40 more who are told why they wait."""
+    """500 pods are admitted at once, while 40 others get a message why they wait."""
 
     async def story(server: FakeQuotaServer) -> None:
         server.trees["tree"] = tree(500_000)
@@ -246,7 +246,7 @@ def test_while_admissions_wait_to_be_sent_few_words_go_beside_them() -> None:
         async with running(server):
             await until(lambda: len(server.done(AdmitPod)) == 500)
             words = [action for _, action in server.calls if isinstance(action, SetPodCondition)]
-            # 166 when they go in turn
+            # 166 if the two kinds alternated
             assert len(words) <= REPORTS_BESIDE * 500 // (WIDTH - REPORTS_BESIDE) + 30
             await until(lambda: len(server.done(SetPodCondition)) == 540)
 

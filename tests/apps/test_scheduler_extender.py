@@ -1,5 +1,5 @@
-"""The scheduler extender over HTTP: wire forms, errors, who may ask what, and bad input of every
-kind.
+"""The scheduler extender over HTTP: wire formats, errors, permissions of clients, and invalid input
+of every kind.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 class Asked:
-    """A running extender and who asks it."""
+    """A running extender and a client of it."""
 
     def __init__(
         self, url: str, session: aiohttp.ClientSession, server: FakeServer, driver: Extender
@@ -210,7 +210,9 @@ async def test_what_is_no_name_of_kubernetes_is_refused_in_one_short_line(
 async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A credential plugin that fails, for example: the room is held, and not for ever."""
+    """For example a credential plugin fails: the room stays reserved until a GET shows
+    the outcome.
+    """
 
     async def fails(*_: object) -> Outcome:
         raise RuntimeError("the plugin gave no token")
@@ -231,8 +233,8 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
 async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(
     monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
-    """Another hand binds it while ours is in doubt, or somebody removes its grant before our watch
-    has told of it.
+    """Another client binds the pod while the extender's own binding is in doubt, or the grant is
+    removed before the watch delivers it.
     """
 
     async def is_lost(*_: object) -> Outcome:
@@ -388,7 +390,7 @@ async def test_a_web_page_may_not_place_pods() -> None:
 async def test_elsewhere_only_a_client_certificate_may_place_pods(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Loopback is taken for elsewhere here: a test has no other address."""
+    """The test has only the loopback address, so it treats it as a remote one."""
     monkeypatch.setattr(scheduler_extender, "is_loopback", lambda host: False)
     authority = Authority()
     for is_known, status in ((True, 200), (False, 403)):
@@ -408,7 +410,7 @@ async def test_elsewhere_only_a_client_certificate_may_place_pods(
 
 
 async def test_answers_come_at_once_over_one_connection() -> None:
-    """Nagle's algorithm and delayed acknowledgements together cost 44 ms a call."""
+    """Nagle's algorithm and delayed acknowledgements together cost 44 ms per call."""
     body = json.dumps({"Pod": pod(), "NodeNames": ["n1"] * 500}).encode()
     async with extender() as asked:
         took = []
@@ -530,7 +532,7 @@ def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(
         driver.machine.feed.is_rebuilt = True
         driver.machine.feed.observe(listed(KIND_NODES, dict(server.nodes)))
         server.write(pod_row())
-        # what the API server reports of a pod counts
+        # the API server's state of a pod counts
         driver.machine.feed.observe(listed(KIND_PODS, dict(server.pods)))
         app = SchedulerExtender(driver)
         for verb, body, cut in asked:

@@ -1,5 +1,5 @@
-"""The server shell: a taken port is a sentence, a stop is quick even with a client that never
-reads.
+"""The server shell: a port in use gives a clear error, and a stop is quick even with a client that
+never reads.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_n
 async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_logged(
     caplog: pytest.LogCaptureFixture, protocol: str
 ) -> None:
-    """`kubectl exec` asks for a WebSocket, then for SPDY, and prints the sentence that the app
-    answers.
+    """`kubectl exec` asks for a WebSocket, then for SPDY, and prints the error that the app
+    returns.
     """
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     task = asyncio.create_task(serve(APP, sock=sock, ready=ready))

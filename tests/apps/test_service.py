@@ -1,5 +1,5 @@
-"""The shell of every process: one failure ends all, a stop is waited for, signals, probes, and the
-moment when all is up.
+"""The shell of every process: one failure ends all tasks, a stop waits for them; signals, probes,
+and the moment when everything is ready.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""HTTPS with the newest certificate of two files; a bad pair is told and does not spoil the one in
-use.
+"""HTTPS with the newest certificate from two files; an invalid pair is reported, and the current
+one stays in use.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from fairlead.errors import UserError
 
 
 def serial(port: int) -> int:
-    """Of the certificate that the server shows."""
+    """The serial number of the certificate that the server presents."""
     return x509.load_pem_x509_certificate(
         ssl.get_server_certificate(("127.0.0.1", port), timeout=30).encode()
     ).serial_number
 
 
 def put(pair: KeyPair, folder: Path) -> tuple[Path, Path]:
-    """As the files of a Secret, replaced in one step each."""
+    """Replaces the files like those of a Secret, each in one step."""
     names = (folder / "tls.crt", folder / "tls.key")
     for source, name in zip((pair.certificate, pair.key), names, strict=True):
         (folder / "new").write_bytes(source.read_bytes())
@@ -106,7 +106,8 @@ async def test_with_a_client_authority_a_question_needs_its_certificate_and_a_pr
                     answers[name] = answer.status
                 async with session.get(f"{url}/healthz") as answer:
                     assert answer.status == 200
-        assert answers == {"without": 403, "with": 400}  # 400: it was read, and is no review
+        # 400: the body was read and is no AdmissionReview
+        assert answers == {"without": 403, "with": 400}
     finally:
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

@@ -1,5 +1,5 @@
-"""A few thousand spoiled questions to the extender; for as many as one likes: `python -m
-tests.apps.share_fuzz SECONDS`.
+"""A few thousand malformed requests to the extender. For more, run `python -m tests.apps.share_fuzz
+SECONDS`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fairlead.wire.sharing.scheduler_extender import BadBody, parse_filter
 
 QUESTIONS = 4000
 LONG = 3600.0
-"""Seconds: the number of questions ends it, however slow the machine."""
+"""Seconds. The number of requests ends the run, however slow the machine is."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,8 @@
-"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods (the first in
-`make test`); and five faults that a storm must find.
+"""Storms for the scheduler extender, in memory: twenty seeds of a thousand pods (the first in `make
+test`), and five deliberate faults that a storm must find.
 
-The same against a real kube-scheduler and API server, fewer and smaller:
-tests/kube/test_share_storms.py.
+tests/kube/test_share_storms.py runs fewer and smaller storms against a real kube-scheduler and API
+server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PODS = 1000
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Replies are lost on purpose; a log of that would bury the seed of a failure."""
+    """Replies are lost on purpose; their log messages would hide the seed of a failure."""
     caplog.set_level("CRITICAL")
     yield
 
@@ -55,7 +55,7 @@ def test_a_storm_can_be_lived_again() -> None:
 
 
 def guarding_nothing(*args: Any, **options: Any) -> Extender:
-    """Guarded nodes are taken for any other."""
+    """Fault: guarded nodes are treated like other nodes."""
     extender = Extender(*args, **options)
     tell = extender.ledger.set_node
 
@@ -67,7 +67,7 @@ def guarding_nothing(*args: Any, **options: Any) -> Extender:
 
 
 def freeing_early(*args: Any, **options: Any) -> Extender:
-    """A pod that is told to end is taken for gone."""
+    """Fault: a pod that is being deleted counts as gone."""
     extender = Extender(*args, **options)
     set_pod = extender.ledger.set_pod
     extender.ledger.set_pod = lambda pod: (
@@ -77,7 +77,7 @@ def freeing_early(*args: Any, **options: Any) -> Extender:
 
 
 def forgetful(*args: Any, **options: Any) -> Extender:
-    """What was bound before the start is not looked at."""
+    """Fault: pods that were bound before the start are ignored."""
     extender = Extender(*args, **options)
     feed = extender.machine.feed
     observe = feed.observe
@@ -96,7 +96,7 @@ def forgetful(*args: Any, **options: Any) -> Extender:
 
 
 def believing_damage(*args: Any, **options: Any) -> Extender:
-    """A pod without a grant holds nothing, even if it runs."""
+    """Fault: a running pod without a grant holds nothing."""
     extender = Extender(*args, **options)
     set_node = extender.ledger.set_node
 
@@ -109,8 +109,8 @@ def believing_damage(*args: Any, **options: Any) -> Extender:
 
 
 def patient(*args: Any, **options: Any) -> Extender:
-    """A binding may be decided ten seconds after it was sent, whatever is left of the Lease (as
-    before 2026-11).
+    """Fault: a binding may be decided ten seconds after it was sent, whatever is left of the Lease
+    (as before 2026-11).
     """
     extender = Extender(*args, **options)
     extender.leader.left = lambda: 10.0  # type: ignore[method-assign]
@@ -139,10 +139,10 @@ class _Nobody(dict[str, Any]):
     ],
 )
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
-    """A fault may also keep a storm from settling (TimeoutError).
+    """A storm finds a fault when memory is granted twice, or when equal containers that start on a
+    guarded node get different cards.
 
-    It is found when memory is sold twice, or equal containers that start on a guarded node are not
-    given alike.
+    A fault may also keep a storm from settling (TimeoutError).
     """
     told = []
     for seed in SEEDS[:5]:

@@ -1,8 +1,8 @@
-"""Clients that send half a request, or a byte now and then, to every server of ours; and those that
-only seem to be like that.
+"""Clients that send half a request, or a byte now and then, to every server of Fairlead, and slow
+clients that must be served.
 
-Patience is a parameter, so that these take fractions of a second. Where a test asks "is it still
-there after that time?", a second connection that says nothing is the clock: the server ends it when
+The servers' patience is a parameter, so these tests take fractions of a second. Where a test must
+wait for that time, a second connection that sends nothing is the clock: the server closes it when
 its patience is over.
 """
 
@@ -37,13 +37,13 @@ def write_head(server: str, headers: bytes) -> bytes:
 
 
 async def csrf_of(stranger: Stranger) -> bytes:
-    """The header without which the console reads no body at all."""
+    """The header without which the console reads no body."""
     found = re.search(rb'"csrf":"([^"]+)"', await stranger.ask(b"/api/v1/me"))
     return b"X-Fairlead-Csrf: %s\r\n" % found[1] if found else b""
 
 
 async def patience_over(stranger: Stranger) -> None:
-    """Until a connection that says nothing is ended."""
+    """Waits until the server closes a connection that sends nothing."""
     assert await stranger.say(b"") == b""
 
 
@@ -51,7 +51,9 @@ Check = Callable[[str, Stranger], Awaitable[None]]
 
 
 async def at_every_server(check: Check, *, patience: float = PATIENCE) -> None:
-    """At all of them at once, because most of these tests wait until a patience is over."""
+    """Runs the check at all servers at the same time, because most of these tests wait until a
+    patience is over.
+    """
 
     async def at(server: str) -> None:
         async with running(server, patience) as stranger, asyncio.timeout(20):
@@ -87,7 +89,7 @@ async def test_half_a_request_is_told_so_and_ends(caplog: pytest.LogCaptureFixtu
         assert (b"connection: close\r\n") in half_a_head and (
             b"not complete after 0.5 s"
         ) in half_a_head
-        # who takes no body needs none to refuse it
+        # a server that accepts no body can refuse it unread
         can_answer_before = "exporter" in server or server == "quota controller"
         assert half_a_body.startswith(
             (b"HTTP/1.1 405") if can_answer_before else (b"HTTP/1.1 408")
@@ -199,8 +201,8 @@ async def test_a_client_that_goes_away_within_its_request_is_no_bug(
 async def test_framings_of_other_times_and_of_attackers(
     server: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of the last three a proxy before us may see two requests where we see one, or the other way
-    round: they are refused.
+    """For the last three framings a proxy in front may see two requests where the server sees one,
+    or the other way round, so they are refused.
     """
     words = {
         b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n": b"HTTP/1.1 200",
@@ -272,7 +274,7 @@ async def answering(
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behind_it_waits_its_turn() -> (
+async def test_an_answer_may_outlast_a_request_and_half_a_request_behind_it_waits_its_turn() -> (
     None
 ):
     go_on = asyncio.Event()
@@ -295,8 +297,8 @@ async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behin
         go_on.set()
         for (reader, writer), more in zip(connections, behind, strict=True):
             assert b"HTTP/1.1 200" in await reader.readuntil(b"/slow")
-            # a second one with a body is answered as soon as its head is there, and ended all the
-            # same
+            # a second request with a body is answered as soon as its head has arrived, and the
+            # connection is closed all the same
             if more:
                 assert (await reader.read()).startswith((b"HTTP/1.1 408", b"HTTP/1.1 200"))
             writer.close()
@@ -342,7 +344,7 @@ async def test_a_stream_ends_with_its_connection_though_another_request_waited_b
 async def test_who_does_not_read_the_answer_is_let_go_and_who_reads_is_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Several megabytes: more than both machines' buffers hold."""
+    """Several megabytes: more than the buffers of both sides hold."""
 
     async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
         return {"/large": b"x" * (32 << 20), "/medium": b"x" * (1 << 20)}.get(
@@ -354,7 +356,8 @@ async def test_who_does_not_read_the_answer_is_let_go_and_who_reads_is_not(
         reader, writer = await asyncio.open_connection("127.0.0.1", stranger.port, limit=1 << 10)
         writer.write(ask % b"/large")
         kept_reader, kept = await stranger.connect()
-        for _ in range(3):  # each request anew: the time is an answer's, not a connection's
+        # a new limit for each request: the time is that of an answer, not of a connection
+        for _ in range(3):
             kept.write(ask % b"/small")
             assert (await kept_reader.readuntil(b"small")).startswith(b"HTTP/1.1 200")
             await patience_over(stranger)

@@ -1,5 +1,5 @@
-"""Strange requests to every server of ours: a path, a method, a framing that nobody meant. Never a
-500, a traceback or a hang.
+"""Unusual paths, methods and framings, sent to every server of Fairlead, never cause a 500, a
+traceback or a hang.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ METHODS = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"
 
 @pytest.fixture(autouse=True)
 def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The console shows a built client, with a link that leads out of it and one that leads to
-    itself.
+    """A built client for the console, with a link that leads out of the folder and one that leads
+    to itself.
     """
     folder = build_client(tmp_path)
     (folder / "loop").symlink_to(folder / "loop")
@@ -71,13 +71,13 @@ def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def status_of(answer: bytes) -> int:
-    """The status; 0 when there is none."""
+    """The status of an answer; 0 when there is none."""
     found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
     return int(found[1]) if found else 0
 
 
 def faults_of(answer: bytes) -> list[str]:
-    """What is wrong with an answer, whatever was asked."""
+    """Faults of an answer, independent of the request."""
     status, body = status_of(answer), answer.partition(b"\r\n\r\n")[2]
     faults = [] if 200 <= status < 500 else [f"status {status}"]
     faults += [
@@ -154,8 +154,8 @@ async def test_links_and_folders_of_the_client_are_no_files(path: bytes) -> None
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_two_hosts_are_refused(server: str) -> None:
-    """RFC 9112, 3.2: what stands in front of a server may have judged by the one, and the server by
-    the other.
+    """RFC 9112, 3.2: a proxy in front of the server may have used the first host, and the server
+    the second.
     """
     async with running(server) as stranger:
         assert status_of(await stranger.ask(b"/healthz")) in (200, 404)
@@ -176,7 +176,7 @@ async def test_a_server_that_stops_while_a_request_is_read_logs_no_traceback(
         ) % path
         writer.write(head)
         await writer.drain()
-        await stranger.ask(b"/healthz")  # the server has read what came before it
+        await stranger.ask(b"/healthz")  # the server has read what came before this request
     assert complaints(caplog) == []
     await reader.read()
     writer.close()
@@ -246,7 +246,7 @@ HEADER_VALUES = (
 async def test_whatever_the_headers_the_answer_is_no_bug(
     server: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """POST of a path that each server knows, with the header that makes the console read a body."""
+    """POST to a path that each server knows, with the header that makes the console read a body."""
     faults = {}
     async with running(server) as stranger:
         told = re.search(rb'"csrf":"([^"]+)"', await stranger.ask(b"/api/v1/me"))

@@ -1,5 +1,5 @@
-"""A page behind a web configuration: TLS, client certificates, passwords, each changed while the
-server runs, by real sockets.
+"""A page behind a web configuration: TLS, client certificates and passwords, each changed while the
+server runs, over real sockets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead.errors import UserError
 
 LOOK = 0.02
 BY_HTPASSWD = "$2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG"
-"""A hash as `htpasswd` writes it: the sample of exporter-toolkit's own documents."""
+"""A hash in the format of `htpasswd`: the sample in the documents of exporter-toolkit."""
 
 
 def hashed(password: str, cost: int = 4) -> str:
@@ -43,7 +43,7 @@ def client(authority: Authority | None = None, own: KeyPair | None = None) -> ss
 
 
 class Page:
-    """The server's page, asked anew each time."""
+    """The server's page; each request opens a new connection."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -77,7 +77,7 @@ class Page:
             return b""
 
     async def status(self, **asked: object) -> int:
-        """0: the connection ended without an answer."""
+        """The status; 0 when the connection ended without an answer."""
         answer = await self.ask(**asked)  # type: ignore[arg-type]
         return int(answer.split(b" ")[1]) if answer else 0
 
@@ -191,7 +191,9 @@ async def test_a_right_password_is_checked_once_and_wrong_ones_hold_up_nobody(
 
 
 def replace(path: Path, text: str) -> None:
-    """Whole at once, as a Secret in a volume changes: nobody reads half of it."""
+    """Replaces the file in one step, as a Secret in a volume changes, so that no reader sees half
+    of it.
+    """
     new = path.with_suffix(".new")
     new.write_text(text)
     new.replace(path)

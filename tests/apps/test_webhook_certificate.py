@@ -1,5 +1,5 @@
-"""The webhook's own certificate: made once for all replicas, told before it is shown, renewed in
-time, whatever the clock does.
+"""The webhook's own certificate: made once for all replicas, published before it is used, renewed
+in time, whatever the clock does.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def authorities(issued: IssuedCertificate) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(issued.bundle)
 
 
-# --- what is made ---------------------------------------------------------------------------------
+# --- the contents of a certificate ----------------------------------------------------------------
 
 
 def handshake(issued: IssuedCertificate, trusted: bytes, host: str) -> None:
-    """Raises SSLError where the client does not believe the server. Both sides in memory."""
+    """Raises SSLError where the client does not trust the server. Both sides are in memory."""
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     show(server_side, issued)
     client_side = ssl.create_default_context(cadata=trusted.decode())
@@ -137,7 +137,7 @@ def test_what_a_person_broke_is_made_anew() -> None:
 
 
 class Stored:
-    """An API server's objects; a write on an older version is refused as it refuses it."""
+    """The objects of an API server; a write with an older version is refused, as there."""
 
     def __init__(self, *found: ObjectRef) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
@@ -264,7 +264,7 @@ async def test_a_deleted_secret_is_made_anew_and_the_old_authority_stays_trusted
     handshake(issue(HOST, time.time(), before), api.secret.bundle, HOST)
     later = replica(api, NOW + 61 * DAY)
     await later.look()
-    assert len(authorities(api.secret)) == 1  # nobody trusts the old authority for ever
+    assert len(authorities(api.secret)) == 1  # the old authority is not trusted for ever
 
 
 async def test_an_old_one_is_renewed_by_one_and_read_by_the_other() -> None:

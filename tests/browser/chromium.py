@@ -1,8 +1,8 @@
-"""Which browser do the tests drive, and what may a page of ours never do? Chromium of the operating
-system, watched.
+"""Drives the operating system's Chromium, and records everything that a page of Fairlead's must
+never do.
 
-Every window records requests to strangers, errors in the console, policy reports and answers from
-500 up; `complaints` must be empty at the end of each test, whatever the test was about.
+Every window records requests to other hosts, errors in the console, policy reports and answers from
+500 up. `complaints` must be empty at the end of each test, whatever the test checks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def chromium_path(playwright: Playwright) -> str:
 
 
 class Window:
-    """One tab at one console. `complaints` is what it did that no page of ours may do."""
+    """One tab at one console. `complaints`: what it did that no page of Fairlead's may do."""
 
     def __init__(self, page: Page, base: str) -> None:
         self.page = page
@@ -53,8 +53,8 @@ class Window:
         page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
 
     def open(self, path: str, page_id: str) -> None:
-        """Go to a board and wait until it shows data: its sentence. (Panels out of sight keep their
-        skeletons.)
+        """Open a board and wait until its summary sentence shows that it has data. (Panels out of
+        sight keep their skeletons.)
         """
         self.page.goto(f"{self.base}{path}")
         expect(self.at(f"page-{page_id}")).to_be_visible()
@@ -64,16 +64,16 @@ class Window:
         return self.page.get_by_test_id(test_id)
 
     def keep(self, name: str) -> None:
-        """A screenshot under test-output, for people to look at."""
+        """Save a screenshot under test-output, for people to look at."""
         OUTPUT.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
 
     def column(self, table: str, head: str) -> dict[str, str]:
-        """Row name -> text of the column under a head (as it begins), of all rows: the table
-        scrolls, for only those in sight are there.
+        """Row name -> text of the column under a head (given by its beginning), of all rows. The
+        table is scrolled, because only visible rows are in the document.
         """
         box = self.at(f"table-{table}")
-        # the sentence may stand while the rows are still a skeleton
+        # the sentence may be visible while the rows are still a skeleton
         expect(box.locator("thead th").first).to_be_visible()
         heads = [
             text or ""
@@ -100,7 +100,8 @@ class Window:
 
 EVERY_ROW = """async box => {
     const rows = new Map();
-    const painted = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const painted = () => new Promise(done =>
+        requestAnimationFrame(() => requestAnimationFrame(done)));
     for (let top = 0; ; top += box.clientHeight / 2) {
         box.scrollTop = top;
         await painted();
@@ -122,7 +123,7 @@ def window(
     height: int = 900,
     scheme: str = "light",
 ) -> Iterator[Window]:
-    """A fresh tab (own storage) in a language; at its end nothing to complain about is left."""
+    """A fresh tab (with its own storage) in a language. At its end `complaints` must be empty."""
     context = browser.new_context(
         locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme
     )  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""The browser, and two clusters to look at: the laptop's simulated one and a real control plane,
-each behind its own console.
+"""Fixtures: the browser, and two clusters to look at, the laptop's simulated one and a real control
+plane, each with its own console.
 """
 
 from __future__ import annotations
@@ -10,32 +10,24 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 from tests.browser.chromium import OUTPUT, chromium_path
 from tests.browser.sight import Sight
+from tests.browser.without_netlink import launcher
 from tests.kube.company import build_company
 from tests.kube.control_plane import running_control_plane
 from tests.kube.laptop import Laptop, running_laptop
-from tests.kube.machine_turn import only_run
-from tests.kube.node_room import NODE_LOCK
 from tests.kube.servers import running
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=45_000)
+"""Milliseconds. On a machine with other work a page of a new laptop has taken 20 s."""
 
 
 @pytest.fixture(scope="session")
-def _still_network() -> Iterator[None]:
-    """Chromium gives up what it loads (`ERR_NETWORK_CHANGED`) when a test node's pods bring
-    addresses and take them away.
-    """
-    with only_run("test node is there while a browser looks", NODE_LOCK):
-        yield
-
-
-@pytest.fixture(scope="session")
-def browser(_still_network: None) -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path = chromium_path(playwright)
         if not path:
             pytest.skip("no Chromium: install chromium-headless-shell or set CHROMIUM_PATH")
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        program = launcher(path, tmp_path_factory.mktemp("chromium"))
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield chromium
         chromium.close()
 
@@ -61,7 +53,7 @@ def faults() -> Iterator[Sight]:
 
 @pytest.fixture(scope="session")
 def empty() -> Iterator[Sight]:
-    """`fairlead up --scenario empty`: a cluster in which nothing is yet."""
+    """`fairlead up --scenario empty`: a cluster without any objects of users."""
     yield from _laptop_of("empty")
 
 
@@ -85,6 +77,6 @@ def real() -> Iterator[Sight]:
 
 @pytest.fixture(params=["simulated", "real"])
 def sight(request: pytest.FixtureRequest) -> Sight:
-    """Each test once per cluster."""
+    """Runs each test once per cluster."""
     found: Sight = request.getfixturevalue(request.param)
     return found

@@ -1,4 +1,4 @@
-"""Objects that tests make while a page is open."""
+"""Creates objects while a page is open."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pytorch_job(name: str) -> dict[str, Any]:
 
 @contextmanager
 def warning(sight: Sight, name: str, reason: str, message: str) -> Iterator[None]:
-    """A Warning about a pod, while the block runs."""
+    """A Warning about a pod, for the block."""
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -55,7 +55,7 @@ def warning(sight: Sight, name: str, reason: str, message: str) -> Iterator[None
 
 
 def times(sight: Sight) -> dict[str, str]:
-    """Now, by the cluster's clock, as an event carries it."""
+    """The current time by the cluster's clock, as an event has it."""
     with urllib.request.urlopen(f"{sight.url}/api/v1/me") as answer:
         now = json.load(answer)["clock"]["now"]
     return {"firstTimestamp": now[:19] + "Z", "lastTimestamp": now[:19] + "Z"}

@@ -1,5 +1,5 @@
-"""What should a person see? Counted from kubectl's JSON by code that shares nothing with
-Fairlead's.
+"""What a page should show: counted from kubectl's JSON by code
+that shares nothing with Fairlead's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SETTLE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Sight:
-    """A cluster: the console that shows it and kubectl that knows it."""
+    """A cluster: the console that shows it, and kubectl for the truth."""
 
     name: str
     url: str
@@ -39,8 +39,8 @@ class Sight:
         return {node["metadata"]["name"] for node in self.kubectl.get("nodes")}
 
     def jobs(self) -> dict[str, str]:
-        """`namespace/type/name` -> board word, by the order of conditions of the CLI contract, with
-        the overlay of a Pending pod.
+        """`namespace/type/name` -> the board's status word, by the CLI contract's order of
+        conditions, with the overlay of a Pending pod.
         """
         pods = self.kubectl.get("pods")
         return {
@@ -82,8 +82,8 @@ class Sight:
         return "Pending" if "Running" in true and word == "Running" and waits else word
 
     def used_gpus_by_namespace(self) -> Counter[str]:
-        """Whole GPUs of pods that quota has admitted (no gate of ours) and that have not ended, on
-        a node or not yet.
+        """Whole GPUs of pods that quota has admitted (without Fairlead's gate) and that have not
+        ended, bound or not.
         """
         used: Counter[str] = Counter()
         for pod in self.kubectl.get("pods"):
@@ -103,15 +103,15 @@ class Sight:
 
 
 def shown(number: float) -> str:
-    """A count of GPUs as the page prints it: whole, or with one decimal."""
+    """A number of GPUs as the page prints it: whole, or with one decimal."""
     return f"{number:.0f}" if abs(number - round(number)) < 0.05 else f"{number:.1f}"
 
 
 def soon(
     what: str, seen: Callable[[], Any], expected: Callable[[], Any], seconds: float = SETTLE_SECONDS
 ) -> None:
-    """The page and kubectl agree at some moment: the cluster lives, so one of them may be a step
-    ahead.
+    """Wait until the page and kubectl agree at some moment: the cluster changes, so one of them may
+    be a step ahead.
     """
     looks: list[tuple[Any, Any]] = []
 

@@ -15,7 +15,7 @@ from fairlead.ports import Ports
 
 @contextmanager
 def served(world: Ports) -> Iterator[str]:
-    """A console over a cluster that stands still, in a thread of this process."""
+    """A console over a cluster that does not change, in a thread of this process."""
     server = ConsoleServer(world)
     sock = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"

@@ -1,5 +1,5 @@
-"""What a page says when the world under it is not as it was: a job deleted, a server upgraded,
-names that reorder the text beside them.
+"""What a page shows when the world under it changes: a deleted job, an upgraded server, and names
+with characters that reorder the text beside them.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ ANOTHER_BUILD = """{
     const ask = window.fetch;
     window.fetch = async (address, ...more) => {
         const answer = await ask(address, ...more);
-        return String(address).endsWith('/me') ? Response.json({ ...await answer.json(), build: '9.9.9+another' }) : answer;
+        if (!String(address).endsWith('/me')) return answer;
+        return Response.json({ ...await answer.json(), build: '9.9.9+another' });
     };
 }"""
 ASK_ALL = "new BroadcastChannel('fairlead.hints').postMessage('*')"
-"""What another tab says when the stream of hints broke, as it does when a server is replaced."""
+"""The message of another tab when the stream of hints broke, as when a server is replaced."""
 
 
 def upgrade(tab: Window) -> None:
-    """From now on the server tells another build with every `/me`."""
+    """From now on the server reports another build with every `/me`."""
     tab.page.add_init_script(ANOTHER_BUILD)
     tab.page.evaluate(ANOTHER_BUILD)
     tab.page.evaluate(ASK_ALL)
@@ -82,7 +83,7 @@ def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(
         upgrade(tab)
         expect(tab.at("state-upgraded")).to_contain_text(UPGRADED[locale])
         tab.page.on("load", lambda page: loads.append(page.url))
-        tab.page.wait_for_timeout(2500)  # longer than it takes to look whether somebody types
+        tab.page.wait_for_timeout(2500)  # longer than the check whether the user is typing
         assert loads == []
         with tab.page.expect_event("load"):
             tab.page.keyboard.press("Escape")
@@ -189,7 +190,7 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(
 
 
 LONG = ".".join(["n" * 63, "o" * 63, "d" * 63, "e" * 61])
-"""As long as a name may be: 253 letters without a place to break a line."""
+"""The longest possible name: 253 letters without a place to break a line."""
 
 
 def test_names_as_long_as_they_may_be_move_nothing_aside(browser: Browser) -> None:

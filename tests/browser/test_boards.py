@@ -1,4 +1,4 @@
-"""Do the four boards show what kubectl says, on the simulated and on a real cluster, in both
+"""Do the four boards show the same as kubectl, for the simulated and for a real cluster, in both
 languages?
 """
 
@@ -107,7 +107,7 @@ def test_the_cluster_board(browser: Browser, sight: Sight, language: str) -> Non
 
 
 def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faults: Sight) -> None:
-    """The world of faults has two silent nodes, and two cards with an XID."""
+    """The scenario `faults` has two silent nodes, and two cards with an XID."""
     silent = {name for name, node in faults.counts().nodes.items() if node.status == "Unknown"}
     with window(browser, faults.url, height=1400) as tab:
         tab.open("/overview", "overview")
@@ -129,8 +129,8 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
 def test_every_card_is_listed_with_who_has_it_and_how_it_feels(
     browser: Browser, simulated: Sight
 ) -> None:
-    """The exporter's own page says how warm each card is, kubectl how many each node has; a node
-    alone is charted alone.
+    """The exporter's own page has each card's temperature, kubectl has the number of each node's
+    cards; a single node has a chart of its own.
     """
     with window(browser, simulated.url, height=1600) as tab:
         tab.open("/devices?size=100", "devices")

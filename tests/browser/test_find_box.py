@@ -1,5 +1,5 @@
-"""Does the one box find what the cluster has, whatever comes when? By keyboard, with answers that
-are late, false or none.
+"""Does the search box find everything in the cluster, in whatever order answers arrive? By
+keyboard, with answers that are late, wrong or absent.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def answer(*hits: dict[str, object], total: int = 0) -> str:
 
 
 def held_back(page: Page, pattern: str) -> Callable[[str], None]:
-    """Requests wait until somebody says what they are answered."""
+    """Holds requests back until the test decides their answers."""
     waiting: list[Route] = []
     page.route(pattern, lambda route: waiting.append(route))
 

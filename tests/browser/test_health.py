@@ -1,5 +1,5 @@
-"""What the console depends on: the page Health, and what fails of it told on every other page,
-once.
+"""The page Health shows what the console depends on, and every other page shows a failing
+dependency, once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGES = [
 
 
 class Told:
-    """`ports.Dependencies` with an answer that a test changes."""
+    """A `ports.Dependencies` with an answer that a test changes."""
 
     def __init__(self, looks: DependencyLooks) -> None:
         self.looks = looks
@@ -37,7 +37,7 @@ class Told:
 
 
 def failing(tab: Window) -> list[str]:
-    """Names of the dependencies that this page says fail."""
+    """Names of the dependencies that this page shows as failing."""
     found = tab.page.locator("[data-testid^=health-fails-]")
     return [
         (each.get_attribute("data-testid") or "").removeprefix("health-fails-")
@@ -83,7 +83,7 @@ def test_what_the_page_itself_says_of_an_input_is_not_said_twice(browser: Browse
         tab.open("/nodes", "nodes")
         expect(tab.at("state-partial").filter(has_text=REFUSED)).to_have_count(1)
         expect(tab.page.locator("[data-testid^=health-fails-]")).to_have_count(0)
-        # the board of quota shows nothing of GPU values, so nothing else says it there
+        # the board of quota shows no GPU values, so nothing else on it reports the failure
         tab.open("/quota", "quota")
         expect(tab.at("health-fails-prometheus")).to_be_visible()
         expect(tab.at("health-fails-gpu-telemetry")).to_be_visible()

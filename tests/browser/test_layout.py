@@ -1,9 +1,9 @@
-"""Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut,
-contrast, names, headings.
+"""Is each page whole at any width, in both languages and themes? No sideways scrolling, no cut
+text; contrast, names and headings are right.
 
-`axe-core` judges what it knows; what it does not (a control outside the window or cut by its box,
-blocks in another order than they are seen) is asked of the browser's own boxes. A run tries two of
-the twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
+`axe-core` judges what it knows. The rest (a control outside the window or cut by its box, blocks in
+another order than they are seen) is computed from the browser's own boxes. A run tries two of the
+twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
 """
 
 from __future__ import annotations
@@ -34,16 +34,20 @@ CUT: Final = """() => {
     const found = [];
     for (const element of document.querySelectorAll('main *, .header *')) {
         const typed = element.tagName === 'INPUT' && element.type !== 'checkbox';
-        const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+        const own = [...element.childNodes]
+            .some(node => node.nodeType === 3 && node.textContent.trim());
         if (!(own || typed && (element.value || element.placeholder))) continue;
         if (element.closest('.visually-hidden, [aria-hidden=true], svg')) continue;
         const box = element.getBoundingClientRect(), style = getComputedStyle(element);
         if (box.width <= 1 || box.height <= 1 || /(auto|scroll)/.test(style.overflowX)) continue;
-        const text = (typed ? element.value || element.placeholder : element.innerText).trim().slice(0, 60);
-        if ((typed || style.overflowX !== 'visible') && element.scrollWidth > element.clientWidth + 1)
+        const whole = typed ? element.value || element.placeholder : element.innerText;
+        const text = whole.trim().slice(0, 60);
+        const cuts = typed || style.overflowX !== 'visible';
+        if (cuts && element.scrollWidth > element.clientWidth + 1)
             found.push(`"${text}" is ${element.scrollWidth} wide in ${element.clientWidth}`);
         const lines = element.closest('.words');
-        if (lines && lines.scrollHeight > lines.clientHeight + 1) found.push(`"${text}" has lines below the last that is seen`);
+        if (lines && lines.scrollHeight > lines.clientHeight + 1)
+            found.push(`"${text}" has lines below the last that is seen`);
         if (typed) continue;
         let up = element.parentElement;
         while (up && getComputedStyle(up).overflowX === 'visible') up = up.parentElement;
@@ -51,11 +55,12 @@ CUT: Final = """() => {
         const words = document.createRange();
         words.selectNodeContents(element);
         const seen = words.getBoundingClientRect(), around = up.getBoundingClientRect();
-        if (seen.right > around.right + 1 || seen.left < around.left - 1) found.push(`"${text}" is cut by .${up.className || up.tagName}`);
+        if (seen.right > around.right + 1 || seen.left < around.left - 1)
+            found.push(`"${text}" is cut by .${up.className || up.tagName}`);
     }
     return [...new Set(found)];
 }"""
-"""Texts of which a part is not seen: words take more lines instead."""
+"""Texts of which a part is not visible: they should take more lines instead."""
 CUT_MS: Final = 5_000
 OTHER_ORDER: Final = """() => {
     const found = [];
@@ -65,7 +70,8 @@ OTHER_ORDER: Final = """() => {
         for (let i = 1; i < parts.length; i++) {
             const [before, upper] = parts[i - 1], [after, lower] = parts[i];
             if (lower.top < upper.top - 40 && lower.left <= upper.left)
-                found.push(`.${after.className} stands above .${before.className}, which comes before it`);
+                found.push(`.${after.className} stands above .${before.className}, `
+                    + 'which comes before it');
         }
     }
     return found;
@@ -73,12 +79,13 @@ OTHER_ORDER: Final = """() => {
 VIOLATIONS: Final = """async () => {
     const { violations } = await axe.run(document, { resultTypes: ['violations'] });
     const why = node => ([...node.any, ...node.all, ...node.none][0] || {}).message;
-    return violations.flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 160)}: ${why(node) || each.help}`));
+    return violations.flatMap(each => each.nodes.map(node =>
+        `${each.id}: ${node.html.slice(0, 160)}: ${why(node) || each.help}`));
 }"""
 
 
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
-    """(address, page) of all pages; details of the first thing that there is."""
+    """(address, page) of all pages; pages of details show the first object that exists."""
     boards = [
         ("/overview", "overview"),
         ("/nodes", "nodes"),
@@ -109,6 +116,11 @@ def pages_of(sight: Sight) -> list[tuple[str, str]]:
     )
 
 
+def file_word(address: str) -> str:
+    """An address as part of a file's name."""
+    return address.strip("/").replace("/", "-").replace("?", "-")[:60]
+
+
 @pytest.mark.parametrize(("world", "locale", "scheme"), in_turn(LOOKS, 6))
 def test_every_page_is_whole_at_every_width(
     browser: Browser, request: pytest.FixtureRequest, world: str, locale: str, scheme: str
@@ -129,15 +141,13 @@ def test_every_page_is_whole_at_every_width(
                     for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(OTHER_ORDER)
                 ]
                 if width in (390, 1440):
-                    tab.keep(
-                        f"look-{world}-{locale}-{scheme}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}"
-                    )
+                    tab.keep(f"look-{world}-{locale}-{scheme}-{width}-{file_word(address)}")
             tab.page.set_viewport_size({"width": 1440, "height": 1400})
     assert not wrong, "\n".join(wrong)
 
 
 def cut_texts(tab: Window) -> list[str]:
-    """What is still cut after rows had time to take the height of their words."""
+    """Texts that are still cut after rows had time to grow."""
     try:
         tab.page.wait_for_function(f"() => ({CUT})().length === 0", timeout=CUT_MS)
     except PlaywrightTimeout:
@@ -164,9 +174,7 @@ def test_no_text_is_cut(
                 tab.page.set_viewport_size({"width": width, "height": 1000})
                 settle(tab)
                 wrong += [f"{address} at {width}: {each}" for each in cut_texts(tab)]
-                tab.keep(
-                    f"cut-{world}-{locale}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}"
-                )
+                tab.keep(f"cut-{world}-{locale}-{width}-{file_word(address)}")
             if address == "/devices" and world != "empty":
                 tab.page.set_viewport_size({"width": 1440, "height": 1000})
                 settle(tab)
@@ -180,7 +188,7 @@ def test_no_text_is_cut(
 def test_what_opens_over_a_page_is_whole_too(
     browser: Browser, simulated: Sight, locale: str, scheme: str
 ) -> None:
-    """The box that finds everything with hits of the server, and the commands of an object."""
+    """The search box with the server's hits, and the commands of an object."""
     node = sorted(simulated.node_names())[0]
     wrong: list[str] = []
     with window(browser, simulated.url, locale, 1440, 1000, scheme) as tab:

@@ -1,5 +1,5 @@
-"""My work in the browser: who one is, is chosen by keyboard and kept; what could start now is
-started by the line that stands beside it.
+"""The page "My work" in the browser: the user is chosen by keyboard and remembered; the command
+beside what could start now starts it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def test_who_i_am_is_chosen_and_kept(browser: Browser, simulated: Sight) -> None
 
 
 def jobs_of(sight: Sight, user: str) -> set[str]:
-    """Names of jobs whose own metadata name the user, as kubectl has them."""
+    """Names of jobs whose own metadata name the user, according to kubectl."""
     jobs = [job for kind in JOB_KINDS for job in sight.kubectl.get(kind)]
     return {
         job["metadata"]["name"]
@@ -66,8 +66,8 @@ def jobs_of(sight: Sight, user: str) -> set[str]:
 def test_the_line_beside_what_could_start_now_starts_it(
     browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path
 ) -> None:
-    """Of shared memory, where the laptop's own jobs come and go least: as it stands, in a shell of
-    the person's own.
+    """Tries shared memory, where the laptop's own jobs change least: the line unchanged, in a shell
+    of the user's own.
     """
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",

@@ -1,4 +1,4 @@
-"""Does a board keep its place in the address, and follow the cluster by itself? Filter, sort,
+"""Does a board keep its state in the address, and follow the cluster by itself? Filter, sort,
 reload, Back, change, markup.
 """
 
@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.made_objects import pytorch_job, warning
@@ -14,7 +13,7 @@ from tests.browser.sight import Sight, soon
 
 MARKUP = "<img src=x onerror=\"document.title='taken'\">"
 CHANGE_SECONDS = 6.0
-"""The contract says 3 s; a busy machine is given twice that."""
+"""The contract allows 3 s; a busy machine gets twice that."""
 
 
 def query(tab: Window) -> dict[str, list[str]]:
@@ -153,18 +152,3 @@ def test_charts_draw_and_have_a_table(browser: Browser, simulated: Sight) -> Non
             expect(tab.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         expect(tab.page.locator("canvas").nth(1)).to_be_visible()
         tab.keep("simulated-node-charts")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 1920])
-@pytest.mark.parametrize("board", ["overview", "nodes", "jobs", "quota"])
-def test_every_board_is_kept_for_people_to_look_at(
-    browser: Browser, simulated: Sight, board: str, width: int, scheme: str
-) -> None:
-    with window(browser, simulated.url, width=width, scheme=scheme) as tab:
-        tab.open(f"/{board}", board)
-        tab.page.wait_for_timeout(500)
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width, (
-            "nothing hangs over the edge"
-        )
-        tab.keep(f"look-{board}-{width}-{scheme}")

@@ -1,5 +1,5 @@
-"""Does "what if" on the page of the quota tree name who would be admitted and who evicted? The
-numbers are those of the 40-core demo.
+"""Does "what if" on the page of the quota tree name the pods that would be admitted and evicted?
+The numbers are those of the 40-core demo.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fairlead.wire.files.snapshot_file import SavedSnapshot, render_snapshot
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The console over a saved cluster: a.1 and a.2 hold all 40 cores, and b.1, which is guaranteed
-    nothing, waits for 10.
+    """The console over a saved cluster: a.1 and a.2 hold all 40 cores, and b.1, which has no
+    guarantee, waits for 10.
     """
     yield from served(poor(), tmp_path_factory.mktemp("quota"))
 
@@ -114,8 +114,8 @@ WORDS = {"en-US": "over max by 5 cores", "zh-CN": "超出上限 5 核"}
 def test_a_node_that_uses_more_than_its_max_says_by_how_much(
     browser: Browser, tmp_path: Path, locale: str
 ) -> None:
-    """20 of the 40 cores are used in root.a.1, whose max was lowered to 15: in the table, in the
-    tree and on its page, and nowhere else.
+    """20 of the 40 cores are used in root.a.1, whose max was lowered to 15. The table, the tree and
+    its page show it, and no other place.
     """
     a, b = demo().children
     lowered = replace(a.children[0], max={"cpu": 15_000})

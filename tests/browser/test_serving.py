@@ -1,5 +1,5 @@
-"""The page of serving jobs says what `arena serve list` and kubectl say, on both clusters, and is
-found by search.
+"""The page of serving jobs shows the same as `arena serve list` and kubectl, on both clusters, and
+search finds its jobs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def told(sight: Sight) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def served(sight: Sight) -> Iterator[Sight]:
-    """One job that is ready on two pods, and one that asks for more GPUs than any node has."""
+    """One job that is ready on two pods, and one that requests more GPUs than any node has."""
     arena(
         sight,
         "custom",
@@ -125,7 +125,9 @@ def test_the_commands_of_a_serving_job_run(browser: Browser, served: Sight) -> N
     with window(browser, served.url) as tab:
         tab.open(f"/serving?open={NAMESPACE}/Custom/web/v1", "serving")
         tab.at("side-panel").get_by_test_id("action-command-serving").click()
-        commands = tab.at("equal-commands").locator("code").all_inner_texts()
+        box = tab.at("equal-commands")
+        expect(box.locator("code").first).to_be_visible()
+        commands = box.locator("code").all_inner_texts()
     assert commands[0] == f"arena serve get web --version=v1 -n {NAMESPACE}"
     got = json.loads(arena(served, "get", "web", "--version=v1", "-n", NAMESPACE, "-o", "json"))
     assert got["availableInstances"] == 2

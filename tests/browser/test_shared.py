@@ -1,5 +1,5 @@
-"""Does the console show two people on one card? Document 003's notebooks, as kubectl knows them and
-as the page says it.
+"""Does the console show several pods on one card? Document 003's notebooks, as kubectl and the page
+show them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FOURTH: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Laptop]:
-    """Document 003's cluster with its three notebooks, and a fourth who waits."""
+    """Document 003's cluster with its three notebooks, and a fourth that waits."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     with running_laptop(OUTPUT / "laptop-003.log", "--scenario=documents-003") as laptop:
         for name in NOTEBOOKS:
@@ -60,7 +60,9 @@ def granted_mib(laptop: Laptop) -> dict[str, int]:
 
 
 def seats_on(sight: Sight, node: str) -> dict[str, str]:
-    """`index namespace/pod` -> units there, from the annotation that the reference knows, too."""
+    """`index namespace/pod` -> its units there, from the
+    annotation that the reference also reads.
+    """
     found: dict[str, str] = {}
     for pod in sight.kubectl.get(
         "pods",
@@ -79,7 +81,7 @@ def seats_on(sight: Sight, node: str) -> dict[str, str]:
 
 
 def seat_rows(column: dict[str, str]) -> dict[str, str]:
-    """Of the table of cards and holders, the rows of holders: `0 namespace/pod/container`."""
+    """Rows of holders in the table of cards and holders: `0 namespace/pod/container`."""
     return {key: text for key, text in column.items() if " " in key}
 
 

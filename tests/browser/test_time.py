@@ -1,5 +1,5 @@
-"""The badge of a simulated cluster moves its time: by mouse and by keyboard, in both languages; a
-real cluster has no such badge.
+"""The badge of a simulated cluster controls its time: by mouse and by keyboard, in both languages.
+A real cluster has no such badge.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.kube.laptop import Laptop, running_laptop
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[Laptop]:
-    """A laptop of its own: the others' time shall go on."""
+    """A laptop of its own, because the time of the shared laptop has to keep moving."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     with running_laptop(OUTPUT / "laptop-time.log", "--scenario=documents-001") as one:
         yield one

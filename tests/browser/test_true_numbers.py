@@ -1,5 +1,5 @@
-"""Are the numbers that were once wrong right now, on the page, counted anew from kubectl's JSON of
-a simulated and of a real cluster?
+"""Are the numbers right that were once wrong? The page is compared with kubectl's JSON of a
+simulated and of a real cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALLOCATION = "scheduler.framework.gpushare.allocation"
 
 
 def bound_at(pod: dict[str, Any]) -> str:
-    """When the scheduler bound it, as kubectl has it; "" for one that waits."""
+    """When the scheduler bound it, according to kubectl; "" for a pod that waits."""
     conditions = pod["status"].get("conditions") or []
     return next(
         (
@@ -44,7 +44,7 @@ def held(pod: dict[str, Any]) -> int:
 
 
 def holding(sight: Sight) -> list[dict[str, Any]]:
-    """Pods that hold whole cards and run, on nodes that are heard of."""
+    """Pods that hold whole cards and run, on nodes that report."""
     heard = {name for name, node in sight.counts().nodes.items() if node.is_ready}
     running = [pod for pod in sight.kubectl.get("pods") if pod["status"]["phase"] == "Running"]
     return [
@@ -53,7 +53,7 @@ def holding(sight: Sight) -> list[dict[str, Any]]:
 
 
 def free_cards(sight: Sight) -> int:
-    """Whole cards that the next pod could have: of nodes that are Ready and take pods."""
+    """Whole cards that the next pod could get: on nodes that are Ready and take pods."""
     free = 0
     pods = [
         pod
@@ -95,9 +95,7 @@ def number(text: str) -> int:
 
 
 def shown_free(tab: Window) -> int:
-    """What stands in the pools: free cards of each, and those of which nobody can say which they
-    are.
-    """
+    """What the pools show: free cards of each, and those of which it is unknown which they are."""
     pools = tab.page.locator(".pools .rank")
     named = [number(text) for text in pools.locator("> .num:not(.note)").all_inner_texts()]
     unnamed = [
@@ -122,8 +120,8 @@ def test_cards_are_held_since_their_pod_was_bound(browser: Browser, sight: Sight
         name = f"--field-selector=metadata.name={pod['metadata']['name']}"
 
         def bound() -> list[float]:
-            """A pod that was made again under its name was bound later than the one that was seen
-            first.
+            """A pod that was created again under its name was bound later than the one that was
+            seen first.
             """
             return [
                 seconds(bound_at(each))
@@ -157,7 +155,7 @@ def test_the_legend_has_a_place_for_every_card(browser: Browser, sight: Sight) -
 
 
 def cards_in(items: list[str]) -> int:
-    """What is said of some of the cards beside their state is left out; a scale counts none."""
+    """Notes on some of the cards beside their state are left out; a scale counts none."""
     counted = [
         text
         for text in items

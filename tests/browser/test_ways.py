@@ -1,5 +1,5 @@
-"""Does every way lead on? Esc, a click without a move, `j`, a wrong address, a filter, a server
-that is gone.
+"""Does every way through the console lead on? Esc, a click without a move, `j`, a wrong address, a
+filter, a server that is gone.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from tests.waiting import wait_until
 
 CLICK_A_CELL = """canvas => {
     const { left, top } = canvas.getBoundingClientRect();
-    canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: left + 8, clientY: top + 50 }));
+    const at = { clientX: left + 8, clientY: top + 50 };
+    canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, ...at }));
 }"""
-"""On the first cell, below the head of its group and its node's name. A click without any pointer
-event before it, as after a page that scrolled under a resting pointer.
+"""Clicks the first cell, below the head of its group and its node's name. The click comes without
+any pointer event before it, as after a page that scrolled under a resting pointer.
 """
 
 
@@ -148,7 +149,9 @@ def test_a_click_on_the_map_needs_no_move_before_it(browser: Browser, simulated:
 
 
 def test_the_map_is_a_grid_for_keys_and_screen_readers(browser: Browser, faults: Sight) -> None:
-    """The cell that the keys stand on is told by name; Enter opens who holds the card."""
+    """The cell with the keyboard's focus is announced by name; Enter opens the pods that hold the
+    card.
+    """
     broken = "gpu-1 GPU 0"
     with window(browser, faults.url, height=1200) as tab:
         tab.open("/overview", "overview")
@@ -201,8 +204,8 @@ def test_a_wrong_address_leads_to_a_right_one(
         expect(error).to_be_visible()
         expect(error.locator(".actions").get_by_role("button")).to_have_count(0)
         error.get_by_role("link").click()
+        expect(tab.page).to_have_url(simulated.url + board)
         expect(tab.page.locator("tr[data-row]").first).to_be_visible()
-        assert (path(tab), urlsplit(tab.page.url).query) == (board, "")
 
 
 def test_filters_of_the_nodes_are_those_of_the_charts(browser: Browser, simulated: Sight) -> None:
@@ -293,18 +296,20 @@ TABLES = {
 def test_the_equal_commands_run(
     browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path, table: str
 ) -> None:
-    """As they stand, in a shell of the person's own: with the kubeconfig of the laptop and our
-    programs on the path.
+    """The commands run unchanged, in a shell of the user's own: with the laptop's kubeconfig and
+    Fairlead's programs on the path.
     """
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.goto(simulated.url + TABLES[table])
         tab.at(f"action-command-{table}").first.click()
-        commands = tab.at("equal-commands").locator("code").all_inner_texts()
+        box = tab.at("equal-commands")
+        expect(box.locator("code").first).to_be_visible()
+        commands = box.locator("code").all_inner_texts()
     assert all_run(commands, laptop, tmp_path)["total"] >= 0
 
 
 def all_run(commands: list[str], laptop: Laptop, folder: Path) -> dict[str, Any]:
-    """What the API answers; every other command must have gone well and said something."""
+    """The API's answer; every other command must have succeeded and printed something."""
     *clients, curl = commands
     (folder / "kubectl").symlink_to(program("kubectl"))
     environment = {
@@ -333,8 +338,8 @@ def all_run(commands: list[str], laptop: Laptop, folder: Path) -> dict[str, Any]
 def test_the_equal_commands_of_an_object_run(
     browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path
 ) -> None:
-    """The first running job of the list, its node, and a pod that holds a card: on its page and in
-    its panel the same.
+    """The first running job of the list, its node, and a pod that holds a card: its page and its
+    panel show the same commands.
     """
     with window(browser, simulated.url, height=1600) as tab:
         tab.open("/jobs?job_status=Running", "jobs")
@@ -381,8 +386,8 @@ def folder(above: Path, name: str) -> Path:
 
 
 def commands_of(tab: Window, kind: str) -> list[str]:
-    """By keyboard: Enter opens the list and stands in it, Escape
-    leads back to where it was opened.
+    """By keyboard: Enter opens the list and moves the focus into
+    it, Escape moves the focus back.
     """
     button = tab.at(f"action-command-{kind}")
     button.focus()
@@ -397,9 +402,12 @@ def commands_of(tab: Window, kind: str) -> list[str]:
 
 
 SAID = """globalThis.said = [];
-new MutationObserver(() => said.push(...[...document.querySelectorAll("[role=status]")].map((each) => each.textContent)))
+const statuses = () => [...document.querySelectorAll("[role=status]")];
+new MutationObserver(() => said.push(...statuses().map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
-"""What was said stands for a moment, and goes with a banner that comes anew: it is written down."""
+"""An announcement is visible for a moment, and disappears when the banner changes, so each one is
+recorded.
+"""
 
 
 def copy_by_keyboard(tab: Window, box: Locator) -> None:
@@ -425,7 +433,7 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(
         of_error = tab.at("request-id")
         shown = [of_error.locator(".mono").text_content()]
         copy_by_keyboard(tab, of_error)
-        # the page asks again by itself, and each answer has an id
+        # the page sends the request again by itself, and each answer has an id
         shown.append(of_error.locator(".mono").text_content())
         assert tab.page.evaluate("navigator.clipboard.readText()") in shown
         trouble = (
@@ -445,8 +453,8 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(
 def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(
     browser: Browser, simulated: Sight, way: str
 ) -> None:
-    """A page that is not served over https has no clipboard of its own; a browser may refuse the
-    other way, too.
+    """A page that is not served over https has no clipboard; a browser may refuse the other way,
+    too.
     """
     with window(browser, simulated.url) as tab:
         tab.page.add_init_script(
@@ -584,7 +592,9 @@ def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sig
 def test_a_table_that_is_there_whole_is_taken_along_as_a_file(
     browser: Browser, simulated: Sight
 ) -> None:
-    """Lists that come in pages ask the server for theirs; of these the page has every row."""
+    """Lists that come in pages are exported by the server; of
+    these tables the page has every row.
+    """
 
     def saved(name: str) -> list[dict[str, str]]:
         with tab.page.expect_download() as download:

@@ -24,6 +24,6 @@ def node(_with_node: tuple[ControlPlane, RealNode]) -> ControlPlane:
 
 @pytest.fixture(scope="session")
 def whole_line(_with_node: tuple[ControlPlane, RealNode]) -> Iterator[Line]:
-    """The node with its agent; a module says with which cards."""
+    """The node with its agent; a module chooses the cards."""
     with running_line(*_with_node, "1xTesla-T4", f"--test-image={BUSYBOX}") as line:
         yield line

@@ -1,5 +1,5 @@
-"""What the kubelet is told at once is a name; what the container gets is in a file that is written
-when it starts (deferred mode).
+"""In deferred mode the plugin gives the kubelet only a name; what the container gets is in a file
+that is written when the container starts.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def answers(node: ControlPlane) -> Iterator[SimpleAnswers]:
 def test_the_file_is_read_when_the_container_is_made(
     node: ControlPlane, answers: SimpleAnswers
 ) -> None:
-    """Init and app have the same ids, so one file; each reads
-    what stands there at its own start.
+    """The init and app containers have the same ids, so one file; each reads its contents at its
+    own start.
     """
     node.admin.create(
         [

@@ -1,8 +1,8 @@
-"""Documents 001 and 003 on a real node, their YAML with only the image replaced: what a container
-gets, and what a person sees.
+"""Documents 001 and 003 on a real node, with their YAML in which only the image is replaced: what a
+container gets, and what a user sees.
 
-What a newcomer gets wrong: no GPU is here. The image's program says what it was given, and the one
-that wants too much ends by itself.
+No GPU is here. The image's program prints what it received, and the one that wants too much memory
+ends by itself.
 """
 
 from __future__ import annotations
@@ -46,14 +46,16 @@ Total :      15
 
 Allocated/Total GPU Memory In Cluster:  8/15 (53%)
 """
-"""Both of docs/spec/gpu-sharing.md#inspect, which has document 001's text, with this node's name
-and address.
+"""Both outputs of docs/spec/gpu-sharing.md#inspect, which has document 001's text, with this node's
+name and address.
 """
 
 
 @pytest.fixture(scope="module")
 def line(whole_line: Line) -> Iterator[Line]:
-    """Shared GPUs have a scheduler of their own, which the documents' YAML does not name."""
+    """Shared GPUs have a scheduler of their own, which the documents' YAML does not name, so it is
+    added.
+    """
     admin = whole_line.cluster.admin
     admin.run("apply", "--server-side", "-f", str(POLICIES))
     asks = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": "default"}}
@@ -206,7 +208,7 @@ def apply(line: Line, name: str, image: str = TELLS) -> None:
 
 
 def send(line: Line, text: str, image: str) -> None:
-    """Only the image is another one."""
+    """Apply the document's YAML; only the image is replaced."""
     replaced = re.sub(r"^( +image: ).*$", rf"\g<1>{image}", text, flags=re.MULTILINE)
     assert len(list(yaml.safe_load_all(replaced))) == len(list(yaml.safe_load_all(text)))
     line.cluster.admin.run("apply", "-n", "default", "-f", "-", stdin=replaced)
@@ -238,7 +240,7 @@ def wait_for_pods(line: Line, app: str) -> list[str]:
 
 
 def given(line: Line, pod: str, container: str) -> list[str]:
-    """What its program says that it was given; where there is no file, it says nothing of it."""
+    """What its program prints about what it received; an absent file is left out."""
     said = line.said(pod, container)
     has_region = any(re.fullmatch(r"region \d+", text) for text in said)
     strange = re.compile(r"region( \d+)?$|end$|cat: can't open|stat: can't stat")

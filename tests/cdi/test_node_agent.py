@@ -1,5 +1,5 @@
-"""The node's agent where the runtime does CDI: what a container gets is said when it starts
-(deferred).
+"""The node's agent where the runtime supports CDI: what a container gets is decided when it starts
+(deferred mode).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def two_cards(one_card: Line) -> Line:
 
 @pytest.fixture
 def line(two_cards: Line) -> Iterator[Line]:
-    """Whatever happened before, no pod is there."""
+    """Starts without pods, whatever happened before."""
     yield two_cards
     two_cards.remove_all()
 

@@ -1,5 +1,5 @@
-"""Kubernetes objects for tests, written as an API server would send them, and read back through
-`wire.kube` into a snapshot.
+"""Kubernetes objects for tests, as an API server sends them, read back through `wire.kube` into a
+snapshot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def node(
     ready: str | None = "True",
     unschedulable: bool = False,
 ) -> Object:
-    """A node; `ready` None leaves the condition out."""
+    """A node; with `ready` None it has no Ready condition."""
     return {
         "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {"unschedulable": unschedulable},
@@ -87,7 +87,7 @@ def reading(
     duty: float | None,
     holders: Iterable[tuple[str, str]] = (),
 ) -> GpuReading:
-    """A device's newest values, None = it does not say; `holders` as (namespace, pod)."""
+    """A device's newest values; None = not reported; `holders` as (namespace, pod)."""
     return GpuReading(
         node=node,
         index=index,
@@ -106,7 +106,7 @@ def snapshot_of(
     readings: Iterable[GpuReading] = (),
     sources: dict[str, Source] | None = None,
 ) -> ClusterSnapshot:
-    """Through JSON bytes and the decoder that lists go through."""
+    """A snapshot of the objects, read from JSON bytes with the decoder for lists."""
     decoded_nodes = [
         parse_node(msgspec.json.decode(json.dumps(each), type=WireNode)) for each in nodes
     ]

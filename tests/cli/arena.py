@@ -1,5 +1,5 @@
-"""`arena` in this process or in its own, and the smallest kubeconfig that leads it to a server of
-the test.
+"""Runs `arena` in this process or in its own, and writes the smallest kubeconfig that leads to a
+server of the test.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def environment(home: Path, **env: str) -> dict[str, str]:
 
 
 def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs `arena` here: a process of its own costs a third of a
-    second, which few tests are about.
+    """Runs `arena` in this process: a process of its own takes a third of a second, and few tests
+    need one.
     """
     return run_main("arena", arguments, environment(home, **env))
 
@@ -45,9 +45,7 @@ def run_main(
 
 
 def arena_process(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """For tests of the process: the locale and hash seed with
-    which Python starts, an exit status.
-    """
+    """Runs `arena` as a process, for tests of the locale, the hash seed and the exit status."""
     return subprocess.run(
         [*PROGRAM, *arguments],
         capture_output=True,

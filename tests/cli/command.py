@@ -1,4 +1,4 @@
-"""Runs one command line in this process against a given world, and keeps what it printed."""
+"""Runs one command line in this process against a given world, and keeps its output."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class OneWorld:
 
 
 class KeptOutput(io.StringIO):
-    """A stdout that keeps what is written, bytes too (`cli.context.Output`)."""
+    """A stdout that keeps what is written, bytes as well (`cli.context.Output`)."""
 
     def write_bytes(self, data: bytes, /) -> object:
         return self.write(data.decode())
@@ -88,7 +88,9 @@ def run_command(
     env: Mapping[str, str] | None = None,
     setup: QuotaSetup | BuiltInQuota | None = None,
 ) -> Printed:
-    """`line` without the program's name. Errors come as exceptions, as `main` sees them."""
+    """Runs `line`, which does not contain the program's name. Errors are raised as exceptions, as
+    `main` receives them.
+    """
     out, err = KeptOutput(), io.StringIO()
     verb, rest = split_verb(shlex.split(line), program)
     assert verb is not None, line

@@ -1,5 +1,5 @@
-"""Job objects for tests, as their controllers write them, read back through each kind's own wire
-struct into a snapshot.
+"""Job objects for tests, as their controllers write them, read back through each kind's wire struct
+into a snapshot.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSIONS: Final = {"MPIJob": "v2beta1", "TFJob": "v1", "PyTorchJob": "v1"}
 
 
 def moment(seconds: float) -> str:
-    """So long after CREATED."""
+    """The time `seconds` after CREATED."""
     return datetime.fromtimestamp(CREATED + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -48,8 +48,8 @@ def job(
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
 ) -> Object:
-    """`roles`: replicas and GPUs of each; `states`: types of its true conditions; times in seconds
-    after CREATED.
+    """`roles`: replicas and GPUs of each role; `states`: types of its true conditions; times in
+    seconds after CREATED.
     """
     return {
         "apiVersion": f"kubeflow.org/{VERSIONS[kind]}",
@@ -99,7 +99,7 @@ def job_pod(
     created: float = 0.0,
     owner: str = "",
 ) -> Object:
-    """`owner`: kind of the controller that owns it; the job itself by default."""
+    """`owner`: kind of the controller that owns the pod; by default the job itself."""
     metadata = of["metadata"]
     uid = f"uid-{owner}-{name}" if owner else metadata["uid"]
     state = (
@@ -167,7 +167,7 @@ def cluster(
     sources: dict[str, Source] | None = None,
     events: Iterable[Event] = (),
 ) -> ClusterSnapshot:
-    """Read so many seconds after CREATED."""
+    """A snapshot that is read `after` seconds after CREATED."""
     return ClusterSnapshot(
         jobs=tuple(sorted((as_job(each) for each in jobs), key=lambda each: each.key)),
         pods=tuple(

@@ -1,5 +1,5 @@
-"""Objects of serving jobs as an API server sends them, and a small cluster of them for the verbs of
-`serve`.
+"""Objects of serving jobs as an API server sends them, and a small cluster of them for the commands
+of `serve`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def deployment(
     available: int = 0,
     **more: Any,
 ) -> Object:
-    """`limits`: of its one container. Anything else in `more` is the metadata's."""
+    """`limits`: those of its one container. All other keywords are fields of the metadata."""
     limits = more.pop("limits", {})
     template = {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}
     return {
@@ -73,7 +73,9 @@ def deployment(
 def service(
     of: str, version: str, ports: Mapping[str, int], *, type_: str = "custom-serving", **more: Any
 ) -> Object:
-    """`node_ports` by port name; `balancer` an address; the rest of `more` is the metadata's."""
+    """`node_ports` by port name; `balancer` is an address; all other keywords are fields of the
+    metadata.
+    """
     node_ports, balancer, ip = (
         more.pop("node_ports", {}),
         more.pop("balancer", ""),
@@ -97,7 +99,7 @@ def service(
 def serving_pod(
     of: str, version: str, name: str, *, type_: str = "custom-serving", on: str = "n1", **more: Any
 ) -> Object:
-    """`phase`, `limits`, `ready`, `restarts`; the rest of `more` is the metadata's."""
+    """`phase`, `limits`, `ready`, `restarts`; all other keywords are fields of the metadata."""
     phase, limits, ready = (
         more.pop("phase", "Running"),
         more.pop("limits", {}),
@@ -146,8 +148,8 @@ def _read(objects: Sequence[Object], wire: type[Any], parse: Any) -> list[Any]:
 
 
 class Servings:
-    """`cli.context.ClusterServings` of objects. `sources` replace those of a cluster that says
-    everything; `units` by node.
+    """`cli.context.ClusterServings` of objects. `sources` replace those of a cluster where
+    everything could be read; `units` by node.
     """
 
     def __init__(self, **objects: Any) -> None:
@@ -184,7 +186,7 @@ class Servings:
 
 
 class _Logs:
-    """Answers of `pods/log`; every namespace is there."""
+    """Answers `pods/log`; every namespace exists."""
 
     def is_absent(self, namespace: str) -> bool:
         return False
@@ -206,7 +208,9 @@ class _World(OneWorld):
 
 
 def run_serving(line: str, cluster: Servings | None) -> Printed:
-    """`line` without `arena`. Errors come as exceptions, as `main` sees them."""
+    """Runs `line`, which does not contain `arena`. Errors are raised as exceptions, as `main`
+    receives them.
+    """
     out, err = KeptOutput(), io.StringIO()
     verb, rest = split_verb(shlex.split(line), "arena")
     assert verb is not None, line

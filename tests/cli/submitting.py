@@ -1,4 +1,4 @@
-"""Runs `arena submit …` in this process against a small cluster that keeps what is created, or
+"""Runs `arena submit …` in this process, against a small cluster that keeps what is created, or
 against none.
 """
 
@@ -46,12 +46,12 @@ SERVED: Final[Mapping[str, Sequence[str]]] = {
     **dict.fromkeys(("Job", "TrainingJob", "Cron"), ("v1alpha1",)),
     "SparkApplication": ("v1beta2",),
 }
-"""`Job` is Volcano's: nobody submits those of Kubernetes."""
+"""`Job` is Volcano's; Kubernetes Jobs are never submitted."""
 
 
 class KeepingCluster:
-    """`versions` by kind; `full` names objects that exist (`NAME`, or `KIND NAME` of one of
-    several), `broken` those whose creation fails, `bad_parents` those that cannot adopt.
+    """`versions` by kind; `full` names objects that exist (`NAME`, or `KIND NAME`, one of several),
+    `broken` those whose creation fails, `bad_parents` those that cannot become owners.
     """
 
     def __init__(
@@ -175,8 +175,8 @@ def submit(
     cluster: KeepingCluster | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Printed:
-    """`line` follows `arena submit`. Errors come as exceptions, as `main` sees them; what was
-    printed before hangs on them as `printed`.
+    """Runs `arena submit` with `line`. Errors are raised as exceptions, as `main` receives them;
+    their attribute `printed` has the output before the error.
     """
     return create(["submit", *(shlex.split(line) if isinstance(line, str) else line)], cluster, env)
 
@@ -186,7 +186,7 @@ def serve(
     cluster: KeepingCluster | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Printed:
-    """`line` follows `arena serve`."""
+    """Runs `arena serve` with `line`."""
     return create(["serve", *(shlex.split(line) if isinstance(line, str) else line)], cluster, env)
 
 
@@ -223,8 +223,8 @@ def dry_run(line: str | Sequence[str], env: Mapping[str, str] | None = None) -> 
 
 
 def at(document: Any, path: str) -> Any:
-    """`spec.runPolicy`, `metadata.labels.a/b` by its last key, `0` for a place in a list; None when
-    it is not there.
+    """The value at a path like `metadata|labels|a/b` or `spec|0|name`, where a number is the index
+    in a list; None if it is absent.
     """
     for key in path.split("|"):
         if isinstance(document, list):
@@ -237,7 +237,7 @@ def at(document: Any, path: str) -> Any:
 
 
 def assert_refused(line: str, told: str) -> None:
-    """The line ends with these words, and before the cluster is asked anything."""
+    """The line fails with this message before any request to the cluster."""
     cluster = KeepingCluster()
     with pytest.raises(UserError) as refused:
         submit(line, cluster)

@@ -1,5 +1,5 @@
-"""Verbs open no file: what a person names is read by `context.machine` (`.importlinter` forbids the
-libraries).
+"""The commands open no files themselves: `context.machine` reads the files that a user names
+(`.importlinter` forbids the libraries).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPENING = {
     "expanduser",
 }
 STREAMS = {"frame/standard_streams.py"}
-"""Descriptors 0 to 2, where they are closed: /dev/null is opened for them."""
+"""A module that opens /dev/null for the descriptors 0 to 2 where they are closed."""
 
 
 def opened(path: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Small clusters for the console's tests: one builder per noun, everything else defaulted."""
+"""Small clusters for the console's tests: one builder per kind of object, with defaults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gpu_node(
     labels: dict[str, str] | None = None,
     cordoned: bool = False,
 ) -> Node:
-    """An exclusive node."""
+    """A node whose GPUs are given as a whole."""
     return Node(
         name,
         uid=f"uid-{name}",
@@ -43,7 +43,7 @@ def gpu_node(
 
 
 def shared_node(name: str = "share-1", cards: int = 2, units: int = 40) -> Node:
-    """Cards of `units` GiB each, divided by memory."""
+    """A node whose cards have `units` GiB each and are shared by memory."""
     slots = tuple(
         GpuSlot(
             index, f"GPU-{name}-{index}", index, ("NVIDIA A100"), units * 1024, units, mode="shared"
@@ -90,7 +90,7 @@ def pod(
     conditions: Sequence[Condition] = (),
     gates: tuple[str, ...] = (),
 ) -> Pod:
-    """Running when it has a node, else Pending; limits are requests too."""
+    """A pod: Running if it has a node, otherwise Pending; its limits are also its requests."""
     amounts = limits or {}
     labels = (
         {"training.kubeflow.org/job-name": job.name, "training.kubeflow.org/replica-type": role}
@@ -180,7 +180,7 @@ def reading(
 
 
 def quota_tree() -> QuotaNode:
-    """40 cores: leaf a (min 10) over team-a and team-b, leaf b (min 20) over team-c."""
+    """40 cores: leaf a (min 10) with team-a and team-b, leaf b (min 20) with team-c."""
     return QuotaNode(
         "root",
         "root",
@@ -207,7 +207,7 @@ def cluster(
     quota: QuotaNode | None = None,
     **more: object,
 ) -> ClusterSnapshot:
-    """Sorted as a real reader sorts."""
+    """A snapshot whose rows are sorted like those of a real reader."""
     return ClusterSnapshot(
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
         pods=tuple(sorted(pods, key=lambda each: (each.namespace, each.name))),
@@ -224,7 +224,9 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 def living_cluster() -> ClusterSnapshot:
-    """Two kinds of GPU node, a running and a failed job, a quota tree, a name that is markup."""
+    """Two kinds of GPU nodes, a running and a failed job, a quota tree, and a label value that
+    contains markup.
+    """
     job, failed = training_job(), training_job("gpt", state="Failed", finished_at=EPOCH - 100)
     pods = [
         pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1, "cpu": 4000}, job=job)
@@ -241,7 +243,7 @@ def living_cluster() -> ClusterSnapshot:
 
 def large_cluster(nodes: int = 5000, jobs: int = 2000, other_pods: int = 30_000) -> ClusterSnapshot:
     """Nodes of eight cards, jobs of ten pods with two GPUs each, and pods without GPUs; every card
-    reports.
+    has readings.
     """
     machines = [
         gpu_node(f"gpu-{n:05d}", 8, labels={f"label-{k}": f"value-{n % 7}" for k in range(12)})

@@ -17,7 +17,9 @@ def leaf(name: str, parent: str, namespace: str) -> QuotaNode:
 
 
 def demo() -> QuotaNode:
-    """Document 004: 40 cores, a and b with 20 each, two leaves of 10 below each, none above 20."""
+    """The tree of document 004: 40 cores, 20 each for a and b, with two leaves of min 10 and max 20
+    each.
+    """
     a = (leaf("root.a.1", "root.a", "ns1"), leaf("root.a.2", "root.a", "ns2"))
     b = (leaf("root.b.1", "root.b", "ns3"), leaf("root.b.2", "root.b", "ns4"))
     half = {"cpu": 20_000}
@@ -44,7 +46,9 @@ def five(namespace: str, number: int, *, waits: bool = False) -> Pod:
 
 
 def full() -> BoardState:
-    """Both leaves of a borrow all that b does not use: 4 and 4 run, and one more waits in each."""
+    """Both leaves of a borrow everything that b does not use: 4 pods run in each, and one more
+    waits in each.
+    """
     pods = [
         five(namespace, number, waits=number == 4)
         for namespace in ("ns1", "ns2")
@@ -54,14 +58,14 @@ def full() -> BoardState:
 
 
 def poor() -> QuotaNode:
-    """The same, where b.1 is guaranteed nothing."""
+    """The same tree, but b.1 has no guarantee."""
     a, b = demo().children
     first = replace(b.children[0], min={})
     return replace(demo(), children=(a, replace(b, children=(first, b.children[1]))))
 
 
 def crowded(root: QuotaNode) -> ClusterSnapshot:
-    """a.1 and a.2 hold all 40 cores; two pods wait in b.1, one of bob in a.1."""
+    """a.1 and a.2 use all 40 cores; two pods wait in b.1, and one of the user bob in a.1."""
     pods = [five(namespace, number) for namespace in ("ns1", "ns2") for number in range(4)]
     pods += [five("ns3", number, waits=True) for number in range(2)]
     bob = five("ns1", 4, waits=True)

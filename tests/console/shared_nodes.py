@@ -1,4 +1,4 @@
-"""A node with shared GPUs, and notebooks on it."""
+"""A node with shared GPUs, and notebooks that run on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T4_MIB = 15_079
 
 
 def t4(name: str = "t4", **more: object) -> Node:
-    """Document 003's card of 14 units."""
+    """The card of 14 units in document 003."""
     return msgspec.structs.replace(
         node(name, (14,), slots={0: {"memory_mib": T4_MIB, "model": ("Tesla T4"), **more}}),
         uid=f"uid-{name}",

@@ -1,4 +1,4 @@
-"""Clusters of any shape, as a strategy."""
+"""Random clusters, from a seed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def board_state(*args: object, **more: object) -> BoardState:
 
 
 def some_cluster(seed: int) -> BoardState:
-    """Nodes of all kinds and fates, with holders that are known, and some that are not, at work or
-    idle.
-    """
+    """Nodes of all kinds and states; holders of cards are known or unknown, busy or idle."""
     chance = random.Random(seed)
 
     def held_by(name: str, node: str, limits: dict[str, int], **more: object) -> Pod:
@@ -83,7 +81,7 @@ def some_cluster(seed: int) -> BoardState:
                 held_by(f"p-{name}-{each}", name, GPU)
                 for each in range(chance.randrange(count + 1))
             ]
-            if len(mine) > 1 and chance.random() < 0.4:  # one pod has all of them
+            if len(mine) > 1 and chance.random() < 0.4:  # a single pod holds all of them
                 mine = [held_by(f"all-{name}", name, {"nvidia.com/gpu": len(mine)})] * len(mine)
             pods += {each.name: each for each in mine}.values()
             seats = [holder if chance.random() < 0.7 else None for holder in mine]

@@ -1,5 +1,5 @@
-"""Whatever a stranger asks and whatever a device says: a refusal or an answer, never a bug, and
-never a number JSON does not know.
+"""For any request and any values of a device the console refuses or answers. It never fails with a
+traceback, and never writes a number that JSON does not have.
 """
 
 from __future__ import annotations

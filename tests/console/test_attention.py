@@ -1,4 +1,6 @@
-"""What needs somebody is told in order, counted, named and dated; what is sound is not."""
+"""What needs attention is listed in order, counted, named and dated; what is healthy is
+not listed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The present board state: what is made ready in the background, and for how long."""
+"""The current board state: which parts are prepared in the background, and for how long."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ async def test_a_part_is_made_when_a_page_asks_for_it_in_the_present_board_state
 
 
 def test_a_board_state_goes_when_nobody_has_it_any_more() -> None:
-    """Not when the collector comes: of a large cluster a dozen old ones would be a gigabyte."""
+    """The memory is freed without the garbage collector: a dozen old states of a large cluster
+    would be a gigabyte.
+    """
     gc_was = gc.isenabled()
     gc.disable()
     try:
@@ -105,9 +107,7 @@ def test_a_card_that_an_operator_takes_out_concerns_the_pages_that_show_cards() 
     }
 
 
-def test_what_a_quota_plan_asks_of_budgets_is_a_change_of_the_quota_board_and_the_trees_status_is_none() -> (
-    None
-):
+def test_a_plans_request_to_budgets_changes_the_quota_board_and_the_trees_status_does_not() -> None:
     versions = TopicVersions()
     tree = QuotaTree("elasticquotatree", "kube-system", quota_tree())
     before = replace(living_cluster(), quota_tree=tree)

@@ -1,5 +1,5 @@
-"""Charts: what may be asked, how each source spells it, which source answers, and what the built-in
-series keeps.
+"""Charts: which requests are valid, the query for each source, which source answers, and what the
+built-in series keeps.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_filters_become_matchers_of_the_sources_own_labels() -> None:
 
 
 def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
-    """Names alone would let through `b/x`, which nobody asked for."""
+    """A filter by pod names alone would also match `b/x`, which was not requested."""
     query = CHART_QUERIES["container-gpu-utilization"]
     asked = request("holder=b/y&holder=a/x&holder=b/z.1&gpu_node=n", query.name)
     by = "avg by (node_name,gpu,uuid,namespace_name,pod_name,container_name)"
@@ -166,7 +166,7 @@ def test_a_card_by_its_index_or_by_its_uuid_is_one_or_the_other() -> None:
 
 
 def test_charts_read_filters_as_lists_do() -> None:
-    """In any case of letters; names in Kubernetes have small ones only."""
+    """In upper or lower case; names in Kubernetes are lower case only."""
     asked = request("gpu_node=GPU-1&GPU=gpu-GPU-1-0")
     assert promql_of(asked, DUTY.spellings[1]) == (
         "avg by (Hostname,gpu,UUID) "
@@ -192,7 +192,7 @@ def test_charts_read_filters_as_lists_do() -> None:
 
 
 class Answers:
-    """A Prometheus that knows some metrics; remembers what it was asked."""
+    """A Prometheus that has some metrics, and records the queries."""
 
     name = "prometheus"
 
@@ -240,8 +240,8 @@ async def test_the_first_spelling_with_data_answers_under_our_labels() -> None:
 
 
 class Beginning(Answers):
-    """DCGM's families have been there for a while; ours, whatever the reason, have no point yet and
-    will have one soon.
+    """DCGM's families have existed for a while; Fairlead's own have no point yet, but will have one
+    soon.
     """
 
     async def query_range(
@@ -391,7 +391,7 @@ def test_what_is_counted_is_never_averaged_and_what_is_measured_is(
 
 
 def test_a_container_s_lines_are_of_its_card_and_its_percentage_of_its_limit() -> None:
-    """One that has the card for itself may use all of it; what nobody knows has no line."""
+    """A container that has the card alone may use all of it; unknown values have no line."""
     parts = (
         GpuHolder("a", "alone", "c", memory_used_mib=4000.0, utilization_ratio=0.25),
         GpuHolder("a", "half", "c", memory_used_mib=2000.0, memory_limit_mib=8000.0),

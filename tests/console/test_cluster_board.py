@@ -1,4 +1,4 @@
-"""The Cluster board and the GPU map: the figures of the panels, the lists, and the state of every
+"""The Cluster board and the GPU map: the numbers of the panels, the lists, and the state of every
 cell.
 """
 
@@ -425,8 +425,8 @@ def test_nodes_without_gpus_are_not_on_the_map() -> None:
 
 
 def half_silent() -> BoardState:
-    """A job of two whole cards of one node and one of another; of the node's four cards two tell,
-    of the other none.
+    """A job holds two whole cards of one node and one of another. Two of the first node's four
+    cards report their used memory, the other node's card does not.
     """
     job = training_job(workers=2)
     pods = [
@@ -443,8 +443,8 @@ def half_silent() -> BoardState:
 
 
 def test_used_memory_is_a_part_of_the_cards_that_tell_it() -> None:
-    """Others are unknown, and not used 0: half of one of two cards is a quarter, of the one that
-    the job has a half.
+    """Unknown use does not count as 0: half of one card is a quarter of the two that report, and
+    half of the one that the job holds.
     """
     seen = half_silent()
     memory = seen.overview.gpu_memory

@@ -34,7 +34,9 @@ GPUS = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "gpus")
 
 
 def board_state() -> BoardState:
-    """gpu-1: held and idle, free, broken; share-1: a quarter held, free."""
+    """gpu-1: one card held and idle, one free, one broken; share-1: one card a quarter held, one
+    free.
+    """
     holder = pod("a", "gpu-1", GPU)
     shared = pod(
         "b",

@@ -1,5 +1,5 @@
-"""The page Health: each dependency is judged from what was seen, and only what somebody wants can
-be broken.
+"""The page Health: each dependency is judged by what was observed, and only dependencies that are
+in use can be broken.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ORDER = [
     "clock-skew",
     "base-url",
 ]
-"""As docs/spec/console.md names them (3.9)."""
+"""The order in docs/spec/console.md."""
 
 
 def rows(
@@ -153,7 +153,7 @@ def test_prometheus_address_error_and_series() -> None:
 
 
 def test_values_that_fail_with_prometheus_are_told_once() -> None:
-    """The page warns of the source `gpu-telemetry`; the row of Prometheus stands for it, too."""
+    """The page warns of the source `gpu-telemetry`; the row of Prometheus covers it."""
     failing = DependencyLooks(WELL, ServerLook("http://prom:9090", failure="refused"))
     found = rows(sources(telemetry("failing", "refused")), failing)
     assert found["prometheus"].sources == ["gpu-telemetry"]
@@ -182,7 +182,9 @@ def test_telemetry_by_nodes() -> None:
 
 
 def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_not() -> None:
-    """As the warning of the pages counts (`notices.series_missing`), which names the same nodes."""
+    """The row agrees with the pages' warning (`notices.series_missing`), which names the same
+    nodes.
+    """
     gpus = [reading("a", 0, healthy=False), reading("a", 1), reading("a", 2, ratio=None)]
     snapshot = structs.replace(
         cluster([gpu_node("a", 3)], gpus=gpus), sources={"gpu-telemetry": telemetry()}
@@ -242,7 +244,7 @@ def test_a_pod_that_has_ended_is_no_replica_that_is_missing() -> None:
 
 
 def test_labels_of_components_are_those_that_are_deployed() -> None:
-    """The names in `settings` and in `deploy/` are one."""
+    """The labels in `settings` and in `deploy/` are the same."""
     from pathlib import Path
 
     import yaml
@@ -384,7 +386,7 @@ def test_the_sentence_says_what_is_worst() -> None:
 
 
 class Servers:
-    """Dependencies that count how often they are asked, and may never answer."""
+    """Dependencies that count their requests, and may never answer."""
 
     def __init__(self, hangs: bool = False) -> None:
         self.asked = 0

@@ -148,8 +148,8 @@ def test_a_thread_reads_while_new_lines_are_written() -> None:
 
 
 def test_a_tick_that_is_written_in_parts_is_one() -> None:
-    """Room is made when its last part has come, and not before: 3 lines at most, of 2 old and 3 new
-    ones.
+    """Old lines are removed when the last part of a tick has come, and not before: at most 3 lines,
+    of 2 old and 3 new ones.
     """
     history, old, new = History(lines_max=3), "ab", "cde"
     history.add(START, [duty(1.0, (("gpu", name),)) for name in old])

@@ -1,5 +1,5 @@
-"""Every pod that holds a GPU is a row, whatever made it, and its groups add up to what the cluster
-says is allocated.
+"""Every pod that holds a GPU is a row, whatever created it, and the groups of rows add up to the
+cluster's allocated GPUs.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_a_launcher_that_a_batch_job_made_is_of_its_training_job() -> None:
 
 
 def of_job(name: str, created_at: float, uid: str = "uid-of-job") -> Pod:
-    """A pod of a batch Job, made then."""
+    """A pod of a batch Job, created at this time."""
     return structs.replace(
         pod(f"{name}-x7", "gpu-1", GPU),
         owners=(Owner("Job", name, uid, True),),
@@ -98,8 +98,8 @@ def of_job(name: str, created_at: float, uid: str = "uid-of-job") -> Pod:
 
 
 MINUTE = int(EPOCH) // 60
-"""The CronJob controller names a Job `NAME-MINUTE`, the minutes since the epoch for which it was
-due.
+"""The CronJob controller names a Job `NAME-MINUTE`: the minute, counted from the epoch, for which
+it was scheduled.
 """
 
 
@@ -231,7 +231,7 @@ def test_holders_add_up_to_what_is_allocated_by_any_grouping(first: int) -> None
 
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
-    """`web` is in the name of `web-2`, and of some nobody knows the user or the leaf."""
+    """`web` is a part of the name `web-2`; for some pods the user or the leaf is unknown."""
     named = structs.replace(pod("named", "gpu-1", GPU), labels={USER: "ann"})
     elsewhere = pod("web", "gpu-1", GPU, namespace="team-b")
     pods = [

@@ -1,6 +1,4 @@
-"""The guard around every request: a body whose length nobody
-announced is bounded while it is read.
-"""
+"""The guard around every request: a body without a Content-Length is limited while it is read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Since when a card does nothing follows from its series: to the last busy moment or gap, and no
-further.
+"""How long a card has been idle follows from its series: back to the last busy moment or gap, and
+no further.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LABELS = (("node", "gpu-1"), ("gpu", "0"), ("uuid", "GPU-a"))
 
 
 def lived(values: list[float | None]) -> History:
-    """A tick of 15 s each, the last at EPOCH."""
+    """One tick every 15 s, the last at EPOCH."""
     history = History()
     for back, value in enumerate(reversed(values)):
         at = EPOCH - 15 * back
@@ -59,7 +59,7 @@ def test_the_built_in_history_knows_it_at_the_first_look(
 
 
 def test_a_card_idle_for_longer_than_the_history_reaches_back_stays_idle_for_over_an_hour() -> None:
-    """The history is read anew each minute; each time its oldest tick is 3585 to 3600 s old."""
+    """The history is read again each minute; each time its oldest tick is 3585 to 3600 s old."""
     history, told, seconds = lived([0.0] * 300), IdleTimes(), list[float]()
     for look in range(8):
         now = EPOCH + 60 * look + 7
@@ -82,7 +82,7 @@ def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> 
 
 
 def test_what_was_told_before_the_history_begins_is_no_part_of_it() -> None:
-    """Time that ran fast: between then and the oldest tick nobody looked."""
+    """Time ran fast, so between the earlier value and the oldest tick there was no look."""
     before = IdleTimes(EPOCH - 5000, {"GPU-a": EPOCH - 7200})
     assert idle_in_history(lived([0.0] * 300), EPOCH, before).since == {"GPU-a": EPOCH - 15 * 239}
 
@@ -100,7 +100,7 @@ def test_any_series_counted_by_hand() -> None:
 
 
 class TellingSeries:
-    """A Prometheus that knows one family."""
+    """A Prometheus that has one family."""
 
     name = "prometheus"
 
@@ -125,7 +125,7 @@ def test_prometheus_is_asked_in_the_spellings_that_it_has(family: str, label: st
 
 
 def test_where_some_nodes_have_another_exporter_idle_cards_of_all_are_known() -> None:
-    """A card that both tell of is as our own family has it."""
+    """For a card in both families Fairlead's own family counts."""
 
     class Both:
         async def query_range(

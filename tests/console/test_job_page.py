@@ -1,4 +1,6 @@
-"""One job's page: its life in steps, which container has a log, a manifest without secrets."""
+"""The page of one job: the steps of its life, which container has a log, a manifest without
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,8 @@ def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -
 
 
 def test_pods_that_start_at_different_times_are_told_in_the_order_of_meaning() -> None:
-    """One pod ran for 100 s before the last one was bound; the words, not the seconds, say what
-    came after what.
+    """One pod ran for 100 s before the last one was bound. The order follows the meaning of the
+    steps, not their times.
     """
     early = bound("bert-worker-0", EPOCH - 200, EPOCH - 150)
     pulled = Event(
@@ -124,7 +126,9 @@ def made(of: Pod, ago: float) -> Pod:
 
 
 def test_a_job_whose_pods_came_anew_did_not_wait_for_quota_all_that_time() -> None:
-    """Made 23 minutes ago; its pods were replaced two minutes ago, and waited 15 s for quota."""
+    """The job is 23 minutes old; its pods were replaced two minutes ago and waited 15 s
+    for quota.
+    """
     job = training_job(created_at=EPOCH - 1380)
     pods = [made(bound(f"bert-worker-{n}", EPOCH - 100, EPOCH - 60), 120) for n in range(2)]
     each = JobInstances(job, tuple(pods))

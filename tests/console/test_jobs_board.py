@@ -156,8 +156,8 @@ def test_a_gated_pod_waits_for_its_quota() -> None:
 
 
 def restarting(*waits: bool) -> BoardState:
-    """A job made 3000 s ago that restarts; per pod of it, whether it waits for quota since 900 s,
-    or runs.
+    """A job created 3000 s ago that is restarting. Each of `waits` is a pod: it has waited for
+    quota for 900 s, or runs.
     """
     job = training_job(state="Restarting", created_at=EPOCH - 3000)
     pods = [

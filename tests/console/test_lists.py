@@ -263,9 +263,7 @@ def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(start: str) -> N
 
 
 def test_names_are_in_the_order_in_which_people_count() -> None:
-    """On every list, in its choices, and on the map; and the
-    other way round where that is asked.
-    """
+    """In every list, its choices, and the map; in reverse where that is requested."""
     names = ["gpu-2", "gpu-10", "gpu-1", "gpu-9"]
     seen = BoardState(
         cluster([gpu_node(name, 1) for name in names], gpus=[reading(name) for name in names]),

@@ -1,5 +1,5 @@
-"""My work: what I hold, what my leaf may still have, what I could start now, and behind whom I
-wait. Figures are worked out by hand.
+"""The page My work: what a user holds, what the user's leaf may still get, what could start now,
+and which pods wait before the user's. The figures are worked out by hand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def of(user: str, made: Pod) -> Pod:
 
 
 def gpu_tree(low: int, high: int, other_low: int = 0) -> QuotaNode:
-    """8 GPUs: leaf a over team-a, and leaf b over team-b without a ceiling of its own."""
+    """8 GPUs: leaf a with team-a, and leaf b with team-b and no max of its own."""
     leaves = (
         QuotaNode("a", "root.a", "root", {GPU: low}, {GPU: high}, ("team-a",)),
         QuotaNode("b", "root.b", "root", {GPU: other_low}, {}, ("team-b",)),
@@ -62,7 +62,7 @@ def line_of(wait: MyWait) -> tuple[str, str | None, int | None, list[str], int]:
     return wait.name, wait.line, wait.position, [each.name for each in wait.ahead], wait.ahead_count
 
 
-# --- who "I" am -----------------------------------------------------------------------------------
+# --- which user is meant --------------------------------------------------------------------------
 
 
 def test_without_a_name_it_says_whom_one_may_ask_for() -> None:
@@ -89,7 +89,7 @@ def test_who_has_nothing_is_told_so() -> None:
 
 
 def test_only_mine_is_counted() -> None:
-    """bob: two cards of a job that names him itself, of which one idles; ann has another."""
+    """bob has two cards, through a job with his name, of which one idles; ann has another."""
     job = replace(training_job(gpus=1), annotations={"arena.kubeflow.org/username": "bob"})
     pods = [pod(f"bert-worker-{n}", "gpu-1", {GPU: 1}, job=job) for n in range(2)]
     other = of("ann", pod("x", "gpu-1", {GPU: 1}))
@@ -119,9 +119,7 @@ def leaf(seen: BoardState, namespace: str, user: str = "") -> LeafResource:
 
 
 def test_what_a_full_tree_has_left_is_nothing() -> None:
-    """Document 004: a.1 and a.2 have all 40 cores; b.1 is owed 10 and could borrow nothing above
-    them.
-    """
+    """Document 004: a.1 and a.2 use all 40 cores; b.1 is owed 10 and could borrow nothing more."""
     used = leaf(full(), "ns1")
     assert (used.used, used.mine, used.guaranteed, used.max, used.borrowable) == (20, 20, 10, 20, 0)
     owed = leaf(full(), "ns3")
@@ -129,8 +127,8 @@ def test_what_a_full_tree_has_left_is_nothing() -> None:
 
 
 def test_what_may_be_borrowed_is_what_every_ceiling_leaves_above_the_guarantee() -> None:
-    """a uses 1 of min 2, max 6; b uses 3 of 8 in all: 5 are left at its own ceiling, 4 at the
-    root's, of which 1 is owed to a.
+    """a uses 1 of min 2, max 6; b uses 3 of 8 in all. a's own max leaves 5, the root's max 4, of
+    which 1 is a's guarantee.
     """
     job = training_job()
     pods = [
@@ -202,7 +200,7 @@ def test_a_broken_card_is_not_promised() -> None:
 
 
 def test_of_shared_memory_one_card_must_have_it() -> None:
-    """Two cards of 40 with 25 and 10 taken: 15 and 30 are left, and no pod gets 45."""
+    """Two cards of 40 with 25 and 10 taken: 15 and 30 are free, and no pod gets 45."""
     pods = [
         placed(pod(f"p{card}", "share-1", {MEMORY: taken}), "share-1", {"main": [(card, taken)]})
         for card, taken in ((0, 25), (1, 10))
@@ -220,8 +218,8 @@ def test_of_shared_memory_one_card_must_have_it() -> None:
 
 
 def test_quota_binds_where_it_has_less_room_than_nodes() -> None:
-    """8 cards are free; the ceiling of a leaves 3, of which 1 is guaranteed: three would be
-    borrowed in part.
+    """8 cards are free; the max of a leaves 3, of which 1 is guaranteed, so three would be borrowed
+    in part.
     """
     job = training_job()
     pods = [pod("p", "gpu-1", {GPU: 1}, job=job)]
@@ -238,7 +236,7 @@ def test_quota_binds_where_it_has_less_room_than_nodes() -> None:
 
 
 def test_nothing_starts_in_a_namespace_that_does_not_exist() -> None:
-    """Where namespaces were not read, a name may be one."""
+    """Where the namespaces could not be read, any name may exist."""
     read = {"namespaces": Source("namespaces", good_at=EPOCH)}
     seen = BoardState(cluster([gpu_node()], namespaces=(Namespace("team-a"),), sources=read), EPOCH)
     assert starts(seen) == [(GPU, "gpu-1", 4)]
@@ -275,7 +273,7 @@ def test_nodes_of_one_model_without_a_common_label_are_asked_for_by_name() -> No
     assert start(BoardState(cluster(nodes), EPOCH)).selector == f"{host}=g2"
 
 
-# --- what waits, and behind whom ------------------------------------------------------------------
+# --- what waits, and behind which pods ------------------------------------------------------------
 
 
 def test_in_the_queue_of_a_leaf_those_before_me_are_named_nearest_first() -> None:
@@ -288,8 +286,8 @@ def test_in_the_queue_of_a_leaf_those_before_me_are_named_nearest_first() -> Non
 
 
 def test_in_the_schedulers_queue_priority_goes_before_age() -> None:
-    """Asking for the same resource: the urgent one and the older one stand before mine, the younger
-    one does not.
+    """Of pods that request the same resource, the urgent one and the older one come first; the
+    younger one comes later.
     """
 
     def asks(

@@ -1,4 +1,4 @@
-"""The Nodes board: rows, filters, what is unknown, and one node in full."""
+"""The Nodes board: rows, filters, unknown values, and one node in full."""
 
 from __future__ import annotations
 

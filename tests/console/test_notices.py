@@ -1,5 +1,5 @@
-"""Warnings and staleness: what could not be read is said on the
-pages that need it, and only there.
+"""Warnings and staleness: what could not be read is reported on the pages that need it, and only
+there.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
 def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(
     source: Source, code: str, message: str
 ) -> None:
-    """A page fills its sentence with the value: an empty one would end in a colon."""
+    """The page inserts the value into its sentence; with an empty value the sentence would end in a
+    colon.
+    """
     (warning,) = warnings_of({source.name: source}, "nodes")
     assert (warning.code, warning.message, warning.values["message"], warning.values["state"]) == (
         code,
@@ -163,7 +165,7 @@ def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(
 
 
 def test_a_kind_of_job_that_nobody_asked_for_is_no_news() -> None:
-    """Most clusters serve two or three of the eight."""
+    """Most clusters serve two or three of the eight kinds."""
     sources = {
         name: Source(name, state)
         for name, state in (

@@ -1,8 +1,8 @@
-"""Is the number of allocated GPUs one number? The sentences of the boards, the figures, the rows,
-the metrics and arena are compared.
+"""The number of allocated GPUs is the same in the boards' sentences, the figures, the rows, the
+metrics and arena.
 
-Worlds are mixed of exclusive, shared, divided and broken cards. The expected number is counted here
-from the limits of the pods.
+The worlds are random mixtures of exclusive, shared, divided and broken cards. The expected number
+is counted here from the limits of the pods.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def mig_node(name: str, cards: int) -> Node:
 
 
 def mixed(seed: int, *, divided: bool) -> tuple[ClusterSnapshot, Fraction]:
-    """A cluster of some nodes of each kind, and how many GPUs' worth its pods hold."""
+    """A cluster with some nodes of each kind, and the number of GPUs that its pods hold."""
     chance, held = random.Random(seed), Fraction(0)
     nodes: list[Node] = []
     pods: list[Pod] = []

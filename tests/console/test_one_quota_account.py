@@ -1,9 +1,9 @@
-"""One account of quota: the page Quota, My work, `quota tree`, the metrics and the sentences of a
-plan say the same numbers.
+"""The page Quota, My work, `quota tree`, the metrics and the sentences of a plan show the same
+numbers.
 
-Over random trees in clusters that have less or more than the mins promise, each settled first: who
-is admitted has no gate any more, who is evicted is gone. What could be borrowed is tried: a pod
-that asks for it is admitted, and one that asks for one more is not.
+Over random trees in clusters that have less or more than the mins promise. Each is settled first:
+admitted pods have no gate any more, evicted pods are gone. The amount that could be borrowed is
+tried: a pod that requests it is admitted, and a pod that requests one more is not.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def asks(namespace: str, number: int, gpus: int = 1, *, waits: bool = False, **m
 
 
 def seen(root: QuotaNode, there: int, *pods: Pod) -> ClusterSnapshot:
-    """One node that has all the GPUs."""
+    """A cluster with one node that has all GPUs."""
     sources = {name: Source(name, good_at=EPOCH) for name in ("nodes", "pods", "elasticquotatrees")}
     whole = cluster([gpu_node(gpus=there)], pods, quota=root, sources=sources)
     return replace(
@@ -82,7 +82,7 @@ def seen(root: QuotaNode, there: int, *pods: Pod) -> ClusterSnapshot:
 
 
 def settled(snapshot: ClusterSnapshot) -> tuple[ClusterSnapshot, QuotaPlan]:
-    """As the controller leaves it; a plan of what then waits."""
+    """The cluster as the controller leaves it, and a plan of what still waits."""
     for _ in range(20):
         plan = plan_quota(quota_state(snapshot, EPOCH))
         if not plan.admit and not plan.evict and not any(claim.is_new for claim in plan.claims):
@@ -104,8 +104,8 @@ def settled(snapshot: ClusterSnapshot) -> tuple[ClusterSnapshot, QuotaPlan]:
 
 
 def random_snapshot(seed: int) -> ClusterSnapshot:
-    """Leaves whose mins are root's in all; half of the clusters have less than that. A claimant
-    whose victims still stop in some.
+    """Leaves whose mins add up to root's; about half of the clusters have less than that. In some a
+    claimant waits for its victims to stop.
     """
     chance = random.Random(seed)
     mins = [chance.randint(0, 10) for _ in range(chance.randint(2, 4))]
@@ -134,7 +134,7 @@ def random_snapshot(seed: int) -> ClusterSnapshot:
 
 
 def metrics(snapshot: ClusterSnapshot) -> dict[str, dict[str, float]]:
-    """By kind of number and path, of GPUs."""
+    """The metrics of GPUs by the kind of number and the path of the node."""
     found: dict[str, dict[str, float]] = {}
     for family in native_families(summarize(snapshot, (), 0)):
         if family.name.startswith("fairlead_quota_") and family.metric.labels[-1] == "resource":
@@ -162,7 +162,7 @@ def mine(board: BoardState, namespace: str) -> LeafResource:
 
 
 def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
-    """Where two places say different numbers."""
+    """Places that show different numbers."""
     board, told, printed = BoardState(snapshot, EPOCH), metrics(snapshot), tree_told(snapshot)
     found: list[str] = []
 
@@ -212,7 +212,9 @@ def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
 
 
 def most_given(snapshot: ClusterSnapshot, namespace: str) -> int:
-    """The most that one more pod there is given at once, before all that waits without a claim."""
+    """The largest request with which one more pod in the namespace is admitted at once, before all
+    pods that wait without a claim.
+    """
     state = quota_state(snapshot, EPOCH)
     kept = [each for each in state.pods if each.is_admitted or each.claim_since is not None]
     for gpus in range(1, 60):
@@ -245,8 +247,8 @@ def test_every_place_says_the_same_numbers(first: int) -> None:
 
 
 def test_my_work_of_a_leaf_whose_min_counts_as_less() -> None:
-    """24 are promised and 20 there: a's 12 count as 10. It uses 12, b 8; a pod of 4 waits, and
-    nothing is left to borrow.
+    """24 are promised and 20 exist, so the 12 of a count as 10. a uses 12, b 8; a pod of 4 waits,
+    and nothing is left to borrow.
     """
     pods = [asks("team-a", number) for number in range(12)] + [
         asks("team-b", 20 + number) for number in range(8)
@@ -278,7 +280,7 @@ def test_my_work_of_a_leaf_whose_min_counts_as_less() -> None:
 
 
 def test_quota_tree_of_a_cluster_with_19_of_22_gpus() -> None:
-    """6 counts as 5, floor(6 x 19 / 22); a uses 6, so it borrows 1, in the table as in the
+    """6 counts as 5, floor(6 x 19 / 22). a uses 6, so it borrows 1, in the table as well as in the
     sentence.
     """
     pods = [asks("team-a", number) for number in range(6)] + [

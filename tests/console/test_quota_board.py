@@ -46,8 +46,8 @@ def test_used_and_borrowed_come_from_the_pods_of_the_leafs_namespaces() -> None:
 
 
 def test_what_pods_hold_that_should_be_gone_long_ago_is_told_beside_what_is_used() -> None:
-    """docs/spec/quota.md#timers: five minutes after its deletion a pod is no longer charged; its
-    node gives nothing back yet.
+    """docs/spec/quota.md#timers: five minutes after its deletion a pod is no longer charged,
+    although its node still holds the resources.
     """
     stuck = [
         structs.replace(cores("team-a", name, 8), deleted_at=EPOCH - ago)
@@ -104,8 +104,8 @@ def test_waiting_pods_and_jobs_are_counted_up_the_tree() -> None:
 
 
 def test_who_waits_is_counted_for_what_it_asks_and_nothing_else() -> None:
-    """A job that runs, with one more worker that waits for quota: no GPU is waited for, and the job
-    does wait.
+    """A job runs, and one more of its workers waits for quota: no GPU is waited for, but the job
+    counts as waiting.
     """
     job = training_job(namespace="team-c", gpus=0)
     runs = pod("bert-worker-0", "gpu-1", {"cpu": 4000}, namespace="team-c", job=job)
@@ -182,8 +182,8 @@ def test_without_a_tree_there_are_no_rows_and_a_sentence() -> None:
     "reason_is_the_plans", [True, False], ids=[("the plan's reason"), ("another reason")]
 )
 def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans: bool) -> None:
-    """No page reads the condition's sentence: one of other words has the plan's clauses, too. A
-    condition with a reason that the plan does not give is shown as it is.
+    """No page reads the sentence of the condition: a condition with other words has the plan's
+    clauses, too. A condition with a reason that the plan does not give is shown without changes.
     """
     before = full()
     row = next(row for row in before.waiting.entries if row.row.namespace == "ns1").row

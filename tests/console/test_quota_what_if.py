@@ -1,4 +1,4 @@
-"""Who waits for quota and why, and what would happen if the tree were another: the numbers of the
+"""Which pods wait for quota and why, and what would happen under another tree: the numbers of the
 40-core demo.
 """
 
@@ -81,8 +81,8 @@ def test_without_a_tree_nobody_waits_for_quota() -> None:
 
 
 def test_a_raised_minimum_evicts_who_borrows_it() -> None:
-    """b.1 asks for 2 x 5 of its min 10 while a.1 and a.2 hold all: one of each goes (scenario
-    nginx3).
+    """b.1 requests 2 x 5 of its min 10 while a.1 and a.2 use everything: one pod of each is evicted
+    (scenario nginx3).
     """
     pods = [five(namespace, number) for namespace in ("ns1", "ns2") for number in range(4)] + [
         five("ns3", n, waits=True) for n in range(2)

@@ -1,5 +1,5 @@
-"""What bears a text is found wherever it stands, told by the field, counted whole; held against a
-search that looks at every field.
+"""The search finds a text in every field of every kind of object, names the field, and counts all
+matches. An oracle looks at every field.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The page of serving jobs: ready or what keeps it from being ready, what its pods hold, where it
-is reached.
+"""The page of serving jobs: whether a job is ready or why it is not, what its pods hold, and its
+addresses.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NO_NODE = Condition(
 
 
 def listed(*, refused: str = "", **objects: object) -> RowSet[ServingJob]:
-    """`deployments`, `inference`, `services`, `pods`: as an API server has them. `refused`: a pod
-    without a node.
+    """`deployments`, `inference`, `services`, `pods`: objects as an API server returns them.
+    `refused`: a pod that the scheduler cannot place.
     """
     servings = Servings(**objects).read_servings("").servings
     workloads = {

@@ -1,5 +1,5 @@
-"""Shared GPUs on the boards: who sits on which card with how much, what is free, and why somebody
-waits.
+"""Shared GPUs on the boards: which pods use which card with how much memory, what is free, and why
+a pod waits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a page says is so: since when cards are held, what a silent node still does, who owes
-figures.
+"""The pages show true values: how long cards have been held, what runs on a silent node, which
+nodes report no figures.
 
-The clusters are written down here, and what is expected of them is what a person would count.
+The clusters are written down here, and the expected values are what a person would count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BOUND = Condition("PodScheduled", "True", at=EPOCH - 480)
 
 
 def waited_long(ready: str = "True") -> BoardState:
-    """Made 57 minutes ago, bound eight minutes ago."""
+    """A job created 57 minutes ago and bound eight minutes ago."""
     job = training_job(created_at=EPOCH - 3420)
     pods = [
         pod(f"bert-worker-{number}", "gpu-1", GPU, job=job, conditions=(BOUND,))
@@ -102,8 +102,8 @@ def test_a_card_that_was_broken_stays_so_when_its_node_falls_silent() -> None:
 
 
 def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named() -> None:
-    """Four cards, one broken, which reports: three are owed, of gpu-1; of gpu-2 two, and none
-    comes.
+    """Of four cards one is broken and reports, so three working ones of gpu-1 report. The two of
+    gpu-2 do not.
     """
     broken = [reading(index=0, healthy=False), *(reading(index=index) for index in (1, 2, 3))]
     quiet = [reading("gpu-2", index, None, None) for index in range(2)]
@@ -121,7 +121,7 @@ def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named()
 
 
 def test_a_broken_card_that_reports_hides_no_sound_one_that_does_not() -> None:
-    """Its figures must not be counted in the place of another card's."""
+    """Its figures do not count in place of another card's."""
     gpus = [
         reading(index=0, healthy=False),
         reading(index=1, ratio=None),
@@ -165,7 +165,7 @@ def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
         )
 
 
-# --- numbers that stand in several places ---------------------------------------------------------
+# --- numbers that appear in several places --------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
@@ -199,7 +199,7 @@ def test_what_is_allocated_and_in_all_is_one_number_in_sentences_table_and_pools
 
 
 def one_decimal(gpus: float) -> float:
-    """As arena rounds GPUs: halves up."""
+    """GPUs rounded as by arena: halves up."""
     return float(Decimal(repr(round(gpus, 6))).quantize(Decimal("0.1"), ROUND_HALF_UP))
 
 
@@ -225,8 +225,8 @@ def test_what_is_idle_is_one_number_in_sentences_attention_holders_and_my_work(f
 
 
 def same_idle(seen: BoardState) -> float:
-    """What a person would count: cards that are held, below 1 % for an hour, and held for an hour,
-    on nodes that speak.
+    """What a person would count: cards below 1 % for an hour, and held for an hour, on nodes that
+    report.
     """
     counted = 0.0
     for node in (
@@ -322,7 +322,7 @@ def none_free_where_closed(seen: BoardState) -> None:
 
 
 def answers(seen: BoardState) -> list[tuple[list[str], float | None, list[str], float | None]]:
-    """Of each card of gpu-1 who has it and what is granted of it: by the list, and by the node's
+    """For each card of gpu-1 its holders and its granted memory, from the list and from the node's
     page.
     """
     node = seen.node("gpu-1")
@@ -341,7 +341,7 @@ def answers(seen: BoardState) -> list[tuple[list[str], float | None, list[str], 
 
 @pytest.mark.parametrize("ready", ["True", "Unknown"])
 def test_what_is_granted_of_a_card_that_somebody_may_have_nobody_knows(ready: str) -> None:
-    """A pod has one of four cards, of which one is broken, and nobody says which."""
+    """A pod holds one of four cards, of which one is broken, and it is unknown which one."""
     gpus = [reading(index=index, healthy=index != 3) for index in range(4)]
     seen = board_state([gpu_node(ready=ready)], [pod("lost", "gpu-1", GPU)], gpus=gpus)
     assert answers(seen) == [([], None, [], None)] * 4
@@ -350,8 +350,8 @@ def test_what_is_granted_of_a_card_that_somebody_may_have_nobody_knows(ready: st
 
 
 def test_a_card_that_a_pod_must_have_is_its_on_every_page() -> None:
-    """Two cards, and a pod that crashes again and again, of which no exporter tells anything, has
-    both.
+    """Of two cards a pod in a crash loop, for which no exporter reports a holder, must
+    hold both.
     """
     job = training_job(workers=1, gpus=2)
     lost = pod("lost", "gpu-1", {"nvidia.com/gpu": 2}, job=job)
@@ -373,7 +373,9 @@ def test_a_card_that_a_pod_must_have_is_its_on_every_page() -> None:
 
 
 def test_of_cards_without_an_identity_nobody_says_which_a_pod_has() -> None:
-    """No exporter tells of them: the map fills them in order, and an index would be made up."""
+    """No exporter reports these cards: the map fills them in order, and an index would
+    be made up.
+    """
     seen = board_state([gpu_node(gpus=2)], [pod("a", "gpu-1", GPU)])
     assert [row[::2] for row in answers(seen)] == [(["team-a/a"], ["team-a/a"]), ([], [])]
     (holder,) = [entry.row for entry in seen.holders.entries]

@@ -1,4 +1,4 @@
-"""A column that the page lets be sorted is one by which the list of the API sorts."""
+"""Every column that the page can sort is also sortable in the API's list."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS: Final = {
 
 
 def tables() -> dict[str, list[str]]:
-    """Row type of a table of the page -> keys of its columns that can be sorted."""
+    """Row type of each table of the page -> keys of its sortable columns."""
     found: dict[str, list[str]] = {}
     for path in sorted(BOARDS.rglob("*.tsx")):
         for name, body in TABLE.findall(path.read_text()):

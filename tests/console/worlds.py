@@ -1,4 +1,4 @@
-"""A world that stands still until a test changes it: the ports the console reads, filled from one
+"""A world that does not change until a test changes it: the console's ports, filled from one
 snapshot.
 """
 
@@ -69,7 +69,7 @@ class StillReadings:
 
 
 class StillServings:
-    """`ports.ServingQuestions` of one job whose pod is not there yet."""
+    """`ports.ServingQuestions` with one job that has no pod yet."""
 
     async def read(self) -> ServingObjects:
         labels = {"servingType": "custom-serving", "servingName": "bert", "servingVersion": "v1"}
@@ -86,7 +86,7 @@ def still_world(
     series: Series | None = None,
     speed: float = 1.0,
 ) -> Ports:
-    """A world of this snapshot; its readings are those in it."""
+    """A world with this snapshot and the readings in it."""
     return Ports(
         cluster=StillCluster(snapshot, is_ready),
         gpus=StillReadings(snapshot.gpus, source),

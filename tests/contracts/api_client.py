@@ -1,6 +1,4 @@
-"""A Kubernetes client with no opinions: a request in, status and decoded body out. The contract
-suite's only eyes.
-"""
+"""A minimal Kubernetes client for the contract suite: a request in, status and decoded body out."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said. `body` is decoded JSON, or the text where it is none."""
+    """The server's answer. `body` is decoded JSON, or the text where it is no JSON."""
 
     status: int
     body: Any
@@ -46,7 +44,7 @@ class Answer:
 
 
 class ApiClient:
-    """One API server, reached as its kubeconfig says. `name` is `simulated` or `real`."""
+    """One API server, reached by its kubeconfig. `name` is `simulated` or `real`."""
 
     def __init__(self, name: str, kubeconfig: Path) -> None:
         document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
@@ -61,14 +59,14 @@ class ApiClient:
             self._load_pair()
 
     def as_stranger(self, token: str = "") -> ApiClient:
-        """The same server, asked without the kubeconfig's credentials."""
+        """The same server, used without the kubeconfig's credentials."""
         stranger = copy.copy(self)
         stranger._tls = ssl.create_default_context(cadata=self._authority)
         stranger._user = {"token": token} if token else {}
         return stranger
 
     def as_user(self, name: str, *groups: str, **more: str) -> ApiClient:
-        """The same credentials, asking to be taken for somebody else; `more` are further headers of
+        """The same credentials, impersonating another user; `more` are further headers of
         impersonation (`uid`).
         """
         acting = copy.copy(self)
@@ -108,7 +106,7 @@ class ApiClient:
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """One request; `body` is sent as it is when bytes, else as JSON."""
+        """One request; `body` is sent unchanged when it is bytes, otherwise as JSON."""
         connection = self.connect()
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -137,7 +135,7 @@ class ApiClient:
         data: bytes | None,
         headers: dict[str, str],
     ) -> None:
-        """As `connection.request`, with headers that may come twice."""
+        """Works like `connection.request`, with headers that may come twice."""
         connection.putrequest(method, target)
         for name, value in (
             *headers.items(),
@@ -169,7 +167,7 @@ class ApiClient:
     def watch(
         self, path: str, *, accept: str = "application/json", **query: Any
     ) -> Iterator[Iterator[Object]]:
-        """The events of a watch as they come; the connection ends with the block."""
+        """The events of a watch in their order; the connection ends with the block."""
         connection = self.connect()
         try:
             target = _with_query(path, {"watch": "true", **query})
@@ -193,7 +191,7 @@ def _decoded(raw: bytes) -> Any:
 
 
 def until(what: str, is_so: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Ask again until it is so."""
+    """Repeat the request until the condition holds."""
     limit = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < limit, f"not so after {seconds} s: {what}"

@@ -1,4 +1,4 @@
-"""Bodies that cannot be read, are of another kind, or are too large."""
+"""Cases of bodies that cannot be read, are of another kind, or are too large."""
 
 from __future__ import annotations
 

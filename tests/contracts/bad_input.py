@@ -1,8 +1,8 @@
-"""What is a bad request: a name, what is asked, and what of the answers is compared? `bad_bodies`,
-`bad_objects`, `bad_requests` list them.
+"""The form of a bad request: a name, the request, and what is compared of the answers.
+`bad_bodies`, `bad_objects`, `bad_requests` list them.
 
-`{s}` in paths, bodies and queries stands for the case's namespace. Every case finds there what
-`there` has made and leaves nothing behind.
+`{s}` in paths, bodies and queries is the case's namespace. Every case finds there the objects of
+`there` and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ A_JOB: tuple[str, Object] = (JOBS, job())
 
 @dataclass(frozen=True)
 class Bad:
-    """`is_worded`: messages are compared, too; not where they hold what differs by nature (whole
+    """`is_worded`: messages are compared, too; not where they contain what differs by nature (whole
     objects, names of Go types, versions).
     """
 
@@ -53,7 +53,7 @@ class Bad:
 
 
 def named(make: Callable[[str, Any], Bad], cases: Mapping[str, Any]) -> tuple[Bad, ...]:
-    """One case per entry; a name that begins with `~` is not compared word by word."""
+    """One case per entry; the messages of a case whose name begins with `~` are not compared."""
     made = [(name.startswith("~"), make(name.lstrip("~"), value)) for name, value in cases.items()]
     return tuple(Bad(**{**vars(case), "is_worded": not is_free}) for is_free, case in made)
 
@@ -85,7 +85,7 @@ def answer(api: ApiClient, case: Bad, space: str) -> tuple[Any, ...]:
 
 
 def clean(api: ApiClient, case: Bad, space: str) -> None:
-    """Take away what the case may have made."""
+    """Delete what the case may have created."""
     for collection in {case.path, *(case.there[:1] if case.there else ())}:
         head, _, _ = collection.partition("?")
         root = (

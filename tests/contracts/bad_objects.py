@@ -1,5 +1,5 @@
-"""Objects that break the rules of their kind: names, labels, specs, and changes of what may not
-change.
+"""Cases of objects that break the rules of their kind: names, labels, specs, and changes of
+immutable fields.
 """
 
 from __future__ import annotations

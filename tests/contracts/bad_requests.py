@@ -1,5 +1,5 @@
-"""Patches that do not apply, options that do not exist, selectors that do not parse, verbs that a
-path does not have.
+"""Cases of patches that do not apply, options that do not exist, selectors that do not parse, and
+verbs that a path does not have.
 """
 
 from __future__ import annotations

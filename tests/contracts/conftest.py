@@ -1,5 +1,5 @@
-"""Both worlds behind one client: every test of this folder runs over the simulated and over the
-real API server.
+"""Fixtures: both worlds behind one client. Every test of this folder runs against the simulated and
+against the real API server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedSer
 
 @pytest.fixture(params=["simulated", "real"])
 def api(request: pytest.FixtureRequest) -> ApiClient:
-    """An API server; asks for the real one only when its turn comes."""
+    """An API server; the real one starts only when a test needs it."""
     fixture = "simulated" if request.param == "simulated" else "control_plane"
     return ApiClient(request.param, request.getfixturevalue(fixture).kubeconfig)
 
@@ -62,7 +62,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def space(api: ApiClient) -> Iterator[str]:
-    """A namespace of the test's own, in which pods can be made."""
+    """A namespace of the test's own, in which pods can be created."""
     name = new_space(api)
     yield name
     api.delete(f"/api/v1/namespaces/{name}")

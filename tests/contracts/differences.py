@@ -2,8 +2,8 @@
 returns what it sees.
 
 `docs/reference/differences.md` is written from this list (`tools/docs_differences.py`), and
-`test_differences` asks both servers whether it is true.
-An entry whose two worlds agree is a failure: then the line has to go.
+`test_differences` checks it on both servers. An entry whose two worlds agree is a failure: then the
+line has to be removed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _asked(
     accept: str = "application/json",
     **query: Any,
 ) -> Look:
-    """What status one request gets; `{s}` is the namespace."""
+    """The status of one request; `{s}` is the namespace."""
 
     def look(api: ApiClient, space: str) -> str:
         sent = (
@@ -69,7 +69,7 @@ def _asked(
 
 
 def _warned(path: str, body: Object) -> Look:
-    """What the answer to a creation warns of."""
+    """The warning in the answer to a creation."""
 
     def look(api: ApiClient, space: str) -> str:
         warning = api.post(path.replace("{s}", space), body).headers.get("warning", "")

@@ -1,5 +1,5 @@
-"""Bodies for the contract suite. Pods name a scheduler that nobody runs, so that nothing but the
-test touches them.
+"""Bodies for the contract suite. Pods name a scheduler that does not run, so that only the test
+changes them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def config_map(name: str = "a", data: dict[str, str] | None = None, **metadata: 
 
 
 def deployment(name: str = "web", replicas: int = 0) -> Object:
-    """Without replicas by default: a real controller would make pods."""
+    """Without replicas by default: a real controller would create pods."""
     template = {
         "metadata": {"labels": {"app": name}},
         "spec": {"containers": [{"name": "main", "image": "web:1"}]},
@@ -51,7 +51,7 @@ def job(name: str = "a", *, suspend: bool = True) -> Object:
 
 
 def pods(space: str, name: str = "", subresource: str = "") -> str:
-    """The path of the pods of a namespace, of one, or of its subresource."""
+    """The path of a namespace's pods, of one pod, or of its subresource."""
     return "/".join(
         part for part in (f"/api/v1/namespaces/{space}/pods", name, subresource) if part
     )

@@ -1,4 +1,4 @@
-"""Bodies and questions for the cases about users and their rights."""
+"""Bodies and requests for the cases about users and their rights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def role(name: str, *rules: Object, **more: Any) -> Object:
 
 
 def binding(name: str, role: str, user: str, kind: str = "Role") -> Object:
-    """For a user, or with `namespace/name` for a ServiceAccount."""
+    """A binding for a user, or with `namespace/name` for a ServiceAccount."""
     namespace, slash, account = user.partition("/")
     subject = (
         {"kind": "ServiceAccount", "name": account, "namespace": namespace}
@@ -74,7 +74,9 @@ def ask_for(
 def until_allowed(
     api: ApiClient, user: str, verb: str, resource: str, namespace: str = "", **more: str
 ) -> None:
-    """A real server reads its roles through a cache that lags a moment behind."""
+    """Wait until the request is allowed: a real server reads its roles through a cache that lags a
+    moment behind.
+    """
     what = f"{user} may {verb} {resource}"
     until(what, lambda: bool(ask_for(api, user, verb, resource, namespace, **more)["allowed"]))
 

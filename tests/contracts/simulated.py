@@ -1,5 +1,5 @@
-"""The simulated cluster behind its HTTP server, on a thread of its own, for tests that look at it
-from outside.
+"""The simulated cluster behind its HTTP server, on a thread of its own, for tests that use it from
+outside.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WrittenLogs:
 
 @dataclass
 class SimulatedServer:
-    """A running server. The cluster belongs to its thread: touch it through `do` alone."""
+    """A running server. The cluster belongs to the server's thread: use it only through `do`."""
 
     kubeconfig: Path
     address: str
@@ -63,8 +63,8 @@ def simulated_server(
     cluster: StoredCluster | None = None,
     written: PodLogs | None = None,
 ) -> Iterator[SimulatedServer]:
-    """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for
-    as long as the block lasts.
+    """A served simulated cluster for the block; it is empty and without controllers unless
+    `cluster` is a world's.
     """
     credentials, logs = make_credentials(), WrittenLogs()
     cluster = cluster or bare_cluster(clock, log_capacity)
@@ -90,7 +90,7 @@ def simulated_server(
 
 
 def bare_cluster(clock: Clock, log_capacity: int = 10_000) -> StoredCluster:
-    """What every namespace and every cluster has, and nothing that acts by itself."""
+    """The objects that every namespace and every cluster has, without any controller."""
     cluster = StoredCluster(clock, log_capacity=log_capacity)
     install_roles(cluster)
     Accounts(cluster).publish("an authority")

@@ -1,4 +1,4 @@
-"""Contract: who may do what. The same assertions over both worlds."""
+"""Contract: which users may do what. The same assertions over both worlds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fairlead_sim.schema.rbac import parse_rules
 
 @pytest.fixture
 def reader(api: ApiClient, space: str) -> ApiClient:
-    """Somebody who may read pods and their logs in the space, and nothing else."""
+    """A user who may read pods and their logs in the space, and nothing else."""
     made(api.post(roles(space), role("reader", rule("get list watch", "pods pods/log"))))
     made(api.post(bindings(space), binding("reader", "reader", "rita")))
     until_allowed(api, "rita", "get", "pods", space)
@@ -38,13 +38,13 @@ def reader(api: ApiClient, space: str) -> ApiClient:
 
 @pytest.fixture
 def owner(api: ApiClient, space: str) -> ApiClient:
-    """Somebody who is `admin` of the space."""
+    """A user who is `admin` of the space."""
     made(api.post(bindings(space), binding("owner", "admin", "olga", "ClusterRole")))
     until_allowed(api, "olga", "create", "rolebindings", space, group=rights.GROUP)
     return api.as_user("olga")
 
 
-# --- what is allowed, and how a no is said --------------------------------------------------------
+# --- what is allowed, and the words of a refusal --------------------------------------------------
 
 
 def test_a_role_allows_what_its_rules_say(api: ApiClient, reader: ApiClient, space: str) -> None:
@@ -281,7 +281,7 @@ def test_nor_be_bound(owner: ApiClient, space: str) -> None:
 
 def test_nor_come_in_by_an_update(api: ApiClient, owner: ApiClient, space: str) -> None:
     made(api.post(roles(space), role("r", rule("get", "nodes"))))
-    # nothing about rights
+    # the patch changes no rights
     assert owner.patch(roles(space, "r"), {"metadata": {"finalizers": []}}).status == 200
     refused = owner.patch(
         roles(space, "r"), [{"op": "add", "path": "/rules/0/verbs/-", "value": "list"}], JSON_PATCH
@@ -440,7 +440,7 @@ def test_faults_are_told_in_the_same_words(
     )
 
 
-# --- what is there from the start -----------------------------------------------------------------
+# --- objects that exist from the start ------------------------------------------------------------
 
 
 def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]) -> None:
@@ -478,7 +478,7 @@ def test_namespaces_that_stay(api: ApiClient, name: str) -> None:
     )
 
 
-# --- the question itself --------------------------------------------------------------------------
+# --- reviews of access ----------------------------------------------------------------------------
 
 
 def test_a_review_names_the_binding(api: ApiClient, reader: ApiClient, space: str) -> None:

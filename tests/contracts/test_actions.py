@@ -1,5 +1,5 @@
-"""Contract: every action ends the same way in both worlds, carried out by services
-(`Cluster.apply`) and by the command line.
+"""Contract: every action ends the same way in both worlds, executed by services (`Cluster.apply`)
+and by the command line.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Contract: what is wrong is refused with the real server's status, reason and words. Each case is
-asked of both worlds.
+"""Contract: bad requests are refused with the real server's status, reason and words. Each case is
+sent to both worlds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Contract: what becomes of an object that is changed again and again: other strategies, other
-sizes, fields that may not change.
+"""Contract: the result of changing an object again and again: other strategies, other sizes,
+immutable fields.
 
-Every case is a few writes of one object, asked of both servers; the answers and the spec as it then
-stands must be the same.
+Every case is a few writes of one object, sent to both servers; the answers and the final spec must
+be the same.
 """
 
 from __future__ import annotations
@@ -385,7 +385,7 @@ def _told(answer: Answer, space: str) -> list[Any]:
         for key, value in answer.body.items()
         if key not in ("metadata", "status", "apiVersion", "kind")
     }
-    # the volume with the account's token is a difference that is told elsewhere
+    # the volume with the account's token is a known difference (`differences.py`)
     if answer.body["kind"] == "Pod":
         kept["spec"] = {key: value for key, value in kept["spec"].items() if key != "volumes"}
         kept["spec"]["containers"] = [

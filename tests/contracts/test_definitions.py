@@ -134,7 +134,7 @@ def group(api: ApiClient) -> Iterator[str]:
 
 
 def install(api: ApiClient, body: Object) -> Object:
-    """Create a definition and wait until its kind is served (a real server takes its moment)."""
+    """Create a definition and wait until its kind is served (a real server needs a moment)."""
     made = api.post(DEFINITIONS, body)
     assert made.status == 201, made.message
     name, spec = body["metadata"]["name"], body["spec"]

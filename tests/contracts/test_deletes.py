@@ -1,4 +1,4 @@
-"""Contract: how objects go. The same assertions over both worlds."""
+"""Contract: how objects are deleted. The same assertions over both worlds."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_an_eviction_against_a_disruption_budget(api: ApiClient, space: str) -> 
     api.post(pods(space), pod(labels={"app": "x"}, spec={"nodeName": "no-such-node"}))
     ready = [{"type": "Ready", "status": "True"}]
     api.patch(pods(space, "a", "status"), {"status": {"phase": "Running", "conditions": ready}})
-    # its controllers are another story: the status that the real one finds by itself
+    # the real server's controllers compute the status; the simulated server has none here
     if api.name == "simulated":
         status = {
             "observedGeneration": 1,

@@ -1,6 +1,4 @@
-"""Contract: the two servers differ in what docs/reference/differences.md says, and in what it says
-they do.
-"""
+"""Contract: the two servers differ in exactly the ways that docs/reference/differences.md lists."""
 
 from __future__ import annotations
 

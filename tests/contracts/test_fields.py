@@ -1,5 +1,5 @@
-"""Contract: the table of fields (`wire/kube/fields_table`) is what the Go types of the pinned
-Kubernetes say.
+"""Contract: the table of fields (`wire/kube/fields_table`) agrees with the Go types of the pinned
+Kubernetes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Contract: who somebody is. Tokens of ServiceAccounts, impersonation, and what every namespace
-has. The same over both worlds.
+"""Contract: identities of users. Tokens of ServiceAccounts, impersonation, and the objects of every
+namespace. The same over both worlds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def accounts(space: str, name: str = "", subresource: str = "") -> str:
 
 @pytest.fixture
 def robot(api: ApiClient, space: str) -> str:
-    """A ServiceAccount's name."""
+    """The name of a ServiceAccount in the space."""
     made(api.post(accounts(space), {"metadata": {"name": "robot"}}))
     return "robot"
 
@@ -168,8 +168,8 @@ def test_anything_else_is_no_token(api: ApiClient) -> None:
 
 
 def test_the_account_made_anew_is_another(api: ApiClient, space: str, robot: str) -> None:
-    """The real server looks at a token it has just seen only every ten seconds; this one it sees
-    for the first time.
+    """The real server checks a token that it has just seen only every ten seconds; it sees this
+    token for the first time.
     """
     token, uid = (
         token_of(api, space, robot),
@@ -279,7 +279,7 @@ def test_the_official_client_asks_for_a_token_and_uses_it(
     assert refused.value.status == 403
 
 
-# --- acting as somebody else ----------------------------------------------------------------------
+# --- impersonation --------------------------------------------------------------------------------
 
 
 def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:

@@ -192,7 +192,7 @@ def test_the_dynamic_client_patches_watches_and_deletes(client: Any, space: str)
 
 
 def test_logs(simulated: SimulatedServer) -> None:
-    """Of the simulated server alone: the real one has no kubelet here that could be asked."""
+    """Only on the simulated server: the real one has no kubelet here that could return logs."""
     core = kubernetes.client.CoreV1Api(
         kubernetes.config.new_client_from_config(str(simulated.kubeconfig))
     )

@@ -1,5 +1,5 @@
-"""Contract: in which order does a list stand after a patch that merges it? The same patch is sent
-to both servers.
+"""Contract: the order of a list after a patch that merges it. The same patch is sent to both
+servers.
 """
 
 from __future__ import annotations
@@ -187,7 +187,9 @@ def test_a_merged_list_stands_as_on_the_real_server(
 def test_an_applied_list_stands_as_on_the_real_server(
     worlds: list[tuple[ApiClient, str]], held: list[str], wish: list[str]
 ) -> None:
-    """The applier owns all of the list: what it leaves out is another story (`differences.py`)."""
+    """The applier owns the whole list: elements that it leaves out are a known difference
+    (`differences.py`).
+    """
     told = [_applied(api, space, held, wish) for api, space in worlds]
     assert told[0] == told[1]
 

@@ -1,5 +1,5 @@
-"""Contract: get, list, selectors, pages, who may ask, and where nothing is. The same assertions
-over both worlds.
+"""Contract: get, list, selectors, pages, access, and missing objects. The same assertions over both
+worlds.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def test_a_version_that_is_no_number_is_refused(api: ApiClient, space: str) -> N
     assert api.get(pods(space), resourceVersion="abc").status == 400
 
 
-# --- who may ask, and where nothing is ------------------------------------------------------------
+# --- access, and missing objects ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1/pods", "/openapi/v3"])
@@ -226,9 +226,8 @@ def test_an_answer_that_nobody_can_give_is_not_acceptable(api: ApiClient) -> Non
 
 def test_metadata_alone(api: ApiClient, space: str) -> None:
     api.post(config_maps(space), config_map(data={"a": "1"}))
-    accept = {
-        "Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-    }
+    as_metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    accept = {"Accept": f"{as_metadata},application/json"}
     answer = api.ask("GET", config_maps(space), headers=accept)
     assert answer.body["kind"] == "PartialObjectMetadataList"
     assert all("data" not in item for item in answer.body["items"])
@@ -255,8 +254,8 @@ def test_an_update_keeps_what_strategic_merge_did_not_name(api: ApiClient, space
 def test_events_of_one_second_are_read_in_the_order_in_which_they_were_written(
     api: ApiClient, space: str
 ) -> None:
-    """`arena get -e`: the API tells times in seconds, and whoever writes an event may name it as he
-    likes.
+    """For `arena get -e`: the API's times are in seconds, and the writer of an event may choose its
+    name.
     """
     at, words = "2026-01-05T08:00:00Z", ["Zebra", "Apple", "Mango", "Kiwi", "Berry", "Yuzu"]
     for number, word in enumerate(words):

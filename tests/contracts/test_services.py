@@ -1,9 +1,9 @@
 """Contract: what a Service holds (an address, ports on the nodes) and what becomes of it when its
 type changes.
 
-Every case is a few writes, asked of both servers; the answers, and the Service as it then stands,
-must be the same. Numbers that a server has chosen by itself are numbered in the order in which they
-appear, so that `kept` and `changed` can be told apart.
+Every case is a few writes, sent to both servers; the answers, and the final Service, must be the
+same. Values that a server has chosen by itself are numbered in the order in which they appear, so
+that `kept` and `changed` can be distinguished.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.contracts.objects import Object
 
 
 class Step(NamedTuple):
-    """One write: how (`POST`, `PUT`, `DELETE` or the media type of a patch), what spec, of which
+    """One write: how (`POST`, `PUT`, `DELETE` or the media type of a patch), which spec, of which
     Service.
     """
 
@@ -42,8 +42,8 @@ _TYPES: dict[str, Object] = {
 
 
 def _transitions() -> Iterator[tuple[str, list[Step]]]:
-    """From every type to every other, by a patch of what is new, and by the whole manifest in three
-    ways.
+    """From every type to every other, by a patch of the new fields, and by the whole manifest in
+    three ways.
     """
     for before, first in _TYPES.items():
         for after, then in _TYPES.items():
@@ -360,14 +360,14 @@ def test_a_service_becomes_what_it_becomes_on_the_real_server(
     worlds: list[tuple[ApiClient, str]], steps: list[Step]
 ) -> None:
     simulated, real = (_lived(api, space, steps) for api, space in worlds)
-    # once in 2682 the real server gives by chance the very port again that was given back
+    # once in 2682 times the real server returns by chance the port that was given back
     if simulated != real:
         simulated, real = (_lived(api, space, steps) for api, space in worlds)
     assert simulated == real
 
 
 def _lived(api: ApiClient, space: str, steps: list[Step]) -> list[Any]:
-    """What each step is answered, in comparable words."""
+    """The answer to each step, in comparable words."""
     collection = f"/api/v1/namespaces/{space}/services"
     try:
         return _numbered([_told(_asked(api, collection, step)) for step in steps])
@@ -407,7 +407,7 @@ def _told(answer: Answer) -> list[Any]:
 
 
 _CHOSEN = re.compile(
-    # 10.96.0.1 to 10.96.0.255 and the ports below 30086 are given only to who asks for them
+    # 10.96.0.1 to 10.96.0.255 and the ports below 30086 are given only to a Service that names them
     r"\b10\.(?!96\.0\.[1-9])\d+\.\d+\.\d+\b"
     r"|\b3(?!0000\b|00[0-7]\d\b|008[0-5]\b|2767\b|276[89]\b)[0-2]\d\d\d\b"
 )

@@ -1,5 +1,5 @@
-"""Contract: kinds that are kept and do nothing. The same body is sent to both servers; what comes
-back, and its table, must be the same.
+"""Contract: kinds that are stored and have no effect. The same body is sent to both servers; what
+comes back, and its table, must be the same.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ _KINDS: dict[str, tuple[str, Object]] = {
         },
     ),
 }
-# their status, by programs that are not simulated
+# the status of these kinds is set by controllers that are not simulated
 _SETTLED_BY_CONTROLLERS = ("resource quota", "replication controller", "policy")
 _CLUSTER_WIDE = ("ingressclasses", "runtimeclasses", "csi", "volumeatt", "admissionregistration")
 
@@ -345,7 +345,7 @@ def test_an_event_is_seen_from_both_groups(api: ApiClient, space: str) -> None:
 
 
 def test_what_has_no_effect_says_so(both: Both) -> None:
-    """The one thing about them that is not the real server's: a warning."""
+    """The only difference from the real server: a warning."""
     simulated, _ = both
     path, body = _KINDS["webhook"]
     answer = simulated.post(

@@ -24,7 +24,7 @@ def test_writes_come_in_their_order(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod("b"))
     api.patch(pods(space, "a"), {"metadata": {"labels": {"x": "y"}}})
     api.delete(pods(space, "b"))
-    marked = [("MODIFIED", "b"), ("DELETED", "b")]  # a pod is always marked as going before it goes
+    marked = [("MODIFIED", "b"), ("DELETED", "b")]  # a pod is marked before it is deleted
     with api.watch(pods(space), resourceVersion=since) as events:
         assert take(events, 5) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), *marked]
 
@@ -146,7 +146,9 @@ def test_unicode_survives_a_watch(api: ApiClient, space: str) -> None:
 
 
 def test_a_watcher_that_dies_goes_on_where_it_was(api: ApiClient, space: str) -> None:
-    """Whoever comes back with the last version seen misses nothing and sees nothing twice."""
+    """A watcher that comes back with the last version that it saw misses nothing and sees nothing
+    twice.
+    """
     since = version(api, space)
     names = [f"p{number}" for number in range(30)]
     for name in names:

@@ -1,5 +1,5 @@
-"""Contract: create, replace, patch, and what the server says no to. The same assertions over both
-worlds.
+"""Contract: create, replace, patch, and writes that the server refuses. The same assertions over
+both worlds.
 """
 
 from __future__ import annotations
@@ -274,10 +274,19 @@ _LABEL_KEY = (
             ),
         ),
     ],
-    ids=(
-        "name long-name label-key label-value no-containers no-image no-container-name twice "
-        "two-faults no-name long-label"
-    ).split(),  # noqa: SIM905
+    ids=[
+        "name",
+        "long-name",
+        "label-key",
+        "label-value",
+        "no-containers",
+        "no-image",
+        "no-container-name",
+        "twice",
+        "two-faults",
+        "no-name",
+        "long-label",
+    ],
 )
 def test_a_broken_pod_is_invalid(api: ApiClient, space: str, body: Any, message: str) -> None:
     answer = api.post(pods(space), body)
@@ -644,7 +653,7 @@ def test_a_gated_pod_cannot_be_bound(api: ApiClient, space: str) -> None:
 
 
 def test_two_writers_lose_no_write(api: ApiClient, space: str) -> None:
-    """Each reads, adds one and replaces; who comes too late gets 409 and begins again."""
+    """Each reads, adds one and replaces; a writer that comes too late gets 409 and begins again."""
     api.post(config_maps(space), config_map(data={"n": "0"}))
 
     def add(times: int) -> int:

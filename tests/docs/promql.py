@@ -1,5 +1,5 @@
-"""Which labels does an expression have, and does it ask for any that nobody prints? Read by a
-parser of PromQL.
+"""Finds the labels of a PromQL expression, and metrics or labels in it that no page prints. Uses a
+PromQL parser.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import promql_parser as promql
 TARGET_LABELS = frozenset(
     {"job", "instance", "namespace", "pod", "container", "service", "endpoint", "cluster"}
 )
-"""What discovery puts on targets; with `honorLabels: false` a page's own label of such a name
-becomes `exported_…`.
+"""Labels that service discovery sets on targets; with `honorLabels: false` a page's own label of
+such a name becomes `exported_…`.
 """
 OWN = {"ALERTS": frozenset({"alertname", "alertstate", "severity"})}
-"""Series of Prometheus itself, which have any label besides."""
+"""Series of Prometheus itself, which may have any other label as well."""
 OF_INSTANCES = frozenset({"mig_gi_id", "mig_profile"})
-"""A join may name them where one side is of whole cards, which have none: then it is of whole
-cards.
+"""Labels of MIG instances. A join may name them even where one side has whole cards without these
+labels; it then matches whole cards.
 """
 Labels = frozenset[str]
 
@@ -29,13 +29,15 @@ class Unknown(AssertionError):
 
 
 def parse(text: str) -> promql.Expr:
-    """Grafana's variables are filled in first. ValueError where it is no PromQL."""
+    """Replaces Grafana's variables first. Raises ValueError if the text is no PromQL."""
     text = re.sub(r"\$__\w+|\$\{__\w+\}", "5m", text)
     return promql.parse(re.sub(r"\$\{?\w+(?::\w+)?\}?", "x", text))
 
 
 def labels_of(node: promql.Expr, known: Mapping[str, Labels]) -> Labels:
-    """The labels that its series may have. `known`: by metric. Raises Unknown."""
+    """The labels that the expression's series may have. `known`: labels by metric.
+    Raises Unknown.
+    """
     match node:
         case promql.VectorSelector():
             return _of_selector(node, known)
@@ -54,7 +56,7 @@ def labels_of(node: promql.Expr, known: Mapping[str, Labels]) -> Labels:
 
 
 def metrics_of(node: promql.Expr) -> Iterator[str]:
-    """Names of the metrics that it reads; those that only a pattern names are left out."""
+    """Names of the metrics that the expression reads, except those that only a pattern selects."""
     match node:
         case promql.VectorSelector():
             yield from [node.name] if node.name else []

@@ -1,4 +1,4 @@
-"""Rules, alerts and their pages are fresh, are those of
+"""Rules, alerts and their pages are up to date and equal those of
 docs/spec/telemetry.md#recording-rules-and-alerts, and each link leads to a section.
 """
 
@@ -72,9 +72,11 @@ LATER = {
     "GpuEccOff": ("1h", "warning"),
     "GpuPodPendingLong": ("0", "info"),
 }
-"""What was asked for after the contract; a node or a card that is down holds them back, too."""
+"""Alerts that were added after the specification; alerts about a node or a card that is down
+inhibit them, too.
+"""
 EXPECTED = {**CONTRACT, **LATER, "ClusterExporterMissing": ("5m", "critical")}
-"""And what the contract does not ask for."""
+"""With the alert that the specification does not contain."""
 RECORDINGS = {
     "fairlead:gpu_memory_used:ratio",
     "fairlead:container_gpu_memory_used:ratio",
@@ -133,8 +135,8 @@ def test_an_alert_says_what_is_wrong_and_leads_to_its_section(name: str) -> None
 
 
 def test_links_lead_to_where_the_page_is_kept(tmp_path: Path) -> None:
-    """As shipped, to the file in this repository; with an address, by the tool and by the page's
-    command alike.
+    """The links lead to the file in this repository as shipped. With an address, the tool and the
+    command on the page give the same result.
     """
     shipped = {name: text for name, text in TOOL.written().items() if "runbook_url" in text}
     assert set(shipped) == {"fairlead.rules.yaml", "prometheusrule.yaml"}

@@ -1,4 +1,4 @@
-"""Does the reference know every key of arena's config file that the code reads, and no other?"""
+"""The reference lists exactly the keys of arena's config file that the code reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The Grafana boards are fresh, whole, and ask only for metrics and labels that our pages have."""
+"""The Grafana boards are up to date and complete, and use only metrics and labels that Fairlead's
+pages have.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,12 @@ BOARDS: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FILES
 }
 TARGET_LABELS = {"job", "instance", "cluster"}
-"""`cluster`: of a Prometheus that holds several."""
+"""`cluster`: for a Prometheus with several clusters."""
 ALERT_LABELS = {"alertname", "alertstate", "severity"}
 DCGM_LABELS = {"gpu", "UUID", "Hostname", "GPU_I_PROFILE", "GPU_I_ID"}
 OWN_OF_PROMETHEUS = {"ALERTS"}
 NOT_NATIVE = {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}
-"""GPM's ratios have no family of ours."""
+"""Ratios from GPM, for which Fairlead has no family of its own."""
 
 
 def tool(name: str) -> ModuleType:
@@ -78,7 +80,7 @@ def metrics_of(expression: str) -> set[str]:
 
 
 def labels_of(expression: str) -> set[str]:
-    """Labels that matchers, groupings and joins name."""
+    """Labels in matchers, groupings and joins."""
     without_values = re.sub(r'"[^"]*"', '""', expression)
     named = set(re.findall(r'(\w+)\s*(?:=~|!~|!=|=)\s*""', without_values))
     for group in re.findall(
@@ -225,7 +227,7 @@ def test_titles_and_columns_are_those_of_document_000() -> None:
 
 
 def test_no_chart_cuts_off_what_is_above_its_axis() -> None:
-    """A container at 120 % of its limit is what one looks for."""
+    """A container at 120 % of its limit must be visible."""
     charts = [
         panel
         for board in BOARDS.values()
@@ -243,8 +245,8 @@ def test_no_chart_cuts_off_what_is_above_its_axis() -> None:
 
 
 def test_a_quota_without_a_max_says_so_in_every_version_of_grafana() -> None:
-    """`+Inf` is JavaScript's Infinity there; a range that has no end is compared with 0 by some
-    versions.
+    """In Grafana `+Inf` is JavaScript's Infinity; some versions compare a range without an end with
+    0.
     """
     mappings = [
         each
@@ -355,8 +357,8 @@ def test_variables_are_asked_of_metrics_that_are_there_and_used() -> None:
 
 
 def test_every_selector_is_of_the_chosen_cluster() -> None:
-    """As in kubernetes-mixin: one cluster, never several together; in a Prometheus of one the
-    choice is empty, as the label is.
+    """As in kubernetes-mixin: one cluster, never several together. In a Prometheus with one cluster
+    the choice is empty, like the label.
     """
     for board in BOARDS.values():
         first, *others = [each for each in board["templating"]["list"] if each["type"] == "query"]
@@ -373,8 +375,8 @@ def test_every_selector_is_of_the_chosen_cluster() -> None:
 
 
 def test_all_of_a_choice_is_anything() -> None:
-    """Not the list of what is there now, which a query of thousands of pods would hold, and which
-    has no pod of yesterday.
+    """Not the list of current values: a query would contain thousands of pods, and none of
+    yesterday's.
     """
     for uid, board in BOARDS.items():
         chosen = {
@@ -389,7 +391,7 @@ COUNTERS = {each.name for each in tool("docs_metrics").all_names() if each.type 
 
 
 def test_no_counter_is_drawn_as_it_is() -> None:
-    """`x unless x offset …` shows a series that begins, which `increase` would not."""
+    """`x unless x offset …` shows a series that begins, which `increase` does not show."""
     for uid, title, target in targets():
         begins = r"(max by \([^)]*\)) \((\w+\{[^}]*\})\) unless \1 \(\2 offset \$__rate_interval\)"
         named = re.sub(begins, "", target["expr"])

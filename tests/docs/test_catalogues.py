@@ -1,8 +1,8 @@
-"""Every sentence of the console's server has its words in both languages: a text without a code
-fails here.
+"""Every sentence of the console's server has a translation in both languages; a sentence without a
+code fails here.
 
-Codes are read from the source: where one is put together, its parts stand in `MADE`, and a place
-that makes codes and is not told of here fails, too.
+Codes are read from the source. Where a code is composed, its parts are in `MADE`; a place that
+composes codes and is not in `MADE` fails, too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WAITING: Final = ROOT / "src" / "fairlead" / "rules" / "jobs" / "waiting.py"
 
 
 def own_waits() -> list[ast.Call]:
-    """Where our rules say themselves why something waits."""
+    """Calls in which Fairlead's own rules state why something waits."""
     nodes = ast.walk(ast.parse(WAITING.read_text(encoding="utf-8")))
     return [
         node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Wait"
@@ -109,7 +109,7 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr:
 
 
 def sentence_codes() -> list[tuple[str, frozenset[str] | None]]:
-    """Each code, with the names of its values where those stand beside it."""
+    """Each code, with the names of its values where the call contains them."""
     found: list[tuple[str, frozenset[str] | None]] = []
     for path, call in calls("Sentence"):
         code, values = argument(call, 0, "code"), argument(call, 1, "values")
@@ -180,8 +180,8 @@ def test_every_warning_has_its_words(language: str) -> None:
 def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_says(
     language: str,
 ) -> None:
-    """A hint that the server puts together (an address, a flag)
-    stands in the catalogue's sentence.
+    """A hint that the server composes (an address, a flag) is inserted into the catalogue's
+    sentence.
     """
     words = catalogue(language)
     made: dict[str, bool] = {}
@@ -189,7 +189,7 @@ def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_says(
         code, hint = argument(call, 0, "code"), argument(call, 3, "hint")
         if isinstance(code, ast.Constant):
             made[code.value] = not isinstance(hint, ast.Constant)
-    # `_warning` says the source's
+    # `_warning` uses the source's hint
     made |= dict.fromkeys(
         ("cache-syncing", "crd-missing", "forbidden", "prometheus-unreachable"), True
     )
@@ -217,11 +217,11 @@ def test_every_refusal_has_its_words(language: str) -> None:
 
 
 OWN_WORDS: Final = ("not-ready",)
-"""Refusals that are told in full by the catalogue."""
+"""Refusals whose catalogue entry contains the whole text."""
 
 
 def named_refusals() -> set[str]:
-    """Codes that a route says itself, because the status has several."""
+    """Codes that a route sets itself, because its status has several."""
     found = set()
     for path, call in calls("Refused"):
         for code in (each.value for each in call.keywords if each.arg == "code"):
@@ -249,7 +249,7 @@ def test_what_quota_says_has_its_words_with_all_its_values(language: str) -> Non
 
 
 def test_every_sentence_of_ours_on_a_wait_has_a_code() -> None:
-    """What Kubernetes or quota said is told in their words (`_condition`)."""
+    """Sentences of Kubernetes and of quota are shown in their own words (`_condition`)."""
     bare = [ast.unparse(call) for call in own_waits() if len(call.args) < 3]
     assert bare == ["Wait(condition.reason or type_, condition.message or condition.reason)"]
     assert len(WAITS) > 8
@@ -262,7 +262,7 @@ def test_every_fault_of_a_quota_tree_has_its_words(language: str) -> None:
 
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_every_reason_to_wait_has_its_word(language: str) -> None:
-    """Quota's, and those that we give ourselves; of Kubernetes' own the usual ones."""
+    """The reasons of quota, those of Fairlead's own rules, and the usual ones of Kubernetes."""
     own = {node.args[0].value for node in own_waits() if isinstance(node.args[0], ast.Constant)}
     assert len(own) > 5, "they are written otherwise now"
     kubernetes = {
@@ -287,7 +287,7 @@ def test_every_dependency_and_its_states_have_a_name(name: str) -> None:
 
 
 def test_every_step_of_a_jobs_life_has_words() -> None:
-    """But its end, which has the board's word."""
+    """Except the last step, for which the board has a word."""
     steps = {
         value
         for name, value in vars(job_life).items()

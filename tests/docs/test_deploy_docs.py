@@ -1,5 +1,5 @@
-"""What the page about sharing GPUs names exists: files, objects, commands, events, metrics; and its
-diff is the shipped configuration.
+"""Everything that the page about sharing GPUs names exists: files, objects, commands, events,
+metrics. Its diff is the shipped configuration.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def test_every_file_is_named_and_every_named_file_exists() -> None:
 
 
 def test_who_follows_annotations_scrapes_nothing_twice() -> None:
-    """The jobs of deploy/prometheus find the same pods."""
+    """Pods have no `prometheus.io/scrape` annotations, because the jobs of deploy/prometheus find
+    the same pods.
+    """
     templates = [
         each["spec"]["template"]["metadata"]
         for each in OBJECTS
@@ -106,7 +108,7 @@ def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
-    """12345 is the shipped port, 39999 the one of a process that was told none.
+    """12345 is the shipped port, 39999 that of a process without a port flag.
 
     See docs/spec/gpu-sharing.md#endpoints-of-the-extender.
     """

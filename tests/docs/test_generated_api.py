@@ -1,5 +1,5 @@
-"""The API description and the client's types are what the server's types generate; every route is
-described fully.
+"""The API description and the client's types are generated from the server's types and up to date;
+every route has a full description.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The page of the load generator: its manifests are document 002's, its fields and flags those of
-the program.
+"""The page of the load generator has the manifests of document 002, and the fields and flags of the
+program.
 """
 
 from __future__ import annotations

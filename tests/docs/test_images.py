@@ -1,5 +1,5 @@
-"""Can tests lay out what the file of our images says (`tests/kube/image_file.py`), and is there
-what manifests start?
+"""The tests can read the file that builds Fairlead's images (`tests/kube/image_file.py`), and the
+images contain the programs that the manifests start.
 """
 
 from __future__ import annotations

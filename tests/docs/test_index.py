@@ -1,5 +1,5 @@
-"""docs/README.md names every document, and no document links to a file or a heading that is not
-there.
+"""docs/README.md names every document, and every link in a document leads to a file or heading that
+exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def links(page: Path) -> list[str]:
-    """Where a page leads to on this disk: paths relative to it, some with a heading
+    """Where the links of a page lead on this disk: relative paths, some with a heading
     (`cli.md#submit`).
     """
     text = CODE.sub("", page.read_text(encoding="utf-8"))
@@ -33,8 +33,8 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as GitHub names them in links; one that comes twice has `-1` the
-    second time.
+    """The anchors of a page's headings on GitHub; a heading that occurs twice gets `-1` the second
+    time.
     """
     text = re.sub(
         r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL

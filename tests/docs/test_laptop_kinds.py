@@ -1,5 +1,5 @@
-"""README says which kinds of jobs the laptop runs: those that its API serves, and the others by
-name.
+"""README lists the kinds of jobs that the laptop runs (those that its API serves), and the kinds
+that it does not run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The metrics reference is fresh, and whatever stands on a page stands in it, with the labels it
-says.
-"""
+"""The metrics reference is up to date, and contains every series of the pages with its labels."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ def test_names_and_types_keep_the_rules() -> None:
 def test_what_stands_on_a_node_says_on_which() -> None:
     """docs/spec/telemetry.md#metric-families-and-naming-rules,
     docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#metrics-of-the-exporter-itself:
-    one label joins cards, containers, exporters and agents of a node.
+    one label joins the cards, containers, exporters and agents of a node.
     """
     sections = (
         *REFERENCE.GPU,

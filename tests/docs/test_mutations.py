@@ -1,4 +1,4 @@
-"""Can every mutation of `tests/mutations` still be made, and is its test there?"""
+"""Every mutation of `tests/mutations` can still be made, and its test exists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The modules that a room's README and the glossary name exist, and what the glossary calls a thing
-stands in its module.
+"""The modules that the READMEs and the glossary name exist, and each module contains what the
+glossary places there.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 SPAN = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[a-z_]+(?:[./][a-z_]+)*(?:\.[A-Za-z_]+|/)?")
 NOT_MODULES = {"now", "kubectl", "default"}
-"""Spans of the READMEs that look like modules: an argument of every rule, a program, a
+"""Spans in the READMEs that look like modules: an argument of every rule, a program, a
 ServiceAccount.
 """
 
 
 def place(name: str, *rooms: Path) -> Path | None:
-    """The module, folder or file of that name, in one of the rooms, in the package or in the
+    """The module, folder or file with this name, in one of the rooms, in the package or in the
     repository.
     """
     for room in (*rooms, SOURCE, SOURCE.parent, ROOT):

@@ -24,7 +24,7 @@ MOST_CHARACTERS = 400
 
 
 def faults(path: Path) -> list[str]:
-    """What is wrong with a fragment; its name is `<short-slug>.<type>.md`."""
+    """Faults of a fragment; its name is `<short-slug>.<type>.md`."""
     found = []
     slug, _, rest = path.name.partition(".")
     if rest.removesuffix(".md") not in TYPES or not rest.endswith(".md"):

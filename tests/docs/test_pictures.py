@@ -1,5 +1,5 @@
-"""The pictures of README.md and docs/concepts/quota.md: drawn from what the tools say, light and
-dark, small, and each of them shown.
+"""The pictures of README.md and docs/concepts/quota.md are drawn from the tools' output, exist in
+light and dark, are small, and are all used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def flow() -> ModuleType:
     )
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
+    sys.modules[spec.name] = module  # dataclasses look up their module there
     spec.loader.exec_module(module)
     return module
 

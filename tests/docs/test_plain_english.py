@@ -1,4 +1,4 @@
-"""The lint of plain English sees what it is made for, and passes text that is fine."""
+"""The lint of plain English finds the words it is made for, and passes correct text."""
 
 from __future__ import annotations
 

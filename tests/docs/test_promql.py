@@ -1,5 +1,5 @@
-"""Every expression that we ship or print asks only for metrics and labels of the metrics reference:
-rules, boards, adapter rules, pages.
+"""Every shipped or printed expression uses only metrics and labels of the metrics reference: rules,
+boards, adapter rules, pages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DCGM = frozenset(
 
 
 class Asked(NamedTuple):
-    """An expression and where it stands."""
+    """An expression and its place."""
 
     where: str
     text: str
@@ -62,8 +62,8 @@ VALUES = re.compile(r"label_values\((.+),\s*(\w+)\)$")
 
 
 def expressions(value: Any) -> Iterator[str]:
-    """Of a manifest or a board: rules, queries of panels and variables, what the adapter selects,
-    what an HPA names.
+    """The expressions of a manifest or a board: rules, queries of panels and variables, selections
+    of the adapter, metrics of an HPA.
     """
     match value:
         case {"seriesQuery": str(text)}:
@@ -119,7 +119,7 @@ PRINTED = [
 
 
 def recorded(known: dict[str, Labels]) -> dict[str, Labels]:
-    """What recording rules make of them, in their order."""
+    """The labels by metric, with those of the recording rules added in their order."""
     found = dict(known)
     for group in yaml.safe_load(
         (DEPLOY / "prometheus" / "fairlead.rules.yaml").read_text(encoding="utf-8")
@@ -187,9 +187,8 @@ def test_what_no_page_has_is_found(text: str, problem: str) -> None:
     "text",
     [
         (
-            'sum(rate(fairlead_gpu_pcie_bytes_total{node_name=~"$node",direction="tx"}[$__rate_interval])) '
-            ""
-            "by (node_name)"
+            'sum(rate(fairlead_gpu_pcie_bytes_total{node_name=~"$node",'
+            'direction="tx"}[$__rate_interval])) by (node_name)'
         ),
         '{__name__=~"^DCGM_FI_.*",exported_pod!="",exported_namespace!=""}',
         'max_over_time(fairlead_node_ready{instance="x"}[5m:1m]) > bool 0 or vector(0)',

@@ -1,6 +1,4 @@
-"""Documents are written for people: lines of prose end at column 100, words are those of the
-glossary.
-"""
+"""Lines of prose in documents end at column 100, and the words are those of the glossary."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ MOST_COLUMNS = 100
 NOT_PROSE = re.compile(r"^\s*(\||<)|^\[[^\]]+\]:|^#")
 """Tables, HTML, link definitions and headings, which cannot be wrapped."""
 GENERATED = ("alerts.md", "cli.md", "dcgm-fields.md", "differences.md", "metrics.md")
-"""Generated: their words are those of the source, which has lints of its own."""
+"""Generated pages: their words come from the source, which has its own lints."""
 PAGES = sorted(
     page
     for folder in (ROOT / "docs", ROOT / "examples")
@@ -26,7 +24,7 @@ TABLE = read_table(GLOSSARY.read_text(encoding="utf-8"))
 
 
 def long_lines(text: str) -> list[int]:
-    """Numbers of the lines of prose that are too long; a line of one word has nowhere to break."""
+    """Numbers of prose lines that are too long; a line of one word cannot be wrapped."""
     found, is_code = [], False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):

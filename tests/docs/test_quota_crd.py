@@ -1,4 +1,4 @@
-"""The definition of the quota tree in `deploy/` is the one in the code."""
+"""The definition of the quota tree in `deploy/` equals the one in the code."""
 
 from __future__ import annotations
 

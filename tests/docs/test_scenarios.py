@@ -1,5 +1,5 @@
-"""docs/how-to/scenarios.md is true: its example loads and lives, and it names every key, card, load
-and image there is.
+"""docs/how-to/scenarios.md is correct: its example loads and runs, and it names every key, card,
+load and image that exists.
 """
 
 from __future__ import annotations

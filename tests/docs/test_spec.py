@@ -1,4 +1,4 @@
-"""The specification agrees with what is shipped, and every reference of a source file to it has its
+"""The specification agrees with what is shipped, and every reference from a source file leads to a
 heading.
 """
 
@@ -25,7 +25,7 @@ SOURCES = {".py", ".ts", ".tsx", ".c", ".h", ".yaml", ".toml", ".css", ".sh"}
 
 
 def references() -> Iterator[tuple[Path, str, str]]:
-    """The file, the page and the anchor of each; "" = the page."""
+    """The file, the page and the anchor of each reference; "" = the whole page."""
     for folder in ("src", "tests", "tools", "bench", "web", "deploy"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in SOURCES and not NOT_OURS & set(path.relative_to(ROOT).parts):
@@ -44,7 +44,7 @@ def test_every_reference_to_the_specification_has_its_heading() -> None:
 
 
 def test_every_quota_scenario_names_its_section() -> None:
-    """`section` is a reference to one heading; that the heading exists, the test above finds."""
+    """`section` is a reference to one heading; the test above checks that the heading exists."""
     named = {
         path.name: tomllib.loads(path.read_text(encoding="utf-8"))["section"] for path in SCENARIOS
     }

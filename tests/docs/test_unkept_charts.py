@@ -1,5 +1,5 @@
-"""The page's list of charts that only a Prometheus keeps is the server's: a panel that is folded
-away wrongly would be missed by nobody.
+"""The page's list of charts that only a Prometheus keeps equals the server's. Without this test a
+panel that is hidden by mistake would go unnoticed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Every XID that the server can name has Chinese words: without them a Chinese sentence of the
-console would hold an English name.
+"""Every XID that the server can name has a Chinese name; without one a Chinese sentence of the
+console would contain an English name.
 """
 
 from __future__ import annotations

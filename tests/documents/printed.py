@@ -1,5 +1,5 @@
-"""Is what kubectl prints what a document prints? In the document's columns; ages, addresses, node
-ports and generated endings aside.
+"""Compares what kubectl prints with what a document prints, in the document's columns. Ages,
+addresses, node ports and generated endings are not compared.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ def rows_of(table: str) -> list[Row]:
 def alike(cell: str, column: str = "") -> str:
     """A cell without what differs from cluster to cluster and from moment to moment.
 
-    >>> alike("tf-notebook-gpu-695cb6cf89-dsjmv"), alike("5 (23s ago)", "RESTARTS"), alike("80:32285/TCP")
-    ('tf-notebook-gpu-<hash>-<end>', '5', '80:<port>/TCP')
+    >>> alike("tf-notebook-gpu-695cb6cf89-dsjmv")
+    'tf-notebook-gpu-<hash>-<end>'
+    >>> alike("5 (23s ago)", "RESTARTS"), alike("80:32285/TCP")
+    ('5', '80:<port>/TCP')
     """
     if column == "AGE":
         return "<age>" if re.fullmatch(r"(\d+[ydhms])+", cell) else cell

@@ -1,7 +1,7 @@
-"""What the five documents type works as they print it: each in a laptop with its scenario, with the
-real kubectl.
+"""The commands of the five documents print what the documents print: each document in a laptop with
+its scenario, with the real kubectl.
 
-`commands.toml` is the whole list, with what cannot be typed yet and why.
+`commands.toml` is the whole list, with the commands that cannot be typed yet and why.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ COMMANDS: list[dict[str, Any]] = tomllib.loads(
     (HERE / "commands.toml").read_text(encoding="utf-8")
 )["command"]
 STANDS_STILL = ("000",)
-"""Documents that print how long something has run: time goes by there only as `before` says."""
+"""Documents that print how long something has run: their time
+moves only by their `before` steps.
+"""
 TYPED = [each for each in COMMANDS if "needs" not in each]
 KEYS = {
     "document",
@@ -67,8 +69,8 @@ def laptop(request: pytest.FixtureRequest) -> Iterator[tuple[str, Laptop]]:
 
 
 def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_path: Path) -> None:
-    """In their order, because each stands on the one before; all that differ are told, not the
-    first only.
+    """The commands run in the document's order, because each builds on the one before. All
+    differences are reported, not only the first.
     """
     document, running = laptop
     for manifest in EXAMPLES.glob("*.yaml"):
@@ -85,7 +87,7 @@ def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_pa
 
 
 def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
-    """How what it prints differs from the document."""
+    """The differences between the command's output and the document."""
     advance(laptop, command.get("before", "2s"))
     line = command["line"]
     arguments = shlex.split(line.replace("<the", "'<the") + "'" if "<the" in line else line)[1:]
@@ -138,7 +140,9 @@ def differences(command: dict[str, Any], actual: str) -> list[str]:
 
 
 def advance(laptop: Laptop, span: str) -> None:
-    """So much simulated time goes by; a document that says `3m15s` is not waited for."""
+    """Let this amount of simulated time pass; a document that
+    prints `3m15s` needs no real waiting.
+    """
     fairlead_time(laptop, "advance", span)
 
 
@@ -209,7 +213,7 @@ def test_what_is_aside_is_aside_and_nothing_else() -> None:
 
 
 def _table(text: str) -> str:
-    """The same with columns below each other."""
+    """The same for tables below each other."""
     lines = [
         [cell for cell in line.split("  ") if cell.strip()] for line in text.strip().splitlines()
     ]

@@ -1,4 +1,4 @@
-"""README's job in one minute, line by line as it stands there, by somebody whose `~/.kube/config`
+"""README's "job in one minute", line by line as printed, typed by a user whose `~/.kube/config`
 opens a real cluster.
 """
 
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def story() -> list[Line]:
-    """The commands of README's section, each with what README says that it prints."""
+    """The commands of README's section, each with the output that README prints."""
     section = (ROOT / "README.md").read_text(encoding="utf-8").split(TITLE)[1].split("\n## ")[0]
     lines: list[Line] = []
     for text in section.split("```console\n")[1].split("```")[0].splitlines():
@@ -45,8 +45,8 @@ current-context: prod
 
 
 class Terminal:
-    """A shell in the folder that the story goes to, on the machine where the laptop runs. What it
-    exports stays.
+    """A shell in the folder in which the section works, on the machine where the laptop runs.
+    Exported variables stay.
     """
 
     def __init__(self, state_home: Path) -> None:
@@ -60,11 +60,11 @@ class Terminal:
         (state_home / ".kube" / "config").write_text(PRODUCTION)
 
     def type(self, command: str) -> str:
-        """What it prints; AssertionError when it ends badly or has more to say than which cluster
-        it speaks to.
+        """The output; AssertionError when the command fails or prints more on standard error than
+        the name of its cluster.
         """
         if command == "cd .venv/bin":
-            # the same, unless somebody runs the tests out of another environment
+            # the same folder, unless the tests run from another environment
             self._folder = Path(sys.executable).parent
             return ""
         if command.startswith('eval "$(.venv/bin/'):
@@ -170,7 +170,7 @@ def test_the_story_is_played_as_it_is_written(laptop: tuple[Laptop, Terminal]) -
 
 
 def numbers_aside(line: str) -> str:
-    """Losses and speeds are the job's own.
+    """The text without numbers: losses and speeds are the job's own.
 
     >>> numbers_aside("step 50 loss 6.1450 (40.7 samples/s)"), numbers_aside("starting train:20s")
     ('step 50 loss # (# samples/s)', 'starting train:20s')

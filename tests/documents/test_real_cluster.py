@@ -1,8 +1,8 @@
-"""What documents 000 and 003 type after `arena`, and what that stands on, on a real control plane:
-it prints what they print.
+"""What documents 000 and 003 type after `arena`, and what those commands need, on a real control
+plane: it prints what they print.
 
 The nodes are the documents' own, played by KWOK; mpi-operator, the scheduler extender and the
-admission policies are the real ones.
+admission policies are real.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tests.waiting import wait_until
 
 MASTER = {"node-role.kubernetes.io/master": ""}
 FIRST_LOOK = """\
-NAME                          IPADDRESS      ROLE    STATUS  GPU(Total)  GPU(Allocated)  GPU(Shareable)
+NAME                          IPADDRESS      ROLE    STATUS  GPU(Total)  GPU(Allocated)  \
+GPU(Shareable)
 cn-zhangjiakou.192.168.0.138  192.168.0.138  master  ready   0           0               No
 cn-zhangjiakou.192.168.1.112  192.168.1.112  master  ready   0           0               No
 cn-zhangjiakou.192.168.1.113  192.168.1.113  <none>  ready   0           0               No
@@ -37,12 +38,12 @@ cn-zhangjiakou.192.168.3.184  192.168.3.184  <none>  ready   1           0      
 Allocated/Total GPUs In Cluster:
 0/1 (0%)
 """
-"""Document 003's `arena top node`, all of it: here the cluster is the one of that moment."""
+"""Document 003's `arena top node`, all of it: here the cluster is in the state of that moment."""
 
 
 def named(node: Object, labels: Mapping[str, str] | None = None) -> Object:
-    """The node with the address that its name holds. KWOK tells pods their host's address only
-    where the node has both kinds.
+    """The node with the address that its name contains. KWOK sets pods' host IPs only where the
+    node has both kinds of addresses.
     """
     name = node["metadata"]["name"]
     node["status"]["addresses"] = [
@@ -88,7 +89,7 @@ def zhangjiakou() -> Iterator[ControlPlane]:
 
 
 def _scheduler_of_a_notebook(cluster: ControlPlane) -> str:
-    """An API server heeds a policy some time after it was written."""
+    """Wait for the policy: an API server applies it some time after it was written."""
     container = {"name": "c", "image": "x", "resources": {"limits": {"aliyun.com/gpu-mem": "1"}}}
     asked = {
         "apiVersion": "v1",
@@ -121,7 +122,7 @@ def beijing() -> Iterator[ControlPlane]:
 
 def with_names_of(printed: str, pods: list[str]) -> str:
     """The document's `-s -d` with this cluster's pods: the column of names is as wide as the
-    longest, the dashes count all letters.
+    longest name, and the dashes have the length of all columns.
     """
     head = re.search(r"^NAME +(?=NAMESPACE)", printed, re.MULTILINE)
     if head is None:
@@ -159,13 +160,15 @@ def test_shorter_names_are_shorter_columns_and_dashes() -> None:
 
 
 def of_document(number: str) -> list[dict[str, Any]]:
-    """Its lines with `arena`, and those that apply what the reader has made."""
+    """The document's lines with `arena`, and those that apply what the reader has created."""
     mine = [each for each in COMMANDS if each["document"] == number]
     return [each for each in mine if each["line"].startswith(("arena ", "kubectl apply -f mem_"))]
 
 
 def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
-    """How what it prints differs from the document, but for the endings of pods' names."""
+    """The differences between the command's output and the document, without the endings of pods'
+    names.
+    """
     if "exact" in command and (
         pods := [pod["metadata"]["name"] for pod in cluster.admin.get("pods", "-n", "default")]
     ):
@@ -192,7 +195,7 @@ def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
 
 
 def type_all(cluster: ControlPlane, commands: list[dict[str, Any]]) -> None:
-    """In their order; what a document shows at once may take the cluster a moment."""
+    """Type the commands in order. What a document shows at once may take the cluster a moment."""
     assert commands
     for command in commands:
         if command["line"].startswith(("kubectl", "arena submit")):
@@ -211,7 +214,7 @@ def type_all(cluster: ControlPlane, commands: list[dict[str, Any]]) -> None:
 
 
 def test_document_000(beijing: ControlPlane) -> None:
-    """All but how long it has run: nobody can move this cluster's time."""
+    """Everything but how long the job has run: this cluster's time cannot be moved."""
     type_all(beijing, [{**each, "ignore": ["DURATION"]} for each in of_document("000")])
 
 

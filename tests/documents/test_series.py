@@ -1,5 +1,5 @@
 """The images of the five documents do what the documents show: the GPUs' numbers over simulated
-time, not only that a job is listed.
+time are compared, not only the lists of jobs.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def manifests(name: str) -> list[Object]:
 
 
 def busy_card(world: World) -> DeviceSample:
-    """The one card that somebody holds."""
+    """The one card that is held."""
     (held,) = (sample for sample in world.devices.sample() if sample.processes)
     return held
 
 
 def watch(world: World, seconds: float, *fields: str) -> dict[str, Series]:
-    """The fields of the card that is held, every five seconds, as the exporter samples."""
+    """The fields of the held card, every five seconds, as the exporter samples."""
     seen: dict[str, Series] = {field: [] for field in fields}
     for _ in range(int(seconds / 5)):
         live(world, 5)
@@ -121,8 +121,8 @@ def test_dcgmproftester_works_the_t4_of_document_002_for_its_two_minutes() -> No
 
 
 def test_it_drives_the_tensor_cores_of_a_card_that_tells_of_them() -> None:
-    """87 % in document 002, which another way than NVML measures on a T4; here a card that tells it
-    through NVML does.
+    """87 % in document 002, which reads it on a T4 in another way than NVML; here NVML reports it
+    for a card that supports it.
     """
     world = small_world(CPU_POOL, H200)
     started_tester(world)
@@ -161,7 +161,7 @@ Skipping WatchFields() since DCGM validation is disabled
 TensorEngineActive: generated ???, dcgm 0.000 (27605.2 gflops)
 TensorEngineActive: generated ???, dcgm 0.000 (28697.6 gflops)
 """
-"""Document 002."""
+"""From document 002."""
 
 
 def test_dcgmproftester_says_what_document_002_prints() -> None:
@@ -221,8 +221,8 @@ def test_a_test_that_does_not_exist_is_said_not_to() -> None:
 
 
 def test_the_cuda_malloc_of_document_001_takes_what_the_document_shows() -> None:
-    """3193 MiB in a container, 6396 MiB (twice that, and the driver's) on the card; nothing at
-    work.
+    """3193 MiB in a container, 6396 MiB (twice that, and the driver's) on the card; the GPU is
+    idle.
     """
     world = world_of("001")
     world.cluster.mutate(
@@ -247,7 +247,7 @@ def labelled(node: Object, label: str, value: str) -> Object:
 
 @pytest.mark.parametrize("name", ["mem_deployment.yaml", "gpu_deployment.yaml"])
 def test_the_notebooks_of_document_003_work_now_and_then(name: str) -> None:
-    """Its image starts Jupyter where it is given no command, and people run cells in it."""
+    """Its image starts Jupyter when it has no command, and users run cells in it."""
     world = world_of("003")
     for obj in manifests(name):
         if obj["kind"] == "Deployment":

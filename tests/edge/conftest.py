@@ -13,7 +13,9 @@ _PLUGIN = """#!{python}
 import json, os, sys
 info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
 with open({log!r}, "a") as log:
-    log.write(json.dumps({{"arguments": sys.argv[1:], "setting": os.environ.get("PLUGIN_SETTING"), "info": info}}) + "\\n")
+    setting = os.environ.get("PLUGIN_SETTING")
+    asked = {{"arguments": sys.argv[1:], "setting": setting, "info": info}}
+    log.write(json.dumps(asked) + "\\n")
 print({output!r})
 sys.stderr.write({words!r})
 sys.exit({status})
@@ -21,7 +23,7 @@ sys.exit({status})
 
 
 class PluginBuilder:
-    """Makes credential plugins and tells how they were called."""
+    """Makes credential plugins and returns how they were called."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

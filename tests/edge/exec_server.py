@@ -1,9 +1,9 @@
 """An API server whose pods are processes of this machine: it speaks `v5.channel.k8s.io` over a
-WebSocket and runs what it is asked to run.
+WebSocket and really runs the commands.
 
-The WebSocket side is aiohttp's, so ours is held against another implementation. What is no `exec`
-is answered by script, as in `scripted`. `on_exec` replaces running a command by a coroutine of the
-test's, for servers that misbehave.
+The WebSocket side is aiohttp's, so Fairlead's client is tested against another implementation. All
+other requests are answered by script, as in `scripted`. `on_exec` replaces the running of a command
+by a coroutine of the test, for servers that misbehave.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ OnExec = Callable[[web.Request, web.WebSocketResponse], Awaitable[None]]
 
 
 class ExecServer:
-    """`executed` are the requests for `exec`, `sizes` what terminals were told, `killed` how many
-    commands lost their caller.
+    """`executed`: the requests for `exec`; `sizes`: the terminal sizes received; `killed`: the
+    number of commands whose caller disconnected.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class ExecServer:
         return socket
 
     async def _run(self, request: web.Request, socket: web.WebSocketResponse) -> None:
-        """As the API server and the kubelet do it together: streams first, then the Status, then a
-        normal close.
+        """Follows the order of the API server and the kubelet: streams first, then the Status, then
+        a normal close.
         """
         is_terminal = request.query.get("tty") == "true"
         session = _Session(socket, self.sizes)
@@ -173,7 +173,7 @@ class _Session:
         self._pumps = [loop.create_task(self._pump_terminal())]
 
     async def feed(self) -> str:
-        """Until the caller hangs up ("gone")."""
+        """Passes on stdin until the caller disconnects ("gone")."""
         async for message in self._socket:
             assert message.type is WSMsgType.BINARY, message
             channel, data = message.data[0], message.data[1:]
@@ -211,7 +211,7 @@ class _Session:
 
     async def _pump_terminal(self) -> None:
         loop = asyncio.get_running_loop()
-        with suppress(OSError):  # EIO: nobody holds the other end any more
+        with suppress(OSError):  # EIO: the other end is closed
             while data := await loop.run_in_executor(None, os.read, self._master, 1 << 15):
                 with suppress(ConnectionError):
                     await self._socket.send_bytes(bytes([STDOUT]) + data)

@@ -1,4 +1,4 @@
-"""Builders of kubeconfig files for tests: what a test does not name has a plain default."""
+"""Builders of kubeconfig files for tests; fields that a test does not set have plain defaults."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class Authority:
         begins_in_days: int = -30,
         key_password: bytes | None = None,
     ) -> Pair:
-        """A certificate for clients and for a server on loopback. Negative days: expired that long
-        ago.
+        """A certificate for clients and for a server on loopback. With negative days it expired
+        that long ago.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name(

@@ -1,4 +1,4 @@
-"""A small HTTP proxy for tests: tunnels CONNECT, and passes on requests that name the whole
+"""A small HTTP proxy for tests: it tunnels CONNECT, and forwards requests that contain the whole
 address.
 """
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 class TestProxy:
-    """`asked` are the first lines of what clients sent. It ends with its block."""
+    """`asked`: the first lines of the clients' requests. The proxy ends with its block."""
 
     __test__ = False  # pytest: no test class
 

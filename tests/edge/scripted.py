@@ -1,8 +1,8 @@
 """A server that answers by script over a plain socket: each request to a path takes the next step
-of its list, the last one repeats.
+of its list, and the last step repeats.
 
-It runs in a thread of its own, so that it can serve the blocking client as well, and so that a slow
-step never stops the test's loop.
+It runs in its own thread, so that it can serve the blocking client as well, and so that a slow step
+never stops the test's event loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from .pki import Pair
 
 @dataclass
 class Reply:
-    """One whole answer. `cut` closes the connection after that many bytes of the body."""
+    """One whole answer. With `cut`, the connection is closed after this number of bytes of the
+    body.
+    """
 
     body: Any = b""
     status: int = 200
@@ -39,8 +41,8 @@ class Reply:
 
 @dataclass
 class Stream:
-    """A chunked answer of lines (a watch): objects or bytes, then `end` (properly), `cut` (mid-air)
-    or `hold` (open until the end).
+    """A chunked answer of lines (a watch): objects or bytes, then `end` (a proper end), `cut` (the
+    connection breaks) or `hold` (open until the test ends).
     """
 
     lines: Iterable[Any] = ()
@@ -68,11 +70,11 @@ class Seen:
 
 
 class ScriptedServer:
-    """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every
-    request, in order.
+    """`script` maps a path to its steps; watches are under `watch PATH`. `seen`: every request, in
+    order.
 
-    `speaks_protobuf`: who takes Kubernetes' protobuf gets lists and events of pods and nodes in it,
-    as far as they are scripted as objects.
+    `speaks_protobuf`: clients that accept Kubernetes' protobuf get lists and events of pods and
+    nodes in it, if the steps are objects.
     """
 
     speaks_protobuf = False
@@ -149,7 +151,7 @@ class ScriptedServer:
         return steps.pop(0) if len(steps) > 1 else steps[0]
 
     def _form(self, seen: Seen) -> str:
-        """The kind that is to be sent in protobuf, "" for JSON."""
+        """The kind that is sent in protobuf, "" for JSON."""
         kind = {"pods": "Pod", "nodes": "Node"}.get(seen.path.rpartition("/")[2], "")
         return kind if self.speaks_protobuf and PROTOBUF in seen.headers.get("accept", "") else ""
 
@@ -171,7 +173,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
 
 
 async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter, kind: str) -> bool:
-    """Whether the connection stays open."""
+    """Returns whether the connection stays open."""
     if isinstance(step, Stream):
         return await _answer_stream(step, writer, kind)
     await asyncio.sleep(step.delay)
@@ -229,7 +231,7 @@ def scripted_frame(kind: str, line: Any) -> bytes:
 
 
 def _common_name(certificate: dict[str, Any] | None) -> str:
-    """Whom the client's certificate names; "" without one."""
+    """The common name of the client's certificate; "" without one."""
     pairs = [pair for group in (certificate or {}).get("subject", ()) for pair in group]
     return str(dict(pairs).get("commonName", ""))
 

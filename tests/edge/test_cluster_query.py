@@ -1,4 +1,4 @@
-"""One command's requests: how many, in which order, with which selectors
+"""The requests of one command: how many, in which order, with which selectors
 (docs/spec/arena-cli.md#requests); GPU values behind the service proxy.
 """
 
@@ -212,7 +212,7 @@ def test_a_proxy_without_endpoints_says_what_to_set() -> None:
 def test_one_behind_the_proxy_that_never_answers_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Sooner than an API server, whose lists may take a minute."""
+    """The timeout is shorter than for an API server, whose lists may take a minute."""
     monkeypatch.setattr("fairlead.edge.queries.gpu_query.TIMEOUT_SECONDS", 0.2)
     with cluster(
         **{
@@ -241,9 +241,8 @@ def test_without_a_prometheus_the_nodes_are_shown_all_the_same() -> None:
 
 def test_a_page_of_a_gpu_exporter_can_be_read_directly() -> None:
     text = (
-        b'nvidia_gpu_duty_cycle{node_name="gpu-1",minor_number="3",uuid="GPU-3",allocate_mode="none"} '
-        b""
-        b"5\n"
+        b'nvidia_gpu_duty_cycle{node_name="gpu-1",minor_number="3",uuid="GPU-3",'
+        b'allocate_mode="none"} 5\n'
     )
     with cluster(**{"/metrics": [Reply(text)]}) as (server, _):
         assert [
@@ -253,8 +252,8 @@ def test_a_page_of_a_gpu_exporter_can_be_read_directly() -> None:
 
 
 def test_objects_are_read_kind_after_kind_and_hold_no_environment() -> None:
-    """What may not be read is said; a kind that is not served, or only in another version, is not
-    missed.
+    """Kinds that may not be read are reported; kinds that are not served, or only in another
+    version, are not.
     """
     mpi = "/apis/kubeflow.org/{}/mpijobs"
     job = {

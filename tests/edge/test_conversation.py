@@ -1,5 +1,5 @@
-"""What is said to an API server, answered by hand: pages, 410, waits, credentials, discovery, and
-every failure at every step.
+"""The requests to an API server, with answers by hand: pages, 410, waits, credentials, discovery,
+and every failure at every step.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ Script = Mapping[str, Sequence[Reply | Exception]]
 
 
 class ByHand:
-    """Drives conversations with answers from a script: each request to a path takes the next of its
-    list, the last one repeats.
+    """Drives conversations with answers from a script: each request to a path takes the next step
+    of its list, and the last step repeats.
 
-    `is_late`: what is begun beside a conversation is carried out only when it is waited for, else
-    at once. `faults` are answers for the first, second, … request of all, before the script is
-    looked at. `story` is what was done, in order.
+    `is_late`: steps that a conversation begins in parallel are carried out only when it waits for
+    them, otherwise at once. `faults`: answers for the first, second, … request overall, used before
+    the script. `story`: what was done, in order.
     """
 
     def __init__(
@@ -174,8 +174,8 @@ def test_a_list_is_read_in_pages_of_500(is_late: bool) -> None:
 
 
 def written(name: str, token: str = "") -> Reply:
-    """A page in the compact JSON of API servers: the token stands before the items. One inside an
-    item is none.
+    """A page in the compact JSON of API servers: the token comes before the items. A token inside
+    an item does not count.
     """
     meta = {
         "resourceVersion": "7",
@@ -201,7 +201,7 @@ def written(name: str, token: str = "") -> Reply:
 def test_the_next_page_is_asked_for_as_soon_as_its_token_is_seen(
     first: Reply, story: list[str]
 ) -> None:
-    """Half of what a long list costs is the server's work on the next page."""
+    """Half of the time of a long list is the server's work on the next page."""
     reader = pod_reader()
     decode, parse = reader.decode_page, reader.parse_page
     hand = ByHand({PODS_PATH: [first, written("b")]})
@@ -322,7 +322,7 @@ def test_a_page_that_is_no_list_is_told(body: bytes) -> None:
         listed({PODS_PATH: [Reply(body)]})
 
 
-# what is put off
+# answers that ask to try later
 
 
 def put_off(code: int, seconds: float) -> Reply:
@@ -418,7 +418,7 @@ def test_401_again_is_told_with_a_way_out() -> None:
 
 
 def test_credentials_that_must_be_read_are_a_step_of_their_own_and_fresh_ones_are_not() -> None:
-    """A driver with an event loop takes a thread for what may read a file or run a program."""
+    """A driver with an event loop uses a thread for steps that may read a file or run a program."""
     hand = ByHand({PODS_PATH: [page([])]})
     for _ in range(2):
         hand.run(hand.conversation.list_all(pod_reader()))
@@ -447,7 +447,7 @@ def test_headers_carry_token_impersonation_and_who_we_are() -> None:
 
 
 def test_what_is_made_anew_is_made_right_before_each_sending_after_every_wait() -> None:
-    """A binding is good for what is left of a Lease, so nothing may lie between the look at the
+    """A binding is limited to what is left of a Lease, so nothing may come between the look at the
     Lease and the request.
     """
     numbers = itertools.count(1)
@@ -716,7 +716,7 @@ BROKEN_PAGES = {
 def test_a_page_of_broken_protobuf_is_asked_for_again_in_json(
     case: str, is_late: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is lost, nothing doubled, and the rest of the list comes as JSON."""
+    """No row is lost or doubled, and the rest of the list comes as JSON."""
     caplog.set_level("INFO", "fairlead.kubernetes")
     script = {
         PODS_PATH: [
@@ -933,7 +933,7 @@ def test_what_does_not_pass_is_told_at_any_step(
     script, begin = CONVERSATIONS[name]
     hand = ByHand(script, is_late=is_late, faults={at: fault})
     if name == "list" and kind is Gone:
-        # by hand, a restarted list goes on with the script
+        # the scripted driver goes on with the script after a list restarts
         assert names(hand.run(begin(hand.conversation))) == list("abcd"[at:])
         assert "continue" not in hand.paths[at + 1]
     elif (

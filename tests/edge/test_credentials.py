@@ -1,4 +1,6 @@
-"""Credentials over time: read again, run again, never left on disk."""
+"""Credentials over time: files are read again, plugins run again, and secrets are never left on
+disk.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ CA = Authority()
 
 
 class Hands:
-    """A clock that a test moves."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.at = 1_767_600_000.0
@@ -202,8 +204,8 @@ def test_no_private_key_is_ever_in_a_directory(
 
     def spy(self: ssl.SSLContext, cert: str, key: str, password: object) -> None:
         opened.extend(
-            os.readlink(f"/proc/self/fd/{path.rsplit('/', 1)[1]}") for path in (cert, key)
-        )  # noqa: PTH115
+            str(Path("/proc/self/fd", path.rsplit("/", 1)[1]).readlink()) for path in (cert, key)
+        )
         original(self, cert, key, password)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)
@@ -245,7 +247,7 @@ def test_a_key_that_cannot_be_used_is_told_and_never_asked_for(
 def test_a_certificate_tells_its_end_and_its_name() -> None:
     from cryptography import x509
 
-    for days in (1, 20000, 40000):  # past 2050 the encoding of times changes
+    for days in (1, 20000, 40000):  # from 2050 on, certificates encode times differently
         pair = CA.issue("ännchen", days=days)
         parsed = x509.load_pem_x509_certificate(pair.certificate_pem)
         times = (parsed.not_valid_before_utc.timestamp(), parsed.not_valid_after_utc.timestamp())

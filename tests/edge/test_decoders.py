@@ -1,5 +1,5 @@
-"""May threads read types that nobody has read before, at once? In a process of its own: what goes
-wrong is no exception but its end.
+"""Threads may read message types for the first time at the same moment. In a process of its own,
+because the failure is not an exception but a crash.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ for _ in range(60):
 
     def read():
         start.wait()
-        decoder_of(kubeflow.WireJob).decode(b'{"metadata": {}, "spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}}')
+        spec = b'{"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}'
+        decoder_of(kubeflow.WireJob).decode(b'{"metadata": {}, "spec": ' + spec + b"}")
 
     threads = [threading.Thread(target=read) for _ in range(3)]
     for each in threads:

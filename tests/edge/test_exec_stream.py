@@ -1,5 +1,5 @@
 """Running a command in a container over each kind of connection, and with servers that are slow,
-silent or forget to hang up.
+silent or do not close the connection.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECONDS = 60.0
 
 
 class Pipes:
-    """`ports.Streams` without a terminal: `typed` goes in, and what comes out is kept."""
+    """`ports.Streams` without a terminal: `typed` is stdin, and the output is kept."""
 
     def __init__(self, typed: bytes | None = b"") -> None:
         self.stdin, self._writing = os.pipe()
@@ -189,8 +189,8 @@ def test_answers_that_open_nothing(answer: bytes, told: str) -> None:
 
 @contextmanager
 def answering_once(answer: Callable[[bytes], bytes]) -> Iterator[KubeBlocking]:
-    """A server of bare bytes: it answers the first request, then reads until it is hung up on; with
-    no answer it hangs up.
+    """A server of raw bytes: it answers the first request, then reads until the client disconnects;
+    without an answer it closes the connection.
     """
 
     def serve() -> None:
@@ -237,7 +237,7 @@ def test_a_server_that_falls_silent_is_given_up(tmp_path: Path) -> None:
 
 
 async def _patient(_: web.Request, socket: web.WebSocketResponse) -> None:
-    """Answers pings, twice as long as a silent server would be waited for."""
+    """Answers pings for twice the time after which a silent server is given up."""
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(socket.receive(), 3.0)
     await socket.send_bytes(bytes([STATUS]) + ended(0))
@@ -255,7 +255,9 @@ def test_a_program_may_be_silent_as_long_as_it_likes(tmp_path: Path) -> None:
 def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(
     tmp_path: Path,
 ) -> None:
-    """It answers every ping, so it is not dead; but nothing is to be hoped for after one more."""
+    """The server answers every ping, so it is alive; but after one more ping the client stops
+    waiting.
+    """
     pings = []
 
     async def lingers(_: web.Request, socket: web.WebSocketResponse) -> None:
@@ -275,7 +277,7 @@ def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(
 
 
 def test_messages_that_come_with_the_consent_are_not_lost() -> None:
-    """In one piece with it, so that no poll would tell of them."""
+    """The messages arrive in one piece with the consent, so no poll would report them."""
     frames = (
         b"\x82\x03\x01hi"
         + b"\x82"
@@ -306,8 +308,8 @@ def test_messages_that_come_with_the_consent_are_not_lost() -> None:
 
 
 def test_stdin_is_read_no_faster_than_it_goes_over(tmp_path: Path) -> None:
-    """A server that reads nothing: what we keep for it is
-    bounded, however much there is to read.
+    """A server that reads nothing: the amount buffered for it is bounded, however much there is to
+    read.
     """
     reading = threading.Event()
 

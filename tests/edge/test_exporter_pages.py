@@ -1,5 +1,5 @@
-"""GPU values from exporter pages over HTTP: one bad page costs only itself, stale values go, and
-the source says why.
+"""GPU values from exporter pages over HTTP: a bad page costs only its own values, stale values are
+dropped, and the source contains the reason.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Clock:
 
 
 class Exporters:
-    """Serves `/a/metrics` and `/b/metrics`; `answers` says what: a text, or a status.
+    """Serves `/a/metrics` and `/b/metrics`; `answers` has the content: a text, or a status.
 
-    `hang` never answers, `trickle` a line now and then, `endless` one line for ever, `flood` lines
-    for ever.
+    `hang` never answers, `trickle` sends a line now and then, `endless` one line without end,
+    `flood` lines without end.
     """
 
     def __init__(self) -> None:
@@ -266,9 +266,7 @@ async def test_connections_of_a_few_pages_are_kept_from_beat_to_beat(
 
 
 async def test_pages_that_hang_hold_up_no_other(exporters: Exporters) -> None:
-    """Two hundred pages, of which ten never answer: the others are read beat after beat in that
-    time.
-    """
+    """Of two hundred pages ten never answer: meanwhile the others are read at their interval."""
     sound, hanging = [f"s{number}" for number in range(190)], [f"h{number}" for number in range(10)]
     exporters.answers = {name: PAGE.format(name, 0.5) for name in sound} | dict.fromkeys(
         hanging, "hang"
@@ -286,8 +284,8 @@ async def test_pages_that_hang_hold_up_no_other(exporters: Exporters) -> None:
 async def test_more_pages_hang_than_are_waited_for(
     exporters: Exporters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four are read at once and six waited for: twenty that hang are left early, and said; the
-    others are read on their beat.
+    """Four pages are read at once and six more may hang: twenty that hang are abandoned early and
+    reported; the others are read at their interval.
     """
     monkeypatch.setattr(exporter_pages, "AT_ONCE", 4)
     monkeypatch.setattr(exporter_pages, "SILENT_AT_ONCE", 6)
@@ -325,8 +323,8 @@ async def test_a_page_without_an_end_costs_only_itself(
 
 
 async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
-    """A page could else have any address of the network asked, with the reader's rights to reach
-    it.
+    """Otherwise a page could make the reader request any address of the network, with the reader's
+    permissions.
     """
     asked = list[str]()
 

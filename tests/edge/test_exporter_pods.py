@@ -1,5 +1,5 @@
-"""GPU exporters found by their pods: the shipped manifest's pods on a served API, real pages on
-loopback; pods come, go and move.
+"""GPU exporters found by their pods: the pods of the shipped manifest on a served API, with real
+pages on loopback; pods come, go and move.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 def manifest_pod(
     name: str, port: int, namespace: str = NAMESPACE, node: str = "n1"
 ) -> dict[str, Any]:
-    """As the DaemonSet of the shipped manifest makes it, on another port."""
+    """A pod of the DaemonSet in the shipped manifest, on another port."""
     documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
     template = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"]
     (container,) = template["spec"]["containers"]
@@ -54,8 +54,8 @@ def manifest_pod(
 
 
 def test_the_shipped_manifest_may_read_the_kernels_log() -> None:
-    """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that fell into a restart stands there
-    alone; nothing but `privileged` may open it.
+    """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that occurred during a restart is only in
+    the kernel's log, which only a `privileged` container may open.
     """
     documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
     spec = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"][
@@ -78,7 +78,7 @@ def test_the_shipped_manifest_may_read_the_kernels_log() -> None:
 
 
 class Cluster:
-    """An API server without a kubelet: the test says what becomes of pods."""
+    """An API server without a kubelet: the test sets the pods' states."""
 
     def __init__(self, client: ApiClient, api: KubeApi) -> None:
         self.client = client
@@ -95,7 +95,10 @@ class Cluster:
         self.move(pod, ip)
 
     def move(self, pod: dict[str, Any], ip: str, phase: str = "Running") -> None:
-        path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/status"
+        path = (
+            f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/"
+            "status"
+        )
         assert (
             answer := self.client.patch(path, {"status": {"phase": phase, "podIP": ip}})
         ).status == 200, answer
@@ -115,7 +118,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 @contextlib.asynccontextmanager
 async def served_page(text: str, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
-    """The port of a page with this text."""
+    """The port of a server whose page has this text."""
 
     async def answer(request: web.Request) -> web.Response:
         return web.Response(text=text)

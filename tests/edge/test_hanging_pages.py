@@ -1,5 +1,5 @@
-"""Hundreds of exporters' pages that hang, come, go and come back, on a clock that jumps: sound ones
-keep their beat.
+"""Hundreds of exporter pages that hang, come, go and come back, on a clock that jumps: pages that
+answer are still read at their interval.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from fairlead.wire.metrics.gpu_readings import CardsOfPage
 
 BEAT = 5.0
 AT_ONCE, SILENT_AT_ONCE = 8, 24
-"""An eighth of what is usual, so that hundreds are what thousands are."""
+"""An eighth of the usual values, so that hundreds of pages behave like thousands."""
 PUBLISHED_WITHIN = 1.5
 
 
 class Exporters:
-    """Pages of one card each, found and read on the clock of `loop`. `hangs` are the names of those
+    """Pages of one card each, found and read on the clock of `loop`. `hangs`: the names of pages
     that do not answer.
     """
 
@@ -165,8 +165,8 @@ def test_the_age_of_sound_pages_does_not_depend_on_hundreds_that_hang(seed: int)
 
 
 def test_pages_that_come_and_go_while_they_are_read_cost_others_nothing() -> None:
-    """A thousand pages come and go while they are being read;
-    one that stays is read on its beat.
+    """A thousand pages come and go while they are being read; a page that stays is read at its
+    interval.
     """
     exporters = Exporters(JumpingLoop())
     pages = exporters.reader()

@@ -1,4 +1,4 @@
-"""Kept connections for short writes: each answer belongs to its question, and nothing is ever sent
+"""Kept connections for short writes: each answer belongs to its request, and nothing is ever sent
 twice.
 """
 
@@ -23,12 +23,14 @@ from fairlead.edge.connection.kept_connections import (
 )
 
 Speak = Callable[[int, bytes], Awaitable[bytes | None]]
-"""What a server says to the path that a connection (by number) was asked for; None: it closes."""
+"""A server's answer, from the number of the connection and the path; None: it closes the
+connection.
+"""
 
 
 class Spoken:
-    """The requests that a server was sent, with the number of the
-    connection, and the client's end.
+    """The requests that a server received, with the number of the connection, and the client that
+    sends them.
     """
 
     def __init__(self, kept: KeptConnections) -> None:
@@ -41,7 +43,7 @@ class Spoken:
         return await self.kept.exchange(lambda: (request, seconds))
 
     async def settled(self) -> None:
-        """Until both ends have seen that a connection is closed."""
+        """Waits until both ends have noticed that a connection is closed."""
         await until(lambda: not self.open, 5, pause_seconds=0.001)
         await asyncio.sleep(0.01)
 
@@ -262,7 +264,7 @@ def test_a_header_is_one_line() -> None:
     [(b"HTTP/1.0 201 Created\r\n\r\n"), (b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n")],
 )
 async def test_an_answer_without_length_ends_with_its_connection(head: bytes) -> None:
-    """Proxies may speak so."""
+    """Proxies may answer like this."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"{}")

@@ -1,7 +1,7 @@
 """Both drivers of the conversation with an API server, over real sockets: TLS, proxies, connections
 that break, and whole lists.
 
-What is said is tested in `test_conversation`, without either.
+The contents of requests are tested in `test_conversation`, without a driver.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def test_a_path_behind_the_host_is_kept(twin: MakeTwin) -> None:
         assert names(twin(server.url + "/k8s/clusters/c1").call("list_all", pod_reader())) == ["a"]
 
 
-# what is said, once through each driver
+# conversations, once through each driver
 
 
 def test_a_list_with_everything_that_a_conversation_may_need(twin: MakeTwin) -> None:
-    """Pages that are asked for ahead, one of them zipped, put off, without credentials, too late;
-    and begun again.
+    """Pages that are requested ahead, one of them compressed; an answer to try later, one without
+    credentials, an expired token; and a new list.
     """
     first = page([pod("a")], token="t")
     zipped = Reply(gzip.compress(first.content()), headers={"Content-Encoding": "gzip"})
@@ -148,7 +148,7 @@ YS = b'{"resources": [{"name": "ys"}]}'
 
 
 def test_threads_ask_for_what_is_begun_at_once() -> None:
-    """No group of an older server is answered before all three are asked for."""
+    """No group of an older server is answered before all three are requested."""
     all_asked = threading.Barrier(3, timeout=30)
 
     class Meeting(KubeBlocking):
@@ -384,7 +384,7 @@ def test_a_connection_cut_in_the_middle_of_a_page_is_an_error_not_a_short_list(
 
 
 def test_a_kept_connection_that_the_server_closed_is_replaced(twin: MakeTwin) -> None:
-    # whole, then closed without a word
+    # an answer that is complete, then a closed connection
     closing = Reply(page([pod("a")], token="t").content(), cut=10**9)
     with ScriptedServer({PODS_PATH: [closing, page([pod("b")])]}) as server:
         assert names(twin(server.url).call("list_all", pod_reader())) == ["a", "b"]

@@ -1,5 +1,5 @@
-"""Choosing a cluster: order of sources, merging as kubectl merges, and every mistake told with its
-place and a way out.
+"""Choosing a cluster: the order of sources, merging as in kubectl, and an error with place and hint
+for every mistake.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Our kubeconfig module and the official client read the same files: same server, trust,
+"""Fairlead's kubeconfig module and the official client read the same files: same server, trust,
 certificate, token, proxy.
 """
 
@@ -192,7 +192,7 @@ def test_a_plugin_is_told_the_same_about_the_cluster(
     ours = plugin.last_call()  # type: ignore[attr-defined]
     assert ours["arguments"] == theirs["arguments"] == ["--say", "two words"]
     assert ours["setting"] == theirs["setting"] == "x"
-    # the oracle passes the raw entry along; the protocol has no such field
+    # the oracle passes the raw entry on; the protocol has no such field
     theirs["info"]["spec"]["cluster"].pop("extensions")
     assert ours["info"] == theirs["info"]
     assert ours["info"]["spec"]["cluster"]["config"] == {"audience": "us"}

@@ -1,4 +1,4 @@
-"""However a stream is cut into chunks, the same lines come out."""
+"""A stream gives the same lines, however it is cut into chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in order, and rows that stay because their object cannot be read any more."""
+"""Rows in order, and rows that are kept because their object can no longer be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One submit's requests: how many, which, and what a server's bad answers become.
+"""The requests of one submit: how many, which, and what errors of a server become.
 
 See docs/spec/arena-cli.md#requests.
 """
@@ -62,7 +62,7 @@ def resource(plural: str, kind: str, scope: str = "Namespaced") -> dict[str, Any
 
 
 def groups(**versions: list[dict[str, Any]]) -> Reply:
-    """The aggregated answer of a cluster with `kubeflow.org`; `versions` maps v1 and the like to
+    """The aggregated discovery of a cluster with `kubeflow.org`; `versions` maps versions to
     resources.
     """
     told = [{"version": version, "resources": resources} for version, resources in versions.items()]
@@ -157,8 +157,8 @@ def test_a_guess_that_is_wrong_made_nothing(answer: Reply) -> None:
 
 
 def test_a_server_that_drops_what_it_does_not_know_keeps_nothing() -> None:
-    """Before 1.25 nobody minds unknown fields of a custom kind: they are gone, and so would be what
-    they say.
+    """Before 1.25 API servers silently drop unknown fields of a custom kind, and the job would
+    differ from what was written.
     """
     script = {
         TFJOBS: [Reply({**TRAINING, "spec": {"tfReplicaSpecs": {}}}, 201)],
@@ -170,9 +170,7 @@ def test_a_server_that_drops_what_it_does_not_know_keeps_nothing() -> None:
 
 
 def test_a_server_in_trouble_is_no_wrong_guess() -> None:
-    """Nobody knows then whether the object was made: a second try
-    could only say that it is there.
-    """
+    """It is unknown whether the object was created; a second try could only find that it exists."""
     steps = [
         status(500, "InternalError", "oh"),
         status(409, "AlreadyExists", ("it is there")),

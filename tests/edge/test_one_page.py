@@ -1,4 +1,4 @@
-"""One look at an exporter's page: what it says, or in one sentence why there is none."""
+"""One read of an exporter's page: its values, or one sentence why there are none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Pages(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads it."""
+        """Writes no log."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Folders of our own are their owner's alone, whatever the umask."""
+"""Fairlead's own folders are accessible only to their owner, whatever the umask."""
 
 from __future__ import annotations
 

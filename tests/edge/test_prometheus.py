@@ -1,5 +1,5 @@
-"""Both Prometheus clients against a scripted server: requests as sent, numbers as meant, failures
-with the address.
+"""Both Prometheus clients against a scripted server: the requests, the numbers, and errors with the
+address.
 """
 
 from __future__ import annotations

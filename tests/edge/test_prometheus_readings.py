@@ -1,5 +1,5 @@
-"""GPU values by one Prometheus query: old samples are not taken for new ones, and a silent
-Prometheus empties nothing at once.
+"""GPU values by one Prometheus query: old samples do not count as new, and values are kept for a
+while when Prometheus does not answer.
 """
 
 from __future__ import annotations

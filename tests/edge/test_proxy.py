@@ -1,4 +1,4 @@
-"""Which connections go through a proxy, as Go programs decide it."""
+"""Which connections use a proxy, by the rules of Go programs."""
 
 from __future__ import annotations
 

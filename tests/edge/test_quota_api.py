@@ -1,5 +1,5 @@
-"""What the quota controller follows: what is there, what is not served or forbidden and therefore
-empty, and CRDs that come and go.
+"""Which objects the quota controller follows: existing ones, ones that are not served or forbidden
+and therefore empty, and CRDs that come and go.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_FOUND = Reply(b"404 page not found", 404, {"Content-Type": "text/plain"})
 
 
 class Reported:
-    """What was reported, by kind; a kind that was not listed yet is absent. `lists`: the kinds of
+    """The reported rows by kind; a kind that was not listed yet is absent. `lists`: the kinds of
     the lists, in order.
     """
 
@@ -50,7 +50,7 @@ class Reported:
                 self.rows[changes.kind][key] = row
 
     def names(self, kind: str) -> list[str] | None:
-        """None before the first list."""
+        """The names of a kind's rows; None before the first list."""
         rows = self.rows.get(kind)
         return None if rows is None else sorted(row.name for row in rows.values())
 
@@ -209,7 +209,7 @@ def test_a_kind_that_is_installed_later_is_followed_from_then_on() -> None:
 
 
 def test_what_discovery_forgets_for_a_moment_is_followed_on() -> None:
-    """An API server that has just begun may not know a CRD yet; its jobs are there all the same."""
+    """An API server that has just started may not know a CRD yet; its jobs exist all the same."""
     steps = script(APIS=[groups(SERVED, MPI_SERVED), groups(SERVED), groups(SERVED)])
 
     async def story() -> None:

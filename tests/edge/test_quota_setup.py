@@ -1,4 +1,4 @@
-"""How quota is installed, asked of a server that tells it in the API server's own shapes."""
+"""How quota is installed, from a server that answers in the shapes of the API server."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ GUARDED = status(
 
 
 def test_built_in_quota_is_known_by_pods_that_are_tried() -> None:
-    """No pod is made: both writes are dry runs, and the second names a leaf that is not its
+    """No pod is created: both writes are dry runs, and the second names a leaf that is not its
     namespace's.
     """
     with cluster(**{SPACES: [NAMED], TRIED: [GATED, GUARDED]}) as (server, api):

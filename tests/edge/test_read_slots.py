@@ -1,5 +1,5 @@
-"""Places for pages that are read: nobody waits for one that hangs, so many are open at most, and no
-place is lost.
+"""Slots for reading pages: a page that hangs blocks no other, the number of open pages is limited,
+and no slot is lost.
 """
 
 from __future__ import annotations

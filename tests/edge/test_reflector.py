@@ -1,5 +1,5 @@
-"""A mirror against a scripted server: nothing skipped, nothing
-twice, nothing emptied by a failure.
+"""A mirror against a scripted server: no event is skipped or repeated, and a failure empties
+nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HOLD = Stream(then="hold")
 
 @pytest.fixture(params=["JSON", "protobuf"], autouse=True)
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Servers answer in either form, and it is all the same."""
+    """The server answers in JSON or in protobuf; the results are the same."""
     monkeypatch.setattr(ScriptedServer, "speaks_protobuf", request.param == "protobuf")
     return str(request.param)
 
@@ -56,7 +56,7 @@ in_protobuf = pytest.mark.parametrize("form", ["protobuf"], indirect=True)
 
 
 class Mirror:
-    """It also keeps the story: what was reported, in order."""
+    """A mirror that also records what was reported, in order."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Pod] = {}
@@ -82,7 +82,7 @@ class Mirror:
 
 
 class Followed:
-    """A running reflector. `waits` are the seconds it would have slept."""
+    """A running reflector. `waits`: the seconds it would have slept."""
 
     def __init__(self, url: str) -> None:
         self.mirror = Mirror()
@@ -189,8 +189,8 @@ async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> N
 
 @in_json
 async def test_others_have_their_turn_while_a_burst_is_read() -> None:
-    """3,000 events come as fast as a socket gives them: no more than two slices are applied at a
-    turn of the loop (one ends a chunk).
+    """3,000 events arrive at the speed of a socket: at most two slices are applied per turn of the
+    event loop (one ends a chunk).
     """
     lines = [
         json.dumps(event("MODIFIED", pod("a", number, message="x" * 800))).encode() + b"\n"
@@ -454,7 +454,7 @@ WRONG_FRAMES = {
 async def test_frames_that_are_none_are_said_and_the_watch_goes_on_in_json(
     case: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What was delivered before counts, and nothing of the wrong one."""
+    """Events that were delivered before the wrong frame count; nothing of that frame does."""
     caplog.set_level("INFO", "fairlead.kubernetes")
     wrong, words = WRONG_FRAMES[case]
     watches: list[Reply | Stream] = [

@@ -1,5 +1,5 @@
-"""Writes of the holder of a Lease: decided within what is left of it, looked at before every
-sending, and honest about how they ended.
+"""Writes of a Lease holder: limited to what is left of the Lease, which is checked before every
+request, with a true outcome.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def applied(
 
 
 def lasting(*seconds: float) -> Callable[[], float]:
-    """What is left, look by look."""
+    """What is left of the Lease, one value per look."""
     looks: Iterator[float] = iter(seconds)
     return lambda: next(looks)
 
@@ -158,7 +158,7 @@ def test_a_server_that_cannot_be_reached() -> None:
 
 
 def test_with_a_client_certificate_and_a_token_that_is_renewed() -> None:
-    """The Lease is looked at again before the second try."""
+    """The Lease is checked again before the second try."""
     authority = Authority()
     certificate = ClientCertificate(*authority.issue("fairlead"))
     tokens = iter(["Bearer old", "Bearer new"])
@@ -192,7 +192,7 @@ def shared(name: str, version: int, *, asks: bool = True) -> dict[str, Any]:
 
 
 def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is_lost() -> None:
-    """The pod `odd` has an amount that nobody can parse: it is not even looked at. `ours` loses its
+    """The pod `odd` has an amount that cannot be parsed, and is not read further. `ours` loses its
     limit, which no real pod does.
     """
     assert all(name.startswith(SHARED_GPU_PREFIX) for name in MANAGED)

@@ -1,5 +1,5 @@
-"""Loads that simulated cards are told: a file each, believed while its process lives and its time
-has not come.
+"""Loads of simulated cards: a file each, valid while its process lives and its time has
+not passed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CARDS = (
 
 
 def backend(folder: Path, seen: list[SimulatedLoad], at: float = 100.0) -> SimulatedBackend:
-    """Looks into the folder while it waits."""
+    """A backend that reads the folder while it waits."""
     return SimulatedBackend(
         folder,
         CARDS,

@@ -1,5 +1,5 @@
-"""The real cluster as a snapshot: what each source's state says, CRDs that come and go, and that a
-failure never shows a wrong zero.
+"""The real cluster as a snapshot: the state of each source, CRDs that come and go, and no wrong
+zero after a failure.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class HandClock:
 
 
 class Living:
-    """A running cluster; sleeps are short, the wait for the next discovery lasts until a test says
-    `discover`.
+    """A running cluster: sleeps are short, and the wait for the next discovery lasts until
+    `discover` is set.
     """
 
     def __init__(self, url: str) -> None:
@@ -141,7 +141,7 @@ class Living:
     async def until(self, is_true: Callable[[ClusterSnapshot], object]) -> ClusterSnapshot:
         async with asyncio.timeout(10):
             while not is_true(snapshot := self.cluster.snapshot()):
-                # past the time for which an unchanged snapshot is handed out again
+                # later than the time during which an unchanged snapshot is returned again
                 self.clock.at += 2
                 await self.cluster.wait_changed(self.cluster.version, 0.02)
         return snapshot
@@ -441,7 +441,7 @@ def replica_set(name: str) -> dict[str, Any]:
 
 
 def with_quota(**changes: list[Reply | Stream]) -> Script:
-    """The small cluster, and what quota reads beside the tree."""
+    """The small cluster, and the objects that quota reads beside the tree."""
     budget = {
         "metadata": {"name": "b", "namespace": "default", "uid": "ub", "generation": 1},
         "spec": {"selector": {}},

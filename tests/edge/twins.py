@@ -1,4 +1,4 @@
-"""The two Kubernetes clients under one plain interface, so that one suite holds for both."""
+"""The two Kubernetes clients behind one interface, so that the same test suite covers both."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def connection_to(url: str, **parts: Any) -> Connection:
 
 
 class Twin:
-    """One client. `call` runs one of its methods; `waits` are
-    the seconds it slept between tries.
-    """
+    """One client. `call` runs one of its methods; `waits`: the seconds it slept between tries."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -76,11 +74,11 @@ class BlockingTwin(Twin):
 
 
 class JsonTwin(AsyncTwin):
-    """A service whose API server once sent broken protobuf."""
+    """A client after its API server has once sent broken protobuf."""
 
     speaks_protobuf = False
 
 
 TWINS = {"async": AsyncTwin, "blocking": BlockingTwin}
 REAL_TWINS = {**TWINS, "async in JSON": JsonTwin}
-"""Over a server that has both forms."""
+"""For a server that has both forms."""

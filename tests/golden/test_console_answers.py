@@ -64,8 +64,8 @@ def three_notebooks() -> Any:
 
 
 def held_by_many() -> Any:
-    """A training job's worker, a Deployment's pod, a CronJob's, one that a person made, and one on
-    a part of a card.
+    """GPUs held by a training job's worker, a Deployment's pod, a CronJob's pod, a pod that a user
+    created, and a pod with a part of a card.
     """
     job, web, nightly = training_job(), "web-5d4f", f"nightly-{int(EPOCH) // 60 - 30}"
     gpu = {"nvidia.com/gpu": 1}

@@ -1,8 +1,8 @@
 """Whole /metrics pages of both exporters for one small set of devices and one small cluster, byte
 for byte.
 
-`make golden` rewrites them; read the diff. What no two runs share (the process's own numbers, how
-long things took) is left out.
+`make golden` rewrites them; read the diff. Values that differ between runs (numbers of the process,
+durations) are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ONLY_DCGM = ("dcgm",)
 
 
 def time_sliced() -> list[DeviceSample]:
-    """One card offered four times: two pods take turns on it."""
+    """A card that is offered four times, with two pods that are time-sliced on it."""
     turns = (process("a", "timeslice", 700, 15360, 40), process("b", "timeslice", 0, 15360, 0))
     return [device(0, used=704, util=40, processes=turns)]
 
@@ -53,7 +53,7 @@ XID = "DCGM_FI_DEV_XID_ERRORS"
 
 
 def divided() -> list[DeviceSample]:
-    """A whole card, and one of two MIG instances, of which one is held."""
+    """A whole card, and a card with two MIG instances, of which one is held."""
     p = "DCGM_FI_PROF_"
     held = process("mig-0", "mig", 4096, 20096, 0)
     one = MigInstance(

@@ -1,4 +1,4 @@
-"""Kinds whose controllers write one word instead of conditions: Volcano, et-operator,
+"""Kinds whose controllers write one status word instead of conditions: Volcano, et-operator,
 spark-operator, kuberay (docs/spec/arena-cli.md#status-of-a-job).
 """
 

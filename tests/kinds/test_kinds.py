@@ -1,4 +1,6 @@
-"""One life for every kind: an object becomes a job, its pods are found, its chief is chosen."""
+"""The same steps for every kind: an object becomes a job, its pods are found, its chief
+is chosen.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 
 KUBEFLOW = [kind for kind in KINDS if kind.GROUP == "kubeflow.org"]
-"""RayJob has another shape: `tests/sim/operators/test_ray_job.py` reads one."""
+"""RayJob has another shape: `tests/sim/operators/test_ray_job.py` tests it."""
 SPEC_KEY = {
     "mpijob": "mpiReplicaSpecs",
     "tfjob": "tfReplicaSpecs",

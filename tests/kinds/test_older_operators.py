@@ -1,8 +1,8 @@
-"""Jobs and pods as operators of earlier years wrote them: tf-operator 1, pytorch-operator 0.7, mpi-operator
+"""Jobs and pods as older operators wrote them: tf-operator 1, pytorch-operator 0.7, mpi-operator
 0.2 (docs/spec/arena-cli.md#pods-of-a-job).
 
-Labels are those of their sources; an MPIJob of v1alpha1 has a StatefulSet's workers and a batch
-Job's launcher.
+The labels come from their sources; an MPIJob of v1alpha1 has the workers of a StatefulSet and the
+launcher of a batch Job.
 """
 
 from __future__ import annotations

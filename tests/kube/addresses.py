@@ -1,8 +1,8 @@
-"""Which ports and addresses of this machine may a test cluster use?
+"""Ports and addresses of this machine that a test cluster may use.
 
 Ports come from below the kernel's range for outgoing connections: a component that is down for
-twenty seconds must find its port free again. A port that was handed out is claimed until this
-process ends, so that no test process beside it takes it before its program listens, or while it is
+twenty seconds must find its port free again. A port that was handed out stays claimed until this
+process ends. So no other test process takes it before the program listens, or while the program is
 down.
 """
 
@@ -19,7 +19,9 @@ FIRST_PORT, LAST_PORT = 20_000, 32_000
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens now and that no test process alive has handed out."""
+    """A loopback port that no process listens on now and that no running test process has handed
+    out.
+    """
     for _ in range(1000):
         port = random.randint(FIRST_PORT, LAST_PORT)
         if claim(f"port-{port}") and _is_free(port):
@@ -31,12 +33,13 @@ _claims: list[socket.socket] = []
 
 
 def claim(what: str) -> bool:
-    """Whether it is this process's from now on; the kernel drops the claim, a socket's name, with
-    the process.
+    """Whether the claim succeeded. A claim is a socket's name; the kernel drops it with the
+    process.
     """
     claimed = socket.socket(socket.AF_UNIX)
     try:
-        # abstract: of this network, as ports and addresses are, and no file
+        # an abstract name: it belongs to the network namespace, as ports and addresses do, and is
+        # no file
         claimed.bind(f"\0fairlead-test-{what}")
     except OSError:
         claimed.close()
@@ -67,8 +70,8 @@ def address_beyond_loopback() -> Iterator[str]:
     """An IPv4 address of this machine outside 127.0.0.0/8, for kube-apiserver's
     --advertise-address.
 
-    Nothing listens on it. A machine without any gets one on `lo` for as long as the block lasts;
-    that needs root. Each process adds its own, so that none takes away another's.
+    No process listens on it. A machine that has none gets one on `lo` while the block runs; that
+    needs root. Each process adds its own address, so that no process removes another's.
     """
     found = _first_address()
     if found is not None:
@@ -93,7 +96,7 @@ def address_beyond_loopback() -> Iterator[str]:
 
 
 def _first_address() -> str | None:
-    """The source address towards the outside; connecting a datagram socket sends nothing."""
+    """The source address of outgoing packets. Connecting a datagram socket sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("198.51.100.1", 9))

@@ -1,6 +1,8 @@
-"""What may be written on a pod that shares a GPU, which scheduler is it for, and which can no node
-run? One table for all judges: the functions, the policies of a real API server, the webhook behind
-one, the laptop's hook.
+"""Cases of admission for pods that share GPUs: what may be written on such a pod, which scheduler
+it gets, and which pods no node can run.
+
+One table for every implementation of the rules: the functions, the policies of a real API server,
+the webhook behind a real API server, and the laptop's hook.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
     "ours by name": (spec(part(limits={MEMORY: "4"}), schedulerName=OURS), OURS),
     "ours by name, without a GPU": (spec(part(), schedulerName=OURS), OURS),
 }
-"""What a pod's spec says, and the scheduler that it is for."""
+"""What a pod's spec contains, and the scheduler that the pod gets."""
 
 WHOLE, COUNT = "nvidia.com/gpu", "aliyun.com/gpu-count"
 PLACEMENT, SPLIT = "fairlead.io/gpu-placement", "fairlead.io/gpu-split"
@@ -70,7 +72,7 @@ SHARES: Final = spec(part(limits={MEMORY: "8", CORE: "20"}))
 
 
 class Asking(NamedTuple):
-    """`fault`: why no node can run it, "" = it is taken.
+    """`fault`: why no node can run the pod; "" = the pod is accepted.
 
     See docs/spec/gpu-sharing.md#resources-and-device-ids,
     docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment.
@@ -158,12 +160,12 @@ ASKED: Final[dict[str, Asking]] = {
     "for a foreign scheduler": Asking({**both(WHOLE), "schedulerName": "volcano"}),
     "for ours by name": Asking({**both(WHOLE), "schedulerName": OURS}, BOTH),
 }
-"""What a new pod asks of shared GPUs."""
+"""What a new pod requests of shared GPUs."""
 
 
 class Attempt(NamedTuple):
-    """`after` is merged into the annotations `before` (None takes a key away). `refused`: the key
-    that is named, "" = it is done.
+    """`after` is merged into the annotations `before` (None removes a key). `refused`: the key that
+    the refusal names; "" = the write succeeds.
     """
 
     how: str
@@ -208,8 +210,8 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
     "the old way to bind, with a grant": Attempt("bindings", ALICE, {INDEX: "0"}, INDEX),
     "the old way to bind, without": Attempt("bindings", ALICE, {}),
 }
-"""Who tries what. A Binding's annotations are merged into the pod; a write of the status may change
-annotations on a real server.
+"""Which user tries which write. A Binding's annotations are merged into the pod; a write of the
+status may change annotations on a real server.
 """
 
 

@@ -1,5 +1,6 @@
-"""Which labels do our boards, rules and autoscaling ask for? Read from the files that are shipped,
-by Prometheus's own parser.
+"""The labels that Fairlead's boards, rules and autoscaling query.
+
+They are read from the shipped files by Prometheus's own parser.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _ADAPTER = DEPLOY / "autoscaling" / "adapter-rules.yaml"
 
 
 class Question(NamedTuple):
-    """An expression of a file of ours, and labels that it shows of the answer."""
+    """An expression of a shipped file, and the labels of its result that the file shows."""
 
     name: str
     expression: str
@@ -26,7 +27,7 @@ class Question(NamedTuple):
 
 
 def questions() -> Iterator[Question]:
-    """All of them; the variables of boards stand for everything."""
+    """All expressions of the shipped files; a variable of a board matches everything."""
     yield from of_boards()
     yield from of_rules()
     yield from of_adapter()
@@ -73,7 +74,7 @@ def of_adapter() -> Iterator[Question]:
 
 
 def labels_of(prometheus: Prometheus, question: Question) -> set[str]:
-    """All that it selects by, groups by, joins on or shows."""
+    """All labels that the expression selects by, groups by, joins on or shows."""
     return {*question.shown, *_labels(prometheus.parsed(question.expression))} - {"__name__"}
 
 

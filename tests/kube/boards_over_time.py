@@ -1,5 +1,5 @@
-"""Queries of boards over a quarter of an hour that a real Prometheus has as its past: at which
-instants is there no answer?
+"""Finds the instants at which queries of boards have no result. A real Prometheus has a quarter of
+an hour of samples as its past.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tests.kube.prometheus import Prometheus
 
 START = 1_767_600_000.0
-"""When the simulated worlds begin; all seconds count from here."""
+"""When the simulated worlds begin, in epoch seconds; all other times count from here."""
 STEP = 15
 """Seconds between two scrapes."""
 NEVER = {
@@ -27,11 +27,11 @@ NEVER = {
         for letter in "ABCD"
     },
 }
-"""Queries of ours that have no answer in any of these worlds, and why."""
+"""Queries of Fairlead's boards that have no result in any of these worlds, and why."""
 
 
 def gaps(prometheus: Prometheus, expression: str, instants: Sequence[int]) -> list[int]:
-    """Seconds at which the expression has no answer."""
+    """Seconds at which the expression has no result."""
     series = prometheus.query_range(expression, START + instants[0], START + instants[-1], STEP)
     there = {round(at - START) for values in series for at in values}
     return [seconds for seconds in instants if seconds not in there]

@@ -1,4 +1,4 @@
-"""Who is who in the test cluster: a throw-away certificate authority and the certificates that it
+"""Certificates of the test cluster: a throw-away certificate authority and the certificates that it
 signs.
 
 Kubernetes reads the common name as the user and each organization as a group.
@@ -28,7 +28,7 @@ class KeyPair(NamedTuple):
 
 
 class Authority:
-    """A certificate authority whose files lie in one folder."""
+    """A certificate authority; its files are in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -45,8 +45,8 @@ class Authority:
     def issue(
         self, common_name: str, organizations: Sequence[str] = (), names: Sequence[str] = ()
     ) -> KeyPair:
-        """A key pair for a client and, with `names` (host names or addresses), for a server; files
-        named by the common name.
+        """A key pair for a client and, with `names` (host names or addresses), for a server. The
+        files are named after the common name.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         attributes = [
@@ -69,13 +69,13 @@ class Authority:
 
 
 def write_signing_key(path: Path) -> None:
-    """A bare private key: what signs and checks the tokens of service accounts."""
+    """A bare private key, which signs and checks the tokens of service accounts."""
     _write_key(path, ec.generate_private_key(ec.SECP256R1()))
 
 
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     path.touch(mode=0o600)
-    # The older form (EC PRIVATE KEY): kube-apiserver reads no EC key in PKCS 8 as a signing key.
+    # The older form (EC PRIVATE KEY): kube-apiserver accepts no EC key in PKCS 8 as a signing key.
     pem = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,

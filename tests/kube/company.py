@@ -1,8 +1,8 @@
-"""Which cluster do the tests of the whole line look at? A company's: 20 GPU nodes of three kinds,
-60 pods, 10 Jobs, 5 training jobs.
+"""The cluster that most tests in this folder look at: a company with 20 GPU nodes of three kinds,
+60 pods, 10 Jobs and 5 training jobs.
 
-Everything is made with real kubectl and scheduled by the real scheduler; only the job kinds'
-statuses are written by us, because their operators do not run here.
+Real kubectl creates everything and the real scheduler places it. Only the statuses of training jobs
+are written by the test, because their operators do not run here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WAITING_PODS = 4
 
 
 def build_company(cluster: ControlPlane) -> None:
-    """Make it all; returns when every pod is where it will stay."""
+    """Create the whole company. Returns when every pod is on its final node or is known to wait."""
     admin = cluster.admin
     admin.create([namespace(name) for name in NAMESPACES])
     install_job_kinds(admin)
@@ -62,7 +62,7 @@ def _nodes() -> list[Object]:
 
 
 def _jobs() -> list[Object]:
-    """Ten real Jobs of two pods: six run, two complete, one fails, one asks for more than any node
+    """Ten real Jobs of two pods: six run, two complete, one fails, one requests more than any node
     has.
     """
     running = [
@@ -91,7 +91,7 @@ def _jobs() -> list[Object]:
 
 def _loose_pods() -> list[Object]:
     """Thirty pods that no Job owns: 24 with whole GPUs (one too big, one that will hang in
-    Terminating), 6 with parts.
+    Terminating), 6 with parts of a GPU.
     """
     whole = [
         pod(f"notebook-{number:02}", namespace="research", gpus=number % 3) for number in range(22)
@@ -146,7 +146,7 @@ def _replicas(count: int, gpus: int) -> Object:
 
 
 def _training_pods(admin: Kubectl) -> list[Object]:
-    """The ten pods that the operators would make: bert 1+3, waits 1+1, finished 0, mnist 1+1,
+    """The ten pods that the operators would create: bert 1+3, waits 1+1, finished 0, mnist 1+1,
     broken 1+1.
     """
     mpi = {item["metadata"]["name"]: item for item in admin.get("mpijobs")}
@@ -224,8 +224,8 @@ def _has_condition(thing: Object, kind: str) -> bool:
 
 
 def _is_settled(admin: Kubectl) -> bool:
-    """Sixty pods: the four that fit nowhere Pending, those with a run time finished, all others
-    Running.
+    """Sixty pods: the four that fit nowhere are Pending, those with a run time have finished, all
+    others are Running.
     """
     pods = admin.get("pods")
     phases = [item["status"]["phase"] for item in pods]
@@ -241,7 +241,7 @@ def _make_one_terminating_and_one_sick(admin: Kubectl) -> None:
 
 
 def _write_statuses(admin: Kubectl) -> None:
-    """What the operators would have written by now."""
+    """Write the statuses that the operators would have written by now."""
     start = {"startTime": "2026-01-05T08:00:00Z"}
     end = {**start, "completionTime": "2026-01-05T09:00:00Z"}
     statuses: list[tuple[str, str, dict[str, Any]]] = [

@@ -1,8 +1,8 @@
-"""How is one program of the test cluster started, stopped, killed, frozen and started again? Always
-by its own pid.
+"""Starts, stops, kills, freezes and restarts one program of the test cluster, always by its own
+pid.
 
-The kernel ends the program when the test process dies, however it dies (`setpriv --pdeathsig`), so
-that a killed run leaves no etcd behind on a port that the next run might meet.
+The kernel ends the program when the test process dies for any reason (`setpriv --pdeathsig`). So a
+killed run leaves no etcd on a port that the next run might use.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ STOP_SECONDS = 15.0
 
 
 class ComponentError(Exception):
-    """A program of the test cluster did not start, or ended by itself; the text holds the end of
+    """A program of the test cluster did not start, or ended by itself. The text contains the end of
     its log.
     """
 
 
 class Component:
-    """One program with its command line and log; `argv` stays the same over restarts, so its port
-    does too.
+    """One program with its command line and log. `argv` stays the same over restarts, and so does
+    its port.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Component:
             )
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
-        """Wait for `is_ready`; ComponentError with the end of the log when the program ends first
-        or time is up.
+        """Wait for `is_ready`. Raises ComponentError with the end of the log when the program ends
+        first or the time is up.
         """
         limit = time.monotonic() + seconds
         while not is_ready():
@@ -85,7 +85,9 @@ class Component:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """SIGTERM, then SIGKILL after fifteen seconds; nothing to do when it does not run."""
+        """Send SIGTERM, then SIGKILL after fifteen seconds. Does nothing when the program does not
+        run.
+        """
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -97,13 +99,13 @@ class Component:
             self.kill()
 
     def kill(self) -> None:
-        """SIGKILL, as a power cut would."""
+        """Send SIGKILL, as a power cut would end the program."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
     def freeze(self) -> None:
-        """Stop the program's clock: connections stay open and nothing answers."""
+        """Send SIGSTOP: connections stay open and nothing answers."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -111,7 +113,7 @@ class Component:
 
     @property
     def exit_status(self) -> int | None:
-        """None while it runs; negative for a signal."""
+        """None while the program runs; negative for a signal."""
         return None if self._process is None else self._process.poll()
 
     def log_tail(self, lines: int = 25) -> str:

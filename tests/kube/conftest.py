@@ -1,4 +1,4 @@
-"""Fixtures of the whole line: a company's cluster, and our processes looking at it."""
+"""Fixtures of this folder: a company's cluster, and Fairlead's processes that read it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from tests.kube.servers import Server, running
 
 @pytest.fixture(scope="session")
 def company() -> Iterator[ControlPlane]:
-    """A real cluster of its own with 20 GPU nodes, 60 pods, 10 Jobs and 5 training jobs; see
-    company.py.
-    """
+    """A real cluster with 20 GPU nodes, 60 pods, 10 Jobs and 5 training jobs; see company.py."""
     with running_control_plane() as cluster:
         build_company(cluster)
         yield cluster

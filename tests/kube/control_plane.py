@@ -1,9 +1,9 @@
-"""How does a real cluster stand beside the tests? etcd, kube-apiserver, controller-manager,
-scheduler and KWOK.
+"""Starts a real control plane for tests: etcd, kube-apiserver, controller-manager, scheduler and
+KWOK.
 
-Plain processes on free loopback ports, with certificates of a throw-away authority. Nodes are
-played by KWOK: an object with the annotation `kwok.x-k8s.io/node: fake` becomes Ready. Any
-component may be killed and started again; its port and its data stay the same.
+They are plain processes on free loopback ports, with certificates of a throw-away authority. KWOK
+plays the nodes: a Node with the annotation `kwok.x-k8s.io/node: fake` becomes Ready. Any component
+may be killed and started again; its port and its data stay the same.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class ControlPlane:
 
     @property
     def address(self) -> str:
-        """An address of this machine beyond loopback: where something must listen that the cluster
-        takes for a pod.
+        """An address of this machine beyond loopback, for servers that the cluster reaches as if
+        they were pods.
         """
         return self._advertise_address
 
@@ -67,13 +67,13 @@ class ControlPlane:
         return self._authority.issue(common_name, names=names)
 
     def issue_user(self, user: str, groups: Sequence[str] = ("system:masters",)) -> KeyPair:
-        """A client certificate of somebody who may do everything, under a name of the test's
-        choice.
-        """
+        """A client certificate of a user with all rights; the test chooses the name."""
         return self._authority.issue(user, groups)
 
     def extra_component(self, program_name: str, name: str, *arguments: str) -> Component:
-        """A program more, not started and not stopped with the others; its log is `<name>.log`."""
+        """One more program, which is not started and stopped with the others; its log is
+        `<name>.log`.
+        """
         return self._component(program_name, *arguments, *_NO_SERVING, log=name)
 
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
@@ -83,16 +83,16 @@ class ControlPlane:
         )
 
     def write_user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig for a person known by a client certificate; no rights but what RBAC gives
-        them.
+        """A kubeconfig for a user with a client certificate, who has only the rights that RBAC
+        grants.
         """
         return self.write_kubeconfig(user, self._authority.issue(user, groups))
 
     def write_service_account_kubeconfig(
         self, name: str, rules: Sequence[Mapping[str, Sequence[str]]], namespace: str = "default"
     ) -> Path:
-        """A kubeconfig with the token of a service account that may do, in the whole cluster, what
-        `rules` says.
+        """A kubeconfig with the token of a service account that has the rights `rules` in the whole
+        cluster.
         """
         account = {
             "apiVersion": "v1",
@@ -120,7 +120,9 @@ class ControlPlane:
         )
 
     def start(self) -> None:
-        """Start all, in an order in which nobody waits long; ready when pods can be made."""
+        """Start all components in an order that keeps waiting short. Returns when pods can be
+        created.
+        """
         self.start_component("etcd")
         self.start_component("kube-apiserver")
         for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
@@ -128,8 +130,8 @@ class ControlPlane:
         wait_until("the service account `default` exists", self._has_default_account, START_SECONDS)
 
     def stop(self) -> None:
-        """End all by pid, the API server's clients first; the data folder is the caller's to
-        remove.
+        """End all components by pid, the API server's clients first. The caller removes the data
+        folder.
         """
         for component in reversed(list(self.components.values())):
             component.stop()
@@ -144,7 +146,9 @@ class ControlPlane:
             component.wait_until(self.is_api_ready, START_SECONDS)
 
     def is_api_ready(self) -> bool:
-        """Whether the API server, and no stranger on its port, answers `/readyz` with 200."""
+        """Whether `/readyz` answers 200 on the API server's port, and the answer comes from this
+        API server, not from another program on its port.
+        """
         context = ssl.create_default_context(cafile=str(self.authority))
         context.load_cert_chain(*self.admin_pair)
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=context)
@@ -182,7 +186,8 @@ class ControlPlane:
         yield self._kwok()
 
     def _component(self, name: str, *arguments: str, log: str = "") -> Component:
-        # Go's HTTP clients would send even loopback hosts through a proxy that names none.
+        # Go's HTTP clients send even loopback requests through a proxy if the environment names
+        # one.
         environment = {
             key: value
             for key, value in os.environ.items()
@@ -260,8 +265,8 @@ class ControlPlane:
             "--use-service-account-credentials=true",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
-            # Autoscalers look every other second and forget a peak after five, in place of 15 s and
-            # 5 min.
+            # Autoscalers look every two seconds and forget a peak after five seconds, instead of 15
+            # s and 5 min.
             "--horizontal-pod-autoscaler-sync-period=2s",
             "--horizontal-pod-autoscaler-downscale-stabilization=5s",
             *_NO_SERVING,
@@ -280,18 +285,18 @@ class ControlPlane:
         )
 
 
-# No port of their own, and no lease: a component that is killed and started again works at once.
+# No port of its own, and no lease: a component that is killed and started again works at once.
 _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 
 @contextmanager
 def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[ControlPlane]:
-    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>-…`, all
-    else is removed.
+    """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
+    removed.
 
-    `routes_to_endpoints`: aggregated APIs are asked at the addresses of their EndpointSlices, for
-    nothing here routes those of Services. Webhooks behind a Service with an external name are then
-    asked no more.
+    `routes_to_endpoints`: the API server reaches aggregated APIs at the addresses of their
+    EndpointSlices, because nothing here routes the addresses of Services. It then no longer calls
+    webhooks behind a Service with an external name.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
-"""What is true of a cluster, counted from kubectl's JSON by code that shares nothing with
-Fairlead's?
+"""The true counts of a cluster, from kubectl's JSON, by code that shares nothing with Fairlead's.
 
-The yardstick of the tests in this folder: plain loops over dicts, by the definitions of
-docs/spec/telemetry.md#definitions.
+The tests in this folder compare against them. The code is plain loops over dicts and follows the
+definitions of docs/spec/telemetry.md#definitions.
 """
 
 from __future__ import annotations
@@ -56,7 +55,9 @@ class Counts:
 
 
 def count(admin: Kubectl) -> Counts:
-    """Nodes before pods, as everything that must be stale must be stale on the safe side."""
+    """Nodes are read before pods: where one of the two is out of date, the counts must err on the
+    safe side.
+    """
     nodes = admin.get("nodes")
     pods = admin.get("pods")
     return Counts(
@@ -84,7 +85,7 @@ def _count_node(node: Object, pods: Objects) -> NodeCounts:
 
 
 def _holds(pod: Object) -> bool:
-    """A terminating pod holds what it holds until it is gone."""
+    """A terminating pod holds its GPUs until it is gone."""
     return pod["status"]["phase"] not in ("Succeeded", "Failed")
 
 
@@ -101,7 +102,7 @@ def _limit(pod: Object, resource: str) -> int:
 
 
 def _shared_gpus(node: Object, pods: Objects) -> float:
-    """The sum over GPUs of granted / total memory, to one decimal, halves up."""
+    """The sum of granted / total memory over GPUs, to one decimal, halves rounded up."""
     per_gpu = int(node["status"]["capacity"][GPU_MEMORY]) / _total_gpus(node)
     granted: dict[str, int] = defaultdict(int)
     for pod in pods:

@@ -1,4 +1,4 @@
-"""How do the job kinds come into the test cluster? Their CRDs, read from the operators' pinned
+"""Installs the CRDs of the job kinds in the test cluster. They are read from the operators' pinned
 modules.
 
 The operators themselves do not run: a test writes the status that they would write.
@@ -16,7 +16,8 @@ from tests.waiting import wait_until
 
 _FILES = (
     ("MPI_OPERATOR", "manifests/base/kubeflow.org_mpijobs.yaml"),
-    # Not training-operator's own mpijobs: it is v1 and refused over v2beta1.
+    # Not training-operator's own MPIJob definition: it is v1, and the API server refuses it over
+    # v2beta1.
     ("TRAINING_OPERATOR", "manifests/base/crds/kubeflow.org_tfjobs.yaml"),
     ("TRAINING_OPERATOR", "manifests/base/crds/kubeflow.org_pytorchjobs.yaml"),
 )
@@ -67,8 +68,8 @@ def install_monitors(admin: Kubectl) -> None:
 
 
 def install_operator_of_prometheus(admin: Kubectl) -> None:
-    """All kinds of the Prometheus operator, without which it does less; returns when the API server
-    serves them.
+    """Install all kinds of the Prometheus operator, which does less without them. Returns when the
+    API server serves them.
     """
     folder = str(module_folder("PROMETHEUS_OPERATOR") / "example" / "prometheus-operator-crd")
     # kubectl reads what PyYAML cannot: a plain `=`
@@ -77,8 +78,8 @@ def install_operator_of_prometheus(admin: Kubectl) -> None:
 
 
 def _training_jobs() -> dict[str, Any]:
-    """TrainingJob as et-operator's documents describe it: its own definition is in no module that
-    can be had, so this one is ours.
+    """TrainingJob as et-operator's documents describe it. No available module contains the original
+    definition, so this one is written here.
     """
     count = {"type": "integer", "minimum": 1}
     words = {"type": "string", "enum": ["Never", "OnFailure", "Always", "ExitCode"]}
@@ -139,8 +140,8 @@ def _install(admin: Kubectl, definitions: list[dict[str, Any]]) -> None:
 
 
 def _are_served(admin: Kubectl, named: list[str]) -> bool:
-    """Not by reading the definitions: together they are megabytes. A definition that has no status
-    at all yet is an error of `wait`.
+    """Whether the definitions are served, by `kubectl wait`: reading them would fetch megabytes.
+    `wait` fails on a definition that has no status yet.
     """
     try:
         admin.run("wait", "--for=condition=Established", "--timeout=10s", *named)

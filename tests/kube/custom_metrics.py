@@ -1,5 +1,5 @@
-"""prometheus-adapter beside a real control plane: the aggregated API `custom.metrics.k8s.io`, with
-the shipped rules.
+"""Starts prometheus-adapter beside a real control plane: the aggregated API
+`custom.metrics.k8s.io`, with the shipped rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROUP = "/apis/custom.metrics.k8s.io/v1beta1"
 
 @contextmanager
 def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[Component]:
-    """The adapter, and the API server asking it, for as long as the block lasts."""
+    """The adapter, and the API server that calls it, for the block."""
     port = free_port()
     serving = cluster.issue(NAME, names=[f"{NAME}.{NAMESPACE}.svc"])
     kubeconfig = cluster.write_kubeconfig(NAME, cluster.issue_user("custom-metrics"))
@@ -62,18 +62,18 @@ def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[C
         )
         yield adapter
     finally:
-        # First of all: an API that is registered and does not answer keeps namespaces from being
-        # deleted.
+        # Delete this first: an API that is registered and does not answer prevents the deletion of
+        # namespaces.
         cluster.admin.delete("apiservice", "v1beta1.custom.metrics.k8s.io")
         adapter.stop()
         cluster.admin.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false")
 
 
 def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
-    """A Service that chooses no pods, where its port is served, and who is asked for the group.
+    """A Service without a selector, the port where it is served, and the APIService of the group.
 
-    Where endpoints are not asked, it is a Service with an external name, as those of webhooks are
-    there.
+    Where the API server does not use endpoints, the Service has an external name, as the Services
+    of webhooks have there.
     """
     metadata = {"name": NAME, "namespace": NAMESPACE}
     service: dict[str, Any] = {"ports": [{"name": "https", "port": 443}]}
@@ -112,7 +112,7 @@ def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
 
 
 def _availability(cluster: ControlPlane) -> list[str]:
-    """Status and message of the condition; empty before there is one."""
+    """Status and message of the condition; empty before it exists."""
     found: dict[str, Any] = json.loads(
         cluster.admin.run("get", "apiservice", "v1beta1.custom.metrics.k8s.io", "-o", "json")
     )
@@ -126,7 +126,7 @@ def _availability(cluster: ControlPlane) -> list[str]:
 
 
 def pods_metric(cluster: ControlPlane, namespace: str, metric: str) -> dict[str, str]:
-    """What an autoscaler is told: pod -> value; empty while the adapter knows none."""
+    """What an autoscaler receives: pod -> value; empty while the adapter has no value."""
     try:
         answer = cluster.admin.run(
             "get", "--raw", f"{GROUP}/namespaces/{namespace}/pods/*/{metric}"
@@ -141,7 +141,7 @@ def pods_metric(cluster: ControlPlane, namespace: str, metric: str) -> dict[str,
 def wait_for_metric(
     cluster: ControlPlane, namespace: str, metric: str, count: int
 ) -> dict[str, str]:
-    """Once so many pods have it."""
+    """Wait until this number of pods have the metric."""
     found: dict[str, str] = {}
 
     def all_there() -> bool:

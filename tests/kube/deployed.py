@@ -1,9 +1,9 @@
-"""The files of `deploy/` on a real control plane: applied as they are, and the processes that they
-name started beside it.
+"""Applies the files of `deploy/` unchanged to a real control plane, and starts the processes that
+they name beside it.
 
-What differs from a cluster with real nodes: nobody runs the pods, so the webhook and the scheduler
-are processes on loopback; and a Service has no address that reaches them, so the webhook's is an
-ExternalName of `localhost`, asked under its real name all the same.
+Two things differ from a cluster with real nodes. No kubelet runs the pods, so the webhook and the
+scheduler are processes on loopback. No address of a Service reaches them, so the webhook's Service
+is an ExternalName of `localhost`; the API server still uses its real name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def of_file(name: str) -> list[Object]:
 
 
 def rights_of_agents() -> list[Object]:
-    """Who the agents of nodes are and what they may write, without the agents."""
+    """The accounts of node agents and their rights, without the agents."""
     return [
         each
         for name in ("node-agent.yaml", "node-agent-admission.yaml")
@@ -51,14 +51,14 @@ def of_kind(found: list[Object], kind: str) -> Object:
 
 
 def webhook_objects() -> list[Object]:
-    """The webhook, and all that it may be asked about shared GPUs."""
+    """The webhook, and everything that it may be called for about shared GPUs."""
     return [*of_file("admission-webhook.yaml"), *of_file("gpushare-webhook.yaml")]
 
 
 @contextmanager
 def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Component]:
-    """`found` applied, and the webhook that it asks, started as the Deployment says under the
-    account that it names.
+    """Apply `found`, and start the webhook that it names, as the Deployment describes, under the
+    Deployment's service account.
     """
     try:
         port = free_port()
@@ -72,7 +72,7 @@ def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Comp
 
 @contextmanager
 def webhook_process(cluster: ControlPlane, port: int) -> Iterator[Component]:
-    """One replica, ready: it has a certificate, and the API server knows of it."""
+    """One ready replica: it has a certificate, and the API server has its CA bundle."""
     deployment = of_kind(of_file("admission-webhook.yaml"), "Deployment")["spec"]["template"][
         "spec"
     ]

@@ -1,9 +1,9 @@
-"""How does a real node come to NVIDIA cards? A library plays the driver, and the runtime brings it
-to containers as NVIDIA's would.
+"""Gives a real node NVIDIA cards without hardware. A library plays the driver, and the container
+runtime mounts it into containers as NVIDIA's runtime does.
 
-Every container of the node starts through `write_runtime`'s program. While no driver is installed
-it is runc alone; once one is, who names cards gets it (`driver_hook.py`), and nothing is written
-into a pod for that.
+Every container of the node starts through `write_runtime`'s program. While no driver is installed,
+that program is plain runc. Once a driver is installed, a container that names cards receives it
+(`driver_hook.py`); the pod itself stays unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.nvml.stub import StubState, build_stub
 
 _NAME = "driver"
 _FOLDER = f"/var/lib/{_NAME}"
-"""As the node sees it."""
+"""The folder as the node sees it."""
 _RUNTIME = f"""#!/bin/sh
 if [ -d {_FOLDER} ]; then
   for word; do
@@ -35,7 +35,7 @@ exec runc "$@"
 
 
 def write_runtime(folder: Path) -> Path:
-    """The program that containerd runs in the place of runc."""
+    """The program that containerd runs instead of runc."""
     path = folder / "runtime"
     path.write_text(_RUNTIME, encoding="utf-8")
     path.chmod(0o755)
@@ -44,14 +44,14 @@ def write_runtime(folder: Path) -> Path:
 
 @contextmanager
 def installed_driver(cluster: ControlPlane, cards: int) -> Iterator[StubState]:
-    """A driver on the node while the block lasts, for containers that start meanwhile; what its
-    cards show is the test's to say.
+    """A driver on the node for the block, for containers that start meanwhile. The test chooses
+    what its cards show.
     """
     folder = cluster.folder / "node" / "disk" / _NAME
     made = folder.with_name(f"{_NAME}.new")
     for name in ("cards", "loads"):
         (made / name).mkdir(parents=True)
-    (made / "loads").chmod(0o1777)  # programs of any user work on a card
+    (made / "loads").chmod(0o1777)  # programs of any user may use a card
     build_stub(made)
     made.rename(folder)
     try:

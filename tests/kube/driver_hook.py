@@ -1,9 +1,9 @@
-"""What NVIDIA's container runtime does to a container before it is created: who names cards gets
-the driver.
+"""Does what NVIDIA's container runtime does before a container is created: a container that names
+cards receives the driver.
 
-Run as a program of its own, with the driver's folder and the container's `config.json`. A card is
-named by NVIDIA_VISIBLE_DEVICES, as an image or a device plugin says it; NVIDIA_DRIVER_CAPABILITIES
-says what of the driver is wanted, `utility,compute` where nobody says.
+It runs as a program of its own, with the driver's folder and the container's `config.json`.
+NVIDIA_VISIBLE_DEVICES, set by an image or a device plugin, names the cards.
+NVIDIA_DRIVER_CAPABILITIES chooses the parts of the driver; the default is `utility,compute`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 INSIDE = "/run/driver"
-"""Where a container finds what stands for its cards: what they
-show, and what they are told to do.
+"""Where a container finds the files that stand for its cards: the values that they show, and the
+commands that they receive.
 """
 LIBRARY = "libnvidia-ml.so.1"
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
@@ -23,8 +23,8 @@ NO_CARD = ("", "void", "none")
 
 
 def give(spec: dict[str, Any], driver: Path) -> None:
-    """NVML with `utility`. With `compute` the load generator works the cards; without CUDA here, it
-    tells them what to show.
+    """NVML with `utility`. With `compute` the load generator puts load on the cards; without CUDA
+    here, it writes the values that they show.
     """
     environment = dict(word.partition("=")[::2] for word in spec["process"]["env"])
     if environment.get("NVIDIA_VISIBLE_DEVICES", "") in NO_CARD:

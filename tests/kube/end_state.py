@@ -1,7 +1,7 @@
-"""In which state did a workload end? What a namespace holds, without what may differ between two
-clusters: hashes, times, versions.
+"""The end state of a workload: the contents of a namespace, without what may differ between two
+clusters (hashes, times, versions).
 
-Counts, phases, conditions with their words, revisions, owners and the reasons of events stay.
+Counts, phases, conditions with their messages, revisions, owners and the reasons of events stay.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _KINDS = (
 )
 _TIMES = ("startTime", "completionTime", "lastScheduleTime", "lastSuccessfulTime")
 _UNSTABLE = ("NoPods",)
-"""Reasons of events that come or not as controllers happen to be quick."""
+"""Reasons of events that appear or not, depending on how fast controllers are."""
 _OURS_ONLY = ("kubelet", "kwok")
-"""Components whose events are not compared: the nodes are played, each by its own means."""
+"""Components whose events are not compared: the nodes are played, in each world by other means."""
 
 
 def end_state(place: Place) -> Object:
-    """The namespace as plain values; equal for two worlds that agree."""
+    """The namespace as plain values, which are equal for two worlds that agree."""
     objects = {plural: place.list(plural) for plural in _KINDS}
     aliases = _aliases(objects)
     state: Object = {
@@ -53,8 +53,8 @@ def _counts(obj: Object) -> bool:
 
 
 def _aliases(objects: dict[str, list[Object]]) -> dict[str, str]:
-    """What to call an object whose name was generated: its owner and, of a ReplicaSet, its
-    revision.
+    """The alias of an object with a generated name: its owner
+    and, of a ReplicaSet, its revision.
     """
     aliases: dict[str, str] = {}
     for plural in ("replicasets", "jobs", "pods", "controllerrevisions"):
@@ -112,7 +112,7 @@ def _words(text: str, aliases: dict[str, str]) -> str:
 
 
 def _metadata(obj: Object) -> Object:
-    """Owners, finalizers, and whether it is going."""
+    """Owners, finalizers, and whether the object is being deleted."""
     metadata = obj["metadata"]
     found: Object = (
         {"finalizers": sorted(metadata.get("finalizers") or ())}
@@ -159,7 +159,7 @@ _UNCOMPARED = (
 
 
 def _status(obj: Object) -> Object:
-    """Counts, and of times only that they are there."""
+    """Counts; of times only whether they are set."""
     status = obj.get("status") or {}
     found = {
         key: value
@@ -266,7 +266,7 @@ def _is_compared(event: Object) -> bool:
 
 def _event(event: Object, aliases: dict[str, str]) -> str:
     about = event["involvedObject"]
-    # A pod or set that is gone has no alias: its owner's name, without the generated end.
+    # A pod or set that is gone has no alias: use its owner's name, without the generated end.
     name = aliases.get(about["name"]) or re.sub(
         r"-([a-z0-9]{8,10}|\d{8})(-[a-z0-9]{5})?$", "", about["name"]
     )

@@ -1,4 +1,4 @@
-"""The scheduler extender as a process of its own, and a stock kube-scheduler that asks it.
+"""The scheduler extender as a process of its own, and a stock kube-scheduler that calls it.
 
 See docs/spec/gpu-sharing.md#scheduler-configuration.
 """
@@ -27,8 +27,8 @@ SYSTEM = "fairlead-system"
 
 
 class Extender:
-    """One process; its port stays the same over restarts. `server`: where it finds the API server,
-    if not at its own address.
+    """One extender process; its port stays the same over restarts. `server`: the API server's
+    address, if the extender uses another one than the cluster's own.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Extender:
         self.component.wait_until(self._server.is_ready, seconds)
 
     def ask(self, verb: str, asked: Object, seconds: float = 15.0) -> Any:
-        """The answer of one verb, as kube-scheduler would get it; OSError or HTTPException when
+        """The answer of one verb, as kube-scheduler would receive it; OSError or HTTPException when
         there is none.
         """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
@@ -97,8 +97,8 @@ class Extender:
 def extended_scheduler(
     cluster: ControlPlane, *flags: str, server: str = "", qps: int = 50
 ) -> Iterator[Extender]:
-    """A second kube-scheduler beside the cluster's, named `fairlead-scheduler`, that asks our
-    extender about shared GPUs.
+    """A second kube-scheduler beside the cluster's, named `fairlead-scheduler`, that calls
+    Fairlead's extender for shared GPUs.
     """
     cluster.admin.apply([namespace(SYSTEM)])
     extender = Extender(cluster, "fairlead-extender", flags, server)
@@ -115,7 +115,7 @@ def scheduler_for(
     cluster: ControlPlane, extender: Extender, name: str, qps: int = 50, backoff_seconds: int = 10
 ) -> Component:
     """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease.
-    `backoff_seconds`: at most, between tries.
+    `backoff_seconds`: the longest pause between tries.
     """
     path = _configuration(cluster, extender.port, name, qps, backoff_seconds)
     return cluster.extra_component("kube-scheduler", name, f"--config={path}")

@@ -1,4 +1,4 @@
-"""Fairlead's images for the containers of a real node: three, on common layers.
+"""Builds Fairlead's three images, on common layers, for the containers of a real node.
 
 They are built as `deploy/Dockerfile` and docs/how-to/gpu-load.md describe.
 """
@@ -18,16 +18,16 @@ from tests.kube.python_layer import SITE, add_file, add_link, write_python
 
 FAIRLEAD = "fairlead:0.1.0"
 EXPORTER = "fairlead-dcgm-exporter:0.1.0"
-"""For manifests of dcgm-exporter."""
+"""The image for manifests of dcgm-exporter."""
 LOAD = "fairlead-gpu-load:0.1.0"
-"""For pods of dcgmproftester, without the array library."""
+"""The image for pods of dcgmproftester, without the array library."""
 _REGISTRY = "docker.io/library/"
-"""What a name without a registry means to a node."""
+"""The registry that a node adds to a name without one."""
 _USERS = Program("root:x:0:0:root:/:/bin/sh\n")
 
 
 def write_fairlead_images(tar: Path) -> None:
-    """A tar of all three, for `ctr images import`."""
+    """Write a tar of all three images, for `ctr images import`."""
     images = fairlead_images()
     common = images[FAIRLEAD]
     below = [_layer(write_python), _layer(lambda layer: _write_files(layer, common, {}))]
@@ -77,7 +77,7 @@ def fairlead_images() -> dict[str, Image]:
 
 
 def _write_files(layer: tarfile.TarFile, image: Image, below: Mapping[str, object]) -> None:
-    """Those that are not there already."""
+    """Write the files that do not exist yet."""
     paths = Program("".join(f"{path}\n" for path in image.paths))
     files: dict[str, Path | Link | Program] = {
         **image.files,

@@ -1,9 +1,9 @@
-"""What if the API server answers 410, 429 or nonsense, just now? A TLS proxy before the real one
-that does so on request.
+"""A TLS proxy before the real API server that answers 410, 429 or malformed data when a test plans
+it.
 
-Everything is passed on as it is, watches as they stream, until a test plans a fault; each fault
-strikes once and is then counted. The proxy speaks to the API server as admin, unless its clients
-are to be who their tokens say.
+It passes everything on unchanged, watches as streams, until a test plans a fault. Each fault
+strikes once and is then counted. The proxy uses admin credentials towards the API server, unless
+the test wants the clients' own tokens to be used.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _HOP_HEADERS = {
 
 @dataclass
 class Fault:
-    """Strikes the next request for `resource` that is (not) a watch: a whole answer, a change of
-    the true one, or its loss.
+    """A fault for the next request for `resource` that is, or is not, a watch: a whole answer, a
+    change of the true answer, or the loss of it.
 
     A `resource` that begins with a slash is a whole path: pods of the cluster, and not those of a
-    namespace that somebody asks for, too.
+    namespace that a client also requests.
     """
 
     resource: str
@@ -70,7 +70,7 @@ def too_many_requests(resource: str, seconds: int) -> Fault:
 
 
 def lost_reply(resource: str) -> Fault:
-    """The API server does what it is asked, and the connection breaks before its answer arrives."""
+    """The API server executes the request, and the connection breaks before its answer arrives."""
     return Fault(resource, is_reply_lost=True)
 
 
@@ -87,7 +87,7 @@ def gone(resource: str) -> Fault:
 
 
 def with_malformed_item(resource: str) -> Fault:
-    """The true list, and one more item whose fields have wrong types."""
+    """The true list, and one more item with fields of wrong types."""
 
     def add(answer: dict[str, Any]) -> None:
         answer["items"].append(
@@ -110,8 +110,8 @@ def _status(code: int, reason: str, message: str) -> bytes:
 
 
 class FaultProxy:
-    """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the watches
-    that run now.
+    """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the running
+    watches.
     """
 
     def __init__(
@@ -141,20 +141,18 @@ class FaultProxy:
         return fault
 
     def fail(self, share: float, chance: random.Random) -> None:
-        """From now on this share of requests fails: refused, not done, done and not told, or told
-        to come later.
+        """From now on this share of requests fails: refused, not executed, executed without an
+        answer, or answered with "retry later".
         """
         self._share, self._chance = share, chance
 
     def forget(self) -> None:
-        """Faults that have not struck will not."""
+        """Cancel faults that have not struck."""
         self._faults.clear()
         self._share = 0.0
 
     def close_streams(self) -> None:
-        """End the running watches in mid-air, so that their clients come back and meet what is
-        planned.
-        """
+        """End the running watches, so that their clients reconnect and meet the planned faults."""
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._streams])
 
     def start(self) -> None:
@@ -210,7 +208,7 @@ class FaultProxy:
             return await self._pass_on(request, fault)
         except (
             asyncio.CancelledError
-        ):  # `close_streams`: a request that has no answer yet would otherwise wait for ever
+        ):  # `close_streams`: a request without an answer would otherwise wait for ever
             if request.transport is not None:
                 request.transport.abort()
             raise
@@ -273,7 +271,8 @@ class FaultProxy:
                     await response.write(chunk)
             except (aiohttp.ClientError, OSError):
                 if request.transport is not None:
-                    # as the API server's own end would look; an open silence is another fault
+                    # This looks like the API server's own end; an open connection without data is
+                    # another fault.
                     request.transport.abort()
                 return response
             await response.write_eof()
@@ -282,9 +281,9 @@ class FaultProxy:
 
 @contextmanager
 def running_fault_proxy(cluster: ControlPlane, *, as_admin: bool = True) -> Iterator[FaultProxy]:
-    """The proxy for as long as the block lasts, with a certificate of the cluster's own authority.
+    """The proxy for the block, with a certificate of the cluster's own authority.
 
-    `as_admin`: all is asked as admin; else as whoever the token of a request says.
+    `as_admin`: every request is sent as admin; otherwise as the user of the request's token.
     """
     port = free_port()
     pair = cluster.issue("fault-proxy", names=["127.0.0.1"])

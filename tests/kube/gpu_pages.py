@@ -1,8 +1,8 @@
-"""Pages of GPU exporters that are not ours: dcgm-exporter's family, and the older `nvidia_gpu_*` of
-the reference's boards.
+"""Pages of GPU exporters other than Fairlead's: dcgm-exporter's family, and the older
+`nvidia_gpu_*` of the reference's boards.
 
-Written from the two vendors' documents, and from numbers that a test chooses: what a table must
-show is known before it is asked for.
+They are written from the two vendors' documents, with numbers that a test chooses. So the test
+knows what a table must show.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 class Card(NamedTuple):
-    """One GPU and what it tells. `pod` is (namespace, name) of who holds it whole; `sharers`:
+    """One GPU and its values. `pod` is (namespace, name) of the pod that holds it whole; `sharers`:
     (namespace, name, duty, used MiB).
     """
 
@@ -35,8 +35,8 @@ class Card(NamedTuple):
 
 
 def dcgm_page(cards: Iterable[Card]) -> str:
-    """As dcgm-exporter prints it: a family after the other, pod labels only on cards that a pod
-    holds. Memory in MiB, no total.
+    """The page in dcgm-exporter's format: family by family, with pod labels only on cards that a
+    pod holds. Memory is in MiB; there is no total.
     """
     cards = list(cards)
     families: dict[str, Callable[[Card], int]] = {
@@ -66,8 +66,8 @@ def _dcgm_labels(card: Card) -> str:
 
 
 def nvidia_page(cards: Iterable[Card]) -> str:
-    """As the reference's exporter prints it: one series of the device, and one more for each pod
-    that shares it. Memory in bytes.
+    """The page in the format of the reference's exporter: one series of the device, and one more
+    for each pod that shares it. Memory is in bytes.
     """
     cards = list(cards)
     lines = []
@@ -113,8 +113,8 @@ def _labels(labels: dict[str, str]) -> str:
 
 @contextmanager
 def served(page: str | Callable[[], str]) -> Iterator[str]:
-    """The `host:port` at which the page, or what it is by now, can be scraped for as long as the
-    block lasts.
+    """The `host:port` at which the page, with its current contents, can be scraped during the
+    block.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -127,7 +127,7 @@ def served(page: str | Callable[[], str]) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """A test's output is no place for it."""
+            """Log nothing: the messages do not belong in a test's output."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,9 +1,8 @@
-"""What does a file like `deploy/Dockerfile` make of an image that has Python? Read as far as our
-own files go; anything else is refused.
+"""Reads a file like `deploy/Dockerfile` and computes what it adds to an image that has Python.
 
-No container builder is here, so COPY, ENV, USER, WORKDIR, ENTRYPOINT and CMD are done as they are
-written, and of RUN the commands that our files have. A file that has come to say more fails here,
-and shall.
+No container builder runs here. COPY, ENV, USER, WORKDIR, ENTRYPOINT and CMD are executed as
+written; of RUN, only the commands that Fairlead's files use. Anything else is refused, so a file
+that gains a new instruction fails here until this module supports it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = "/usr/local/bin"
-"""Where pip writes the programs of a distribution."""
+"""The folder where pip writes the programs of a distribution."""
 _PYTHON = f"{PROGRAMS}/python3"
 
 
@@ -36,8 +35,8 @@ class Program:
 
 @dataclass(frozen=True)
 class Image:
-    """What is laid over the base: path -> a file of this machine, a link, or a program; and what a
-    container of it starts with.
+    """What is added to the base: path -> a file of this machine, a link, or a program; and what a
+    container of the image starts with.
     """
 
     files: Mapping[str, Path | Link | Program] = field(default_factory=dict)
@@ -51,13 +50,15 @@ class Image:
 
 
 def read_images(text: str, known: Mapping[str, Image]) -> dict[str, Image]:
-    """The stages of a file by name, the last one also as ""; `known`: what it may begin with."""
+    """The stages of a file by name, the last one also as ""; `known`: the base images that it may
+    begin with.
+    """
     stages: dict[str, Image] = {}
     for stage in re.split(r"^(?=FROM )", _joined(text), flags=re.MULTILINE)[1:]:
         first, *rest = stage.splitlines()
         _, base, *name = first.replace(" AS ", " ").split()
         if base not in stages and base not in known:
-            continue  # what is built with other tools (the console's pages)
+            continue  # files that other tools build (the console's pages)
         image = {**known, **stages}[base]
         for line in rest:
             word, _, value = line.partition(" ")
@@ -112,9 +113,7 @@ def _followed(image: Image, word: str, value: str) -> Image:
 
 
 def _copied(image: Image, value: str) -> Image:
-    """Modules of Python with what it has compiled of them, as a
-    later `compileall` would make it.
-    """
+    """Modules of Python with their compiled files, as a later `compileall` would create them."""
     *sources, target = value.split()
     if sources[0].startswith("--from="):
         return image
@@ -129,7 +128,9 @@ def _copied(image: Image, value: str) -> Image:
 
 
 def _sent(folder: Path) -> Iterator[Path]:
-    """All but what deploy/Dockerfile.dockerignore leaves out, the caches of Python aside."""
+    """All files except those that deploy/Dockerfile.dockerignore excludes, and except Python's
+    caches.
+    """
     pages = ROOT / "src" / "fairlead" / "web_dist"
     return (
         each for each in sorted(folder.rglob("*")) if each.is_file() and pages not in each.parents
@@ -153,14 +154,14 @@ def _ran(image: Image, words: list[str]) -> Image:
         case ["ln", "-s", target, link]:
             return replace(image, files={**image.files, link: Link(target)})
         case ["python", "-m", "compileall", *_] | ["mkdir", "-p", *_]:
-            return image  # what is copied brings it along, and a folder comes with its files
+            return image  # copies include compiled files; files bring folders
         case ["pip", "install", *_, wanted] if wanted.startswith("cupy"):
-            return image  # works on a card, of which there is none
+            return image  # works on a card, which is absent here
     raise ValueError(f"`RUN {shlex.join(words)}` is not understood; teach it here")
 
 
 def _program(place: str) -> Program:
-    """As pip writes it."""
+    """The program as pip writes it."""
     module, _, function = place.partition(":")
     return Program(
         f"#!{_PYTHON}\nimport sys\nfrom {module} import {function}\nif __name__ == "

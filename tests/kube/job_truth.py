@@ -1,7 +1,7 @@
-"""What is true of one training job, worked out from kubectl's answers by code that shares nothing
-with Fairlead's?
+"""The truth about one training job, from kubectl's answers, by code that shares nothing with
+Fairlead's.
 
-Pods are found by their owners, never by a label; their status word is the one that kubectl prints.
+Pods are found by their owners, never by a label. Their status word is the one that kubectl prints.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class PodTruth:
 
 @dataclass(frozen=True)
 class JobTruth:
-    """`node` is the host IP of a chief that is past Pending; `ended` None while it lives."""
+    """`node` is the host IP of a chief that is past Pending;
+    `ended` is None while the job lives.
+    """
 
     uid: str
     status: str
@@ -45,7 +47,7 @@ class JobTruth:
 
 @dataclass(frozen=True)
 class JobObjects:
-    """The job as it is stored, and its pods."""
+    """The job as stored, and its pods."""
 
     job: Object
     pods: list[Object]
@@ -67,7 +69,7 @@ class JobObjects:
     @property
     def chief(self) -> Object | None:
         """Of several, the newest past Pending, else the newest: a batch Job waits seconds before it
-        tries again, so none are of one age.
+        tries again, so no two have the same age.
         """
         chiefs = [
             pod
@@ -81,7 +83,7 @@ class JobObjects:
 
 
 def read_job(admin: Kubectl, resource: str, name: str, namespace: str) -> JobObjects | None:
-    """In one request; None when there is no such job."""
+    """Read the job in one request; None when no such job exists."""
     found = admin.get(f"{resource},jobs,pods", "-n", namespace)
     job = next(
         (
@@ -101,7 +103,7 @@ def read_job(admin: Kubectl, resource: str, name: str, namespace: str) -> JobObj
 
 
 def job_truth(admin: Kubectl, resource: str, name: str, namespace: str) -> JobTruth:
-    """What kubectl tells of it now; AssertionError when it is not there."""
+    """What kubectl shows of the job now; AssertionError when it does not exist."""
     objects = read_job(admin, resource, name, namespace)
     assert objects is not None, f"{resource}/{name} is gone"
     job, pods, chief = objects.job, objects.pods, objects.chief
@@ -133,7 +135,7 @@ def job_truth(admin: Kubectl, resource: str, name: str, namespace: str) -> JobTr
 
 
 def left_of_jobs(admin: Kubectl, namespace: str) -> Sequence[str]:
-    """What there is in the namespace besides what every namespace has, as KIND/NAME."""
+    """Objects of the namespace besides those that every namespace has, as KIND/NAME."""
     found = admin.get(
         "mpijobs,tfjobs,pytorchjobs,jobs,pods,services,secrets,configmaps", "-n", namespace
     )

@@ -1,6 +1,4 @@
-"""By what may a client be who it is? Kubeconfig files for the test cluster, by client certificate
-and by token.
-"""
+"""Writes kubeconfig files for the test cluster, with a client certificate or a token."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from tests.kube.certificates import KeyPair
 
 
 def write_kubeconfig(target: Path, server: str, authority: Path, user: dict[str, Any]) -> Path:
-    """One cluster, one user, one context; everything embedded, so that the file may be copied
+    """One cluster, one user, one context. Everything is embedded, so the file may be copied
     anywhere.
     """
     document = {

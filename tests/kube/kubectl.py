@@ -1,4 +1,4 @@
-"""What does the real kubectl say? The test's own eyes and hands on a cluster, real or simulated."""
+"""Runs the real kubectl on a cluster, real or simulated, for tests to read and write with."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Objects = list[dict[str, Any]]
 
 
 class KubectlError(Exception):
-    """kubectl ended badly; the text is its standard error."""
+    """kubectl failed; the text is its standard error."""
 
 
 def own_folders(scratch: Path) -> dict[str, str]:
-    """Of the environment of a kubectl: it keeps what it discovered there, and never in the person's
-    home or in the checkout.
+    """Folders for kubectl's environment: it caches discovery there, never in the user's home or in
+    the checkout.
     """
     return {"HOME": str(scratch), "KUBECACHEDIR": str(scratch / "kubectl-cache")}
 
@@ -33,7 +33,7 @@ class Kubectl:
         self._environment = {**os.environ, **self.folders, "KUBECONFIG": str(kubeconfig)}
 
     def run(self, *arguments: str, stdin: str | None = None, seconds: float = 120.0) -> str:
-        """Standard output of `kubectl ARGUMENTS`; KubectlError when it ends badly."""
+        """Standard output of `kubectl ARGUMENTS`; KubectlError when it fails."""
         return self._answer(arguments, stdin, seconds).stdout
 
     def warned(self, obj: dict[str, Any]) -> list[str]:
@@ -59,8 +59,8 @@ class Kubectl:
         return answer
 
     def get(self, resources: str, *arguments: str) -> Objects:
-        """The objects of `kubectl get RESOURCES`, of all namespaces unless the arguments say
-        otherwise.
+        """The objects of `kubectl get RESOURCES`, of all
+        namespaces unless the arguments name one.
         """
         scope = () if any(word in ("-n", "-A") for word in arguments) else ("-A",)
         items: Objects = json.loads(self.run("get", resources, *scope, *arguments, "-o", "json"))[
@@ -69,7 +69,7 @@ class Kubectl:
         return items
 
     def create(self, objects: Iterable[dict[str, Any]]) -> None:
-        """Create the objects in one call; where one exists already, that is an error."""
+        """Create the objects in one call; an existing object is an error."""
         self._send("create", objects)
 
     def apply(self, objects: Iterable[dict[str, Any]]) -> None:

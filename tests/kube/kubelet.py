@@ -1,8 +1,8 @@
-"""How does a real node stand beside the test cluster? A kubelet with containerd and runc, whose
-containers really run.
+"""Starts a real node beside the test cluster: a kubelet with containerd and runc, whose containers
+really run.
 
-The node is `NODE`; its image is `node_images.BUSYBOX`, and a pod that asks for another waits for
-ever. Where it lives, and why nothing of it is left, says `node_room.py`.
+The node is `NODE`; its image is `node_images.BUSYBOX`, and a pod that names another image waits for
+ever. `node_room.py` explains where the node lives and why nothing of it remains.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.waiting import wait_until
 
 NODE = "real-node"
 CDI_FOLDER = "kubelet/cdi"
-"""In /var/lib. Beside what the kubelet has there, so that it is seen from outside."""
+"""In /var/lib, beside the kubelet's own folders, so that it is visible from outside."""
 POD_SUBNET = "10.98.0.0/24"
 _SOCKET = "/run/containerd/containerd.sock"
 _CRI = "io.containerd.grpc.v1.cri"
@@ -47,8 +47,8 @@ _READY_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class RealNode:
-    """Its programs, each of which may be ended and started again; `room`: the first process of its
-    namespaces.
+    """The node's programs, each of which may be ended and started again; `room`: the first process
+    of its namespaces.
     """
 
     kubelet: Component
@@ -56,7 +56,7 @@ class RealNode:
     room: Component
 
     def import_images(self, tar: Path) -> None:
-        """More images for its containers."""
+        """Import more images for the node's containers."""
         _import(partial(_ctr, self.room, Path("ctr")), tar)
 
 
@@ -64,10 +64,9 @@ class RealNode:
 def running_node(
     cluster: ControlPlane, *, with_cdi: bool = False, status_seconds: float = 1.0
 ) -> Iterator[RealNode]:
-    """A Ready node for as long as the block lasts. `with_cdi`: with containerd 2; Debian's 1.6
-    knows no CDI.
+    """A Ready node for the block. `with_cdi`: with containerd 2; Debian's 1.6 does not support CDI.
 
-    `status_seconds`: so often the kubelet tells its node's status.
+    `status_seconds`: the interval in which the kubelet reports its node's status.
     """
     folder = cluster.folder / "node"
     folder.mkdir()
@@ -91,13 +90,13 @@ def running_node(
 
 
 def kubelet_folder(cluster: ControlPlane) -> Path:
-    """What is /var/lib/kubelet to the kubelet, as it is seen from outside."""
+    """The kubelet's /var/lib/kubelet, as seen from outside."""
     return cluster.folder / "node" / "disk" / "kubelet"
 
 
 @contextmanager
 def _containerd_2(folder: Path, room: Component, logs: Path) -> Iterator[Component]:
-    """It finds its shim on PATH, by name."""
+    """containerd 2, which finds its shim on PATH, by name."""
     programs = folder / "programs"
     programs.mkdir()
     for name in ("containerd", "containerd-shim-runc-v2", "ctr"):
@@ -156,7 +155,7 @@ def _kubelet(
 
 
 def _is_furnished(room: Component) -> bool:
-    """Whether its mounts are there: the last one is."""
+    """Whether the mounts exist; checks the last of them."""
     if not has_begun(room):
         return False
     return (
@@ -232,19 +231,19 @@ def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, o
         "failCgroupV1": False,
         "failSwapOn": False,
         # By default a status may be a minute old: a container that crashes again and again is then
-        # mostly told as `Error`.
+        # mostly shown as `Error`.
         "syncFrequency": "2s",
-        # By default every ten seconds: so long a change of a node's devices may take to be seen.
+        # The default is every ten seconds, which delays the report of a change of a node's devices.
         "nodeStatusUpdateFrequency": f"{status_seconds:g}s",
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": "",
-        # A log of an eightieth of the usual size is begun anew, looked at as often as may be.
+        # Rotate logs at an eightieth of the usual size, and check as often as possible.
         "containerLogMaxSize": "128Ki",
         "containerLogMonitorInterval": "3s",
-        # Nobody answers there; without one each pod gets a warning.
+        # No DNS server answers at this address; without an address each pod gets a warning.
         "clusterDNS": ["10.96.0.10"],
-        # The disk of a test machine may be nearly full; that is no matter of these tests.
+        # The disk of a test machine may be nearly full, which must not influence these tests.
         "evictionHard": {
             "memory.available": "1Mi",
             "nodefs.available": "0%",
@@ -277,7 +276,7 @@ def _is_ready(cluster: ControlPlane) -> bool:
 
 
 def remove_pods(cluster: ControlPlane, namespace: str) -> None:
-    """Delete every pod of the namespace at once and wait until its kubelet has let go of it."""
+    """Delete every pod of the namespace at once and wait until its kubelet has released it."""
     cluster.admin.run(
         "delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force", "--wait=false"
     )

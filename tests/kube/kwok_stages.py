@@ -1,4 +1,4 @@
-"""How do the played kubelets behave? KWOK's own stages, taken from its module, driven by
+"""The behaviour of the played kubelets: KWOK's own stages, taken from its module and driven by
 annotations of the pod.
 
 A pod becomes Ready at once and then runs until it is deleted. Annotations change that: see the
@@ -16,9 +16,9 @@ import yaml
 READY_DELAY = "test.fairlead.io/ready-delay"
 """How long the pod stays Pending on its node, as a Go duration (`5s`)."""
 RUN_TIME = "test.fairlead.io/run-time"
-"""How long the containers run; without it for ever."""
+"""How long the containers run; without it they run for ever."""
 EXIT_CODE = "test.fairlead.io/exit-code"
-"""With which code they end: "0" (and without it) makes the pod Succeeded, any other Failed."""
+"""The exit code of the containers: "0" (the default) makes the pod Succeeded, any other Failed."""
 DELETE_DELAY = "test.fairlead.io/delete-delay"
 """How long the pod stays Terminating."""
 NOT_READY = "test.fairlead.io/not-ready"

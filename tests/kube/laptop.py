@@ -1,5 +1,5 @@
-"""How does `fairlead up` run in a test? As a person starts it, on free ports, told by its ready
-file where everything is.
+"""Runs `fairlead up` in a test as a person starts it, on free ports. Its ready file names all
+addresses.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
 
 
 class Laptop:
-    """The simulated cluster, its exporters and the console in one process; `kubectl` speaks to its
-    API.
+    """The simulated cluster, its exporters and the console in one
+    process; `kubectl` uses its API.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Laptop:
 
 @contextmanager
 def running_laptop(log: Path, *arguments: str, state_home: Path | None = None) -> Iterator[Laptop]:
-    """`fairlead up ARGUMENTS` for as long as the block lasts; it must end by itself on SIGTERM."""
+    """Run `fairlead up ARGUMENTS` for the block; it must end by itself on SIGTERM."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
     ready_file, home = folder / "ready.json", state_home or folder / "state"
     ports = [

@@ -1,7 +1,7 @@
-"""Of which thing does a machine have only one, whoever runs tests on it? A test run waits for its
-turn.
+"""Lets one test run at a time use a thing of which a machine has only one; other runs wait for
+their turn.
 
-The lock belongs to the open file, so a killed run leaves none behind.
+The lock belongs to the open file, so a killed run leaves no lock behind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TURN_SECONDS = 900.0
 
 @contextmanager
 def only_run(what: str, lock_path: Path) -> Iterator[None]:
-    """Wait until no other test run has `what`; it is ours until the block ends."""
+    """Wait until no other test run uses `what`, and reserve it for the block."""
     with lock_path.open("a") as lock:
         wait_until(
             f"no other {what} on this machine ({lock_path})",

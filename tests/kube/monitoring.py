@@ -1,9 +1,9 @@
-"""How does Prometheus stand in a cluster? The operator and what it describes, and a Prometheus
-without it, beside the API server.
+"""Starts Prometheus in a cluster in two ways: the Prometheus operator with the Prometheus that it
+describes, and a Prometheus without the operator.
 
-Both discover by the API server, each with the token of an account of its own. What the operator
-would mount into a pod of Prometheus, its configuration and its rules, is read from its Secret and
-its ConfigMaps.
+Both discover targets through the API server, each with the token of its own account. The
+configuration and the rules that the operator would mount into a Prometheus pod are read from its
+Secret and its ConfigMaps.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ NAMESPACE, NAME, RELEASE = "monitoring", "stack", {"release": "stack"}
 SCRAPE, RULES = DEPLOY / "prometheus" / "scrape.yaml", DEPLOY / "prometheus" / "fairlead.rules.yaml"
 EVALUATED = "5s"
 READ_BY = {"operator": ("services", "endpoints", "pods"), "plain": ("pods",)}
-"""What servicemonitor.yaml and scrape.yaml say that Prometheus must be allowed to get, list and
-watch in our namespace.
+"""Resources in Fairlead's namespace that Prometheus must be allowed to get, list and watch, as
+servicemonitor.yaml and scrape.yaml state.
 """
 _MOUNTED = f"/etc/prometheus/rules/prometheus-{NAME}-rulefiles-0"
 
 
 class Operator:
-    """The real operator at work, and what it makes of the one Prometheus that it is given."""
+    """The running operator, and what it generates for the one Prometheus that it receives."""
 
     def __init__(self, cluster: ControlPlane, component: Component) -> None:
         self._cluster = cluster
         self.component = component
 
     def configuration(self) -> Object:
-        """What its Prometheus is to do; empty before it has been said."""
+        """The configuration of its Prometheus; empty before the operator has written it."""
         for secret in self._cluster.admin.get("secrets", "-n", NAMESPACE):
             if secret["metadata"]["name"] == f"prometheus-{NAME}":
                 text = gzip.decompress(base64.b64decode(secret["data"]["prometheus.yaml.gz"]))
@@ -59,9 +59,7 @@ class Operator:
         return {job["job_name"] for job in self.configuration().get("scrape_configs") or ()}
 
     def alertmanager(self, name: str) -> Object:
-        """What an Alertmanager is to do, by its own reading of what it was given; empty before it
-        has been said.
-        """
+        """The configuration of its Alertmanager, as the operator wrote it; empty before that."""
         for secret in self._cluster.admin.get("secrets", "-n", NAMESPACE):
             if secret["metadata"]["name"] == f"alertmanager-{name}-generated":
                 found: Object = yaml.safe_load(
@@ -80,7 +78,7 @@ class Operator:
     def refused(
         self, kinds: str = "podmonitors,servicemonitors,prometheusrules"
     ) -> dict[str, list[str]]:
-        """Of objects in our namespace that it does not take as they are: what it says, in their
+        """Objects in Fairlead's namespace that the operator does not accept: the message in their
         status.
         """
         found: dict[str, list[str]] = {}
@@ -100,8 +98,8 @@ class Operator:
         return found
 
     def complaints(self) -> list[str]:
-        """Lines of its log above `info` that name something of ours, but for what it writes again
-        because somebody was quicker.
+        """Lines of its log above `info` that name something of Fairlead's, without conflicts that
+        the operator retries.
         """
         lines = self.component.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return [
@@ -114,10 +112,11 @@ class Operator:
 
 
 def described(cluster: ControlPlane, token: Path) -> Object:
-    """The Prometheus that kube-prometheus-stack describes with its default values, of the release
+    """The Prometheus that kube-prometheus-stack describes with its default values, for the release
     `stack`: its selectors.
 
-    It says where the API server is, because it runs in no pod that would be told.
+    It contains the API server's address, because it runs in no pod that would get it from the
+    environment.
     """
     every, ours = {}, {"matchLabels": RELEASE}
     selectors = {
@@ -151,9 +150,9 @@ def described(cluster: ControlPlane, token: Path) -> Object:
 
 @contextmanager
 def running_operator(cluster: ControlPlane) -> Iterator[Operator]:
-    """With the rights of its own manifest. Its kinds must be there.
+    """The operator with the rights of its own manifest. Its kinds must be installed.
 
-    What lies there already is what its first configuration is made of.
+    Its first configuration is made from the objects that exist already.
     """
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     cluster.admin.apply([namespace])
@@ -197,7 +196,7 @@ def described_prometheus(cluster: ControlPlane, operator: Operator) -> Iterator[
             "$(SHARD)": "0",
             "$(POD_NAME)": f"prometheus-{NAME}-0",
         }.items():
-            # the last two as its reloader does, from the pod's environment
+            # replace the last two as its reloader does, from the pod's environment
             configuration = configuration.replace(word, meaning)
         with _running(cluster, "prometheus-of-operator", json.loads(configuration)) as prometheus:
             yield prometheus
@@ -205,7 +204,9 @@ def described_prometheus(cluster: ControlPlane, operator: Operator) -> Iterator[
 
 @contextmanager
 def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
-    """One without the operator, with our two files and the rights that scrape.yaml asks for."""
+    """A Prometheus without the operator, with Fairlead's two files and the rights that scrape.yaml
+    names.
+    """
     kubeconfig = _reader_of_our_namespace(cluster, "plain-prometheus", READ_BY["plain"])
     with own_folder() as folder:
         shipped = SCRAPE.read_text(encoding="utf-8")
@@ -224,8 +225,8 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
 
 
 def _reader_of_our_namespace(cluster: ControlPlane, name: str, resources: Sequence[str]) -> Path:
-    """A kubeconfig of an account that may read these in our
-    namespace, and nothing anywhere else.
+    """A kubeconfig of an account that may read these resources in Fairlead's namespace, and nothing
+    elsewhere.
     """
     rule = {"apiGroups": [""], "resources": [*resources], "verbs": ["get", "list", "watch"]}
     kubeconfig = cluster.write_service_account_kubeconfig(name, [], NAMESPACE)
@@ -265,12 +266,12 @@ def _running(cluster: ControlPlane, name: str, configuration: Object) -> Iterato
 
 
 def rights_of_the_example() -> list[Object]:
-    """Of the account of Prometheus that the operator's documents show."""
+    """The rights of Prometheus's account in the operator's documents."""
     return _rules_of("prometheus/prometheus-cluster-role.yaml")
 
 
 def _rules_of(file: str) -> list[Object]:
-    """Of a ClusterRole in the operator's module."""
+    """The rules of a ClusterRole in the operator's module."""
     path = module_folder("PROMETHEUS_OPERATOR") / "example" / "rbac" / file
     found: list[Object] = yaml.safe_load(path.read_text(encoding="utf-8"))["rules"]
     return found
@@ -284,7 +285,7 @@ def _token_of(cluster: ControlPlane, kubeconfig: Path) -> Path:
 
 
 def until_equal(what: str, left: Any, right: Any, seconds: float = 90.0) -> None:
-    """Until two questions have one answer; fails with both."""
+    """Wait until two questions have one answer; fails with both answers."""
     found: list[Any] = [None, None]
 
     def agree() -> bool:

@@ -1,8 +1,8 @@
-"""Which images do the containers of a real kubelet run? Some made here of Debian's static busybox;
-nothing is pulled.
+"""Images for the containers of a real kubelet, made here from Debian's static busybox; nothing is
+pulled.
 
-They differ only in the program that they run by default. All are in one tar as `docker save` writes
-it.
+They differ only in the program that they run by default. All are in one tar, in the format of
+`docker save`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 BUSYBOX = "fairlead.test/busybox:1.35"
-"""With a shell and the usual small programs."""
+"""An image with a shell and the usual small programs."""
 PAUSE = "fairlead.test/pause:1"
 SIMULATED = {
     "fairlead.test/train:2s": "sleep 2",
@@ -24,30 +24,36 @@ SIMULATED = {
     "fairlead.test/crash:1s": "sleep 1; exit 139",
     "fairlead.test/nginx:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
 }
-"""Images that do for true what the simulated cluster's containers do by the names of theirs
+"""Images that really do what the simulated cluster's containers do by the names of their images
 (`fairlead_sim/kubelet/behaviour.py`).
 """
 SAYS = """exec 2>&1; env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
-test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
-"""A program that tells what its container was given, and then `end`, all in one stream: of two,
-nobody knows the order.
+test -w /run/fairlead/gpu/region && echo region
+echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
+"""A program that prints what its container received, and then `end`. All goes to one stream,
+because the order of two streams is unknown.
 """
 TELLS = "fairlead.test/tells:1"
-"""Tells, and runs on until it is asked to end."""
+"""Prints the same, and runs until it is asked to end."""
 TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
-"""Tells, and ends as document 001's program does that wants more memory than it was given."""
-LINE_E = """CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)\""""
+"""Prints the same, and ends as the program of document 001 does that wants more memory than its
+grant.
+"""
+LINE_E = (
+    "CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "
+    '"cudaMalloc( (void**)&dev_c, malloc_size)"'
+)
 _TELLING = {
     TELLS: (f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}"),
     TAKES_TOO_MUCH: (f"{SAYS}; echo '{LINE_E}'; exit 1"),
 }
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
-"""mpi-operator's workers run one. Nobody logs in here, for no `mpirun` is there."""
+"""mpi-operator's workers run an sshd. Nothing logs in here, because `mpirun` is absent."""
 
 
 def write_images(tar: Path) -> None:
-    """A tar of all images, for `ctr images import`."""
+    """Write a tar of all images, for `ctr images import`."""
     layer = _layer()
     programs = {**SIMULATED, **_TELLING}
     commands = {
@@ -68,7 +74,7 @@ def write_images(tar: Path) -> None:
 
 
 def _layer() -> bytes:
-    """The file system: busybox under its own name, and a link for each program that it can be."""
+    """The file system: busybox under its own name, and a link for each of its programs."""
     names = subprocess.run(
         [_PROGRAM, "--list"], capture_output=True, text=True, timeout=30, check=True
     ).stdout.split()

@@ -1,9 +1,8 @@
-"""Where does a real node live on this machine, and what is left of it afterwards? In namespaces of
-its own: nothing is left.
+"""Where a real node lives on this machine: in namespaces of its own, so that nothing of it remains.
 
-Processes and mounts of the node are in a pid and a mount namespace whose first process dies with
-the test process (`Component`), however that dies; the kernel then ends every container and undoes
-every mount. Three things stand outside, under fixed names, so that they can also be swept after a
+Processes and mounts of the node are in a pid and a mount namespace. Their first process dies with
+the test process (`Component`), however that ends; the kernel then ends every container and undoes
+every mount. Three things are outside, under fixed names, so that they can also be removed after a
 run that was killed: an address on `lo`, a bridge and the cgroup `kubepods`.
 """
 
@@ -33,18 +32,20 @@ NEEDED = {
     "unshare": "util-linux",
     "nsenter": "util-linux",
 }
-"""Programs and the Debian packages that bring them."""
+"""Programs and the Debian packages that contain them."""
 CNI_PROGRAMS = Path("/usr/lib/cni")
 NODE_LOCK = Path("/tmp/fairlead-test-node.lock")
-"""Who has it may change this machine's network addresses, or relies on nobody doing so."""
+"""A process takes this lock to change the machine's network addresses, or to be sure that no other
+process does.
+"""
 _END_SECONDS = 60.0
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
 @contextmanager
 def node_room() -> Iterator[None]:
-    """The machine is ours for one node as long as the block lasts; ComponentError when it lacks
-    what a node needs.
+    """Reserve the machine for one node during the block; ComponentError when the machine lacks what
+    a node needs.
     """
     _check_machine()
     with only_run("test node runs", NODE_LOCK):
@@ -60,10 +61,10 @@ def first_process(disk: Path) -> list[str]:
     """The command line of the first process of new namespaces; `disk`, an empty folder, is /var/lib
     there.
 
-    It takes in whoever has lost its parent, as the first process of a machine does: containers
-    outlive their runtime.
+    It adopts orphaned processes, as the first process of a machine does: containers outlive their
+    runtime.
     """
-    # No tmpfs there: the kubelet wants to know how full the disk is, and of a tmpfs it cannot tell.
+    # No tmpfs there: the kubelet measures how full the disk is, and cannot measure a tmpfs.
     mounts = (
         'mount --bind "$0" /var/lib && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log'
     )
@@ -88,18 +89,18 @@ def first_process(disk: Path) -> list[str]:
 
 
 def has_begun(room: Component) -> bool:
-    """Whether the namespaces are there."""
+    """Whether the namespaces exist."""
     return bool(_children(room))
 
 
 def beside(room: Component, *argv: str | Path) -> list[str]:
-    """The command line that runs `argv` in the namespaces whose first process `room` started."""
+    """The command line that runs `argv` in the namespaces whose first process is `room`."""
     (first,) = _children(room)
     return ["nsenter", "--target", first, "--pid", "--mount", "--", *map(str, argv)]
 
 
 def end_one(component: Component) -> None:
-    """Ask what runs `beside` a room to end, and wait for it; it can be started again."""
+    """Ask a program that runs `beside` a room to end, and wait for it; it can be started again."""
     for program in _children(component):
         os.kill(int(program), signal.SIGTERM)
     wait_until(f"{component.name} has ended", lambda: not component.is_running, _END_SECONDS)
@@ -138,8 +139,8 @@ def _check_machine() -> None:
 
 
 def _sweep() -> None:
-    """Remove what stands outside the namespaces; ComponentError when a kubelet that is not ours
-    works here.
+    """Remove what is outside the namespaces; ComponentError when another program's kubelet works
+    here.
     """
     for folder in _pod_cgroups():
         wait_until(
@@ -155,7 +156,7 @@ def _sweep() -> None:
 
 
 def _pod_cgroups() -> Sequence[Path]:
-    """Of every hierarchy of cgroup v1, and the one of v2."""
+    """The cgroups of every hierarchy of cgroup v1, and the one of v2."""
     return [path for path in (*_CGROUPS.glob("*/kubepods"), _CGROUPS / "kubepods") if path.is_dir()]
 
 

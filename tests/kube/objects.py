@@ -23,7 +23,7 @@ def gpu_node(
     healthy: int | None = None,
 ) -> Object:
     """A node with whole GPUs, labelled as gpu-feature-discovery does; `healthy` of them are
-    allocatable, all unless said.
+    allocatable, by default all.
     """
     labels = {
         "nvidia.com/gpu.product": model,
@@ -34,7 +34,7 @@ def gpu_node(
 
 
 def share_node(name: str, gpus: int = 4, gib_per_gpu: int = 15) -> Object:
-    """A node whose GPU memory is handed out in GiB, as a device
+    """A node that hands out its GPU memory in GiB, as a device
     plugin for shared GPUs reports it.
     """
     resources = {GPU_MEMORY: str(gpus * gib_per_gpu), GPU_COUNT: str(gpus)}
@@ -64,7 +64,7 @@ def _node(
 def pod(
     name: str, *, namespace: str = "default", gpus: int = 0, gpu_memory: int = 0, **metadata: Any
 ) -> Object:
-    """A pod of one container; `metadata` takes labels, annotations and ownerReferences."""
+    """A pod of one container; `metadata` may have labels, annotations and ownerReferences."""
     described = {"name": name, "namespace": namespace, **metadata}
     return {
         "apiVersion": "v1",

@@ -1,5 +1,5 @@
-"""How do the real operators of training jobs stand beside a test cluster? mpi-operator and
-training-operator, as plain processes.
+"""Starts the real operators of training jobs, mpi-operator and training-operator, as plain
+processes beside a test cluster.
 
 training-operator reads its certificate from a folder of which a machine has only one. So a lock
 lets one pair run at a time: a fixture that holds it must end with its module, or the next one waits
@@ -25,9 +25,9 @@ from tests.kube.machine_turn import only_run
 from tests.kube.programs import program
 
 MPI_NAMESPACE = "mpi-operator"
-"""Of its lease."""
+"""The namespace of its lease."""
 TRAINING_NAMESPACE = "kubeflow"
-"""Of its secret."""
+"""The namespace of its secret."""
 CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
 WEBHOOKS = ("tfjob", "pytorchjob")
 _LOCK = Path("/tmp/fairlead-test-operators.lock")
@@ -36,8 +36,8 @@ _READY_SECONDS = 120.0
 
 @contextmanager
 def running_operators(cluster: ControlPlane) -> Iterator[None]:
-    """Both operators at work in this cluster for as long as the block lasts; their CRDs and
-    training-operator's webhook with them.
+    """Both operators at work in this cluster for the block, with their CRDs and training-operator's
+    webhook.
     """
     with only_run("operators run", _LOCK):
         install_job_kinds(cluster.admin)
@@ -65,7 +65,7 @@ def _mpi_operator(cluster: ControlPlane) -> Iterator[None]:
 
 @contextmanager
 def _training_operator(cluster: ControlPlane) -> Iterator[None]:
-    """With the webhook that it serves, so that what it refuses is refused here, too."""
+    """training-operator with its webhook, so that what it refuses is refused here, too."""
     probe, webhook = free_port(), free_port()
     flags = [
         "-kubeconfig",
@@ -98,8 +98,8 @@ def _training_operator(cluster: ControlPlane) -> Iterator[None]:
 
 @contextmanager
 def _started(cluster: ControlPlane, name: str, flags: Sequence[str]) -> Iterator[Component]:
-    # A small environment: KUBECONFIG beats mpi-operator's flag, TMPDIR moves the certificates, a
-    # proxy gets even loopback's requests.
+    # A small environment: KUBECONFIG overrides mpi-operator's flag, TMPDIR moves the certificates,
+    # and a proxy receives even loopback requests.
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     component = Component(name, [program(name), *flags], cluster.logs / f"{name}.log", environment)
     try:
@@ -118,8 +118,8 @@ def _core(kind: str, name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def _webhooks(cluster: ControlPlane, port: int) -> dict[str, Any]:
-    """What training-operator's own manifest says, by address: no Service of this cluster leads
-    anywhere.
+    """The webhooks of training-operator's own manifest, by address: no Service of this cluster
+    leads anywhere.
     """
     authority = base64.b64encode(cluster.authority.read_bytes()).decode()
     webhooks = [

@@ -1,8 +1,8 @@
-"""Our boards as Grafana asks them: variables filled in, each panel's queries.
+"""Fairlead's boards as Grafana queries them: variables filled in, each panel's queries.
 
-How Grafana fills in a variable of several values in PromQL: the chosen values, what is special in a
-regular expression behind two backslashes, joined in brackets; "All" is the variable's own word for
-it where it has one, else every value of its list.
+Grafana fills in a variable of several values in PromQL in this way: the chosen values, with special
+characters of a regular expression behind two backslashes, joined in brackets. "All" is the
+variable's own value for it where it has one, otherwise every value of its list.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
 RATE_INTERVAL = "1m"
 """`$__rate_interval` at a scrape every 15 s: four of them."""
 RANGE = "3h"
-"""`$__range` of a board as it opens."""
+"""`$__range` of a board when it opens."""
 _SPECIAL = re.compile(r"[$^*{}\[\]'+?.()|]")
 
 
@@ -67,7 +67,9 @@ def pattern(values: list[str]) -> str:
 
 
 def fill_in(expression: str, chosen: Mapping[str, str]) -> str:
-    """Where no cluster is chosen, of a Prometheus of one."""
+    """The expression with values for its variables. Without a chosen cluster, `$cluster` is empty,
+    as in a Prometheus of one cluster.
+    """
     return re.sub(
         r"\$(\w+)",
         lambda found: {"cluster": "", **chosen, "__rate_interval": RATE_INTERVAL, "__range": RANGE}[
@@ -84,8 +86,8 @@ def choose(
     *,
     only_one: bool = False,
 ) -> dict[str, str]:
-    """What each variable of a board stands for: what is `told`, the first of its values with
-    `only_one`, else All.
+    """The value of each variable of a board: the value in `told`, the first of its values with
+    `only_one`, otherwise All.
     """
     chosen: dict[str, str] = {}
     for variable in boards()[uid]["templating"]["list"]:

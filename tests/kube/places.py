@@ -1,8 +1,8 @@
-"""How does one workload run in two worlds? A `Place` is a namespace of one of them, with the same
-hands and eyes in both.
+"""Runs one workload in two worlds. A `Place` is a namespace of one of them, with the same
+operations in both.
 
-They differ in time alone: the real one's passes by itself, the simulated one's only while somebody
-waits.
+They differ only in time: the real world's time passes by itself, the simulated world's only during
+a wait.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _WIDE = ("namespaces", "nodes", "priorityclasses")
 
 @dataclass
 class Place:
-    """`wait` lets time pass; a condition is asked for again every `step` until `patience` is over,
-    all in the world's own seconds.
+    """`wait` lets time pass. A condition is checked every `step` until `patience` is over, all in
+    the world's own seconds.
     """
 
     api: ApiClient
@@ -110,7 +110,9 @@ class Place:
         return self.api.post(self.path("pods", pod, "eviction"), body)
 
     def until(self, what: str, is_so: Callable[[], bool]) -> None:
-        """Let time pass until it is so; AssertionError that names `what` when patience is over."""
+        """Let time pass until the condition holds; AssertionError that names `what` when patience
+        is over.
+        """
         limit = self.now() + self.patience
         while not is_so():
             assert self.now() < limit, (
@@ -119,7 +121,7 @@ class Place:
             self.wait(self.step)
 
     def rest(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Let this number of seconds pass."""
         self.wait(seconds)
 
 
@@ -142,7 +144,7 @@ def real_place(kubeconfig: Path, namespace: str) -> Place:
 
 @contextmanager
 def simulated_place(folder: Path, namespace: str, nodes: Sequence[Object]) -> Iterator[Place]:
-    """A world of its own with these nodes, served over HTTP."""
+    """A simulated world with these nodes, served over HTTP."""
     world = sharing_world(Scenario(title="two worlds", node_pools=()), 1, EPOCH)
     with simulated_server(folder, world.clock, cluster=world.cluster) as server:
 
@@ -163,7 +165,9 @@ def simulated_place(folder: Path, namespace: str, nodes: Sequence[Object]) -> It
 
 
 def _make_namespace(place: Place) -> None:
-    """With its default service account, which a real server demands before the first pod."""
+    """A namespace with its default service account, which a real server demands before the first
+    pod.
+    """
     place.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}})
     place.until("the service account is there", lambda: _has_account(place))
 

@@ -1,9 +1,9 @@
-"""How do the pods of `deploy/` run where nobody runs containers? Each container of ours that serves
-is a process at its pod's address.
+"""Runs the pods of `deploy/` where no kubelet runs containers: each container of Fairlead's that
+serves is a process at its pod's address.
 
-KWOK gives the pods addresses out of their nodes' ranges. Those lead to this machine, so that ports
-are the manifests' own, whoever discovers a pod reaches it, and at a pod that nobody plays nobody
-answers. That needs root.
+KWOK gives the pods addresses from their nodes' ranges. Those addresses lead to this machine. So
+ports are the manifests' own, every client that discovers a pod reaches it, and a pod without a
+process does not answer. That needs root.
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ _PLAYED = {
     "gpu-exporter": ("--backend=sim",),
     "device-plugin": ("--backend=sim", "--sim-gpus=1xTesla-T4"),
 }
-"""Cards of the simulated cluster's node of the same name, and cards that no kubelet hands out."""
+"""The exporter plays cards of the simulated cluster's node of the same name, and the device plugin
+plays cards that no kubelet hands out.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Serving:
-    """A container of ours that answers HTTP at its pod's address, by its manifest."""
+    """A container of Fairlead's that answers HTTP at its pod's
+    address, as its manifest describes.
+    """
 
     pod: Object
     container: Object
@@ -51,12 +55,14 @@ class Serving:
 
     @property
     def words(self) -> list[str]:
-        """Its command, after `fairlead`."""
+        """The words of its command after `fairlead`."""
         return [*self.container["command"], *self.container.get("args", ())][1:]
 
 
 def serving(pod: Object) -> list[Serving]:
-    """Not who listens on its pod's loopback alone, and not who speaks TLS."""
+    """Containers that serve HTTP to other pods: none that listens only on loopback, and none that
+    uses TLS.
+    """
     found = []
     for container in pod["spec"]["containers"]:
         probe = container.get("readinessProbe", {}).get("httpGet", {})
@@ -68,7 +74,9 @@ def serving(pod: Object) -> list[Serving]:
 
 
 def running_pods(cluster: ControlPlane) -> list[Object]:
-    """Those of our namespace that have an address, have not ended and are not about to."""
+    """Pods of Fairlead's namespace that have an address, have not
+    ended and are not being deleted.
+    """
     found = cluster.admin.get("pods", "-n", SYSTEM)
     return [
         each
@@ -79,8 +87,8 @@ def running_pods(cluster: ControlPlane) -> list[Object]:
 
 @contextmanager
 def pod_ranges(count: int) -> Iterator[list[str]]:
-    """So many ranges for pods of this process's nodes, `10.97.X.Y/26` each; the real node's pods
-    have 10.98.
+    """This number of ranges for pods of this process's nodes, `10.97.X.Y/26` each; the real node's
+    pods have 10.98.
     """
     number = next(number for number in range(256) if claim(f"pod-range-{number}"))
     local = ["local", f"10.97.{number}.0/24", "dev", "lo"]
@@ -93,7 +101,7 @@ def pod_ranges(count: int) -> Iterator[list[str]]:
 
 @contextmanager
 def played(cluster: ControlPlane) -> Iterator[dict[Serving, Component]]:
-    """The pods that there are now, at work for as long as the block lasts."""
+    """The present pods, played by processes for the block."""
     with ExitStack() as leaving:
         found = {
             each: _started(cluster, each, leaving)
@@ -143,7 +151,9 @@ def _flags(each: Serving, folder: Path) -> list[str]:
 
 
 def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
-    """The pod's account by a token that names the pod; nobody where the manifest gives none."""
+    """The pod's account by a token that names the pod; no identity where the manifest gives no
+    account.
+    """
     spec, name = pod["spec"], pod["metadata"]["name"]
     if spec.get("automountServiceAccountToken") is False:
         return []
@@ -151,13 +161,13 @@ def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
     token = cluster.admin.run(
         "create", "token", spec["serviceAccountName"], "-n", SYSTEM, *words
     ).strip()
-    return [
-        f"--kubeconfig={write_kubeconfig(cluster.folder / f'{name}.kubeconfig', cluster.server, cluster.authority, token_user(token))}"
-    ]
+    file = cluster.folder / f"{name}.kubeconfig"
+    written = write_kubeconfig(file, cluster.server, cluster.authority, token_user(token))
+    return [f"--kubeconfig={written}"]
 
 
 def _variables(each: Serving) -> dict[str, str]:
-    """What the kubelet would set of the pod itself."""
+    """The environment variables that the kubelet would set from the pod itself."""
     fields = {
         "metadata.name": each.pod["metadata"]["name"],
         "spec.nodeName": each.pod["spec"]["nodeName"],

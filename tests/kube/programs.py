@@ -1,4 +1,4 @@
-"""Where are the built Kubernetes programs and the modules whose YAML the tests read? Asks `tools/`,
+"""Finds the built Kubernetes programs and the modules whose YAML the tests read, through `tools/`,
 which pins them.
 """
 
@@ -14,7 +14,7 @@ _TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 def program(name: str) -> Path:
-    """The built program; FileNotFoundError with the command that builds it."""
+    """The path of the built program; FileNotFoundError with the command that builds it."""
     path: Path = _tool("kube_programs").program_path(name)
     if not path.exists():
         raise FileNotFoundError(f"{path} is not built; `python3 tools/build_kube.py` builds it")

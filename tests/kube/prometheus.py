@@ -1,5 +1,5 @@
-"""What does a real Prometheus make of our pages? The server from Debian, scraping loopback, and
-`promtool`.
+"""Runs a real Prometheus that scrapes loopback (the server from Debian), and `promtool`, so that
+tests can check Fairlead's pages with them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
 
 
 class Prometheus:
-    """A running server: queries answer with real evaluation, targets tell what scraping met."""
+    """A running server: queries get real evaluation, and targets show the result of scraping."""
 
     def __init__(
         self, component: Component, host: str, port: int, config: Path, scrape_seconds: int
@@ -44,8 +44,8 @@ class Prometheus:
         self.url = f"http://{host}:{port}"
 
     def query(self, expression: str) -> list[Sample]:
-        """The instant vector (or scalar) of an expression; an invalid one raises urllib's
-        HTTPError, in its words.
+        """The instant vector (or scalar) of an expression; an invalid one raises urllib's HTTPError
+        with Prometheus's message.
         """
         try:
             result = self._ask("query", query=expression)
@@ -67,7 +67,7 @@ class Prometheus:
         ]
 
     def label_values(self, metric: str, label: str) -> list[str]:
-        """What Grafana's `label_values(metric, label)` asks for."""
+        """The answer to Grafana's `label_values(metric, label)`."""
         values: list[str] = self._ask(f"label/{label}/values", **{"match[]": metric})
         return values
 
@@ -81,11 +81,11 @@ class Prometheus:
         return found
 
     def rules(self) -> list[dict[str, Any]]:
-        """What it has loaded and evaluated, of all groups."""
+        """The rules that it has loaded and evaluated, of all groups."""
         return [rule for group in self._ask("rules")["groups"] for rule in group["rules"]]
 
     def alerts(self) -> set[tuple[tuple[str, str], ...]]:
-        """Labels of those that are pending or fire."""
+        """Labels of alerts that are pending or firing."""
         return {tuple(sorted(alert["labels"].items())) for alert in self._ask("alerts")["alerts"]}
 
     def label_names(self) -> set[str]:
@@ -99,7 +99,7 @@ class Prometheus:
         honor_labels: bool = False,
         more: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """What it scrapes from its next start, or from `reload`, on."""
+        """Set what it scrapes from its next start, or from `reload`, on."""
         jobs = [
             {
                 "job_name": name,
@@ -117,11 +117,11 @@ class Prometheus:
         )
 
     def reload(self) -> None:
-        """The new configuration without a restart: what it holds stays."""
+        """Load the new configuration without a restart; stored samples stay."""
         os.kill(self.component.pid, signal.SIGHUP)
 
     def wait_for_data(self, expression: str, seconds: float = 60.0) -> list[Sample]:
-        """Ask until the expression returns something;
+        """Query until the expression returns something;
         TimeoutError that names it when time is up.
         """
         found: list[Sample] = []
@@ -138,7 +138,7 @@ class Prometheus:
             with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as answer:
                 return bool(answer.status == 200)
         except urllib.error.HTTPError as answered:
-            return answered.status == 401  # it asks for a password, so it is there
+            return answered.status == 401  # it asks for a password, so it runs
         except OSError:
             return False
 
@@ -151,7 +151,7 @@ class Prometheus:
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Of one Prometheus, as long as the block lasts."""
+    """A folder of one Prometheus, for the block."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-prometheus-"))
     try:
         yield folder
@@ -161,7 +161,7 @@ def own_folder() -> Iterator[Path]:
 
 @contextmanager
 def started(prometheus: Prometheus) -> Iterator[Prometheus]:
-    """Ready, and stopped at the end."""
+    """Start it, wait until it is ready, and stop it at the end."""
     try:
         prometheus.component.start()
         prometheus.component.wait_until(prometheus.is_ready, 60)
@@ -182,8 +182,8 @@ def running_prometheus(
     more: Sequence[Mapping[str, Any]] = (),
     history: str = "",
 ) -> Iterator[Prometheus]:
-    """Prometheus for as long as the block lasts; `targets` maps job names to `host:port`, `labels`
-    to what discovery would add.
+    """Prometheus for the block; `targets` maps job names to `host:port`, `labels` to what discovery
+    would add.
 
     `more`: whole scrape configurations. `history`: samples that it has from its start, as
     OpenMetrics text with times.
@@ -224,7 +224,7 @@ def running_prometheus(
 
 
 def check_metrics(page: str) -> str:
-    """What `promtool check metrics` complains about; empty when it accepts the page."""
+    """Complaints of `promtool check metrics`; empty when it accepts the page."""
     answer = subprocess.run(
         ["promtool", "check", "metrics"],
         input=page,

@@ -1,8 +1,8 @@
-"""This machine's Python as a layer of an image: what `python:3.11-slim` is to ours, with the
-distributions that ours needs installed.
+"""This machine's Python as a layer of an image. It takes the place of `python:3.11-slim`, with the
+distributions that Fairlead's image installs.
 
-The interpreter, its library and its modules, the shared objects that any of them is linked to, and
-busybox for a shell; nothing is fetched.
+The layer contains the interpreter, its library and its modules, the shared objects that any of them
+is linked to, and busybox for a shell. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LEFT_OUT = {
     "__pycache__",
 }
 _LOADED_LATE = ("libgcc_s.so.1",)
-"""What the C library loads by name when a thread ends."""
+"""Libraries that the C library loads by name when a thread ends."""
 
 
 def write_python(layer: tarfile.TarFile) -> None:
@@ -56,12 +56,12 @@ def write_python(layer: tarfile.TarFile) -> None:
 
 
 def add_file(layer: tarfile.TarFile, target: str, source: Path) -> None:
-    """With its time, to the second: what Python has compiled counts only beside a source of that
-    time.
+    """Add a file with its modification time, to the second: Python uses a compiled file only if its
+    source has the recorded time.
     """
     entry = layer.gettarinfo(str(source.resolve()), target.lstrip("/"))
     entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(entry.mtime), 0, 0, "", ""
-    # also one that has other names here
+    # also a file that has other names here (hard links)
     entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", source.stat().st_size
     with source.open("rb") as content:
         layer.addfile(entry, content)
@@ -78,7 +78,7 @@ def _interpreter() -> Iterator[tuple[str, Path]]:
 
 
 def _distributions() -> Iterator[tuple[str, Path]]:
-    """Those that our distribution asks for, and those that they ask for."""
+    """The distributions that Fairlead's distribution requires, and those that they require."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted, found = [*project["dependencies"]], set[str]()
     while wanted:
@@ -107,8 +107,8 @@ def _with_compiled(target: str, source: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _libraries(files: list[Path]) -> Iterator[tuple[str, Path]]:
-    """What these are linked to, where a loader looks without being told; what a distribution brings
-    along is among `files`.
+    """The libraries that these files are linked to, in the loader's default places; a
+    distribution's own libraries are among `files`.
     """
     linked = [
         file

@@ -1,6 +1,8 @@
-"""What is added to new pods in a namespace of the quota tree, and who may change what? One table
-for every place where it is judged: the functions, the policies of a real API server, the webhook
-behind one, the laptop's hook.
+"""Cases of admission for quota: what is added to new pods in a namespace of the quota tree, and
+which user may change what.
+
+One table for every implementation of the rules: the functions, the policies of a real API server,
+the webhook behind a real API server, and the laptop's hook.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ KOORDINATOR: Final = "gang.scheduling.koordinator.sh/name"
 
 
 class Who(NamedTuple):
-    """An account. Everybody but the kubelet and the administrator has his rights by the group
-    `testers`.
+    """A user. All but the kubelet and the administrator have
+    their rights by the group `testers`.
     """
 
     user: str
@@ -53,7 +55,9 @@ DAEMON: Final = {
 
 
 class Birth(NamedTuple):
-    """A new pod. `gates` and `labels`: what it has afterwards; `refused`: why it is not made."""
+    """A new pod. `gates` and `labels`: its gates and labels after creation; `refused`: why it is
+    not created.
+    """
 
     who: Who
     gates: tuple[str, ...] = (GATE,)
@@ -134,7 +138,7 @@ BIRTHS: Final[dict[str, Birth]] = {
 
 
 class NewJob(NamedTuple):
-    """A job as it is created, and whether it begins suspended by us."""
+    """A job as it is created, and whether Fairlead suspends it at creation."""
 
     begins_suspended: bool
     spec: Object
@@ -149,7 +153,7 @@ def policy(**run_policy: Any) -> Object:
 
 
 RAY: Final[Object] = {"shutdownAfterJobFinishes": True}
-"""Only such a RayJob can be suspended: kuberay-operator calls any other one with `suspend: true`
+"""A RayJob that can be suspended: kuberay-operator calls any other RayJob with `suspend: true`
 invalid.
 """
 NEW_JOBS: Final[dict[str, NewJob]] = {
@@ -205,11 +209,11 @@ NEW_JOBS: Final[dict[str, NewJob]] = {
 
 
 class Change(NamedTuple):
-    """`labels` and `annotations` are merged into those `before` (None takes a key away), on a pod
-    that waits or is `admitted`.
+    """`labels` and `annotations` are merged into those `before` (None removes a key), on a pod that
+    waits or is `admitted`.
 
     `how`: `update`, `merge`, `json`, `apply`, `status`, `binding`, `bindings`, or `ungate`: a JSON
-    patch that takes the gate away.
+    patch that removes the gate.
     """
 
     how: str
@@ -334,7 +338,7 @@ CHANGES: Final[dict[str, Change]] = {
 
 
 class Growth(NamedTuple):
-    """Requests of the containers before and after, with a tree that counts cpu."""
+    """Requests of the containers before and after a change, with a tree that counts cpu."""
 
     who: Who
     before: tuple[Object, ...]

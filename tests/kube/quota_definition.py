@@ -1,4 +1,4 @@
-"""The definition of the quota tree, as it is deployed."""
+"""The CRD of the quota tree, as it is deployed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster with a quota tree, and our controller beside it as a process of its own.
+"""A cluster with a quota tree, and the quota controller beside it as a process of its own.
 
 See docs/spec/quota.md#the-quota-controller, docs/spec/quota.md#the-40-core-demo.
 """
@@ -34,10 +34,10 @@ TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 
 
 class QuotaController:
-    """One process under the shipped account, with its rights alone; its port and name stay the same
+    """One process under the shipped account, with only its rights. Its port and name stay the same
     over restarts.
 
-    `server`: where it finds the API server, if not at its own address.
+    `server`: the API server's address, if the controller uses another one than the cluster's own.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class QuotaController:
         self.server = Server(self.component, f"http://127.0.0.1:{self.port}")
 
     def start(self, seconds: float = READY_SECONDS) -> None:
-        """Start it, and wait until it works (or another does)."""
+        """Start it, and wait until it, or another controller, works."""
         self.component.start()
         self.component.wait_until(self.server.is_ready, seconds)
 
     def kill(self) -> None:
-        """As a power cut would, and start it again; does not wait until it works."""
+        """Kill it as a power cut would, and start it again; does not wait until it works."""
         self.component.kill()
         self.component.start()
 
@@ -87,7 +87,7 @@ class QuotaController:
 def running_controller(
     cluster: ControlPlane, root: Object | None = None, name: str = "quota-0", server: str = ""
 ) -> Iterator[QuotaController]:
-    """It works, and holds the cluster to the tree, if one is given."""
+    """A working controller that enforces the tree, if one is given."""
     made = QuotaController(cluster, name, server)
     try:
         made.start()
@@ -99,14 +99,14 @@ def running_controller(
 
 
 def install(cluster: ControlPlane) -> None:
-    """The shipped files of quota, in the order of the documents."""
+    """Apply the shipped files of quota, in the documents' order."""
     install_crd(cluster)
     for file in FILES:
         cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / file))
 
 
 def install_crd(cluster: ControlPlane) -> None:
-    """The shipped definition of the tree."""
+    """Apply the shipped CRD of the tree."""
     cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
     cluster.admin.run(
         "wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}"
@@ -124,7 +124,7 @@ def tree(root: Object) -> Object:
 
 
 def enforce(cluster: ControlPlane, root: Object) -> None:
-    """Apply the tree, and wait until pods of its namespaces are born with the gate."""
+    """Apply the tree, and wait until new pods of its namespaces receive the gate."""
     places = sorted(_namespaces(root))
     cluster.admin.apply(
         [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}} for place in places]
@@ -142,8 +142,8 @@ def _namespaces(node: Object) -> set[str]:
 
 
 def _gates(cluster: ControlPlane, place: str) -> bool:
-    """Whether a pod would be born with the gate there; the namespace's own account may still be
-    missing.
+    """Whether a new pod would receive the gate here; the namespace's default service account may
+    still be missing.
     """
     try:
         made = cluster.admin.run(
@@ -156,7 +156,7 @@ def _gates(cluster: ControlPlane, place: str) -> bool:
 
 
 def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) -> Object:
-    """`metadata` is of its pods."""
+    """A Deployment; `metadata` goes to its pods."""
     labels = {"app": name, **metadata.pop("labels", {})}
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
     template = {
@@ -176,7 +176,7 @@ def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) 
 
 
 def job(name: str, place: str, pods: int, cpu: str, **more: Any) -> Object:
-    """A Job whose pods run until they are deleted. `more`: of its spec."""
+    """A Job whose pods run until they are deleted. `more`: further fields of its spec."""
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
     spec = {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
     return {
@@ -211,8 +211,8 @@ def budget(name: str, place: str, app: str, unavailable: int) -> Object:
 def settled(
     truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, still: float = 1.0
 ) -> None:
-    """Wait until so many run in each namespace, and go on doing so for a moment; AssertionError
-    with what was seen instead.
+    """Wait until the wanted number of pods run in each namespace, and still do a moment later;
+    AssertionError with what was seen instead.
     """
 
     def is_so() -> bool:
@@ -235,7 +235,7 @@ def settled(
 
 
 def clear(cluster: ControlPlane, places: Sequence[str]) -> None:
-    """Nothing of anybody is left in these namespaces."""
+    """Remove everything from these namespaces."""
     owners = "deployments,statefulsets,jobs,poddisruptionbudgets"
     for place in places:
         cluster.admin.run("delete", owners, "--all", "-n", place, "--wait=false")
@@ -260,7 +260,7 @@ def clear(cluster: ControlPlane, places: Sequence[str]) -> None:
 def bounded(
     name: str, low: int, high: int, namespaces: Sequence[str] = (), children: Sequence[Object] = ()
 ) -> Object:
-    """A node of the tree that is about cpu alone."""
+    """A node of the tree with bounds on cpu alone."""
     node: Object = {"name": name, "min": {"cpu": str(low)}, "max": {"cpu": str(high)}}
     return {
         **node,
@@ -296,9 +296,9 @@ DEMO = bounded(
 )
 """The tree of docs/spec/quota.md#the-40-core-demo."""
 STEPS = ((4,), (4, 4), (3, 3, 2), (2, 2, 2, 2))
-"""So many pods run in each namespace after each step."""
+"""The number of pods that run in each namespace after each step."""
 EVICTIONS = (0, 0, 2, 4)
-"""So many were evicted by then."""
+"""The number of pods evicted by the end of each step."""
 
 
 def big_node(name: str, cpu: int) -> Object:

@@ -1,9 +1,9 @@
-"""What does the API server say about quota, write after write? A watch of its own that sees every
-version of every pod.
+"""The API server's state of quota, write after write: a watch of its own that sees every version of
+every pod.
 
-It shares no code with ours: what a pod asks, who is admitted and what a quota node may use is read
-from the objects here, once more. What a newcomer gets wrong: polling would miss an instant. A watch
-delivers each write in order, also over an API server that was away.
+It shares no code with Fairlead's: what a pod requests, which pods are admitted and what a quota
+node may use is read from the objects once more, here. It watches because polling would miss an
+instant. A watch delivers each write in order, also over an API server that was away.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ CONDITION = "fairlead.io/QuotaAdmitted"
 
 
 class QuotaTruth:
-    """`faults`: what must never be. `evicted`: uids of pods that the eviction API has stopped.
+    """`faults`: observations that must never occur. `evicted`: uids of pods that the eviction API
+    has stopped.
 
-    `stopped`: of all that were deleted, in namespaces of the tree. `tree`: the object's
-    `spec.root`. Amounts are thousandths.
+    `stopped`: uids of all deleted pods in namespaces of the tree. `tree`: the object's `spec.root`.
+    Amounts are thousandths.
     """
 
     def __init__(self, cluster: ControlPlane, tree: Object) -> None:
@@ -56,7 +57,7 @@ class QuotaTruth:
         self._thread.start()
 
     def stop(self) -> None:
-        """Also when the watch has nothing to tell."""
+        """Stop the watch, also while it delivers nothing."""
         self._stopped.set()
         watched = self._socket
         if watched is not None:
@@ -68,7 +69,7 @@ class QuotaTruth:
         self._thread.join(timeout=20)
 
     def learn(self, tree: Object) -> None:
-        """The tree from now on."""
+        """Use this tree from now on."""
         most: dict[tuple[str, str], int] = {}
         above: dict[str, list[str]] = {}
         _learn(tree, [], most, above)
@@ -93,7 +94,7 @@ class QuotaTruth:
         )
 
     def reasons(self, namespace: str) -> dict[str, int]:
-        """Why those wait who wait, as their conditions say."""
+        """Why pods wait, from their conditions."""
         waiting = [
             pod
             for pod in list(self.pods.values())
@@ -102,7 +103,7 @@ class QuotaTruth:
         return dict(Counter(str(said(pod).get("reason", "")) for pod in waiting))
 
     def is_quiet(self) -> bool:
-        """Whether nothing is on its way out."""
+        """Whether no pod is terminating."""
         return not any(is_stopping(pod) for pod in list(self.pods.values()))
 
     def _connection(self) -> http.client.HTTPSConnection:
@@ -136,7 +137,10 @@ class QuotaTruth:
     def _watch(self) -> None:
         connection = self._connection()
         try:
-            path = f"/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={self._version}"
+            path = (
+                "/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&"
+                f"resourceVersion={self._version}"
+            )
             connection.request("GET", path)
             answer = connection.getresponse()
             if answer.status != 200:
@@ -151,7 +155,7 @@ class QuotaTruth:
                     self._list()
                     return
                 self._see(event["type"], event["object"])
-        except TimeoutError:  # a quiet while
+        except TimeoutError:  # a quiet time
             return
         finally:
             self._socket = None
@@ -188,7 +192,7 @@ class QuotaTruth:
         return charge
 
     def _charge(self, uid: str, charge: Counter[tuple[str, str]]) -> None:
-        """What the pod costs now, in the place of what it cost."""
+        """Charge what the pod costs now, instead of what it cost before."""
         before = self._charged.pop(uid, Counter())
         if charge:
             self._charged[uid] = charge
@@ -215,7 +219,7 @@ def _learn(
 
 
 def thousandths(amount: str | int) -> int:
-    """Of a quantity as these tests write them: `5`, `500m`, `64Mi`."""
+    """Thousandths of a quantity, in the spellings that these tests use: `5`, `500m`, `64Mi`."""
     text = str(amount)
     if text.endswith("m"):
         return int(text[:-1])
@@ -226,7 +230,7 @@ def thousandths(amount: str | int) -> int:
 
 
 def said(pod: Object) -> Object:
-    """What the pod's quota condition says."""
+    """The pod's quota condition."""
     return next((each for each in _conditions(pod) if each["type"] == CONDITION), {})
 
 
@@ -239,7 +243,7 @@ def is_stopping(pod: Object) -> bool:
 
 
 def is_daemon(pod: Object) -> bool:
-    """Whether a DaemonSet has it: quota leaves such pods alone (2.1)."""
+    """Whether a DaemonSet owns the pod: quota ignores such pods (2.1)."""
     return any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ()))
 
 

@@ -1,9 +1,10 @@
-"""Which expressions do the reference's four Grafana boards ask Prometheus? Every one of
+"""Every expression that the reference's four Grafana boards send to Prometheus:
 docs/spec/telemetry.md#arena-metrics, last table.
 
-And those of the public board 12239, made for dcgm-exporter (docs/spec/telemetry.md#grafana-boards).
+And the expressions of the public board 12239, made for dcgm-exporter
+(docs/spec/telemetry.md#grafana-boards).
 
-Variables are filled in as Grafana does for "All": the values that exist, joined as one regular
+Variables are filled in as Grafana does for "All": the existing values, joined as one regular
 expression.
 """
 
@@ -43,7 +44,7 @@ _INSTANCE_USED, _INSTANCE_ALLOCATED = (
 )
 
 UNHEALTHY_NODES = 'count(max_over_time(arena_used_gpus_of_node{node_status!="Ready"}[30s]))'
-"""Has data only where a node is not Ready: there is nothing to count otherwise."""
+"""Has data only where a node is not Ready: otherwise there is nothing to count."""
 
 CLUSTER_BOARD = (
     "max(arena_total_gpus_of_cluster)",
@@ -89,7 +90,7 @@ JOB_BOARD = (
 QUOTA_BOARD = (f"max_over_time(arena_elastic_resource_quota_tree{{{_QUOTA}}}[20s])",)
 _FIELD = '{instance=~"$instance", gpu=~"$gpu"}'
 TENSOR_OF_12239 = f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{_FIELD}"
-"""Empty before Hopper."""
+"""Empty for GPUs older than Hopper."""
 BOARD_12239 = (
     f"DCGM_FI_DEV_GPU_TEMP{_FIELD}",
     f"avg(DCGM_FI_DEV_GPU_TEMP{_FIELD})",
@@ -117,8 +118,6 @@ def fill_in(expression: str, values: Mapping[str, list[str]]) -> str:
 
 
 def variables() -> Iterator[tuple[str, str, str]]:
-    """Name, metric and label of each variable, in an order in which those that build on others come
-    later.
-    """
+    """Name, metric and label of each variable. A variable comes after those that it builds on."""
     for name, (metric, label) in VARIABLES.items():
         yield name, metric, label

@@ -1,5 +1,5 @@
-"""How does a process of ours run in a test? As a person starts it: `fairlead VERB …` in a process
-of its own.
+"""Runs a Fairlead process in a test as a person starts it: `fairlead VERB …` in a process of its
+own.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Page:
         return dict(found)
 
     def native(self) -> str:
-        """The families under our own prefix, for promtool: it frowns on ecosystem names, which are
-        contracts.
+        """The families under Fairlead's own prefix, for promtool: it complains about ecosystem
+        names, which are contracts.
         """
         kept = [
             line
@@ -79,7 +79,7 @@ class Page:
 
 
 class Server:
-    """A running process of ours that serves HTTP on loopback."""
+    """A running Fairlead process that serves HTTP on loopback."""
 
     def __init__(self, component: Component, url: str) -> None:
         self.component = component
@@ -114,7 +114,7 @@ class Server:
         return True
 
     def answers(self) -> bool:
-        """Whether it has its page; it may not be ready."""
+        """Whether it serves its page; it may not be ready."""
         try:
             self.get("/metrics", seconds=2)
         except OSError:
@@ -129,9 +129,9 @@ class Server:
 def running(
     verb: str, *arguments: str, log: Path, serves: Callable[[Server], bool] | None = None
 ) -> Iterator[Server]:
-    """`fairlead VERB --listen 127.0.0.1:PORT …` for as long as the block lasts, ready to serve.
+    """`fairlead VERB --listen 127.0.0.1:PORT …` for the block, ready to serve.
 
-    `serves`: what is waited for instead, of one that will not become ready.
+    `serves`: the condition to wait for instead, for a process that will not become ready.
     """
     port = free_port()
     component = Component(
@@ -155,7 +155,9 @@ FAIRLEAD = (sys.executable, "-m", "fairlead")
 
 
 def environment() -> dict[str, str]:
-    """This process's, without what would choose another cluster or Prometheus."""
+    """This process's environment, without variables that would choose another cluster or
+    Prometheus.
+    """
     hidden = {"KUBECONFIG", "PROMETHEUS_ADDRESS", "PROMETHEUS_TOKEN", "FAIRLEAD_CONFIG"}
     return {
         name: value
@@ -166,7 +168,7 @@ def environment() -> dict[str, str]:
 
 def run_arena(*arguments: str, kubeconfig: Path) -> str:
     """Standard output of `arena … --kubeconfig F`; AssertionError with its standard error when it
-    ends badly.
+    fails.
     """
     code = "from fairlead.run.programs import run_arena; run_arena()"
     answer = subprocess.run(

@@ -1,8 +1,8 @@
-"""Two extenders behind a proxy that loses replies, each with a kube-scheduler of its own, one of
-which runs: what a storm happens to.
+"""Two extenders behind a proxy that loses replies, each with its own kube-scheduler, of which one
+runs. Storms strike these programs.
 
-What a newcomer gets wrong: the line outlives a storm. Starting four programs for each of twenty
-would cost more than the storms.
+The programs outlive a storm: starting four programs for each of twenty storms would cost more than
+the storms.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class ShareLine:
         ]
 
     def ready(self) -> None:
-        """All runs that should, whatever an earlier storm left behind, and no fault is planned."""
+        """Make sure that all programs run, whatever an earlier storm left behind, and that no fault
+        is planned.
+        """
         self._proxy.forget()
         if not self._cluster.components["kube-apiserver"].is_running:
             self._cluster.start_component("kube-apiserver")
@@ -54,8 +56,8 @@ class ShareLine:
     # --- accidents --------------------------------------------------------------------------------
 
     def kill_extender(self, chance: random.Random) -> None:
-        """The one that is asked; at times both, so that nobody is left who knew what was on its
-        way.
+        """Kill the extender in use; at times both, so that no process is left that knew which
+        bindings were on their way.
         """
         for place in (self.leader, *([1 - self.leader] if chance.random() < 0.4 else [])):
             self.extenders[place].component.kill()
@@ -66,7 +68,7 @@ class ShareLine:
             self._proxy.plan(lost_reply("binding"))
 
     def refuse_for_a_moment(self, chance: random.Random) -> None:
-        """The API server is busy, and then an answer is lost."""
+        """The API server is overloaded for a moment, and then an answer is lost."""
         self._proxy.plan(too_many_requests("binding", 1))
         self._proxy.plan(lost_reply("binding"))
 

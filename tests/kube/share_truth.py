@@ -1,8 +1,8 @@
-"""What does the API server say about shared cards, write after write? A watch of its own that sees
-every version of every pod.
+"""The API server's state of shared cards, write after write: a watch of its own that sees every
+version of every pod.
 
-What a newcomer gets wrong: polling would miss an instant. A watch delivers each write in order,
-also over an API server that was away.
+It watches because polling would miss an instant. A watch delivers each write in order, also over an
+API server that was away.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Object = dict[str, Any]
 
 
 class ShareTruth:
-    """`faults`: what must never be. `placements`: by the uid of a pod, the nodes and cards it was
-    seen with.
+    """`faults`: observations that must never occur. `placements`: by the uid of a pod, the nodes
+    and cards on which it was seen.
 
-    A pod sits where it was first seen with cards, whatever becomes of its annotations.
+    A pod stays on the cards with which it was first seen, whatever becomes of its annotations.
     """
 
     def __init__(self, cluster: ControlPlane) -> None:
@@ -73,8 +73,8 @@ class ShareTruth:
         ]
 
     def held(self) -> dict[str, dict[str, int]]:
-        """Units by the UUID of the card, by the uid of the pod that holds them: a pod sits where it
-        was first seen with cards.
+        """Units by the uid of the pod that holds them, then by the UUID of the card: a pod stays on
+        the cards with which it was first seen.
         """
         return {
             uid: {uuid: units for uuid, (units, _) in cards.items() if units}
@@ -112,7 +112,10 @@ class ShareTruth:
     def _watch(self) -> None:
         connection = self._connection()
         try:
-            path = f"/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={self._version}"
+            path = (
+                "/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&"
+                f"resourceVersion={self._version}"
+            )
             connection.request("GET", path)
             answer = connection.getresponse()
             if answer.status != 200:
@@ -126,7 +129,7 @@ class ShareTruth:
                     self._list()
                     return
                 self._see(event["type"], event["object"])
-        except TimeoutError:  # a quiet while
+        except TimeoutError:  # a quiet time
             return
         finally:
             connection.close()
@@ -158,7 +161,7 @@ class ShareTruth:
         )
 
     def _count(self, uid: str, pod: Pod | None) -> None:
-        """What the pod holds now, in the place of what it held."""
+        """Count what the pod holds now, instead of what it held before."""
         now = self._sitting(pod) if pod is not None and pod.is_holding else {}
         for uuid, (units, _) in self._held.pop(uid, {}).items():
             self._used[uuid] -= units

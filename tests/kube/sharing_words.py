@@ -1,4 +1,4 @@
-"""Pods that share GPUs on both control planes, and what becomes of them."""
+"""Pods that share GPUs, for both control planes, and their results."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def pod(
 
 
 def fate(obj: Object | None) -> Object | None:
-    """Where the pod is, on which cards, and what it is told."""
+    """The pod's node, its cards, and the message of its condition."""
     if obj is None:
         return None
     text = obj["metadata"].get("annotations", {}).get(names.ANNOTATION_ALLOCATION, "{}")

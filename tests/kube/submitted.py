@@ -1,4 +1,4 @@
-"""Objects that `submit` made, as the API server has them."""
+"""Objects that `submit` created, as the API server stores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GIVEN_BY_SERVER = (
 
 
 def as_asked(manifest: Manifest) -> Manifest:
-    """Without what a server gives each object of its own."""
+    """The object without the fields that a server adds."""
     meta = {key: value for key, value in manifest["metadata"].items() if key not in GIVEN_BY_SERVER}
     meta["annotations"] = {
         key: value
@@ -41,7 +41,9 @@ def as_asked(manifest: Manifest) -> Manifest:
 
 
 def one_by_one(printed: str) -> list[Manifest]:
-    """What `kubectl -o json` prints of one object, of a list, or of several objects in a row."""
+    """The objects that `kubectl -o json` prints: one object, a
+    list, or several objects in a row.
+    """
     decoder, found, place = json.JSONDecoder(), [], 0
     while place < len(printed.rstrip()):
         value, end = decoder.raw_decode(printed, place)

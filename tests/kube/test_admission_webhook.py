@@ -1,5 +1,5 @@
-"""The webhook on a real API server, with the certificate that it makes itself: replicas, renewal,
-and the quota tree judged by it.
+"""The webhook on a real API server, with the certificate that it creates itself: replicas, renewal,
+and judgement of the quota tree.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Replicas:
 
 @pytest.fixture(scope="module")
 def replicas() -> Iterator[Replicas]:
-    """Two replicas that start one after the other; the API server asks the first."""
+    """Two replicas that start one after the other; the API server calls the first."""
     with running_control_plane() as cluster:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
         cluster.admin.apply([definition()])
@@ -143,8 +143,8 @@ def test_the_tree_does_not_go_while_a_leaf_has_namespaces(replicas: Replicas) ->
 
 
 def test_a_new_certificate_is_shown_without_a_refused_question(replicas: Replicas) -> None:
-    """The Secret is deleted: one replica makes another certificate, the other reads it, and the API
-    server trusts both all the time.
+    """The Secret is deleted. One replica creates another certificate, the other reads it, and the
+    API server trusts both all the time.
     """
     before, bundle = (
         replicas.shown()[0],

@@ -1,7 +1,7 @@
-"""Do `arena list`, `get`, `top job`, `logs` and `delete` agree with what kubectl says, on a real
-cluster and on the laptop's?
+"""Do `arena list`, `get`, `top job`, `logs` and `delete` agree with kubectl, on a real cluster and
+on the laptop's?
 
-Rights are tried on both servers alike: kubeconfigs that impersonate a person, and RBAC decides.
+Rights are tried on both servers alike: kubeconfigs impersonate a user, and RBAC decides.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def arena(
 
 
 def rows(table: str) -> dict[str, dict[str, str]]:
-    """By name; a cell is what stands between two blanks or more."""
+    """Rows by name; cells are separated by two or more blanks."""
     head, *lines = [
         re.split(r"\s{2,}", line.strip())
         for line in table.splitlines()
@@ -78,7 +78,7 @@ class TestRealCluster:
         )
 
     def test_the_node_is_the_chiefs(self, company: ControlPlane) -> None:
-        """Its host IP, which a kubelet would have written."""
+        """The node is the chief's host IP, which a kubelet would have written."""
         host = {"hostIP": "10.1.0.77", "hostIPs": [{"ip": "10.1.0.77"}]}
         company.admin.patch_status("pods", "bert-launcher", "research", host)
         assert (
@@ -143,7 +143,7 @@ class TestRealCluster:
         assert done.stderr.count("GPU metrics unavailable: no Prometheus Service is labelled") == 1
 
     def test_delete(self, company: ControlPlane) -> None:
-        """A job that kubectl made, as Fairlead's own are."""
+        """A job that kubectl created is deleted like one that Fairlead created."""
         company.admin.create([_mpijob("doomed", "default")])
         done = arena("delete", "absent", "doomed", kubeconfig=company.kubeconfig)
         assert (done.returncode, done.stdout) == (0, "")
@@ -186,7 +186,7 @@ def admin(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Kubectl]:
     """The administrator of a server where `limited` may list and get tfjobs in the namespace
-    `rights`, and `nobody` nothing.
+    `rights`, and the user `nobody` has no rights.
     """
     if request.param == "real":
         kubectl: Kubectl = request.getfixturevalue("company").admin
@@ -274,8 +274,8 @@ def laptop() -> Iterator[Laptop]:
 
 class TestLaptop:
     def test_a_jobs_life(self, laptop: Laptop) -> None:
-        """From before its pods to after its end: GPU values too,
-        which a laptop's exporter tells.
+        """From before its pods to after its end, with GPU values, which a laptop's exporter
+        reports.
         """
         config = laptop.kubeconfig
         laptop.kubectl.create([_mpijob("mpi-test", "default")])

@@ -1,9 +1,9 @@
-"""Do GPU metrics scale a Deployment, with the shipped rules and autoscalers? Through real
+"""Do GPU metrics scale a Deployment, with the shipped rules and autoscalers? The test uses the real
 Prometheus, adapter, API server and controllers.
 
 The pods of the real cluster run nowhere (KWOK plays the kubelets), so a laptop plays their cards:
-each pod of the Deployments is there, too, under its name and asking for the same GPUs. Its
-exporter's page is scraped under labels as in a cluster.
+each pod of the Deployments also exists there, under its name and with the same GPUs. Its exporter's
+page is scraped with labels as in a cluster.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ gpus = 8
 shared = true
 """
 UNITS = 12
-"""Of a card's 15: a simulated container gets that part of its card's compute, too, which is above
-the target of 60 %.
+"""Units of a card's 15. A simulated container also gets this part of its card's compute, which is
+above the target of 60 %.
 """
 MOST = 4
 TAINT = {"key": "test.fairlead.io/autoscaled", "operator": "Exists"}
@@ -86,8 +86,8 @@ DEPLOYMENTS = (
 
 
 def autoscalers() -> list[Object]:
-    """Those that are shipped, with fewer pods at most: beyond four more in 15 s an autoscaler
-    waits.
+    """The shipped autoscalers, with a lower maximum: an autoscaler waits after four new pods in 15
+    s.
     """
     found = list(
         yaml.safe_load_all((DEPLOY / "autoscaling" / "hpa.yaml").read_text(encoding="utf-8"))
@@ -96,8 +96,8 @@ def autoscalers() -> list[Object]:
 
 
 class Mirror:
-    """The pods of the real cluster's Deployments, played on the laptop; those that share cards do
-    what `shared` says.
+    """The pods of the real cluster's Deployments, played on the laptop; those that share cards have
+    the load `shared`.
     """
 
     def __init__(self, cluster: ControlPlane, laptop: Laptop) -> None:
@@ -148,7 +148,7 @@ class Mirror:
         self._played = wanted
 
     def wait_for_replicas(self, replicas: dict[str, int]) -> None:
-        """Keeps up until the Deployments have so many."""
+        """Mirror the pods until the Deployments have this number of replicas."""
         found: dict[str, int] = {}
 
         def all_there() -> bool:
@@ -166,9 +166,7 @@ class Mirror:
 
 @contextmanager
 def gpu_load(laptop: Laptop) -> Iterator[None]:
-    """`fairlead gpu-load --backend sim` beside the laptop, on the whole cards, for as long as the
-    block lasts.
-    """
+    """`fairlead gpu-load --backend sim` beside the laptop, on the whole cards, for the block."""
     argv = [
         sys.executable,
         "-m",
@@ -197,7 +195,9 @@ def gpu_load(laptop: Laptop) -> Iterator[None]:
 
 @pytest.fixture
 def cluster() -> Iterator[ControlPlane]:
-    """One that asks aggregated APIs, with a node for each Deployment."""
+    """A cluster whose API server uses endpoints of aggregated APIs, with a node for each
+    Deployment.
+    """
     nodes = [gpu_node("whole-1", 8, model="Tesla-T4", memory_mib=15360), share_node("shared-1", 8)]
     for node in nodes:
         node["spec"] = {"taints": [{"key": TAINT["key"], "effect": "NoSchedule"}]}
@@ -207,8 +207,8 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def test_a_load_scales_deployments_up_and_back(cluster: ControlPlane, tmp_path: Path) -> None:
-    """Whole cards by DCGM's utilization under `gpu-load --backend sim`, shared ones by our
-    container family under `fairlead gpu-load`.
+    """Whole cards scale by DCGM's utilization under `gpu-load --backend sim`, shared cards by
+    Fairlead's container family under `fairlead gpu-load`.
     """
     (tmp_path / "cards.toml").write_text(SCENARIO)
     cluster.admin.create(DEPLOYMENTS)

@@ -1,5 +1,5 @@
-"""What is a person told whose kubeconfig does not open the real cluster? What, the actual value, a
-hint; never a traceback.
+"""Error messages for a kubeconfig that does not open the real cluster: what failed, the actual
+value, a hint; never a traceback.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_a_server_of_ours_says_what_it_may_not_read(
         )
     try:
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=6)  # it goes on: rights may be granted while it runs
+            process.wait(timeout=6)  # it continues: rights may be granted while it runs
     finally:
         process.terminate()
         assert process.wait(timeout=10) == 0

@@ -1,5 +1,5 @@
-"""The real API server decides a binding within its `timeout`, also while etcd stands still: what
-the hand-over of the Lease relies on.
+"""The real API server decides a binding within its `timeout`, also while etcd is stopped. The
+hand-over of the Lease relies on it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Does every query of our boards have an answer at every instant of a quarter of an hour in which
-cards are lost and hang?
+"""Does every query of Fairlead's boards have a result at every instant of a quarter of an hour in
+which cards are lost and hang?
 
-The pages of the scenario `telemetry`, read every 15 s, are given to a real Prometheus as its past.
+The pages of the scenario `telemetry`, read every 15 s, are a real Prometheus's past.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fairlead_sim.scenario.file import load_scenario
 FIRST, LAST = 38 * 60, 53 * 60
 """Seconds of the scenario."""
 INSTANTS = range(FIRST + STEP, LAST + 1, STEP)
-"""At the first one a rate has one sample only."""
+"""Starts one step later, because a rate needs two samples."""
 LOST = 40 * 60
-"""A card falls off the bus; ten minutes later a call of another does not return."""
+"""A card falls off the bus; ten minutes later a call to another card does not return."""
 
 
 NEVER = {**ALWAYS_NEVER, "fairlead-cluster / Jobs by status / A": "nobody submitted a job"}
@@ -35,7 +35,7 @@ SOMETIMES = {
     )
 }
 JOBS = "fairlead-jobs"
-"""The board of which nothing is there: nobody submitted a job."""
+"""A board without any data: no job was submitted."""
 
 
 def history() -> Iterator[str]:
@@ -95,7 +95,7 @@ def test_board_12239_has_an_answer_at_every_instant(prometheus: Prometheus) -> N
 
 
 def test_a_lost_card_and_one_that_hangs_stay_on_their_boards(prometheus: Prometheus) -> None:
-    """Their values go, their names do not: `Answers` is 0 and the number of cards stays."""
+    """Their values disappear, their names do not: `Answers` is 0 and the number of cards stays."""
     assert (
         prometheus.query_range("count(fairlead_gpu_up == 0)", START + FIRST, START + FIRST, STEP)
         == []

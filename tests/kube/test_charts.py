@@ -1,5 +1,5 @@
-"""Do the console's charts come out of a real Prometheus, in each of the four spellings, with the
-same lines as without one?
+"""Do the console's charts read a real Prometheus, in each of the four spellings, with the same
+lines as without one?
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def prometheus(laptop: Laptop) -> Iterator[Prometheus]:
 
 @pytest.fixture(scope="module")
 def console(laptop: Laptop, prometheus: Prometheus) -> Iterator[Server]:
-    """A console of its own that knows the Prometheus."""
+    """A console of its own that uses the Prometheus."""
     flags = (
         f"--kubeconfig={laptop.kubeconfig}",
         f"--prometheus={prometheus.url}",
@@ -82,8 +82,8 @@ def test_every_spelling_is_understood_and_has_data(
 
 @pytest.fixture(scope="module")
 def newer_cards() -> Iterator[Prometheus]:
-    """Cards that profile, and what only a Prometheus keeps of them; scraped as discovery in a
-    cluster has it.
+    """Cards with profiling metrics, and the values of them that only a Prometheus keeps; scraped as
+    discovery in a cluster does.
     """
     with running_laptop(LOGS / "charts-telemetry.log", "--scenario", "telemetry") as laptop:
         targets = {"gpu": laptop.gpu_exporter.address}
@@ -97,7 +97,7 @@ def newer_cards() -> Iterator[Prometheus]:
 def test_what_only_such_a_prometheus_has_is_understood_and_has_data(
     newer_cards: Prometheus, name: str, expression: str
 ) -> None:
-    # no counters file that is shipped asks for them
+    # no shipped counters file contains them
     if "DCGM_FI_PROF_NVLINK" in expression or "DCGM_FI_DEV_ECC" in expression:
         assert newer_cards.query(expression) == []
     else:
@@ -105,8 +105,8 @@ def test_what_only_such_a_prometheus_has_is_understood_and_has_data(
 
 
 def test_whether_our_metrics_begin_is_understood(prometheus: Prometheus) -> None:
-    """They are there; or nothing is, and no exporter is still reading; or one is, and has begun a
-    moment ago.
+    """The three answers: metrics exist; none exist, and no exporter is still reading; or an
+    exporter still reads and began a moment ago.
     """
     assert [sample.value for sample in prometheus.query(beginning_promql("vector(1)"))] == [1]
     assert prometheus.query(beginning_promql("fairlead_nothing")) == []
@@ -116,8 +116,8 @@ def test_whether_our_metrics_begin_is_understood(prometheus: Prometheus) -> None
 
 
 def drawn(console: Server, name: str, **parameters: str) -> Any:
-    """The chart once it has a point: points stand at whole steps, so a young Prometheus has none
-    yet.
+    """The chart once it has a point. Points are at whole steps,
+    so a young Prometheus has none yet.
     """
     found: list[Any] = []
 
@@ -164,8 +164,8 @@ def test_filters_choose_lines_in_prometheus(console: Server) -> None:
 
 @pytest.mark.parametrize("name", [name for name in KEPT if not name.startswith("cluster")])
 def test_the_built_in_series_has_the_same_lines(console: Server, laptop: Laptop, name: str) -> None:
-    """Same labels from both sources, so that a page and its colours do not change the day
-    Prometheus comes.
+    """Both sources have the same labels, so that a page and its colours stay the same when
+    Prometheus is added.
     """
 
     def agree() -> bool:

@@ -1,5 +1,5 @@
-"""Does the fixture itself hold what it promises? Nodes Ready, Jobs bound and done, components that
-come back, nothing left.
+"""Does the fixture of the control plane keep its promises? Nodes are Ready, Jobs are bound and
+done, components restart, nothing is left behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    """A cluster of this module's own: it is stopped in the last test."""
+    """A cluster of this module's own: the last test stops it."""
     with running_control_plane() as control_plane:
         control_plane.admin.create([gpu_node("gpu-1"), gpu_node("gpu-2")])
         yield control_plane

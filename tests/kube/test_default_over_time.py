@@ -1,9 +1,9 @@
-"""Does every query of every board have an answer at every instant of a quarter of an hour of the
+"""Does every query of every board have a result at every instant of a quarter of an hour of the
 world `default`, scraped in both ways?
 
-The reference's four boards, the public 12239, and ours. With `honor_labels` the page's own names of
-pods win; without, they become `exported_…` and those of the exporter's target stand in their place.
-Both are a real Prometheus' past, read every 15 s.
+The boards are the reference's four, the public 12239, and Fairlead's. With `honor_labels` the
+page's own labels of pods win; without, they become `exported_…` and the labels of the exporter's
+target take their place. Both are a real Prometheus's past, read every 15 s.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
 FIRST, LAST = 3600, 3600 + 15 * 60
-"""Seconds of the world's life: jobs of the whole day's mix run, wait, end and fail."""
+"""Seconds of the world's life: jobs of a whole day's mix run, wait, end and fail."""
 INSTANTS = range(FIRST + STEP, LAST + 1, STEP)
 TARGET = {
     "namespace": "fairlead-system",
@@ -60,7 +60,7 @@ def pages() -> list[tuple[int, str, str]]:
 
 
 def history(*, honors: bool) -> Iterator[str]:
-    """OpenMetrics, with labels as Prometheus' scrape makes them."""
+    """OpenMetrics, with labels as Prometheus's scrape makes them."""
     for seconds, job, page in pages():
         for line in page.splitlines():
             if line.startswith(FAMILIES):

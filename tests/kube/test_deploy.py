@@ -1,8 +1,8 @@
-"""The files of `deploy/`: taken by a real API server and by the laptop's, with exactly the rights
-that are needed, and at work.
+"""The files of `deploy/`: a real API server and the laptop's accept them, they contain exactly the
+rights that are needed, and what they start works.
 
-At work means: a stock kube-scheduler with the shipped configuration and our extender beside it,
-both under the shipped account with its rights alone, while the shipped policies are in force. Only
+At work means: a stock kube-scheduler with the shipped configuration, and Fairlead's extender beside
+it. Both use the shipped account with only its rights, while the shipped policies are in force. Only
 addresses and credentials differ from the Deployment's.
 """
 
@@ -120,7 +120,7 @@ READ = {
             "sparkoperator.k8s.io/sparkapplications",
         ),
         *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
-        # who owns pods, for the plan of quota
+        # the owners of pods, for the plan of quota
         *(
             "/namespaces",
             "policy/poddisruptionbudgets",
@@ -134,7 +134,7 @@ READ = {
     )
 }
 READ |= {
-    f"get {what}"  # what the console shows of one job
+    f"get {what}"  # the page of one job in the console
     for what in (
         *(
             "/pods/log",
@@ -198,8 +198,8 @@ RIGHTS = {
         *((f"{verb} {LEASES} fairlead-quota") for verb in ("get", "update")),
     },
 }
-"""All that each account may do there, beyond what every account may: verb, group/resource, and the
-name where only one is meant.
+"""All rights of each account, beyond those of every account: verb, group/resource, and the name
+where the right is for one object only.
 """
 
 REFUSED = [
@@ -241,12 +241,12 @@ REFUSED = [
         "approve certificatesigningrequests.certificates.k8s.io",
     ),
 ]
-"""What the account of scheduler and extender may not do, even with all that kube-scheduler may."""
+"""What the account of scheduler and extender may not do, even with all rights of kube-scheduler."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    """With the namespace, and nothing else of ours."""
+    """A cluster with the namespace, and nothing else of Fairlead's."""
     with running_control_plane() as cluster:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
         yield cluster
@@ -254,7 +254,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def rights(cluster: ControlPlane) -> dict[str, Any]:
-    """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
+    """The accounts' rights before kube-scheduler's roles are applied: exactly `RIGHTS`."""
     for file in (
         "admission-webhook.yaml",
         "gpushare-extender.yaml",
@@ -276,7 +276,7 @@ def rights(cluster: ControlPlane) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def deployed(cluster: ControlPlane, rights: dict[str, Any]) -> ControlPlane:
-    """With every file in force but the webhook's (the policies are), and nodes."""
+    """Every file but the webhook's is applied (the policies are), and nodes exist."""
     world = sharing_world(Scenario(title="one card", node_pools=(CARD,)), 1, 1_767_600_000.0)
     labels = {"kubernetes.io/os": "linux"}
     plain = [as_real(plain_node(f"plain-{number}", labels)) for number in (1, 2)]
@@ -298,7 +298,7 @@ def plain_node(name: str, labels: dict[str, str]) -> Object:
 
 
 def rights_of(api: ApiClient, user: str, namespace: str) -> set[str]:
-    """All that the account may do there beyond what a new one of its namespace may."""
+    """All rights of the account there, beyond those of a new account of its namespace."""
     return _all_rights(api, user, namespace) - _all_rights(
         api, f"system:serviceaccount:{SYSTEM}:nobody", namespace
     )
@@ -367,8 +367,8 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
     world = sharing_world(Scenario(title="no nodes", node_pools=()), 1, 1_767_600_000.0)
     with simulated_server(tmp_path, world.clock, cluster=world.cluster) as server:
         kubectl = Kubectl(program("kubectl"), server.kubeconfig, tmp_path)
-        # The laptop has the definition of the quota tree from its start; kubectl asks for
-        # --server-side over it.
+        # The laptop has the CRD of the quota tree from its start; kubectl asks for --server-side
+        # over it.
         files = [
             "namespace.yaml",
             *(file for file in FILES if file not in ("namespace.yaml", "quota-crd.yaml")),
@@ -394,7 +394,7 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
 
 
 PRIVILEGED = "gpu-exporter.yaml"
-"""It reads /dev/kmsg, which asks for it; the file says what to write without."""
+"""It reads /dev/kmsg, which needs privileges; the file explains what to write without."""
 
 
 @pytest.mark.parametrize(
@@ -531,8 +531,8 @@ def containers() -> list[Object]:
 
 @pytest.mark.parametrize("file", ["gpushare-scheduler.yaml", "gpushare-control-plane.yaml"])
 def test_the_extender_is_not_starved(file: str) -> None:
-    """At 100m the kernel gives it a tenth of a core beside busy neighbours, and a binding alone
-    takes 4 ms of one.
+    """With 100m the kernel gives the extender a tenth of a core beside busy neighbours, and a
+    single binding takes 4 ms of a core.
     """
     found = [
         each
@@ -640,7 +640,7 @@ def test_the_pods_of_the_files_run_with_the_policies_in_force(
 def test_agent_and_exporter_leave_a_node_in_maintenance_and_come_back(
     deployed: ControlPlane, beside: Beside
 ) -> None:
-    """Whoever resets a card must be the only one who has it open."""
+    """A process that resets a card must be the only one that has it open."""
     (card,) = (node["metadata"]["name"] for node in deployed.admin.get("nodes", "-l", "cgpu"))
     names = {"fairlead-node-agent", "fairlead-gpu-exporter"}
 
@@ -675,7 +675,7 @@ def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside:
         "kind": "ConfigMap",
         "metadata": {"name": "unhealthy-gpu-plain-1", "namespace": "kube-system"},
     }
-    # what runs already is not adopted: its kubelet would not look any more
+    # a pod that already runs is not adopted: its kubelet would not check again
     starting = {"annotations": {READY_DELAY: "1m"}}
     by_hand = [pod("fits", 4, **starting), pod("fits-not", 12, **starting)]
     for each in by_hand:
@@ -750,7 +750,7 @@ def sent_to(cluster: ControlPlane) -> str:
 
 
 def test_nobody_was_refused_a_right(deployed: ControlPlane, beside: Beside) -> None:
-    """Last of these: it reads what the others left in the logs."""
+    """The last of these tests: it reads the logs of the others."""
     for component in (beside.extender, beside.scheduler):
         log = component.log.read_text(encoding="utf-8", errors="replace")
         assert "forbidden" not in log.lower(), component.name

@@ -1,5 +1,5 @@
-"""One table of cases, judged alike by the functions, the policies on a real API server, the webhook
-behind one, and the laptop.
+"""One table of admission cases, judged alike by the functions, the policies on a real API server,
+the webhook behind one, and the laptop.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ BY_POLICY = (
 )
 BY_WEBHOOK = 'admission webhook "grants.gpushare.fairlead.io" denied the request'
 GRANTS, ASKS = "grants", "asks"
-"""The word by which a refusal about what a pod asks differs from one about grants, in the names of
-policies and webhooks.
+"""The word in the names of policies and webhooks that separates refusals about grants from refusals
+about what a pod requests.
 """
 MASTERS = "system:masters"
 NOTHING_TO_GUARD = {"status": 200, "bindings": 404}
-"""The laptop's: a write of the status changes nothing else, and pods are bound by their subresource
-alone.
+"""On the laptop a write of the status changes nothing else, and pods are bound only by their
+subresource.
 """
 
 
 class Place:
-    """Where the rules of admission stand. `refusing` is how a refusal begins."""
+    """A server that enforces the rules of admission. `refusing` is how a refusal begins."""
 
     def __init__(self, name: str, api: ApiClient, refusing: str) -> None:
         self.name = name
@@ -75,7 +75,7 @@ class Place:
         return str(answer.body["spec"]["schedulerName"])
 
     def attempt(self, name: str, attempt: Attempt) -> tuple[Answer, dict[str, str]]:
-        """What it is told, and the pod's annotations afterwards."""
+        """The answer to the attempt, and the pod's annotations afterwards."""
         if attempt.how != "create":
             made = self.api.as_user(EXTENDER, MASTERS).post(PODS, pod(name, attempt.before))
             assert made.status == 201, made.message
@@ -180,7 +180,9 @@ PLACES = {"policies": behind_policies, "webhook": behind_a_webhook}
 
 
 def until_in_force(place: Place) -> None:
-    """The API server reads policies and webhooks a moment after they are stored."""
+    """Wait until the rules apply: the API server reads policies and webhooks a moment after they
+    are stored.
+    """
     forged = pod("forged", {"ALIYUN_COM_GPU_MEM_IDX": "0"})
     until(
         "grants are refused",
@@ -244,7 +246,7 @@ def test_the_function_refuses_the_same_pods(case: str) -> None:
 
 
 def test_a_pod_that_is_there_already_may_be_changed(place: Place) -> None:
-    """Only its creation is judged: what stands there may be older than the policy."""
+    """Only a pod's creation is judged: a stored pod may be older than the policy."""
     old = asking(ASKED["two cards"])
     assert place.api.post(PODS, old).status == 201
     try:

@@ -1,7 +1,7 @@
-"""Does a real Prometheus find our pods, by the operator's objects and by the plain file, and do
-rules and boards see the same?
+"""Does a real Prometheus find Fairlead's pods, by the operator's objects and by the plain file, and
+do rules and boards have the same data?
 
-The API server, the operator and both Prometheuses are the real ones; each container of ours is a
+The API server, the operator and both Prometheuses are real. Each container of Fairlead's is a
 process at its pod's address, with the port, the account and the flags of its manifest.
 """
 
@@ -58,7 +58,7 @@ MONITORED = {
     for each in yaml.safe_load_all(MONITORS.read_text(encoding="utf-8"))
 }
 NODES = ("gpu-a100-1", "gpu-a100-2")
-"""As two nodes of the simulated cluster are called, whose cards the exporters play."""
+"""The names of two nodes of the simulated cluster, whose cards the exporters play."""
 WORKLOADS = "deployments,daemonsets"
 WAYS = ("operator", "plain")
 
@@ -69,8 +69,8 @@ class Monitored(NamedTuple):
     serving: list[Serving]
     components: Mapping[Serving, Component]
     before: set[str]
-    """What the operator scraped, and its rules, of our objects without the label that its
-    Prometheus selects.
+    """The scrape jobs and rules that the operator made of Fairlead's objects before they had the
+    label that its Prometheus selects.
     """
     prometheus: dict[str, Prometheus]
 
@@ -101,7 +101,7 @@ def monitored() -> Iterator[Monitored]:
 
 
 def nodes(ranges: list[str]) -> Iterator[Object]:
-    """Two with cards, one of the control plane."""
+    """Two nodes with cards, one of the control plane."""
     found = [*(gpu_node(name, 8) for name in NODES), cpu_node("master")]
     for node, addresses in zip(found, ranges, strict=True):
         node["metadata"]["labels"] |= {
@@ -119,8 +119,8 @@ def nodes(ranges: list[str]) -> Iterator[Object]:
 
 
 def deploy(cluster: ControlPlane) -> None:
-    """Every file but those that ask a webhook that nobody plays; and our objects for the operator,
-    as they are shipped.
+    """Apply every file but those whose webhook no process plays, and Fairlead's objects for the
+    operator, as shipped.
     """
     cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
     others = [
@@ -138,7 +138,7 @@ def deploy(cluster: ControlPlane) -> None:
 
 
 def is_complete(workload: Object) -> bool:
-    """Whether it has the pods that it wants, and wants some."""
+    """Whether the workload has the pods that it wants, and wants at least one."""
     status = workload["status"]
     if workload["kind"] == "Deployment":
         return bool(status.get("readyReplicas") == workload["spec"]["replicas"])
@@ -165,7 +165,7 @@ def test_the_operator_takes_each_of_our_objects_and_complains_of_nothing(
 
 
 def test_the_operator_refuses_what_is_wrong(monitored: Monitored) -> None:
-    """So that the test above can fail: a rule that is no PromQL."""
+    """This shows that the test above can fail: the rule is no PromQL."""
     (rule,) = yaml.safe_load_all(OPERATOR_RULES.read_text(encoding="utf-8"))
     wrong = {"name": "wrong", "rules": [{"alert": "Wrong", "expr": "fairlead_gpu_up{"}]}
     metadata = {"name": "wrong", "namespace": SYSTEM, "labels": RELEASE}
@@ -189,7 +189,9 @@ def test_every_server_of_ours_is_a_target_once_and_up(monitored: Monitored, way:
 
 
 def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> None:
-    """In all namespaces; the one here may no more than our files say, in ours."""
+    """That Prometheus may read all namespaces; the one here has only the rights that Fairlead's
+    files name, in Fairlead's namespace.
+    """
     allowed = {
         (verb, what)
         for rule in rights_of_the_example()
@@ -229,8 +231,8 @@ def test_a_target_bears_the_names_of_its_pod(monitored: Monitored, way: str) -> 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_job_is_called_as_its_pods_both_ways(monitored: Monitored, way: str) -> None:
-    """A PodMonitor's would have the namespace before it, and `up{job="fairlead-node-agent"}` would
-    find nothing.
+    """By default a PodMonitor puts the namespace before the name, and
+    `up{job="fairlead-node-agent"}` would find nothing.
     """
     found = {
         name_of(each.pod): job_of(monitored.prometheus[way], each) for each in monitored.serving
@@ -253,8 +255,8 @@ def test_both_load_every_rule_of_ours_and_evaluate_it(monitored: Monitored) -> N
 
 
 def test_the_labels_that_our_files_ask_for_are_there_both_ways(monitored: Monitored) -> None:
-    """Those of targets, too, which no page of ours has: a board chooses by `instance`, the adapter
-    by `pod` or `exported_pod`.
+    """This includes labels of targets, which no page of Fairlead's has: a board chooses by
+    `instance`, the adapter by `pod` or `exported_pod`.
     """
     asked = asked_for(monitored) & {
         label for way in WAYS for label in put(monitored.prometheus[way])
@@ -342,8 +344,8 @@ def test_the_operator_takes_the_inhibitions_as_they_are(monitored: Monitored) ->
 
 
 def test_pods_that_ended_or_are_gone_are_no_targets_and_are_missed(monitored: Monitored) -> None:
-    """Of each Deployment one has failed, as one that was evicted, and stays; an exporter of one
-    node is deleted, and is made anew.
+    """Of each Deployment one pod has failed, like an evicted pod, and stays. An exporter of one
+    node is deleted, and is created again.
     """
     admin, gone = monitored.cluster.admin, NODES[1]
     for name in ("fairlead-scheduler", "fairlead-quota-controller", "fairlead-cluster-exporter"):
@@ -410,7 +412,7 @@ def targets(prometheus: Prometheus) -> dict[str, list[tuple[str, str]]]:
 
 
 def addresses(cluster: ControlPlane) -> set[str]:
-    """Of the servers of ours that run now."""
+    """Addresses of Fairlead's servers that run now."""
     return {each.address for pod in running_pods(cluster) for each in serving(pod)}
 
 
@@ -442,7 +444,9 @@ def asked_for(monitored: Monitored) -> set[str]:
 
 
 def put(prometheus: Prometheus) -> set[str]:
-    """Labels that it puts on series, and what it calls a page's own label of such a name."""
+    """Labels that Prometheus adds to series, and its names for a
+    page's own labels of such names.
+    """
     of_targets = {label for target in prometheus.targets() for label in target["labels"]}
     return of_targets | {f"exported_{label}" for label in of_targets}
 
@@ -452,7 +456,7 @@ def there(monitored: Monitored, way: str) -> set[str]:
 
 
 def series(prometheus: Prometheus, question: Question) -> Counter[tuple[tuple[str, str], ...]]:
-    """By the labels that the question asks for."""
+    """Numbers of series by the labels that the question uses."""
     asked = labels_of(prometheus, question)
     found = prometheus.query(question.expression)
     return Counter(

@@ -1,4 +1,4 @@
-"""Does the fault proxy pass everything on, and strike exactly once where it is told to?"""
+"""Does the fault proxy pass everything on, and strike exactly once where a fault is planned?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_malformed_item_comes_once(kubectl: Kubectl, proxy: FaultProxy) -> Non
 
 def test_a_429_is_what_the_client_meets(kubectl: Kubectl, proxy: FaultProxy) -> None:
     fault = proxy.plan(too_many_requests("secrets", seconds=1))
-    kubectl.get("secrets")  # kubectl itself waits and asks again
+    kubectl.get("secrets")  # kubectl itself waits and tries again
     assert fault.strikes == 1
     with pytest.raises(KubectlError):
         kubectl.run("get", "--raw", "/api/v1/nothing")

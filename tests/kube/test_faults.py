@@ -1,8 +1,8 @@
-"""What do the boards say when the outside fails? The truth, or that they do not know; never a wrong
+"""When something outside fails, the boards show the truth or that it is unknown; never a wrong
 zero.
 
 Every fault ends with right numbers and a line in the log. Faults are real: a killed API server, a
-full disk, a dead Prometheus; answers that a healthy API server does not give come from the fault
+full disk, a dead Prometheus. Answers that a healthy API server does not give come from the fault
 proxy.
 """
 
@@ -45,8 +45,8 @@ FREE_NODE = "gpu-12"
 
 @pytest.fixture(scope="module")
 def company() -> Iterator[ControlPlane]:
-    """A cluster for these tests alone: after an outage its nodes are Unknown for a while, which is
-    no fault of other tests.
+    """A cluster for these tests alone: after an outage its nodes are Unknown for a while, which
+    must not reach other tests.
     """
     with running_control_plane() as cluster:
         build_company(cluster)
@@ -66,8 +66,8 @@ def proxy(company: ControlPlane) -> Iterator[FaultProxy]:
 
 @contextlib.contextmanager
 def one_more_pod(cluster: ControlPlane, name: str) -> Iterator[None]:
-    """A change that right boards must show: a pod with 8 GPUs, bound as it is made. (A scheduler
-    that lost its API server takes long.)
+    """A change that right boards must show: a pod with 8 GPUs, bound at creation. (A scheduler that
+    lost its API server takes long.)
     """
     made = pod(name, namespace="research", gpus=8)
     made["spec"]["nodeName"] = FREE_NODE
@@ -94,7 +94,7 @@ def wait_for_allocated(exporter: Server, gpus: float, seconds: float = 60) -> No
 def seen(
     company: ControlPlane, cluster_exporter: Server, console: Server
 ) -> list[tuple[Page, dict[str, Any] | None]]:
-    """What exporter and console said, each second of the outage."""
+    """The values that exporter and console showed, each second of the outage."""
     answers = []
     company.components["kube-apiserver"].kill()
     try:
@@ -169,7 +169,7 @@ class TestApiServerKilled:
 
 
 def overview_or_nothing(console: Server) -> dict[str, Any] | None:
-    """None where the console says 503; any other refusal fails the test."""
+    """None where the console answers 503; any other error fails the test."""
     try:
         overview: dict[str, Any] = console.api("/overview")
     except urllib.error.HTTPError as refusal:
@@ -266,7 +266,7 @@ def _ask_and_never_read(address: str) -> socket.socket:
 
 
 def _stops_in_time(server: Server) -> None:
-    """SIGTERM, and within five seconds a clean end."""
+    """After SIGTERM the process ends cleanly within five seconds."""
     os.kill(server.component.pid, signal.SIGTERM)
     wait_until("the process has ended", lambda: not server.component.is_running, STOP_SECONDS)
     assert server.component.exit_status == 0, server.component.log_tail()

@@ -1,5 +1,5 @@
-"""A snapshot of a real cluster, played on: does the simulated one say what the real one says, and
-may a change be tried in it?
+"""A simulated cluster continues from a snapshot of a real one: does it show the same as the real
+one, and can a change be tried in it?
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MEASURED = {
     "gpuMemoryUsedMiB",
     "gpuMemoryUsedOfMiB",
 }
-"""What only devices say: here there are some."""
+"""Columns whose values come from devices only: here some exist."""
 
 
 @pytest.fixture(scope="module")
 def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The company as it is, with secrets planted wherever people put them."""
+    """A snapshot of the company, with secrets planted wherever users put them."""
     admin = company.admin
     metadata = {"name": "planted", "namespace": "vision"}
     secret = {
@@ -59,7 +59,9 @@ def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def twin(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
-    """Time hardly passes in it, so that what is looked at is the moment of the snapshot."""
+    """The simulated cluster. Its time hardly passes, so what tests see is the moment of the
+    snapshot.
+    """
     with running_laptop(
         company.logs / "from-snapshot.log", f"--from-snapshot={snapshot}", "--speed=0.01"
     ) as laptop:
@@ -67,7 +69,7 @@ def twin(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
 
 
 def pods(kubectl: Kubectl) -> dict[str, tuple[str, str, str, str]]:
-    """Node, phase, why it waits, and labels by namespace and name."""
+    """Node, phase, the reason for waiting, and labels by namespace and name."""
     return {
         f"{item['metadata']['namespace']}/{item['metadata']['name']}": (
             item["spec"].get("nodeName", ""),
@@ -88,7 +90,7 @@ def _why(item: Object) -> str:
 
 
 def rows(server: Server, board: str) -> dict[str, dict[str, Any]]:
-    """A board's rows without what devices alone can say."""
+    """A board's rows without values that come from devices only."""
     items = server.api(f"/{board}", size="500")["items"]
     return {
         row["name"]: {key: value for key, value in row.items() if key not in MEASURED}
@@ -134,8 +136,8 @@ def test_the_boards_have_the_same_rows(board: str, twin: Laptop, console: Server
 
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:
-    """Without what grows with time, and the start that a simulated operator, which there was none
-    before, notes for a job that waits.
+    """The row without values that grow with time, and without the start that a simulated operator
+    notes for a waiting job (the real cluster had no operator).
     """
     grows = "(?i)seconds|age|duration" + ("|startedAt" if row.get("status") == "Pending" else "")
     return {key: value for key, value in row.items() if not re.search(grows, key)}
@@ -153,7 +155,7 @@ def alive(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
 
 
 def test_waiting_pods_wait_on_for_the_same_reason(alive: Laptop, company: ControlPlane) -> None:
-    """The simulated scheduler has looked at them by now, and would have written other words."""
+    """The simulated scheduler has tried them by now, and would have written other messages."""
     real = {
         name: why for name, (_, phase, why, _) in pods(company.admin).items() if phase == "Pending"
     }
@@ -187,8 +189,8 @@ def test_a_node_that_was_sick_stays_sick(alive: Laptop) -> None:
 
 
 def test_a_drain_shows_what_would_happen(alive: Laptop) -> None:
-    """Pods go, and Jobs that allow no retry fail: an evicted pod counts as a failed one, as on the
-    real cluster.
+    """Pods are evicted, and Jobs that allow no retry fail: an evicted pod counts as failed, as on
+    the real cluster.
     """
     before = pods(alive.kubectl)
     node = next(

@@ -1,9 +1,9 @@
-"""Are the GPU values that `arena` shows those of the exporters' pages, through a real Prometheus,
-and what when it is gone or wrong?
+"""Are the GPU values that `arena` shows those of the exporters' pages, through a real Prometheus?
+And what does it show when Prometheus is gone or wrong?
 
-Two pages of exporters that are not ours (`gpu_pages`) tell of the company's cards, with numbers
-that the test made up; both families, some cards in both. Prometheus scrapes them as it does in
-clusters: its own labels `namespace` and `pod` push the page's aside.
+Two pages of other exporters (`gpu_pages`) report the company's cards, with numbers that the test
+chose; both families, some cards in both. Prometheus scrapes them as in clusters: its own labels
+`namespace` and `pod` replace the page's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead.edge.queries.gpu_query import gpu_query
 
 UNAVAILABLE = "GPU metrics unavailable: "
 SCRAPE_SECONDS = 3
-"""A page that is not read in that time takes its samples away until the next: one second is short
+"""A page that is not read in this time loses its samples until the next scrape: one second is short
 on a busy machine.
 """
 EXPORTER = {"namespace": "monitoring", "pod": "dcgm-exporter-x1y2z", "container": "exporter"}
@@ -37,7 +37,7 @@ SHARED_TOTAL_MIB = 15360
 
 
 class Cards:
-    """What the pages say: cards by family, and by the pod that holds them."""
+    """What the pages report: cards by family, and by the pod that holds them."""
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.dcgm: list[Card] = []
@@ -56,7 +56,7 @@ class Cards:
             if self._count_on(node) < 8
         ]
         assert self.idle, "each node of the training jobs is full"
-        self.dcgm += self.idle  # their sensors say what they like
+        self.dcgm += self.idle  # their sensors may show any value
         self._doubles()
 
     def _hold(self, pod: tuple[str, str], node: str, count: int, *, is_dcgm: bool) -> None:
@@ -71,8 +71,8 @@ class Cards:
         return sum(card.node == node for card in (*self.dcgm, *self.nvidia))
 
     def _doubles(self) -> None:
-        """Each card of dcgm-exporter's stands in the other family, too, with other values; and
-        elsewhere a pod has a name twice.
+        """Each card of dcgm-exporter's also exists in the other family, with other values; and a
+        pod's name also exists in another namespace.
         """
         self.nvidia += [card._replace(duty=1, used_mib=1) for card in self.dcgm]
         self.dcgm.append(Card("gpu-99", 0, 88, 8888, TOTAL_MIB, ("vision", "bert-worker-0")))
@@ -80,14 +80,14 @@ class Cards:
         self.nvidia.append(Card("share-1", 0, 35, 3400, SHARED_TOTAL_MIB, None, sharers))
 
     def told(self, pod: str) -> list[tuple[str, str, str]]:
-        """What a table shows of a pod of `research`, card by card."""
+        """What a table must show of a pod of `research`, card by card."""
         return [
             (str(card.index), f"{card.duty}.0%", f"{card.used_mib}.0/{card.total_mib}.0(MiB)")
             for card in self._of(pod)
         ]
 
     def measured(self, pod: str) -> dict[str, dict[str, int]]:
-        """The same as a document's `gpuMetrics`."""
+        """The same in the form of a document's `gpuMetrics`."""
         return {
             str(card.index): {
                 "gpuDutyCycle": card.duty,
@@ -102,7 +102,7 @@ class Cards:
 
 
 def _training_pods(cluster: ControlPlane) -> list[dict[str, Any]]:
-    """Those with GPUs that sit on a node and run."""
+    """The pods with GPUs that are bound and run."""
     names = ("bert-worker-", "mnist-")
     pods = cluster.admin.get("pods", "-n", "research")
     return [
@@ -134,7 +134,7 @@ def prometheus(company: ControlPlane, targets: dict[str, str]) -> Iterator[Prome
 
 
 class Asking:
-    """`arena` as somebody types it, with the settings of one Prometheus."""
+    """Runs `arena` as a user types it, with the settings of one Prometheus."""
 
     def __init__(self, kubeconfig: Path, **settings: str) -> None:
         self._kubeconfig = kubeconfig
@@ -151,7 +151,7 @@ class Asking:
         )
 
     def output(self, *arguments: str) -> str:
-        """What a command prints that has nothing to complain of."""
+        """The output of a command that prints no warning."""
         done = self(*arguments)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return done.stdout
@@ -167,7 +167,7 @@ def cells(line: str) -> list[str]:
 
 
 def block(printed: str, title: str) -> list[list[str]]:
-    """The rows of one block of `top job JOB` or `get JOB -g`, without its head and its dashes."""
+    """The rows of one block of `top job JOB` or `get JOB -g`, without its header and its dashes."""
     lines = printed.split(f"{title}:\n")[1].split("\n\n")[0].splitlines()
     return [cells(line) for line in lines[2:]]
 
@@ -191,8 +191,8 @@ class TestJobs:
         ]
 
     def test_documents(self, arena: Asking, cards: Cards) -> None:
-        """Of all jobs at once, and of one; a job without pods has
-        none, and no other command asks.
+        """Documents of all jobs at once, and of one; a job without pods has no values, and no other
+        command queries Prometheus.
         """
         listed = json.loads(arena.output("list", "-n", "research", "-o", "json"))
         found = {each["name"]: each["gpuMetrics"] for job in listed for each in job["instances"]}
@@ -204,9 +204,7 @@ class TestJobs:
         }
 
     def test_one_namespace_is_asked_for(self, prometheus: Prometheus, cards: Cards) -> None:
-        """All that a namespace's pods hold, parts of cards too,
-        and nothing of the others' cards.
-        """
+        """All that a namespace's pods hold, parts of cards too, and none of the others' cards."""
 
         def cards_of(namespace: str) -> set[str]:
             found = prometheus.query(gpu_query(namespace))
@@ -225,7 +223,7 @@ class TestJobs:
         assert cards_of("nowhere") == set()
 
     def test_all_namespaces(self, arena: Asking, cards: Cards) -> None:
-        """A pod of the same name in another namespace holds a card, too."""
+        """A pod of the same name in another namespace also holds a card."""
         listed = json.loads(arena.output("list", "-A", "-o", "json"))
         (bert,) = (job for job in listed if job["name"] == "bert")
         (worker,) = (each for each in bert["instances"] if each["name"] == "bert-worker-0")
@@ -242,7 +240,7 @@ class TestJobs:
 
 class TestNodes:
     def test_details(self, arena: Asking, cards: Cards) -> None:
-        """A card that nobody holds shows 0, whatever its sensors say."""
+        """A card without holder shows 0, whatever its sensors report."""
         node = cards.idle[0].node
         printed = arena.output("top", "node", node, "-d", "--metric")
         held = [card for pod in cards.by_pod.values() for card in pod if card.node == node]
@@ -268,7 +266,7 @@ class TestNodes:
         assert (row[0], row[3:]) == ("0", ["3.3 GiB", "35.0%"])
 
     def test_documents(self, arena: Asking, cards: Cards) -> None:
-        """The exporter's own pod, whose name Prometheus puts on every series, holds nothing."""
+        """The exporter's own pod, whose name Prometheus adds to every series, holds no card."""
         document = json.loads(arena.output("top", "node", "--metric", "-o", "json"))
         by_name = {
             node["name"]: node
@@ -299,7 +297,7 @@ COMMANDS = (
 
 
 def unavailable(done: subprocess.CompletedProcess[str]) -> str:
-    """Why there are no metrics; it is all that the command complains of, and it ends well."""
+    """Why there are no metrics. It is the only warning of the command, which succeeds."""
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(UNAVAILABLE) == len(done.stderr.splitlines()) == 1, done.stderr
     return done.stderr.partition(UNAVAILABLE)[2]
@@ -309,7 +307,7 @@ class TestTrouble:
     def test_a_prometheus_that_stopped(
         self, arena: Asking, prometheus: Prometheus, cards: Cards
     ) -> None:
-        """`N/A` and one warning; all else is as it was."""
+        """`N/A` and one warning; everything else is unchanged."""
         before = [arena.output(*command) for command in COMMANDS]
         prometheus.component.stop()
         try:
@@ -334,7 +332,7 @@ class TestTrouble:
         wait_until("values are there again", lambda: arena(*COMMANDS[0]).stderr == "")
 
     def test_one_that_does_not_answer(self, arena: Asking, prometheus: Prometheus) -> None:
-        """Ten seconds, then the table comes without."""
+        """After ten seconds the table is printed without the values."""
         prometheus.component.freeze()
         try:
             done = arena(*COMMANDS[0])
@@ -346,7 +344,7 @@ class TestTrouble:
         ("address", "why"),
         [
             ("http://127.0.0.1:1", "Prometheus `http://127.0.0.1:1` refused the connection"),
-            # No DNS is asked for a name with two dots.
+            # No DNS server is asked for a name with two dots.
             (
                 "prom..example:9090",
                 "Prometheus `http://prom..example:9090` has an unknown host name",
@@ -359,7 +357,7 @@ class TestTrouble:
         )
 
     def test_what_is_no_address(self, company: ControlPlane) -> None:
-        """That is a mistake of ours to mend, not a Prometheus that is away."""
+        """A malformed address is an error to correct, not an absent Prometheus."""
         done = Asking(company.kubeconfig, PROMETHEUS_ADDRESS="ftp://x")(*COMMANDS[0])
         assert (
             done.returncode == 1 and ("`ftp://x` is not the address of a Prometheus") in done.stderr
@@ -422,7 +420,7 @@ HASH_OF_S3CRET = "$2b$04$4p8fR8SxnYO51w/2OrFslOBN.RntJrEXsL7RCdFave0BDxmVHExS2"
 @pytest.fixture
 def behind_a_service(company: ControlPlane, targets: dict[str, str]) -> Iterator[Prometheus]:
     """A Prometheus as clusters have it: a Service with the well-known label, and one pod behind it,
-    at whose address it listens.
+    at whose address Prometheus listens.
     """
     with running_prometheus(
         targets,
@@ -449,7 +447,7 @@ def behind_a_service(company: ControlPlane, targets: dict[str, str]) -> Iterator
 
 
 def _service_and_pod() -> list[objects.Object]:
-    """The Service chooses no pods: who is behind it, a test says itself, and no controller has to
+    """The Service has no selector: the test writes its endpoints itself, so no controller needs to
     be waited for.
     """
     metadata = {
@@ -471,7 +469,7 @@ def _service_and_pod() -> list[objects.Object]:
 
 
 def _put_behind(company: ControlPlane, server: Prometheus) -> None:
-    """What kubelet and controller would write."""
+    """Write what the kubelet and the endpoints controller would write."""
     status = {"phase": "Running", "podIP": company.address, "podIPs": [{"ip": company.address}]}
     company.admin.patch_status("pods", "prometheus-0", "default", status)
     there = {
@@ -504,8 +502,8 @@ class TestThroughTheApiServer:
         behind_a_service.wait_for_data("nvidia_gpu_memory_total_bytes")
         behind_a_service.wait_for_data("DCGM_FI_DEV_FB_RESERVED")
         told = []
-        # The API server's own proxy has been seen to cut an answer off; that is told in one
-        # warning, and the next one is whole.
+        # The API server's own proxy sometimes cuts an answer off. `arena` reports that in one
+        # warning, and the next answer is whole.
         wait_until(
             "an answer is whole",
             lambda: (

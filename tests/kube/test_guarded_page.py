@@ -1,5 +1,5 @@
-"""A page behind a web configuration, before who reads such files and such pages: promtool and a
-real Prometheus.
+"""A page that is protected by a web configuration, checked with real readers of such files and
+pages: promtool and Prometheus.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Does the page Health say of a real API server and a real Prometheus what they say of themselves?
+"""Does the page Health show of a real API server and a real Prometheus what they report themselves?
 
-The oracle is what kubectl and Prometheus' own API tell: versions, what is served, what may be read.
+The oracle is kubectl and Prometheus's own API: versions, what is served, what may be read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead.model.dependency import DependencyLooks
 
 CARDS = [Card("gpu-1", index, 50, 1000, 16384) for index in range(4)]
 FAMILIES = 4
-"""Of each card, in `dcgm_page`."""
+"""Families of each card in `dcgm_page`."""
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,9 @@ def test_who_may_not_read_pods_is_told_so(company: ControlPlane) -> None:
 
 
 def _may_list(company: ControlPlane, resource: str) -> bool:
-    """As kubectl's `auth can-i` asks the API server."""
+    """Whether the account may list this resource, by the request
+    that kubectl's `auth can-i` sends.
+    """
     attributes = {"verb": "list", "resource": resource}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
     spec = {
@@ -185,7 +187,9 @@ def test_an_api_server_that_is_gone_is_told_before_the_caches_are_filled(
 def test_a_clock_that_is_apart(
     company: ControlPlane, apart: float, low: float, high: float
 ) -> None:
-    """`apart`: this machine's clock, as it is told here, against the API server's."""
+    """`apart`: the difference between this machine's clock, as the console is given it, and the API
+    server's.
+    """
     connection = find_connection(str(company.kubeconfig), None, env={})
     assert connection is not None
 

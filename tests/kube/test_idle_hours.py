@@ -1,7 +1,7 @@
-"""How many hours of the last day did each pod do nothing with its cards? Asked of a real
-Prometheus, in each of its spellings.
+"""How many hours of the last day was each pod idle? The console queries a real Prometheus, in each
+of its spellings.
 
-The oracle is how the series were written: minute by minute, for two days.
+The oracle is the way in which the series were written: minute by minute, for two days.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIVES = {
     "three-hours-old": lambda ago: None if ago > 3 * HOUR else 0.0,
     "just-below": lambda ago: 0.9 if ago < 4 * HOUR else 1.0,
 }
-"""Percent that a pod uses of its card, so many seconds ago; None = it was not there."""
+"""Percent that a pod used of its card by the number of seconds ago; None = it did not exist."""
 IDLE_HOURS = {"always": 24.0, "six-hours-twice": 6.0, "three-hours-old": 3.0, "just-below": 4.0}
 SPELLINGS = {
     "ours": (
@@ -50,18 +50,21 @@ SPELLINGS = {
     ),
 }
 SLACK_HOURS = 0.2
-"""Two looks, five minutes apart."""
+"""Two evaluations, five minutes apart."""
 
 
 def history(name: str, now: float) -> str:
-    """Two containers of each pod, of which the second never does anything: a pod is idle when both
-    are.
+    """Two containers of each pod, of which the second is always
+    idle: a pod is idle when both are.
     """
     family, factor, (uuid, space, pod, container, node) = SPELLINGS[name]
     lines = [f"# TYPE {family} gauge"]
     for life, used in LIVES.items():
         for which, part in (("main", 1.0), ("side", 0.0)):
-            labels = f'{{gpu="0",{uuid}="GPU-{life}",{space}="team",{pod}="{life}",{container}="{which}",{node}="n1"}}'
+            labels = (
+                f'{{gpu="0",{uuid}="GPU-{life}",{space}="team",{pod}="{life}",'
+                f'{container}="{which}",{node}="n1"}}'
+            )
             for ago in range(47 * HOUR, -1, -MINUTE):
                 percent = used(ago)
                 if percent is not None:

@@ -1,6 +1,6 @@
-"""Three people on one card, on both worlds: what document 003 applies is placed by a stock
-kube-scheduler beside our extender, and by the laptop; `kubectl inspect cgpu`, typed into a real
-kubectl, `arena top node -s` and `kubectl describe` print the same of both.
+"""Three users on one card, in both worlds. What document 003 applies is placed by a stock
+kube-scheduler beside Fairlead's extender, and by the laptop; `kubectl inspect cgpu`, typed into a
+real kubectl, `arena top node -s` and `kubectl describe` print the same in both.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ Allocated/Total GPU Memory In Cluster:
 
 
 def block(names: list[str]) -> str:
-    """Document 003's block: the ends of the pods' names are made up by each cluster, and columns
-    and dashes are as long as they are.
+    """Document 003's block, adapted: each cluster generates the ends of the pods' names, and
+    columns and dashes follow their length.
     """
     width = max(len(name) for name in names) + 2
     rows = "".join(f"{name:{width}}default    4\n" for name in sorted(names))
     return (
         "NAME:       cn-zhangjiakou.192.168.3.184\nIPADDRESS:  192.168.3.184\n\n"
-        f"{'NAME':{width}}NAMESPACE  GPU0(Allocated)\n{rows}{'Allocated :':{width}}12 (85%)\n{'Total :':{width}}14\n"
+        f"{'NAME':{width}}NAMESPACE  GPU0(Allocated)\n{rows}{'Allocated :':{width}}12 (85%)\n"
+        f"{'Total :':{width}}14\n"
         + "-" * (sum(len(name) + len("\tdefault\t4\t\n") for name in names) + 10)
         + "\n"
     )
@@ -75,15 +76,15 @@ def test_the_block_is_the_documents() -> None:
 
 
 class Room:
-    """A world with document 003's nodes. `extender` is the real one's."""
+    """A world with document 003's nodes. `extender` is set in the real world only."""
 
     def __init__(self, kubectl: Kubectl, extender: Extender | None = None) -> None:
         self.kubectl = kubectl
         self.extender = extender
 
     def type(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """A command as a person types it whose PATH has our scripts and whose KUBECONFIG is this
-        world's.
+        """Run a command as a user types it, with Fairlead's scripts on PATH and this world's
+        KUBECONFIG.
         """
         known = {**environment(), **self.kubectl.folders}
         known |= {
@@ -213,7 +214,9 @@ def test_a_card_that_an_operator_takes_out_is_unhealthy(room: Room) -> None:
 
 
 def test_json_is_what_the_extender_says_and_needs_no_extender(room: Room) -> None:
-    """Memory in use apart, which the extender is not told. Runs last: it stops the extender."""
+    """Memory in use is left out, because the extender does not receive it. Runs last: it stops the
+    extender.
+    """
     (told,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
     pods = told["devs"][0]["pods"]
     assert [pod["containers"]["tf-notebook"] for pod in pods] == [

@@ -1,4 +1,4 @@
-"""A namespace that shows people their own jobs only, on a real API server and on the simulated one:
+"""A namespace that shows users only their own jobs, on a real API server and on the simulated one:
 label, ids and administrators.
 """
 
@@ -31,7 +31,7 @@ NOT_YOURS = "you have no privileges to operate the job,because the owner of job 
 def admin(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Kubectl]:
-    """alice and bob have a job each, and one is nobody's, in a private namespace and in an open
+    """alice and bob have a job each, and one job has no user, in a private namespace and in an open
     one; root administrates arena.
     """
     if request.param == "real":
@@ -100,7 +100,7 @@ def _tfjob(namespace: str, owner: str) -> dict[str, Any]:
 
 
 class Person:
-    """`arena` as somebody types it whom the API server knows by impersonation."""
+    """`arena` as typed by a user that the API server knows by impersonation."""
 
     def __init__(self, name: str, admin: Kubectl, folder: Path) -> None:
         document = yaml.safe_load(admin.kubeconfig.read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ class Person:
         )
 
     def sees(self, *where: str) -> set[str]:
-        """The jobs of `list`, each `namespace/name`; AssertionError when it ends badly."""
+        """The jobs of `list`, each `namespace/name`; AssertionError when it fails."""
         done = self("list", "-o", "json", *where)
         assert done.returncode == 0, done.stderr
         return {f"{job['namespace']}/{job['name']}" for job in json.loads(done.stdout)}
@@ -176,7 +176,7 @@ def test_administrators_see_and_touch_all(admin: Kubectl, tmp_path: Path) -> Non
 
 
 def test_who_may_not_read_namespaces_is_not_kept_from_jobs(admin: Kubectl, tmp_path: Path) -> None:
-    """RBAC decides; arena's label is a courtesy."""
+    """RBAC decides; arena's label is only a filter for convenience."""
     blind = Person("blind", admin, tmp_path)
     wait_until("the roles count", lambda: blind("list", "-A").returncode == 0)
     assert blind.sees("-n", PRIVATE) == in_all(*EVERYBODY, namespace=PRIVATE)

@@ -1,5 +1,4 @@
-"""Do both Kubernetes clients and the reflector hold against a real API server? Held against what
-kubectl says.
+"""Do both Kubernetes clients and the reflector agree with kubectl on a real API server?
 
 Writes touch only ConfigMaps of a namespace of their own: other tests count nodes, pods and jobs.
 """
@@ -70,7 +69,7 @@ ONLY_LEAFLETS = Selection(NAMESPACE, labels="leaflet=yes")
 
 
 def with_user(source: Path, target: Path, **changes: Any) -> Path:
-    """The kubeconfig once more, with other fields of its user (or, by the key `cluster`, of its
+    """A copy of the kubeconfig with other fields of its user (or, by the key `cluster`, of its
     cluster).
     """
     document = yaml.safe_load(source.read_text())
@@ -304,7 +303,7 @@ async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_versi
         await until(lambda: any(row.name == "after" for row in mirror.rows()))
         # the row may have come with a new list, before its watch
         await until(lambda: reflector.is_current)
-        # its cache begins with its own start
+        # the restarted server's cache begins with its own start
         with pytest.raises(Gone, match="too old resource version"):
             async with asyncio.timeout(20):
                 async for _ in api.watch(pod_reader(), "1"):

@@ -1,4 +1,4 @@
-"""Real kubectl asking who it is and what it may, on the simulated API: `auth`, `create token`,
+"""Real kubectl on the simulated API asks for its user and its rights: `auth`, `create token`,
 `--as`, a kubeconfig with a token.
 """
 
@@ -29,8 +29,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedServer
 
 @pytest.fixture(scope="module")
 def kubectl(server: SimulatedServer) -> Kubectl:
-    """As the administrator; the ServiceAccount `team/ci` may edit its namespace, and user `rita`
-    may read pods there.
+    """kubectl as the administrator; the ServiceAccount `team/ci` may edit its namespace, and user
+    `rita` may read pods there.
     """
     admin = Kubectl(program("kubectl"), server.kubeconfig, server.kubeconfig.parent)
     admin.run("create", "namespace", "team")
@@ -55,7 +55,7 @@ def kubectl(server: SimulatedServer) -> Kubectl:
 def ci(
     kubectl: Kubectl, server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Kubectl:
-    """With a token of `team/ci` and nothing else."""
+    """kubectl with a token of `team/ci` and nothing else."""
     document = yaml.safe_load(server.kubeconfig.read_text())
     document["users"][0]["user"] = {
         "token": kubectl.run("create", "token", "ci", "-n", "team", "--duration=1h").strip()
@@ -110,7 +110,7 @@ def test_can_i(kubectl: Kubectl, question: str, answer: str) -> None:
     if answer == "yes":
         assert kubectl.run("auth", "can-i", *words).strip() == "yes"
     else:
-        with pytest.raises(KubectlError):  # it says `no` and ends with status 1
+        with pytest.raises(KubectlError):  # it prints `no` and ends with status 1
             kubectl.run("auth", "can-i", *words)
 
 
@@ -151,7 +151,7 @@ def test_a_token_works_as_far_as_its_rights_go(ci: Kubectl) -> None:
 
 
 def test_acting_as_somebody_takes_a_right(ci: Kubectl) -> None:
-    """`edit` may act as the accounts of its namespace, and as nobody else."""
+    """`edit` may act as the accounts of its namespace, and as no other user."""
     assert rows(ci.run("auth", "whoami", "--as", "system:serviceaccount:team:default"))[1] == [
         "Username",
         "system:serviceaccount:team:default",
@@ -191,7 +191,7 @@ def test_a_revoked_token_opens_nothing(
 
 
 def test_an_editor_submits_and_lists_jobs(ci: Kubectl) -> None:
-    """The role `edit` is gathered from those of the operators, too."""
+    """The role `edit` aggregates those of the operators, too."""
     run_arena(
         "submit",
         "mpijob",

@@ -1,5 +1,5 @@
-"""Real kubectl on the simulated API: definitions of one's own, the operators' own definitions,
-explain, and kinds without effect.
+"""Real kubectl on the simulated API: users' own definitions, the operators' definitions, explain,
+and kinds without effect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ spec:
   - name: v1
     served: true
     storage: true
-    subresources: {status: {}, scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}
     additionalPrinterColumns:
     - {name: Size, type: integer, jsonPath: .spec.size}
     - {name: Note, type: string, jsonPath: .spec.note, priority: 1}

@@ -1,4 +1,4 @@
-"""Real kubectl on the simulated API: what people type at the
+"""Real kubectl on the simulated API: what users type at the
 laptop's cluster, and what they read.
 """
 

@@ -1,4 +1,4 @@
-"""Real kubectl prints the same of the simulated cluster and of the real control plane, command by
+"""Real kubectl prints the same for the simulated cluster and for the real control plane, command by
 command.
 """
 
@@ -130,7 +130,8 @@ def test_jobs_and_cron_jobs(twins: Twins, space: str) -> None:
             "delete job once --cascade=orphan",
             "get pods -l job-name=once -o name",
             "delete pods --all --grace-period=0 --force",
-            # before their owner: else the garbage collector may be there first, in either world
+            # before their owner: otherwise the garbage collector may delete them first, in either
+            # world
             "delete job --all",
             "delete cronjob --all",
         ),
@@ -168,7 +169,9 @@ def test_what_is_created_is_described_alike(twins: Twins, what: str) -> None:
 
 
 def _wait_for_endpoints(twins: Twins, service: str) -> None:
-    """A service's slice is written a moment after it; until then it is described otherwise."""
+    """A Service's slice is written a moment after it; until then
+    `describe` prints something else.
+    """
     for world in ("simulated", "real"):
         told = twins.ask(
             world,
@@ -372,7 +375,9 @@ def test_a_watch_tells_what_happens(twins: Twins, space: str) -> None:
 
 
 def _watched(twins: Twins, world: str, space: str) -> list[str]:
-    """What `--watch`, after what was there, and `--watch-only` print of two changes of a label."""
+    """What `--watch`, after the initial list, and `--watch-only`
+    print of two changes of a label.
+    """
     shown = ("--field-selector=metadata.name=c", "-o", "jsonpath={.metadata.labels.n}{' '}")
     watching = [
         twins.start(world, "-n", space, "get", "configmap", *shown, flag)
@@ -381,7 +386,7 @@ def _watched(twins: Twins, world: str, space: str) -> list[str]:
     outputs = [process.stdout for process in watching if process.stdout is not None]
     try:
         assert outputs[0].read(1) == " "
-        time.sleep(1.0)  # --watch-only says nothing of its start
+        time.sleep(1.0)  # --watch-only prints nothing when it starts
         for number in ("1", "2"):
             twins.ask(world, "-n", space, "label", "configmap", "c", f"n={number}", "--overwrite")
         return [output.read(4) for output in outputs]
@@ -411,8 +416,8 @@ def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:
 
 
 def _unnamed(text: str) -> list[str]:
-    """Without the volume and mount of a service account's token, which the simulated cluster does
-    not project.
+    """The object without the volume and mount of a service account's token, which the simulated
+    cluster does not project.
     """
     words = (
         "kube-api-access",

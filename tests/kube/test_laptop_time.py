@@ -1,5 +1,5 @@
-"""A laptop whose time stands still, is stepped and runs ahead, as kubectl and `fairlead time` see
-it.
+"""A laptop whose time is stopped, is stepped and runs fast, as
+kubectl and `fairlead time` show it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def fairlead_time(laptop: Laptop, *arguments: str) -> Any:
 
 
 class Reader:
-    """A kubectl that goes on, and the lines it has printed."""
+    """A kubectl that keeps running, and the lines that it has printed."""
 
     def __init__(self, laptop: Laptop, *arguments: str) -> None:
         command = [str(program("kubectl")), f"--kubeconfig={laptop.kubeconfig}", *arguments]
@@ -91,7 +91,7 @@ def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(
     try:
         wait_until("the streams speak", lambda: len(watch.lines) >= 2 and len(logs.lines) >= 1)
         stood = fairlead_time(laptop, "pause")
-        # a line said before may still be on its way to the stream
+        # a line printed before may still be on its way to the stream
         spoken = len(kubectl.run("logs", "talks").splitlines())
         wait_until("the stream has said all of it", lambda: len(logs.lines) == spoken)
         made = kubectl.run("run", "waits", "--image=train:1m", "--restart=Never")

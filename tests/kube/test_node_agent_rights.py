@@ -1,8 +1,8 @@
-"""What the accounts of Fairlead may write, on the real API server, where a policy bounds them.
+"""What Fairlead's accounts may write on the real API server, where a policy limits them.
 
-The agent of a node: its own node's GPUs, and that pods there have their cards. The scheduler:
-grants. The quota controller: gates, its condition, namespaces of leaves, and whether jobs are
-suspended.
+The agent of a node writes its own node's GPUs, and that pods there have their cards. The scheduler
+writes grants. The quota controller writes gates, its condition, namespaces of leaves, and whether
+jobs are suspended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIMES = {"ALIYUN_COM_GPU_MEM_ASSIGN_TIME": "1", "scheduler.framework.gpushare.as
 
 class Case(NamedTuple):
     """A merge patch of `target` (kind/name), and the words with which it is refused; "" = it is
-    done.
+    accepted.
     """
 
     target: str
@@ -187,7 +187,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def agent(cluster: ControlPlane) -> ApiClient:
-    """Who has the token of the agent's pod on node `own`."""
+    """A client with the token of the agent's pod on node `own`."""
     words = ("--bound-object-kind=Pod", "--bound-object-name=agent-own")
     found = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, *words))
     other = CASES["not-another-node"]
@@ -313,7 +313,7 @@ RIGHTS: dict[str, Object] = {
 def test_the_pod_that_tests_the_runtime_has_no_rights(
     cluster: ControlPlane, agent: ApiClient, more: Object
 ) -> None:
-    """Who has broken into a node could else be whoever he wants in Fairlead's namespace."""
+    """Otherwise an intruder on a node could become any account in Fairlead's namespace."""
     account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

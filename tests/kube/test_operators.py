@@ -1,7 +1,7 @@
-"""Does a job of `arena submit` live as its operator wants, and do `list`, `get` and `top job` say
-at every step what kubectl says?
+"""Does a job of `arena submit` live as its operator wants, and do `list`, `get` and `top job` agree
+with kubectl at every step?
 
-mpi-operator and training-operator are the real ones; their pods run on nodes that KWOK plays.
+mpi-operator and training-operator are real; their pods run on nodes that KWOK plays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ FLAGS = {
 }
 PODS = {"mpijobs": 3, "tfjobs": 5, "pytorchjobs": 3}
 GPUS = {"mpijobs": 4, "tfjobs": 5, "pytorchjobs": 3}
-"""The launcher has none; the chief and the evaluator of a TFJob have as many as a worker."""
+"""The launcher has none; the chief and the evaluator of a TFJob
+have the same number as a worker.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +163,7 @@ def _uids(objects: JobObjects, name: str) -> set[str]:
 
 @pytest.mark.parametrize("resource", in_turn(sorted(FLAGS), 2))
 def test_a_job_that_takes_too_long_fails(cluster: ControlPlane, resource: str) -> None:
-    """training-operator sees that only when something else makes it look at the job."""
+    """training-operator notices that only when something else makes it look at the job."""
     life = Life(cluster, resource, f"late-{resource}", "train")
     life.submit(*FLAGS[resource], "--running-timeout=2s")
     life.give_node("gpu-1")
@@ -171,7 +173,7 @@ def test_a_job_that_takes_too_long_fails(cluster: ControlPlane, resource: str) -
 
 
 def test_a_finished_job_that_may_not_stay(cluster: ControlPlane) -> None:
-    """training-operator removes the job; mpi-operator keeps it and loses its launcher."""
+    """training-operator removes the job; mpi-operator keeps it and removes its pods."""
     lives = [Life(cluster, resource, f"brief-{resource}", "train") for resource in FLAGS]
     for life in lives:
         life.submit(
@@ -191,7 +193,9 @@ def test_a_finished_job_that_may_not_stay(cluster: ControlPlane) -> None:
 
 
 def test_the_command_of_document_000(cluster: ControlPlane) -> None:
-    """As it is printed there, but for the namespace; then what the document does next: it looks."""
+    """The command as it is printed there, but for the namespace; then the document's next step,
+    which reads the job.
+    """
     life = Life(cluster, "mpijobs", "document-000", "mpi-test")
     cluster.admin.run("create", "namespace", life.namespace)
     printed = life.arena("submit", *shlex.split(DOCUMENT_000.replace("\\\n", " ")))

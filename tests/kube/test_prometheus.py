@@ -1,5 +1,5 @@
-"""What does a real Prometheus make of our pages? It scrapes both exporters; every reference board
-and every board of ours has data.
+"""Does a real Prometheus accept Fairlead's pages? It scrapes both exporters; every reference board
+and every board of Fairlead's has data.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ EXPORTER = {
     "pod": "fairlead-gpu-exporter-x1y2z",
     "container": "fairlead-gpu-exporter",
 }
-"""What discovery in a cluster puts on an exporter's target; the page has labels of these names,
-too.
+"""Labels that discovery in a cluster adds to an exporter's target; the page has labels of these
+names, too.
 """
 
 
@@ -103,9 +103,7 @@ def test_unhealthy_nodes_are_counted_where_there_are_some(
 
 
 def test_what_prometheus_holds_is_what_kubectl_says(prometheus: Prometheus, laptop: Laptop) -> None:
-    """The simulated cluster never rests: the two are read until
-    they were read in the same moment.
-    """
+    """The simulated cluster never rests: both are read until they were read in the same moment."""
 
     def agree() -> bool:
         nodes = [
@@ -126,8 +124,8 @@ def test_what_prometheus_holds_is_what_kubectl_says(prometheus: Prometheus, lapt
 def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
     prometheus: Prometheus, laptop: Laptop
 ) -> None:
-    """Which pod holds which cards, and how large they are: by namespace, from our own families.
-    Their use differs by the moment.
+    """Which pod has which cards, and how large they are: by namespace, from Fairlead's own
+    families. Utilization differs by the moment, so it is not compared.
     """
 
     def cards(namespace: str, **settings: str) -> dict[str, dict[str, int]]:
@@ -174,7 +172,7 @@ class TestPromtool:
 
 
 def nothing_on_12239(prometheus: Prometheus) -> set[str]:
-    """The expressions of board 12239, unmodified, that have no answer."""
+    """The expressions of board 12239, unmodified, that have no result."""
     values = {
         name: prometheus.label_values(metric, label)
         for name, (metric, label) in VARIABLES_OF_12239.items()
@@ -209,13 +207,13 @@ NOTHING_IN_DEFAULT = {
         for letter in "ABCD"
     },
 }
-"""Queries of our boards that the world `default` has no answer
-for, and why. All others have one.
+"""Queries of Fairlead's boards that have no result in the world `default`, and why. All others have
+one.
 """
 
 
 def asked(prometheus: Prometheus, query: Asked, chosen: dict[str, str]) -> list[tuple[str, float]]:
-    """Legend and value of each series; two with one legend cannot be told apart."""
+    """Legend and value of each series. Two series with one legend could not be distinguished."""
     samples = prometheus.query(fill_in(query.expression, chosen))
     found = [(legend_of(query.legend, sample.labels), sample.value) for sample in samples]
     twice = [
@@ -228,7 +226,7 @@ def asked(prometheus: Prometheus, query: Asked, chosen: dict[str, str]) -> list[
 
 
 def holders(prometheus: Prometheus, modes: str) -> set[tuple[str, str]]:
-    """Namespace and name of the pods that hold cards in one of these modes and tell of them."""
+    """Namespace and name of the pods that hold cards in one of these modes and have series."""
     held = prometheus.query(f'fairlead_container_gpu_utilization_ratio{{allocate_mode=~"{modes}"}}')
     return {(sample.labels["namespace_name"], sample.labels["pod_name"]) for sample in held}
 
@@ -245,7 +243,7 @@ class TestOurBoards:
     def test_every_query_is_understood_with_one_value_chosen(
         self, prometheus: Prometheus, uid: str
     ) -> None:
-        """Whether it has an answer, too, is up to what was chosen."""
+        """Whether a query has a result as well depends on the chosen value."""
         chosen = choose(prometheus, uid, only_one=True)
         for query in asked_of(uid):
             asked(prometheus, query, chosen)
@@ -276,8 +274,8 @@ class TestOurBoards:
     def test_with_labels_of_the_page_kept_and_more_worlds(
         self, prometheus: Prometheus, laptop: Laptop
     ) -> None:
-        """`honor_labels: true`: DCGM's series say `pod` of the container's pod, ours say what they
-        said; and document 001 is readable.
+        """`honor_labels: true`: in DCGM's series `pod` is the container's pod, Fairlead's series
+        are unchanged; and document 001 is readable.
         """
         before, after, later = document_001()
         telemetry = pages_of(world_of("telemetry"))
@@ -367,10 +365,10 @@ class TestOurBoards:
             assert value == pytest.approx(6396 * MIB, abs=10 * MIB)
 
     def adapter_sees(self, prometheus: Prometheus, metric: str) -> dict[str, set[tuple[str, str]]]:
-        """Pods of which the adapter's rules for DCGM find the metric, by the label of the rule that
-        does.
+        """Pods for which the adapter's rules for DCGM find the metric, by the label of the rule
+        that does.
 
-        Its rule for our own families finds all pods, whatever the scrape does with labels.
+        Its rule for Fairlead's own families finds all pods, whatever the scrape does with labels.
         """
         found: dict[str, set[tuple[str, str]]] = {}
         for rule in yaml.safe_load(ADAPTER_RULES.read_text(encoding="utf-8"))["rules"]:

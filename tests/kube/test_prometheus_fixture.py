@@ -1,4 +1,4 @@
-"""Does the Prometheus fixture scrape and answer, and does promtool refuse what is wrong?"""
+"""Does the Prometheus fixture scrape and answer, and does promtool refuse malformed pages?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Page(BaseHTTPRequestHandler):
         self.wfile.write(_PAGE)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""A real API server's protobuf and its JSON make the same rows: lists and watches of random
-objects, each kind, and what is refused.
+"""A real API server's protobuf and its JSON produce the same rows: lists and watches of random
+objects, each kind, and refusals.
 
-The numbers of fields come from Kubernetes' Go types; a wrong one shows here, since nobody on the
-other side shares our table.
+The numbers of fields come from Kubernetes's Go types. A wrong number fails here, because the API
+server does not share Fairlead's table.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ ANNOTATIONS = (
 
 
 class Chance:
-    """Objects that an API server takes, drawn from a seed."""
+    """Random objects that an API server accepts, drawn from a seed."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
 
     def some(self, **parts: Any) -> dict[str, Any]:
-        """About half of these parts; each is a value or draws one."""
+        """A random half of these parts; each is a value or a function that draws one."""
         return {
             name: part() if callable(part) else part
             for name, part in parts.items()
@@ -63,7 +63,8 @@ class Chance:
         return self._rng.choice(WORDS)
 
     def time(self) -> str:
-        return f"20{self._rng.randint(10, 40)}-0{self._rng.randint(1, 9)}-1{self._rng.randint(0, 9)}T08:{self._rng.randint(10, 59)}:07Z"
+        of = self._rng.randint
+        return f"20{of(10, 40)}-0{of(1, 9)}-1{of(0, 9)}T08:{of(10, 59)}:07Z"
 
     def amounts(self) -> dict[str, str]:
         whole = {"nvidia.com/gpu": "2", "aliyun.com/gpu-mem": "15"}
@@ -277,7 +278,7 @@ def made(api: ApiClient, path: str, body: dict[str, Any]) -> None:
 
 
 def write_pods(api: ApiClient, chance: Chance, space: str, begins: str) -> None:
-    """Sixty of them, each written twice."""
+    """Write sixty pods, each twice."""
     for number in range(60):
         pod = chance.pod(f"{begins}{number}")
         made(api, f"/api/v1/namespaces/{space}/pods", pod)
@@ -289,15 +290,15 @@ def write_pods(api: ApiClient, chance: Chance, space: str, begins: str) -> None:
 
 
 def version_of(api: ApiClient, space: str) -> str:
-    """The one of now: an API server on a slow machine forgets after a hundred changes what is older
-    than a minute.
+    """The current version. On a slow machine, after a hundred changes an API server forgets
+    versions that are older than a minute.
     """
     return str(api.get(f"/api/v1/namespaces/{space}/pods").body["metadata"]["resourceVersion"])
 
 
 @pytest.fixture(scope="module")
 def written(control_plane: ControlPlane) -> Iterator[str]:
-    """The namespace in which they are."""
+    """The namespace that contains them."""
     api, chance, space = ApiClient("real", control_plane.kubeconfig), Chance(SEED), "test-forms"
     make = partial(made, api)
     make(
@@ -384,7 +385,9 @@ IN_JSON = Path(__file__).resolve().parents[2] / "bench" / "support" / "in_json.p
     ],
 )
 def test_commands_print_the_same_bytes_in_both_forms(company: ControlPlane, words: str) -> None:
-    """In pages of 500 all of it would come as JSON; a first page of it has few."""
+    """A list of up to 500 items is one page, and the first page comes as JSON. With pages of 5,
+    most of the list comes as protobuf.
+    """
     asked = [*words.split(), "--kubeconfig", str(company.kubeconfig)]
 
     def printed(*begin: str) -> str:

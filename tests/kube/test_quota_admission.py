@@ -1,5 +1,5 @@
-"""One table of cases, judged alike by the functions (`tests/rules/quota/test_admission.py`) and by
-the policies of a real API server.
+"""One table of admission cases, judged alike by the functions
+(`tests/rules/quota/test_admission.py`) and by the policies of a real API server.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ SPEC = {"containers": [{"name": "a", "image": "app:1"}], "schedulerName": "nobod
 
 
 class Place:
-    """Where the rules of admission stand. `refusing` is how the guard's refusal begins."""
+    """A server that enforces the rules of admission. `refusing`
+    is how the guard's refusal begins.
+    """
 
     def __init__(self, name: str, api: ApiClient, refusing: str) -> None:
         self.name = name
@@ -60,7 +62,7 @@ class Place:
         return self.as_(birth.who).post(path, pod("p", birth.metadata, birth.spec), dryRun="All")
 
     def make(self, name: str, metadata: Object, *, admitted: bool) -> None:
-        """A pod that waits, or that our controller has admitted."""
+        """Create a pod that waits, or that Fairlead's controller has admitted."""
         made = self.api.post(PODS, pod(name, metadata))
         assert made.status == 201, made.message
         if admitted:
@@ -151,7 +153,7 @@ def has_account(cluster: ControlPlane, namespace: str) -> bool:
 
 
 def surroundings() -> list[Object]:
-    """Namespaces on and off the tree, a node, and everybody's right to do everything."""
+    """Namespaces on and off the tree, a node, and all rights for every user."""
     rbac = "rbac.authorization.k8s.io"
     team = {
         "name": "team",
@@ -219,11 +221,13 @@ PLACES = {"policies": behind_policies, "webhook": behind_a_webhook}
 
 
 def until_in_force(place: Place) -> None:
-    """The API server reads policies and webhooks a moment after they are stored."""
+    """Wait until the rules apply: the API server reads policies and webhooks a moment after they
+    are stored.
+    """
 
     def is_gated() -> bool:
         born = place.bear(BIRTHS["a pod"])
-        # the guard may come first: it refuses a pod without its gate
+        # the guard may apply first: it refuses a pod without its gate
         return born.status == 201 and gates(born) == (GATE,)
 
     until("pods are gated", is_gated)
@@ -265,7 +269,7 @@ def test_a_new_pod(place: Place, case: str) -> None:
 
 
 def of_node(place: Place) -> Object:
-    """What NodeRestriction wants of a mirror pod."""
+    """What NodeRestriction requires of a mirror pod."""
     uid = place.api.get("/api/v1/nodes/n").body["metadata"]["uid"]
     return {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": uid, "controller": True}
 
@@ -428,7 +432,9 @@ def test_a_job_with_a_deadline_begins_suspended(place: Place, case: str) -> None
 
 
 def test_controllers_make_pods_that_wait(cluster: ControlPlane, place: Place) -> None:
-    """A real ReplicaSet's pod is born gated, and the pod of a real DaemonSet is not."""
+    """The pod of a real ReplicaSet is created with the gate, the
+    pod of a real DaemonSet without.
+    """
     template = {"metadata": {"labels": {"app": "web"}}, "spec": SPEC}
     owned: dict[str, Any] = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
     for kind, more in (("ReplicaSet", {"replicas": 2}), ("DaemonSet", {})):
@@ -469,8 +475,8 @@ def test_everybody_of_the_table_is_somebody_else() -> None:
 
 
 def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place) -> None:
-    """With kubectl alone: the commands of docs/how-to/quota-operations.md, typed as printed. Last
-    of those that need the place.
+    """With kubectl alone: the commands of docs/how-to/quota-operations.md, typed as printed. Runs
+    after all tests that need the place.
     """
     page = (DEPLOY.parent / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
     (block,) = (

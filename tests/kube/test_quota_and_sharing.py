@@ -1,9 +1,9 @@
-"""Quota and shared GPUs together: pods of three leaves ask for GPU memory, wait at our gate, and
-are placed by our extender.
+"""Quota and shared GPUs together: pods of three leaves request GPU memory, wait at Fairlead's gate,
+and are placed by Fairlead's extender.
 
-People scale, delete and create Deployments at random; the quota controller, the extender and the
+Users scale, delete and create Deployments at random. The quota controller, the extender and the
 scheduler die, and a tenth of the controller's calls fails. Two watches of the test's own see every
-write: no quota node is ever above its max, no card is sold twice.
+write: no quota node is ever above its max, and no card is granted twice.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ POOL = NodePool(
     gpus=4,
     shared=True,
 )
-"""Twelve cards of 16 GiB: 96 GiB in pods of at most 6 find room on them however they lie."""
+"""Twelve cards of 16 GiB: 96 GiB in pods of at most 6 GiB fit on them in any order."""
 SIZES = (1, 2, 3, 4, 6)
 PLACES = ("ml-a", "ml-b", "ml-c")
 SEEDS = range(1, 2)
-"""Five others were lived through once; a storm takes half a minute."""
+"""Five other seeds passed once; a storm takes half a minute."""
 ROUNDS = 6
 
 
@@ -145,7 +145,9 @@ def deployment(name: str, place: str, replicas: int, units: int, delay: int) -> 
 
 
 class People:
-    """Each namespace has up to three Deployments, which come, grow, shrink and go."""
+    """Each namespace has up to three Deployments, which are
+    created, grow, shrink and are deleted.
+    """
 
     def __init__(self, cluster: ControlPlane, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -227,8 +229,8 @@ def test_no_node_is_above_its_max_and_no_card_is_sold_twice(
 
 
 def unsettled(truth: QuotaTruth) -> list[str]:
-    """Who should not be as he is when all is done: stops, waits inside his min or below every max,
-    is admitted and does not run.
+    """Pods in a state that must not last: terminating; waiting although its leaf's min or every max
+    has room for it; admitted but not running.
     """
     pods = [pod for pod in list(truth.pods.values()) if pod["metadata"]["namespace"] in truth.above]
     used: Counter[str] = Counter()

@@ -1,9 +1,9 @@
-"""What a user tries who may write pods, Deployments and Jobs of his own namespace and wants more
-than his leaf gives.
+"""Attacks by a user who may write pods, Deployments and Jobs of his own namespace and wants more
+than his leaf allows.
 
-The leaf is full, and one pod waits. Each attack is refused with a sentence, by the API server
-itself, by RBAC or by our policies, or it is let in and gains nothing: the pod still waits, nobody
-else is stopped, and no write of anybody leaves a quota node above its max.
+The leaf is full, and one pod waits. The API server itself, RBAC or Fairlead's policies refuse an
+attack with a message; or the attack is accepted and gains nothing: the pod still waits, no other
+pod is stopped, and no write leaves a quota node above its max.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ CLAIMS = {
 
 
 class Attack(NamedTuple):
-    """`refused`: what the sentence says; "" = it is let in and gains nothing."""
+    """`refused`: the message of the refusal; "" = it is accepted and gains nothing."""
 
     do: Callable[[ApiClient], Answer]
     refused: str = ""
@@ -108,7 +108,7 @@ def change(
 
 
 def replaced(part: str, value: Any) -> Callable[[ApiClient], Answer]:
-    """The whole pod put once more, with another `part` of its spec."""
+    """Write the whole pod again, with another `part` of its spec."""
 
     def put(api: ApiClient) -> Answer:
         stored = api.get(WAITS).body
@@ -119,7 +119,7 @@ def replaced(part: str, value: Any) -> Callable[[ApiClient], Answer]:
 
 
 def of_full(api: ApiClient) -> Object:
-    """A pod that runs."""
+    """A pod of the full leaf that runs."""
     found: list[Object] = api.get(PODS, labelSelector="app=full").body["items"]
     return next(each for each in found if "schedulingGates" not in each["spec"])
 
@@ -139,7 +139,9 @@ def owner(kind: str, version: str) -> Object:
 
 
 def forged_job(api: ApiClient) -> Answer:
-    """A Job that says we have suspended it, so that we resume it."""
+    """A Job whose annotations claim that Fairlead suspended it,
+    so that Fairlead would resume it.
+    """
     made = job("attack", "team", 2, "2", suspend=True)
     made["metadata"]["annotations"] = {"fairlead.io/suspended-for": "other/somebody"}
     return api.post(JOBS, made)
@@ -401,7 +403,7 @@ def tidy(api: ApiClient, truth: QuotaTruth) -> None:
 
 
 def test_whoever_could_bind_cannot_bind_what_waits(api: ApiClient, truth: QuotaTruth) -> None:
-    """An administrator even: a pod with a gate is bound by nobody."""
+    """This holds even for an administrator: no user can bind a pod with a gate."""
     answer = api.post(f"{WAITS}/binding", binding("waits"))
     assert answer.status in (403, 409, 422), answer.body
     assert "schedulingGates" in answer.message
@@ -410,7 +412,7 @@ def test_whoever_could_bind_cannot_bind_what_waits(api: ApiClient, truth: QuotaT
 def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
     api: ApiClient, truth: QuotaTruth
 ) -> None:
-    """Who may name a priority class may use it: what it costs, his own leaf pays."""
+    """A user who may name a priority class may use it: his own leaf pays for it."""
     assert (
         api.as_user(MALLORY)
         .post(PODS, pod("critical", spec={"priorityClassName": "system-node-critical"}))
@@ -418,7 +420,7 @@ def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
         == 201
     )
 
-    # its own gate is looked at, too: before it is admitted, two wait already, itself and `waits`
+    # its own gate is checked, too: before it is admitted, two pods wait already, itself and `waits`
     def runs() -> bool:
         gates = api.get(f"{PODS}/critical").body["spec"].get("schedulingGates", [])
         as_told = truth.running() == {"team": 2, "other": 3} and truth.waiting() == {"team": 2}
@@ -430,8 +432,8 @@ def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
 
 
 def test_a_pod_that_changes_its_owner_is_counted_still(api: ApiClient, truth: QuotaTruth) -> None:
-    """It says that a DaemonSet made it, of a kind that no garbage collector knows; its ReplicaSet
-    makes another pod, which waits.
+    """Its new owner reference names a DaemonSet of a kind that the garbage collector does not know.
+    Its ReplicaSet makes another pod, which waits.
     """
     name = of_full(api)["metadata"]["name"]
     disowned = api.as_user(MALLORY).patch(
@@ -448,14 +450,15 @@ def test_a_pod_that_changes_its_owner_is_counted_still(api: ApiClient, truth: Qu
 def test_a_forged_owner_from_before_the_tree_is_counted_or_collected(
     cluster: ControlPlane, api: ApiClient, controller: QuotaController, truth: QuotaTruth
 ) -> None:
-    """Made where no policy stood yet: a DaemonSet that is not there, one of a kind that is not
-    served, and a node that is there.
+    """The pods are created before the policy: one names a DaemonSet that does not exist, one a
+    DaemonSet of a kind that is not served, and one a node that exists.
     """
     cluster.admin.create([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "later"}}])
     path = "/api/v1/namespaces/later/pods"
-    until_made = lambda made: wait_until(
-        ("it is made"), lambda: api.post(path, made).status in (201, 409)
-    )
+
+    def until_made(made: Object) -> None:
+        wait_until("it is made", lambda: api.post(path, made).status in (201, 409))
+
     node = {
         "apiVersion": "v1",
         "kind": "Node",

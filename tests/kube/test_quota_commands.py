@@ -1,5 +1,5 @@
-"""`fairlead quota` beside the real API server and the controller: what it says beforehand is what
-then happens.
+"""`fairlead quota` beside the real API server and the controller: what it predicts is what then
+happens.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def test_what_is_said_beforehand_happens(
 
 
 def why_is_what_the_cluster_says(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """`why -o json` of the youngest that waits in namespace1, of whose Deployment pods were
-    evicted: each number from kubectl.
+    """`why -o json` of the youngest waiting pod in namespace1, whose Deployment lost pods by
+    eviction: each number comes from kubectl.
     """
     pods = cluster.admin.get("pods", "-A")
     gated = sorted(
@@ -171,8 +171,8 @@ def name_of(pod: dict[str, Any]) -> str:
 def test_the_doctor_says_which_leaf_is_over_its_max(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
-    """Pods of 5 run in root.a.1, whose max becomes 5: bad, until it is 20 again. Nobody is evicted
-    for it.
+    """Pods of 5 run in root.a.1, whose max becomes 5: the doctor's verdict is bad, until the max is
+    20 again. No pod is evicted for it.
     """
     before, used = dict(truth.evicted), 5 * truth.running()["namespace1"]
     root = json.loads(json.dumps(RAISED))

@@ -1,9 +1,9 @@
-"""The demo of document 004 on the real thing: real Deployments, a real scheduler, one node of 56
-cpu, so that quota alone holds the line.
+"""The demo of document 004 on a real control plane: real Deployments, a real scheduler, one node of
+56 cpu, so that quota alone limits the pods.
 
-After each step as many pods run as the contract says, exactly four are evicted in all, and no
-instant shows more charged than a max allows (docs/spec/quota.md#the-40-core-demo). In the storms
-the controller is killed at random points, and a tenth of its calls fails.
+After each step the contract's number of pods run, exactly four are evicted in all, and no instant
+shows more charged than a max allows (docs/spec/quota.md#the-40-core-demo). In the storms the
+controller is killed at random points, and a tenth of its calls fails.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.waiting import wait_until
 
 PLACES = ("namespace1", "namespace2", "namespace3", "namespace4")
 STORMS = range(1, 2)
-"""Twenty others were lived through once; a storm takes three quarters of a minute."""
+"""Twenty other seeds passed once; a storm takes three quarters of a minute."""
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
 def test_of_two_controllers_one_works_and_the_other_goes_on(
     cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController
 ) -> None:
-    """The one that works is killed in the middle of a step, and comes back; then the other one is
-    stopped in good order.
+    """The working controller is killed in the middle of a step, and restarts; then the other one is
+    stopped with SIGTERM.
     """
     other = QuotaController(cluster, "quota-1")
     try:
@@ -152,8 +152,8 @@ def test_the_demo_in_a_storm(
     controller: QuotaController,
     seed: int,
 ) -> None:
-    """Pods take their time to start and to stop, a tenth of all calls fails, and the controller
-    dies at random points.
+    """Pods take time to start and to stop, a tenth of all calls fails, and the controller dies at
+    random points.
     """
     controller.stop()
     stormy = QuotaController(cluster, f"storm-{seed}", server=proxy.server)

@@ -1,6 +1,6 @@
-"""How a quota tree comes in, on a real API server: by the definition, by the webhook that judges
-it, and, where neither stands in its way, past both. A broken tree that got in admits nobody, evicts
-nobody, and says what is wrong with it.
+"""How a quota tree enters a real API server: through the definition, through the webhook that
+judges it, and, where neither refuses it, past both. A broken tree that got in admits and evicts no
+pod, and its status reports what is wrong with it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def judged(cluster: ControlPlane) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def busy(judged: ControlPlane, controller: QuotaController) -> ControlPlane:
-    """A pod runs in a namespace of the tree that stands."""
+    """A pod runs in a namespace of the stored tree."""
     enforce(judged, STANDING)
     judged.admin.create([pod("runs", namespace="busy")])
     judged.admin.run(
@@ -93,7 +93,7 @@ def busy(judged: ControlPlane, controller: QuotaController) -> ControlPlane:
 
 
 def refusal(cluster: ControlPlane, file: TreeFile) -> str:
-    """What kubectl is told; "" where the tree is taken."""
+    """kubectl's message; "" where the tree is accepted."""
     try:
         cluster.admin.run("apply", "--dry-run=server", "-f", str(file.path))
     except KubectlError as error:
@@ -105,8 +105,8 @@ def refusal(cluster: ControlPlane, file: TreeFile) -> str:
 def test_kubectl_is_told(
     request: pytest.FixtureRequest, judged: ControlPlane, file: TreeFile
 ) -> None:
-    """In the words of the definition where that reaches, else in the webhook's, which are those of
-    `fairlead quota validate`.
+    """In the words of the definition where it covers the fault, otherwise in the webhook's, which
+    are those of `fairlead quota validate`.
     """
     if file.needs_standing:
         request.getfixturevalue("busy")
@@ -161,8 +161,8 @@ def said_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
 def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(
     judged: ControlPlane, controller: QuotaController
 ) -> None:
-    """kubectl prints the sentences of `quota validate`; then the condition of the tree has them,
-    until use is below it.
+    """kubectl prints the sentences of `quota validate`; then the condition of the tree contains
+    them, until use is below the max.
     """
     clear(judged, PLACES)
     enforce(judged, STANDING)
@@ -213,7 +213,7 @@ def unjudged(cluster: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def truth(unjudged: ControlPlane, controller: QuotaController) -> Iterator[QuotaTruth]:
-    """A tree that is right, and a pod that runs by it."""
+    """A valid tree, and a pod that runs under it."""
     cluster = unjudged
     clear(cluster, PLACES)
     enforce(cluster, STANDING)
@@ -230,13 +230,13 @@ def truth(unjudged: ControlPlane, controller: QuotaController) -> Iterator[Quota
 
 
 def let_in(cluster: ControlPlane, root: Object) -> None:
-    """Returns when the controller has said something about this very tree."""
+    """Apply the tree; returns when the controller has reported on this version of it."""
     cluster.admin.apply([tree(root)])
     wait_until("the tree is looked at", lambda: condition(cluster), 60)
 
 
 def condition(cluster: ControlPlane, kind: str = "Valid") -> Object:
-    """Of the tree as it now is; empty while nobody has looked at it."""
+    """The condition of the tree's current version; empty until a controller has read it."""
     found = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))
     rows: list[Object] = found.get("status", {}).get("conditions", [])
     return next(
@@ -292,7 +292,7 @@ def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(
     assert "fairlead.io/quota" not in system["metadata"]["labels"]
 
 
-# --- odd input ------------------------------------------------------------------------------------
+# --- malformed input ------------------------------------------------------------------------------
 
 
 def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(
@@ -371,7 +371,7 @@ def test_a_node_without_status_and_pods_that_ask_nothing(
 
 
 def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """Of its status there is room for a part."""
+    """Its status has room for only a part of its nodes."""
     rows: list[list[Object]] = [
         [{"name": f"n{1000 * g + n}", "namespaces": [f"s{1000 * g + n}"]} for n in range(999)]
         for g in range(20)
@@ -389,7 +389,9 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
     )
 
     def told() -> int:
-        """So many nodes the status has, or counts; it is written once a second at most."""
+        """The number of nodes that the status lists or counts; it
+        is written once a second at most.
+        """
         status = json.loads(cluster.admin.run("get", *TREE, "-o", "json")).get("status", {})
         return len(status.get("nodes", ())) + int(status.get("nodesLeftOut", 0))
 

@@ -1,5 +1,5 @@
-"""Each right of the quota controller's account taken away alone: exactly what needs it fails, and
-with all of them nothing does.
+"""Each right of the quota controller's account is taken away alone: exactly what needs it fails,
+and with all of them nothing fails.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Object = dict[str, Any]
 USER = f"system:serviceaccount:{SYSTEM}:{ACCOUNT}"
 PLACE = "team"
 NOT_SERVED = ("rayclusters", "podgroups")
-"""Their definitions are in no module that can be had: that these rights are needed is not shown
-here.
+"""Their definitions are in no module that is available, so this test does not show that these
+rights are needed.
 """
 RULES = {
     (each["kind"], each["metadata"].get("namespace", "")): each["rules"]
@@ -56,8 +56,8 @@ RULES = {
     if each["kind"] in ("Role", "ClusterRole")
 }
 Right = tuple[str, str, str, str, str]
-"""The namespace of its role ("" = everywhere), group, resource, verb, and the name where only one
-object is meant.
+"""The namespace of its role ("" = everywhere), group, resource, verb, and the object's name where
+the right is for one object only.
 """
 
 
@@ -112,7 +112,7 @@ def account(cluster: ControlPlane) -> Connection:
 
 
 def take_away(cluster: ControlPlane, right: Right | None) -> None:
-    """Leave all rights but this one; returns when the API server knows."""
+    """Leave all rights but this one; returns when the API server applies it."""
     roles = [
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -170,8 +170,8 @@ WRITES: dict[tuple[str, str, str], Action] = {
         for key, target in SUSPENDED.items()
     },
 }
-"""On objects that are not there: who may write is told that they
-are not, who may not is told that.
+"""Writes of objects that do not exist: an account with the right gets "not found", an account
+without it gets "forbidden".
 """
 LEASE = {
     "get": lambda api: api.get_lease(),
@@ -181,7 +181,7 @@ LEASE = {
 
 
 async def refused(api: KubeQuotaApi) -> set[tuple[str, str, str]]:
-    """The writes that it may not do."""
+    """The writes that are forbidden to it."""
     found = set()
     for key, action in WRITES.items():
         if isinstance((await api.apply(action)).failure, Forbidden):
@@ -237,7 +237,7 @@ def test_each_right_to_read_is_needed(
 
 
 def told(caplog: pytest.LogCaptureFixture) -> set[tuple[str, str, str]]:
-    """What it was refused, as its log says."""
+    """What was refused to it, according to its log."""
     found = {
         match.groups()
         for record in caplog.records

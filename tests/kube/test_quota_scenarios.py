@@ -1,9 +1,9 @@
 """The worked scenarios of quota on the real control plane: real controllers of Deployments, Jobs
-and budgets, our controller beside them.
+and budgets, with Fairlead's controller beside them.
 
-A third of them is drawn for each run: `QUOTA_SCENARIOS=7` draws as a run did whose tests bear `seed
-7`, `QUOTA_SCENARIOS=all` plays every one, the slow ones, too. The truth is a watch of the test's
-own; what must come out stands in the files.
+A third of them is drawn for each run: `QUOTA_SCENARIOS=7` repeats the draw of a run whose test ids
+contain `seed 7`, `QUOTA_SCENARIOS=all` plays every one, the slow ones, too. The truth is a watch of
+the test's own; the expected results are in the files.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def _rights() -> list[Object]:
-    """Somebody may write all pods: what stops him is quota."""
+    """One group may write all pods: only quota stops its users."""
     rbac, named = "rbac.authorization.k8s.io", {"metadata": {"name": "people"}}
     rules = [{"apiGroups": [""], "resources": ["pods", "pods/binding"], "verbs": ["*"]}]
     binding = {
@@ -86,7 +86,7 @@ def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
 
 @pytest.fixture(scope="module")
 def operators(cluster: ControlPlane, controller: QuotaController) -> Iterator[None]:
-    """They come when the controller already works."""
+    """The operators start when the controller already works."""
     with running_operators(cluster):
         yield
 
@@ -129,8 +129,8 @@ class RealHands:
         return states.get("Enforced") == "True"
 
     def _gates(self, space: str) -> bool:
-        """Whether a pod would be born with the gate there; the namespace's own account may still be
-        missing.
+        """Whether a new pod would receive the gate; the namespace's default service account may
+        still be missing.
         """
         born = self._try(self._api, space, {})
         return any(
@@ -187,7 +187,7 @@ class RealHands:
         ]
 
     def jobs(self) -> Iterable[Object]:
-        """A kind whose operator is not installed has none."""
+        """All jobs; a kind whose operator is not installed has none."""
         answers = [self._api.get(path) for path in JOBS]
         return [job for answer in answers if answer.status == 200 for job in answer.body["items"]]
 

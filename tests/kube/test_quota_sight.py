@@ -1,5 +1,5 @@
-"""What quota sees of pods and owners that real controllers made, against what kubectl shows of the
-same objects.
+"""What quota reads from pods and owners that real controllers made, compared with what kubectl
+shows of the same objects.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def state_of(cluster: ControlPlane) -> QuotaState:
-    """As `fairlead quota plan` reads it, once the budget's controller has counted everybody."""
+    """The state as `fairlead quota plan` reads it, once the budget's controller has counted all
+    pods.
+    """
 
     async def read() -> QuotaState:
         connection = find_connection(str(cluster.kubeconfig), env={})

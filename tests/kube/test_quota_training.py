@@ -1,7 +1,7 @@
-"""Training jobs under their real operators, and quota: they are admitted, suspended and resumed as
+"""Training jobs under their real operators, with quota: they are admitted, suspended and resumed as
 a whole, and no worker is ever evicted.
 
-In MPIJob v2 a worker that is evicted fails the job for good; so does a Master in a PyTorchJob.
+In MPIJob v2 an evicted worker fails the job for good; so does an evicted Master in a PyTorchJob.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def role(replicas: int, cpu: str) -> Object:
 
 
 def training_job(kind: str) -> Object:
-    """Of five pods and 24 cpu, 14 more than its leaf is guaranteed."""
+    """A job of five pods and 24 cpu, 14 more than its leaf is guaranteed."""
     metadata = {"name": "train", "namespace": "lender"}
     if kind == "mpijob":
         roles = {"Launcher": role(1, "4"), "Worker": role(4, "5")}
@@ -183,7 +183,7 @@ def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     """Its `backoffLimit` is 0: one pod that counts as failed would end it. Two of its ten pods wait
-    for quota all the while.
+    for quota the whole time.
     """
     cluster.admin.create([batch_job("sweep", 10)])
     settled(truth, {"lender": 8})
@@ -254,7 +254,7 @@ def test_a_job_with_a_deadline_does_not_die_while_it_waits(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     """Its 25 seconds begin when it is admitted: it has waited longer than that by then. KWOK's pods
-    never end, so its deadline does.
+    never end, so its deadline ends it.
     """
     cluster.admin.create(
         [deployment("back", "owner", 6, "5"), deployment("older", "lender", 2, "5")]
@@ -280,8 +280,8 @@ def test_a_job_with_a_deadline_does_not_die_while_it_waits(
 def test_no_member_beyond_the_least_of_a_training_job_is_evicted(
     cluster: ControlPlane, truth: QuotaTruth, kind: str
 ) -> None:
-    """It needs three of its five pods, and one worker would be enough. All of it goes, and none by
-    an eviction.
+    """The job needs three of its five pods, and one worker would be enough for the claim. The whole
+    job is suspended, and no pod is evicted.
     """
     elastic = training_job(kind)
     elastic["spec"]["runPolicy"]["schedulingPolicy"] = {"minAvailable": 3}
@@ -306,7 +306,7 @@ def test_no_member_beyond_the_least_of_a_training_job_is_evicted(
 def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_admitted(
     cluster: ControlPlane, truth: QuotaTruth, kind: str, deadline: int, waits: int
 ) -> None:
-    """The TFJob waits longer than its deadline is, and runs all the same."""
+    """The TFJob waits for longer than its deadline, and runs all the same."""
     late = training_job(kind)
     late["spec"]["runPolicy"]["activeDeadlineSeconds"] = deadline
     try:
@@ -333,8 +333,8 @@ def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_adm
 def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_admitted(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
-    """No kuberay-operator runs here: no pod is made, and what it refuses to suspend must be left to
-    it.
+    """No kuberay-operator runs here, so no pod is created. `keeps` is not suspended:
+    kuberay-operator refuses to suspend such a RayJob.
     """
     pods = {"template": {"spec": batch_job("", 1)["spec"]["template"]["spec"]}}
     ray = {
@@ -382,8 +382,8 @@ def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_ad
 def test_pods_of_a_job_that_no_node_takes_are_not_counted_as_failed(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
-    """They ask for a node that is not there. Its `backoffLimit` is 0, and they are returned after
-    two seconds.
+    """The pods request a node that does not exist. The job's `backoffLimit` is 0, and its pods are
+    returned after two seconds.
     """
     tree = cluster.admin.get("elasticquotatrees.scheduling.sigs.k8s.io", "-n", "kube-system")[0]
     attributes = dict(tree["spec"]["root"].get("attributes") or {})

@@ -1,8 +1,8 @@
-"""The ElasticQuotaTree on a real API server: ACK's form is taken as it is, faults get a sentence,
-and our status is kept.
+"""The ElasticQuotaTree on a real API server: ACK's form is accepted unchanged, faults get a
+message, and Fairlead's status is kept.
 
 The same manifests go to the simulated API server, which enforces no rules in CEL: there the schema
-alone speaks.
+alone judges.
 """
 
 from __future__ import annotations
@@ -57,16 +57,21 @@ spec:
         namespaces: [namespace1]
         max: {cpu: 20, memory: 20Gi, nvidia.com/gpu: 1}
         min: {cpu: 10, memory: 10Gi, nvidia.com/gpu: 1}
-      - {name: root.a.2, namespaces: [namespace2], max: {cpu: 20}, min: {cpu: 10, memory: 10Gi, nvidia.com/gpu: 1}}
+      - name: root.a.2
+        namespaces: [namespace2]
+        max: {cpu: 20}
+        min: {cpu: 10, memory: 10Gi, nvidia.com/gpu: 1}
     - name: root.b
       namespaces: []
       max: {cpu: 40, memory: 2147483647Gi}
       min: {cpu: 20, memory: 20Gi, nvidia.com/gpu: 2}
       children:
-      - {name: root.b.1, namespaces: [namespace3], max: {cpu: "20"}, min: {cpu: "10"}, attributes: {}}
-      - {name: root.b.2, namespaces: [namespace4], max: {cpu: 20000m}, min: {cpu: 1e1}, children: []}
+      - {name: root.b.1, namespaces: [namespace3],
+         max: {cpu: "20"}, min: {cpu: "10"}, attributes: {}}
+      - {name: root.b.2, namespaces: [namespace4],
+         max: {cpu: 20000m}, min: {cpu: 1e1}, children: []}
 """
-"""A tree in ACK's form, with what people write in it."""
+"""A tree in ACK's form, with values as users write them."""
 
 
 def manual() -> Any:
@@ -77,7 +82,7 @@ def manual() -> Any:
 
 
 def ack_definition() -> dict[str, Any]:
-    """As in ACK: nothing of a node is typed, and there is no status subresource."""
+    """The definition as in ACK: no field of a node is typed, and there is no status subresource."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1beta1",
@@ -114,8 +119,8 @@ def install(kubectl: Kubectl) -> None:
 
 
 def _is_typed(kubectl: Kubectl) -> bool:
-    """Short names come with discovery, which kubectl remembers, the fields with the API server's
-    OpenAPI.
+    """Whether kubectl sees the definition: its short names come with discovery, which kubectl
+    caches, the fields with the API server's OpenAPI.
     """
     kubectl.run("api-resources", "--cached=false", "--api-group=scheduling.sigs.k8s.io")
     try:
@@ -132,8 +137,8 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def before_ours(cluster: ControlPlane) -> dict[str, Any]:
-    """A tree under ACK's definition, with a fault that it lets in, over which ours is installed:
-    the tree as it was then.
+    """A tree under ACK's definition, with a fault that it accepts, over which Fairlead's definition
+    is installed. Yields the tree as it was before.
     """
     admin = cluster.admin
     admin.apply([ack_definition()])
@@ -342,8 +347,8 @@ def test_a_second_tree_is_refused(admin: Kubectl) -> None:
 def test_a_deep_tree_is_kept_whole(
     request: pytest.FixtureRequest, server: str, levels: int
 ) -> None:
-    """The simulated API server takes no body that is nested in more than 200 levels, two for each
-    of a tree.
+    """The simulated API server accepts no body that is nested in more than 200 levels; each level
+    of a tree takes two.
     """
     either: Kubectl = request.getfixturevalue(server)
     node: dict[str, Any] = {

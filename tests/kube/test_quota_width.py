@@ -1,7 +1,7 @@
 """Quota on the real control plane beyond the demo: budgets, Jobs, StatefulSets, priorities, rolling
 updates, trees that change or break.
 
-Each test leaves its namespaces empty; a watch of the test's own sees every write, and no instant
+Each test leaves its namespaces empty. A watch of the test's own sees every write, and no instant
 may show more than a max allows.
 """
 
@@ -111,7 +111,7 @@ def test_a_budget_is_kept_and_named(cluster: ControlPlane, truth: QuotaTruth) ->
 def test_a_pod_under_two_budgets_is_never_a_victim(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
-    """The eviction API refuses it, whatever both allow."""
+    """The eviction API refuses to evict it, whatever both budgets allow."""
     cluster.admin.create(
         [
             budget("one", "lender", "web", 3),
@@ -133,8 +133,8 @@ def test_a_pod_under_two_budgets_is_never_a_victim(
 def test_an_indexed_job_is_suspended_as_a_whole_and_resumed_when_there_is_room(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
-    """All its indices run at once, so it is a gang; of other Jobs as many pods go as are needed
-    (test_quota_training).
+    """All its indices run at once, so it is a gang; of other Jobs only the needed number of pods is
+    evicted (test_quota_training).
     """
     cluster.admin.create(
         [
@@ -181,7 +181,7 @@ def test_a_gang_that_lost_a_member_does_not_take_the_room_that_a_claimant_waits_
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     """A finalizer keeps the evicted pod. Meanwhile a member of the gang is deleted, and the
-    claimant has its room.
+    claimant gets its room.
     """
     together = {
         "pod-group.scheduling.sigs.k8s.io/name": "g",
@@ -218,7 +218,7 @@ def test_a_gang_that_lost_a_member_does_not_take_the_room_that_a_claimant_waits_
 
 
 def release(cluster: ControlPlane, place: str) -> None:
-    """Take the finalizer from all pods that have it."""
+    """Remove the finalizer from all pods that have it."""
     for pod in cluster.admin.get("pods", "-n", place):
         if HOLDS in pod["metadata"].get("finalizers", []):
             name = pod["metadata"]["name"]
@@ -261,8 +261,8 @@ def test_a_higher_priority_goes_first_inside_a_leaf(
 
 @pytest.mark.long
 def test_a_rolling_update_in_a_full_leaf_finishes(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """One replica, and 25 % of it may not be missing: after five seconds, as the root says, the new
-    pod takes the old one's place.
+    """One replica, of which 25 % may not be missing: after five seconds, as the root is configured,
+    the new pod takes the old one's place.
     """
     cluster.admin.create([deployment("web", "small", 1, "10")])
     settled(truth, {"small": 1})

@@ -1,8 +1,8 @@
 """Do the same workloads end in the same state on the simulated cluster and on a real control plane?
 
-The real one lives through all of them at once, each in a namespace of its own; those that change
-nodes come when the others are over. A simulated world's end is read first and must then be reached,
-and kept, by the real cluster: where they differ, the real one is right.
+The real cluster runs all of them at once, each in a namespace of its own; those that change nodes
+begin when the others are over. A simulated world's end is read first. The real cluster must then
+reach and keep it: where they differ, the real one is right.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["workloads_apps", "workloads_batch", "workloads_nodes", "workloads_ob
 
 AT_ONCE = 12
 SETTLED_SECONDS = 45.0
-"""How long a simulated world lives on before its end is read."""
+"""How long a simulated world runs before its end is read."""
 KEPT_SECONDS = 1.5
 REACHED_SECONDS = 25.0
 
@@ -51,8 +51,8 @@ def _is_ready(node: dict[str, Any]) -> bool:
 
 
 class RealEnds:
-    """The chosen workloads on the real cluster. Those that change nodes are not begun before
-    somebody asks for one of them.
+    """The chosen workloads on the real cluster. Those that change nodes begin only when a test asks
+    for one of them.
     """
 
     def __init__(self, kubeconfig: Path, cases: list[Case]) -> None:
@@ -70,7 +70,7 @@ class RealEnds:
         }
 
     def place_of(self, case: Case) -> Place:
-        """Where the workload is at its end; raises what it raised."""
+        """Where the workload is at its end; raises its exception if it failed."""
         if case.name not in self._places:
             wait(self._places.values())
             self._begin(changes_nodes=True)
@@ -137,7 +137,7 @@ def _reach(case: Case, real_ends: RealEnds, folder: Path) -> None:
 
 
 def _keep(real_ends: RealEnds) -> None:
-    """Whatever was reached still stands a while later; all of them wait together."""
+    """Check that the end state still holds a while later; all workloads wait together."""
     ends, real_ends.reached = real_ends.reached, {}
     limit = time.monotonic() + REACHED_SECONDS
     while True:

@@ -25,12 +25,12 @@ EXPECTED = {
     ("fairlead-node-agent", "agent", 9403),
     ("fairlead-scheduler", "extender", 12345),
 }
-"""Whose page, the container, its port."""
+"""The application, the container and its port of each expected target."""
 
 
 def ports_of_pods() -> list[tuple[Object, str, str, int]]:
-    """Labels of each pod that a manifest makes, with container, name and number of each port it
-    declares.
+    """Labels of each pod that a manifest creates, with container, name and number of each port that
+    it declares.
     """
     templates = [
         obj["spec"]["template"]
@@ -52,7 +52,7 @@ def ports_of_pods() -> list[tuple[Object, str, str, int]]:
 
 
 def discovered(phase: str = "Running") -> list[Object]:
-    """What `role: pod` gives, in the words of Prometheus's documents."""
+    """The result of `role: pod`, in the words of Prometheus's documents."""
     return [
         {
             "targets": [f"10.0.0.{number}:{port}"],
@@ -73,7 +73,7 @@ def discovered(phase: str = "Running") -> list[Object]:
 
 
 def kept(folder: Path, found: list[Object]) -> list[dict[str, str]]:
-    """The labels of the targets that relabelling leaves, of all jobs."""
+    """The labels of the targets that relabelling keeps, of all jobs."""
     config: dict[str, Any] = yaml.safe_load(SCRAPE.read_text(encoding="utf-8"))
     (folder / "targets.json").write_text(json.dumps(found))
     for job in config["scrape_configs"]:
@@ -100,7 +100,9 @@ def promtool(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def strangers() -> list[Object]:
-    """Pods of ours that have ended; ports of other names; pods of other names."""
+    """Targets that must not be scraped: Fairlead's pods that have ended; ports of other names; pods
+    of other names.
+    """
     broken = (
         "__meta_kubernetes_pod_container_port_name",
         "__meta_kubernetes_pod_label_app_kubernetes_io_name",

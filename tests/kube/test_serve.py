@@ -1,7 +1,8 @@
-"""`arena serve` and `arena data list` on a real control plane: the server takes what is made, and
-what is shown is what kubectl says.
+"""`arena serve` and `arena data list` on a real control plane: the server accepts what is created,
+and what is shown is what kubectl shows.
 
-Of KServe there is the definition, not the operator: a test makes the Deployment that it would make.
+KServe's definition is installed, not the operator: a test creates the Deployment that the operator
+would create.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def arena(*words: str, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
 
 
 def done(*words: str, kubeconfig: Path) -> str:
-    """What it printed; it must have ended well."""
+    """The command's output; it must have succeeded."""
     ended = arena(*words, kubeconfig=kubeconfig)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -124,7 +125,7 @@ def test_a_jobs_life(cluster: ControlPlane) -> None:
 
 
 def test_a_part_of_a_card(cluster: ControlPlane) -> None:
-    """The node says how many units a card has; a person who may not read nodes sees no GPUs."""
+    """The node's capacity gives the units of a card; a user who may not read nodes sees no GPUs."""
     config = cluster.kubeconfig
     words = (
         "--name=part",
@@ -154,8 +155,8 @@ def test_a_part_of_a_card(cluster: ControlPlane) -> None:
 
 
 def test_a_job_of_the_reference_is_shown_and_deleted(cluster: ControlPlane) -> None:
-    """Made by a chart: no ownerReferences, a note beside it, and the port as arena called it
-    before.
+    """Created by a chart: no ownerReferences, a ConfigMap with a note beside it, and the port under
+    arena's old name.
     """
     admin, config = cluster.admin, cluster.kubeconfig
     labels = {
@@ -282,7 +283,7 @@ def test_kserve(cluster: ControlPlane) -> None:
 def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     cluster: ControlPlane, words: list[str]
 ) -> None:
-    """And the server takes all of it without a word: `--validate=strict` refuses fields that it
+    """The server accepts all of it without a warning: `--validate=strict` refuses fields that it
     does not know.
     """
     config = cluster.kubeconfig
@@ -307,7 +308,7 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
 
 
 def _without_own(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Without what a server gives each object of its own, and a ConfigMap's missing spec."""
+    """The object without the fields that a server adds, and without a ConfigMap's missing spec."""
     return as_asked({"spec": None, **manifest})
 
 
@@ -373,7 +374,9 @@ def test_data_that_is_bound(cluster: ControlPlane) -> None:
 
 
 def test_rights(cluster: ControlPlane) -> None:
-    """Without Deployments a sentence; without Services a row without an address, and why."""
+    """Without the right to read Deployments there is a message; without Services a row without an
+    address, and the reason.
+    """
     admin = cluster.admin
     admin.run("create", "namespace", "rights")
     admin.run(

@@ -1,9 +1,9 @@
-"""Storms over shared GPUs on the real thing: kube-scheduler, API server and our extender, each of
-which dies, while pods come and go.
+"""Storms over shared GPUs with real programs: kube-scheduler, API server and Fairlead's extender
+die one after the other while pods are created and deleted.
 
 Four seeds of 54 pods (twelve with FAIRLEAD_ALL_STORMS=1) on one control plane, every kind of
-accident in each. In memory (tests/apps/test_share_storm.py) storms are larger and time jumps; here
-the real programs are asked, and the truth is the API server's own watch, looked at event by event.
+accident in each. In memory (tests/apps/test_share_storm.py) storms are larger and time jumps. Here
+the real programs run, and the truth is the API server's own watch, checked event by event.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SEEDS = range(1, 13) if os.environ.get("FAIRLEAD_ALL_STORMS") else (2, 3, 4, 12)
 BATCHES = 6
 PODS_A_BATCH = 9
 AWAY_SECONDS = {4: 20.0, 11: 20.0, 2: 2.0, 7: 3.0, 12: 6.0}
-"""In these seeds the API server is away so long, in the middle of the storm."""
+"""In these seeds the API server is away for this number of seconds, in the middle of the storm."""
 GRANT = "fairlead.io/gpu-allocation"
 DAMAGE = (
     [f"{GRANT}={{garbled"],
@@ -87,7 +87,7 @@ def line(cluster: ControlPlane) -> Iterator[ShareLine]:
 
 
 class Storm:
-    """People and accidents of one seed."""
+    """Users and accidents of one seed."""
 
     def __init__(self, cluster: ControlPlane, line: ShareLine, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -102,8 +102,8 @@ class Storm:
         for number in range(BATCHES):
             people = threading.Thread(target=self._people, args=(truth,))
             people.start()
-            # here, not in the thread: what a thread starts, the kernel ends with it (component.py,
-            # pdeathsig)
+            # here, not in the thread: the kernel ends what a thread starts together with the thread
+            # (component.py, pdeathsig)
             self._accident(number)
             people.join()
             if number == BATCHES // 2 and self._seed in AWAY_SECONDS:
@@ -123,7 +123,7 @@ class Storm:
         )
 
     def _accident(self, number: int) -> None:
-        """Each kind in its turn, another one first in the next seed, at a random moment."""
+        """Each kind in turn, starting with another one in the next seed, at a random moment."""
         time.sleep(self._chance.uniform(0.1, 0.9))
         kinds = self._line.accidents
         kinds[(self._seed + number) % len(kinds)](self._chance)
@@ -135,7 +135,7 @@ class Storm:
         self._bind_again(truth)
 
     def _damage_one(self, truth: ShareTruth) -> None:
-        """Somebody who may write grants garbles one while its pod runs."""
+        """A user who may write grants damages one while its pod runs."""
         running = [
             pod for pod in truth.bound() if pod.phase == "Running" and pod.deleted_at is None
         ]
@@ -167,7 +167,7 @@ class Storm:
             )
 
     def _bind_again(self, truth: ShareTruth) -> None:
-        """What is bound is bound once more, there and elsewhere; nothing comes of it."""
+        """Bind a bound pod once more, to the same node and to another; both must have no effect."""
         for pod in truth.bound()[-2:]:
             for node in (pod.node, self.rng.choice(list(truth.nodes))):
                 asked = {
@@ -255,7 +255,7 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(
 
 
 def _forgotten(truth: ShareTruth) -> list[str]:
-    """Pods that wait though there is room for them."""
+    """Pods that wait although there is room for them."""
     pods = list(truth.pods.values())
     ledger = ledger_of(ClusterSnapshot(nodes=tuple(truth.nodes.values()), pods=tuple(pods)))
     return [pod.name for pod in truth.waiting() if not why_no_room(ledger, pod)]
@@ -298,10 +298,10 @@ def _check_end(storm: Storm, line: ShareLine, truth: ShareTruth) -> None:
 
 
 def _apart(extender: Extender, truth: ShareTruth) -> list[str]:
-    """What each says of the pods on whose cards they do not agree.
+    """The pods on whose cards the extender and the API server disagree, with both values.
 
-    A grant that is damaged is known to an extender that saw it before, and to no other: one may
-    have died before it could write it again.
+    Only an extender that saw a grant before it was damaged knows it: another one may have died
+    before it could write it again.
     """
     told, held = _as_told(extender), truth.held()
     return [
@@ -313,7 +313,7 @@ def _apart(extender: Extender, truth: ShareTruth) -> list[str]:
 
 
 def _as_told(extender: Extender) -> dict[str, dict[str, int]]:
-    """Units by the UUID of the card, by the uid of the pod."""
+    """Units by the uid of the pod, then by the UUID of the card, as the extender reports them."""
     told: dict[str, dict[str, int]] = {}
     for card in (card for node in extender.inspect().values() for card in node["devs"]):
         assert card["usedGPU"] == sum(pod["usedGPU"] for pod in card["pods"]), card

@@ -1,5 +1,5 @@
-"""Shared GPUs on a real cluster with our extender: the notebooks of document 003, preemption of one
-card, room that is promised, pods that others place, and a pod that is slow to end.
+"""Shared GPUs on a real cluster with Fairlead's extender: the notebooks of document 003, preemption
+of one card, reserved room, pods that another scheduler places, and a pod that terminates slowly.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def on(where: Object, obj: Object, **spec: Any) -> Object:
 
 
 def settle(cluster: ControlPlane, *objects: Object) -> list[Object | None]:
-    """Made one after another; what became of each."""
+    """Create pods one after another; returns the result of each."""
     for obj in objects:
         cluster.admin.create([obj])
         name = obj["metadata"]["name"]

@@ -1,5 +1,5 @@
 """A kubeconfig that a laptop and kubectl write in turns: the real kubectl reads it, changes it, and
-keeps to the same lock.
+respects the same lock.
 """
 
 from __future__ import annotations

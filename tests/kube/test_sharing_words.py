@@ -1,6 +1,6 @@
-"""Shared GPUs on both worlds: a stock kube-scheduler that asks our rules, and the simulated one,
-place the same pods on the same cards and say the same words to those that wait; the shipped
-admission policies refuse what the simulated cluster refuses, in the same words.
+"""Shared GPUs in both worlds: a stock kube-scheduler with Fairlead's extender and the simulated
+scheduler place the same pods on the same cards and write the same messages for waiting pods. The
+shipped admission policies refuse what the simulated cluster refuses, in the same words.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ POOL = NodePool(
 PLAIN = NodePool(name="plain", cpu=16, memory="64Gi")
 NODES_OF_ALL = 2
 PAUSE_SECONDS, QUIET_LOOKS = 0.5, 3
-"""Pods are at rest when so many looks after one another, so far apart, see no change."""
+"""Pods are at rest when this number of looks in a row, with this
+pause between them, see no change.
+"""
 
 
 LABELS = {"labels": {"aliyun.com/gpu-count": "2"}}
@@ -109,7 +111,7 @@ def real() -> Iterator[tuple[ControlPlane, Extender]]:
 
 
 def really(cluster: ControlPlane, pods: Sequence[Object]) -> dict[str, Object | None]:
-    """What became of the pods, made one after another."""
+    """Results of the pods on the real cluster, created one after another."""
     for obj in pods:
         cluster.admin.create([obj])
         name = obj["metadata"]["name"]
@@ -122,7 +124,7 @@ def really(cluster: ControlPlane, pods: Sequence[Object]) -> dict[str, Object | 
 
 
 def quiet(cluster: ControlPlane, wanted: Sequence[str]) -> dict[str, Object | None]:
-    """As it stands when nothing has changed for a while: a preemptor is told twice."""
+    """The state after a while without changes: a preempting pod gets two messages in turn."""
     looks: list[dict[str, Object | None]] = []
     for _ in range(60):
         time.sleep(PAUSE_SECONDS)
@@ -190,7 +192,7 @@ def test_both_worlds_refuse_alike(real: tuple[ControlPlane, Extender], obj: Obje
         real[0].admin.create([obj])
     with pytest.raises(ApiStatus) as refused:
         simulated().cluster.create(obj)
-    # which kubectl leaves out of what is Invalid
+    # kubectl leaves this prefix out for an object that is Invalid
     told = str(refused.value.message).removeprefix('pods "x" is forbidden: ')
     assert told in str(really_refused.value) and told != refused.value.message
 

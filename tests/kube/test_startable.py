@@ -1,5 +1,6 @@
-"""What the console says that one could start now starts, and more waits: with the real scheduler,
-our extender, our quota controller.
+"""The console shows the most that a pod can request to start now. A pod that requests it starts,
+and a pod that requests more waits: with the real scheduler, Fairlead's extender and Fairlead's
+quota controller.
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ def pod(name: str, place: str, resource: str, amount: int, selector: str = "") -
 
 
 def job(name: str, asking: Object) -> Object:
-    """A Job of one such pod: what quota may lend to, since it comes back when it is evicted."""
+    """A Job of one such pod. Quota may lend to it, because it is
+    created again after an eviction.
+    """
     spec = {**asking["spec"], "restartPolicy": "Never"}
     metadata = {"name": name, "namespace": asking["metadata"]["namespace"]}
     return {
@@ -123,10 +126,10 @@ def job(name: str, asking: Object) -> Object:
 
 
 def answer_to(cluster: ControlPlane, place: str, chosen: str) -> str:
-    """`runs`, `waits` and why once the controller or the scheduler has refused it, "" while nobody
-    has.
+    """`runs`; `waits` and the reason once the controller or the scheduler has refused it; "" before
+    that.
 
-    `chosen`: the flag of kubectl that chooses the one pod.
+    `chosen`: the flag of kubectl that selects the one pod.
     """
     found = cluster.admin.get("pods", "-n", place, chosen)
     if not found:
@@ -160,7 +163,7 @@ def answers(cluster: ControlPlane, crowd: list[Object]) -> list[str]:
 
 
 def try_out(cluster: ControlPlane, place: str, resource: str, amount: int, selector: str) -> str:
-    """What becomes of the pod of such a Job; it is gone afterwards."""
+    """The result of such a Job's pod; the Job is deleted afterwards."""
     cluster.admin.create([job("asker", pod("asker", place, resource, amount, selector))])
     try:
         wait_until(
@@ -176,7 +179,7 @@ def try_out(cluster: ControlPlane, place: str, resource: str, amount: int, selec
 
 
 def starts(console: Server, place: str, holding: int) -> list[Object]:
-    """Once the console has seen all pods that run."""
+    """The console's numbers, once it has seen all running pods."""
 
     def asked(path: str) -> Object:
         return dict(json.loads(console.get(f"/api/v1{path}")))

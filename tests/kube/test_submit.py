@@ -1,5 +1,5 @@
 """`arena submit` and a real API server with the operators' own definitions: what is printed, and
-that a dry run is the same objects.
+that a dry run prints the same objects.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_a_priority_and_a_namespace_that_do_not_exist(cluster: ControlPlane) -> 
 def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     cluster: ControlPlane, words: list[str]
 ) -> None:
-    words = [word for word in words if not word.startswith("--priority=")]  # must exist
+    words = [word for word in words if not word.startswith("--priority=")]  # it must exist
     place = words.index("--")
     printed = arena(cluster, "submit", *words[:place], "--dry-run", *words[place:])
     assert printed.returncode == 0, printed.stderr
@@ -143,7 +143,8 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     assert done.returncode == 0, done.stderr
     labels = [line.removesuffix(" created") for line in done.stdout.splitlines()]
     made = one_by_one(cluster.admin.run("get", "-o", "json", "-n", "default", *labels))
-    # What comes with a job goes with it, too: the garbage collector may be quicker than this line.
+    # Objects that belong to a job are deleted with it: the garbage collector may be faster than
+    # this line.
     cluster.admin.run("delete", "--ignore-not-found", "--wait=true", "-n", "default", *labels)
     assert [as_asked(each) for each in made] == [as_asked(each) for each in one_by_one(told)]
     job = made[0]["metadata"]
@@ -180,8 +181,8 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
 def test_every_flag_of_a_kind_is_a_field_that_its_definition_has(
     cluster: ControlPlane, line: str
 ) -> None:
-    """Strictly: a field that the definition has not would be refused, where a lenient server drops
-    it without a word.
+    """Strictly: the server refuses a field that the definition lacks, where a lenient server drops
+    it without a message.
     """
     printed = arena(cluster, "submit", *line.split(), "--dry-run")
     assert printed.returncode == 0, printed.stderr
@@ -255,8 +256,8 @@ APPLIED = {
 def test_what_kubectl_applied_goes_with_the_job(
     cluster: ControlPlane, line: str, is_gone: bool
 ) -> None:
-    """Nothing belongs to anything there; what has our labels and another name, or belongs to
-    another job, stays.
+    """These objects have no ownerReferences. Objects with Fairlead's labels and another name, or of
+    another job, stay.
     """
     delete, kinds = APPLIED[line]
     space = f"applied-{list(APPLIED).index(line)}-{int(is_gone)}"

@@ -1,7 +1,7 @@
 """Do training jobs end in the same state with the simulated operators and with the real ones?
 
-The real cluster lives through all of them at once, each in a namespace of its own. Where the two
-differ, the real one is right.
+The real cluster runs all of them at once, each in a namespace of its own. Where the two differ, the
+real one is right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 NODES = [node("node-1", "plain"), node("node-2", "plain")]
 SETTLED_SECONDS = 40.0
-"""How long a simulated world lives on before its end is read."""
+"""How long a simulated world runs before its end is read."""
 REACHED_SECONDS = 60.0
 
 
@@ -43,7 +43,7 @@ def cluster() -> Iterator[ControlPlane]:
 def real_lives(
     cluster: ControlPlane, request: pytest.FixtureRequest
 ) -> Iterator[dict[str, Future[Place]]]:
-    """The chosen lives, begun together."""
+    """The chosen lives, started together."""
     own = (
         item
         for item in request.session.items

@@ -1,7 +1,8 @@
-"""Do cluster exporter, console and `arena top node` agree with what kubectl says of a real cluster?
+"""Do cluster exporter, console and `arena top node` agree with what kubectl shows of a real
+cluster?
 
-The counts come from counts.py, which shares no code with Fairlead. Nothing here knows how the
-numbers are made.
+The counts come from counts.py, which shares no code with Fairlead. Nothing here depends on how
+Fairlead computes the numbers.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ REQUESTED_GPUS = {"bert": "12", "waits": "12", "finished": "1", "mnist": "2", "b
 
 @pytest.fixture(scope="module")
 def counts(company: ControlPlane) -> Counts:
-    """Held against numbers that a person can check in company.py, so that the yardstick itself is
-    not taken on trust.
+    """The counts are compared with numbers that a person can check in company.py, so that counts.py
+    itself is tested.
     """
     counted = count(company.admin)
     assert (len(counted.nodes), counted.gpus, counted.unhealthy, counted.unhealthy_nodes) == (
@@ -227,15 +228,14 @@ def test_a_change_in_the_cluster_reaches_all_three(
 
 
 def _lists_of_job_kinds(cluster: ControlPlane) -> int:
-    """LIST requests for job kinds since the API server started, by its own count; nobody but the
-    exporter and the console makes them.
+    """LIST requests for job kinds since the API server started, by its own count; only the exporter
+    and the console send them.
     """
     page = cluster.admin.run("get", "--raw", "/metrics")
     lines = re.findall(
         (
-            r'^apiserver_request_total\{[^}]*resource="(?:mpijobs|tfjobs|pytorchjobs)"[^}]*verb="LIST"[^}]*\} '
-            r""
-            r"(\d+)"
+            r'^apiserver_request_total\{[^}]*resource="(?:mpijobs|tfjobs|'
+            r'pytorchjobs)"[^}]*verb="LIST"[^}]*\} (\d+)'
         ),
         page,
         re.MULTILINE,

@@ -1,9 +1,9 @@
-"""Which lives of training jobs are lived through with the real operators and with the simulated
-ones? One function per life, in `CASES`.
+"""The lives of training jobs that run with the real operators and with the simulated ones. One
+function per life, in `CASES`.
 
-No life hangs on how quick a world is: a container ends when all run and the job says so. In the
-simulated world its image ends it then (`train:30s`, `fail:30s`), in the real one the test does, by
-the annotations that KWOK obeys.
+No life depends on how fast a world is: a container ends when all run and the job's status shows it.
+In the simulated world its image ends it then (`train:30s`, `fail:30s`), in the real one the test
+does, by the annotations that KWOK follows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _life(life: Life) -> Life:
 
 
 def plural_of(case: str) -> str:
-    """The kind that a life is about: the first word of its name says it."""
+    """The kind of a life, from the first word of its name."""
     return {"mpi": "mpijobs", "tf": "tfjobs", "pytorch": "pytorchjobs"}[case.partition("_")[0]]
 
 
@@ -43,7 +43,7 @@ def job(
     clean: str = "Running",
     **policy: Any,
 ) -> Object:
-    """`roles`: how many pods of which image; `policy`: more of `runPolicy`."""
+    """`roles`: how many pods of which image; `policy`: further fields of `runPolicy`."""
     version, kind, prefix = _KINDS[plural]
     replicas = {
         role: {"replicas": count, "restartPolicy": restart, "template": _template(plural, image)}
@@ -75,7 +75,7 @@ def _until(place: Place, plural: str, condition: str) -> None:
 
 
 def _until_running(place: Place, plural: str, pods: int) -> None:
-    """Until all pods run, and their operator has counted them."""
+    """Wait until all pods run, and their operator has counted them."""
 
     def is_so() -> bool:
         status = place.the(plural, NAME).get("status") or {}
@@ -93,7 +93,7 @@ def _until_running(place: Place, plural: str, pods: int) -> None:
 
 
 def _end(place: Place, *names: str, exit_code: int = 0) -> None:
-    """The containers of these pods end: names, or how they begin."""
+    """End the containers of these pods: names, or prefixes of names."""
     marks = {"metadata": {"annotations": {EXIT_CODE: str(exit_code), RUN_TIME: "0s"}}}
     for pod in place.list("pods") if place.is_real else ():
         if pod["metadata"]["name"].startswith(names) and pod["status"]["phase"] == "Running":

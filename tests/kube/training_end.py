@@ -1,9 +1,9 @@
-"""In which state did a training job end? The job, its pods and what surrounds them as plain values,
-equal for two worlds that agree.
+"""The end state of a training job: the job, its pods and their surroundings as plain values, equal
+for two worlds that agree.
 
-Left out is what may differ: times, hashes, generated names, the contents of keys, the environment
-that the operators give containers, and what training-operator itself leaves to chance (it goes
-through the roles of a PyTorchJob in no order).
+It leaves out what may differ: times, hashes, generated names, the contents of keys, the environment
+that the operators give containers, and what training-operator itself leaves to chance (it handles
+the roles of a PyTorchJob in no order).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tests.kube.places import Object, Place
 
 _RUN_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _HURRIED = ("FailedScheduling", "Unschedulable", "ExitedWithCode")
-"""Reasons of events that come or not as one controller is quicker than another; our operators say
-nothing of exit codes.
+"""Reasons of events that appear or not, depending on which controller is faster; the simulated
+operators write no events about exit codes.
 """
 
 
@@ -117,7 +117,7 @@ def _plain(obj: Object) -> str:
 
 
 def _owner(obj: Object) -> str:
-    """The kind of the controller, with a mark when it holds the owner back."""
+    """The kind of the controller, with a mark when it blocks the owner's deletion."""
     owners = [
         owner for owner in obj["metadata"].get("ownerReferences") or () if owner.get("controller")
     ]

@@ -1,8 +1,7 @@
-"""How does a test lead one training job through its life, and how is what `arena` says of it held
-against kubectl?
+"""Leads one training job through its life, and compares what `arena` shows of it with kubectl.
 
-A pod waits for its node until the test labels one, and runs until the test ends it: no step is a
-matter of time.
+A pod waits for its node until the test labels one, and runs until the test ends it: no step depends
+on time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ AGREE_SECONDS = 90.0
 
 
 def pool_node(number: int) -> Object:
-    """A node of 16 GPUs on which nothing of these tests lands before `Life.give_node`."""
+    """A node of 16 GPUs that takes none of these tests' pods before `Life.give_node`."""
     node = gpu_node(f"gpu-{number}", 16)
     node["status"]["addresses"] = [
         {"type": "InternalIP", "address": f"10.1.0.{number}"},
@@ -52,7 +51,9 @@ class Life:
         return run_arena(*words, "-n", self.namespace, kubeconfig=self.cluster.kubeconfig)
 
     def submit(self, *flags: str, waits: bool = True) -> None:
-        """In a new namespace; with `waits` for a node that `give_node` gives."""
+        """Submit the job in a new namespace; with `waits`, its pods wait for a node from
+        `give_node`.
+        """
         self.cluster.admin.run("create", "namespace", self.namespace)
         pool = [f"--selector={POOL}={self.namespace}"] if waits else []
         printed = self.arena(
@@ -82,7 +83,7 @@ class Life:
         )
 
     def end_pod(self, pod: str, exit_code: int) -> None:
-        """Its container ends now."""
+        """End the pod's container now."""
         self.cluster.admin.run(
             "annotate",
             "pod",
@@ -112,15 +113,15 @@ class Life:
         self.until(f"its condition {type_} is true", lambda objects: objects.has(type_))
 
     def until_pods(self, count: int, phase: str) -> None:
-        """Until it has exactly so many pods, all in this phase."""
+        """Wait until the job has exactly this number of pods, all in this phase."""
         self.until(
             f"{count} pods are {phase}",
             lambda objects: [pod["status"]["phase"] for pod in objects.pods] == [phase] * count,
         )
 
     def until_gone(self) -> None:
-        """Until nothing is left of it in its namespace. The garbage collector learns of new kinds
-        every 30 s, and not before.
+        """Wait until nothing of the job is left in its namespace. The garbage collector learns of
+        new kinds only every 30 s.
         """
         admin = self.cluster.admin
         wait_until(
@@ -130,7 +131,9 @@ class Life:
         )
 
     def nudged(self) -> JobObjects:
-        """The job after a change of nothing that matters: its operator looks at it again."""
+        """Write a change without effect, so that the job's operator looks at it again. Returns the
+        job.
+        """
         self.cluster.admin.run(
             "annotate",
             self.resource,
@@ -143,10 +146,11 @@ class Life:
         return self.objects
 
     def agreed(self, status: str) -> JobTruth:
-        """The truth, once kubectl says this status and `arena list`, `get` and `top job` say the
-        same of all there is to say.
+        """The truth, once kubectl shows this status and `arena list`, `get` and `top job` agree
+        with kubectl about everything.
 
-        A cluster moves: what `arena` says counts only when kubectl says one thing before and after.
+        A cluster changes: what `arena` prints counts only when kubectl shows the same before and
+        after.
         """
         limit = time.monotonic() + AGREE_SECONDS
         while True:
@@ -238,15 +242,15 @@ def _wanted_document(truth: JobTruth) -> dict[str, Any]:
 
 
 def _is_long_over(truth: JobTruth, now: float) -> bool:
-    """Two seconds after its end a duration that went on would be seen; a job that lives need not
-    wait.
+    """Two seconds after its end a duration that still grew would be visible; a job that lives need
+    not wait.
     """
     return truth.ended is None or now > truth.ended + 2
 
 
 def _wanted_durations(truth: JobTruth, asked_at: float, answered_at: float) -> set[str]:
-    """All that may be printed between the two moments, in the table's spelling and in the
-    document's; one of a job that has ended.
+    """Every duration that may be printed between the two moments, in the table's spelling and in
+    the document's, for a job that has ended.
     """
     if truth.started is None:
         seconds = range(1)

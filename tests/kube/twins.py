@@ -1,8 +1,8 @@
-"""What does kubectl print of two clusters, a simulated one that lives and the real one? The same,
-but for what differs by nature.
+"""Compares what kubectl prints for two clusters, a running simulated one and a real one. The output
+must be the same, except for what differs by nature.
 
-The simulated one began a day ago and lives twenty times as fast as the wall, so that nobody waits
-for images; both have the same nodes.
+The simulated one began a day ago and runs twenty times as fast as the wall clock, so that no test
+waits for images; both have the same nodes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ NODES = ("twin-1", "twin-2")
 SPEED = 20.0
 _DAY = 86400.0
 
-# What differs by nature: who was born when, under which uid and address, and the random ends of
-# names.
+# What differs by nature: creation times, uids, addresses, and the random ends of names.
 _SIGNS = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
     (r"20\d\d-\d\d-\d\dT[\d:.]+Z", "TIME"),
@@ -50,8 +49,8 @@ _SIGNS = (
     (r"kubectl-1\.36\.3-edit-\d+", "kubectl-edit-N"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "STAMP"),
     (r"\b3\d{4}/TCP", "PORT/TCP"),
-    (r"Warning: the simulated cluster .*\n", ""),  # told in docs/reference/differences.md
-    # the client's own race between the end of its patience and its watch's
+    (r"Warning: the simulated cluster .*\n", ""),  # see docs/reference/differences.md
+    # a race in the client between the end of its own timeout and its watch's
     (r"[IWE]\d{4} [\d:.]+ +\d+ reflector\.go.*\n", ""),
     (r" {2,}|\t", " "),
     (r" +\n", "\n"),
@@ -67,7 +66,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Twins:
-    """The two clusters, in a namespace of the same name each."""
+    """The two clusters, with a namespace of the same name in each."""
 
     kubeconfigs: Mapping[str, Path]
     scratch: Path
@@ -80,7 +79,7 @@ class Twins:
         editor: str = "",
         seconds: float = 120.0,
     ) -> str:
-        """What `kubectl ARGUMENTS` prints, and how it ends."""
+        """The output and the exit status of `kubectl ARGUMENTS`."""
         environment = {**self._environment(world), "KUBE_EDITOR": editor}
         argv = self._argv(world, arguments)
         told = subprocess.run(
@@ -95,7 +94,7 @@ class Twins:
         return f"{told.stdout}{told.stderr}exit {told.returncode}\n"
 
     def start(self, world: str, *arguments: str) -> subprocess.Popen[str]:
-        """A kubectl that goes on; its output comes letter by letter."""
+        """Start a kubectl that keeps running; its output comes character by character."""
         return subprocess.Popen(
             self._argv(world, arguments),
             stdout=subprocess.PIPE,
@@ -119,7 +118,7 @@ class Twins:
         return simulated, real
 
     def same(self, *arguments: str, stdin: str | None = None, editor: str = "") -> str:
-        """What both print, which must be the same."""
+        """What both print; fails unless it is the same."""
         simulated, real = self.both(*arguments, stdin=stdin, editor=editor)
         assert simulated == real, (
             f"$ kubectl {' '.join(arguments)}\n--- simulated\n{simulated}--- real\n{real}"
@@ -127,8 +126,8 @@ class Twins:
         return simulated
 
     def walk(self, space: str, commands: Sequence[str]) -> None:
-        """Every command in both worlds. Those that begin with `~` need only end well in both; the
-        others print the same.
+        """Run every command in both worlds. Those that begin with `~` must only succeed in both;
+        the others print the same.
         """
         wrong = []
         for command in commands:
@@ -147,8 +146,8 @@ def _words(command: str) -> list[str]:
 
 @contextmanager
 def running_twins(folder: Path, real: Path) -> Iterator[Twins]:
-    """The simulated cluster lives as long as the block; the real one, behind its kubeconfig, gets
-    the same nodes.
+    """The simulated cluster for the block; the real one, behind its kubeconfig, gets the same
+    nodes.
     """
     world = World(
         Scenario(title="twins", node_pools=(NodePool(names=NODES, cpu=64, memory="512Gi"),)),

@@ -1,5 +1,5 @@
-"""Which workloads are lived through in both worlds? A registry: one function per workload, its name
-is the sentence of the test.
+"""The workloads that run in both worlds. A registry: one function per workload, whose name is the
+sentence of the test.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from tests.kube.places import Place
 
 @dataclass(frozen=True)
 class Case:
-    """`changes_nodes`: lived through when all others are over, since they count nodes in what they
-    say.
-    """
+    """`changes_nodes`: runs when all others are over, because their messages count nodes."""
 
     name: str
     steps: Callable[[Place], None]

@@ -1,5 +1,5 @@
-"""What are the workloads of the two worlds made of? Manifests that mean the same to KWOK
-(annotations) and to our kubelets (images).
+"""Manifests of the workloads of both worlds, which mean the same to KWOK (by annotations) and to
+the simulated kubelets (by images).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def container(image: str = "app:1", cpu: str = "100m") -> Object:
 def template(
     image: str = "app:1", *, app: str = "web", cpu: str = "100m", role: str = "plain", **spec: Any
 ) -> Object:
-    """A pod template whose image says how its container behaves: `train:2s` and `fail:2s` end,
+    """A pod template whose image decides how its container behaves: `train:2s` and `fail:2s` end,
     `missing:1` never starts.
     """
     name, _, tag = image.partition(":")

@@ -1,5 +1,5 @@
-"""Workloads of `apps/v1`: Deployments, ReplicaSets, StatefulSets, DaemonSets, as people roll, stop,
-undo and scale them.
+"""Workloads of `apps/v1`: Deployments, ReplicaSets, StatefulSets and DaemonSets, which users roll
+out, stop, undo and scale.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _is_updated(place: Place, count: int = 3) -> None:
 
 
 def _use(place: Place, image: str, plural: str = "deployments", **spec: Any) -> None:
-    """The whole template anew, with other fields of the spec: what the last image's pods were told
-    must not stay behind.
+    """Write the whole template again, with other fields of the spec: annotations and settings for
+    the last image must not remain.
     """
     changes = {"template": template(image), **spec}
     place.patch(
@@ -106,7 +106,7 @@ def stuck_rollout_with_unavailable(place: Place) -> None:
 
 @workload
 def scale_while_rolling(place: Place) -> None:
-    """Old and new set grow in proportion."""
+    """The old and the new set grow in proportion."""
     place.create(deployment(template(), 4))
     _available(place, count=4)
     _use(place, "missing:1")
@@ -282,7 +282,7 @@ def daemon_set_with_selector(place: Place) -> None:
 
 @workload
 def daemon_set_with_taints(place: Place) -> None:
-    """Of the two nodes of the role one is tainted, one more with a taint that is tolerated."""
+    """Of the two nodes of the role one is tainted; another node has a taint that is tolerated."""
     place.create(daemon_set(template(role="tainted", tolerations=[tolerates("soft")])))
     _on_nodes(place, 1)
 
@@ -320,7 +320,9 @@ def daemon_set_rolls_with_surge(place: Place) -> None:
 
 
 def _undo(place: Place, plural: str, rolled: Callable[[str], None]) -> None:
-    """Two templates, then back to the first with the real kubectl, which reads the history."""
+    """Write two templates, then return to the first with the real
+    kubectl, which reads the history.
+    """
     rolled("app:1")
     _use(place, "app:2", plural)
     rolled("app:2")

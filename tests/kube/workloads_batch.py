@@ -1,5 +1,5 @@
-"""Workloads of `batch/v1`: Jobs with retries, indexes, deadlines, policies, and CronJobs with what
-they keep.
+"""Workloads of `batch/v1`: Jobs with retries, indexes, deadlines and policies, and CronJobs with
+their history limits.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def job_scaled_down(place: Place) -> None:
 
 
 def _cron(image: str, **spec: Any) -> Object:
-    """Suspended: it strikes when the test says so."""
+    """A suspended CronJob: it runs a Job only when the test resumes it."""
     wanted = {
         "schedule": ("0 0 1 1 *"),
         "suspend": True,
@@ -137,10 +137,11 @@ def _cron(image: str, **spec: Any) -> Object:
 
 
 def _miss(place: Place, minutes_ago: int) -> str:
-    """Make the CronJob find a strike that it missed so long ago; returns the strike.
+    """Let the CronJob find a scheduled time that it missed this number of seconds ago; returns that
+    time.
 
     The schedule changes while it is suspended: the real controller looks at a changed schedule only
-    when it strikes next.
+    at its next scheduled time.
     """
     then = time.gmtime(place.now() - 60 * minutes_ago)
     before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(place.now() - 60 * (minutes_ago + 5)))

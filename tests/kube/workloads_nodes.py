@@ -1,4 +1,4 @@
-"""Workloads that live by their nodes: what the scheduler says and chooses, and what happens when
+"""Workloads that depend on their nodes: the scheduler's messages and choices, and what happens when
 nodes change under pods.
 """
 
@@ -164,8 +164,8 @@ def topology_spread(place: Place) -> None:
 
 @workload
 def topology_spread_that_cannot_be(place: Place) -> None:
-    """One pod may not stand where it must, beside two others in zone `a`; no node has the topology
-    that another asks for.
+    """One pod may not be where it must be, beside two others in zone `a`; no node has the topology
+    that another pod requests.
     """
     for number in range(2):
         place.create(pod(f"fixed-{number}", role="", nodeName="plain-1"))
@@ -200,7 +200,7 @@ def scheduling_gates(place: Place) -> None:
 
 @workload
 def pods_of_no_node(place: Place) -> None:
-    """A pod that somebody bound to a node that is not there is collected; one that nobody can bind
+    """A pod that is bound to a node that does not exist is deleted; a pod that cannot be bound
     waits.
     """
     place.create(pod("nowhere", role="", nodeName="moon-1"))
@@ -280,7 +280,9 @@ def budget_of_bare_pods(place: Place) -> None:
 
 @workload_with_nodes
 def drain_under_a_budget(place: Place) -> None:
-    """As `kubectl drain` does: cordon, evict what it may, again until all are elsewhere."""
+    """As `kubectl drain` does: cordon, evict what the budget allows, and repeat until all pods are
+    elsewhere.
+    """
     wish = {"nodeAffinity": {**_only("drained", "plain"), **_first(_role_term("drained"))}}
     made = template(role="", affinity=wish)
     place.create(deployment(made, 3), budget("web", minAvailable=2))

@@ -1,4 +1,6 @@
-"""Workloads of owners and finalizers: who goes with whom, in which order, and what holds."""
+"""Workloads of owners and finalizers: which objects are deleted with which, in which order, and
+what prevents it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ FINALIZER = "example.com/hold"
 
 
 def _family(place: Place, *, blocks: bool = True) -> Object:
-    """A config map that owns two others, one of which a finalizer holds."""
+    """A config map that owns two others, of which one has a finalizer."""
     place.create(config_map("parent"))
     parent = place.the("configmaps", "parent")
     reference = [owned(parent, blockOwnerDeletion=blocks)]
@@ -69,7 +71,9 @@ def orphans(place: Place) -> None:
 
 @workload
 def child_of_nobody(place: Place) -> None:
-    """Who names an owner that is not there is collected; who has another that is keeps that one."""
+    """An object with no existing owner is deleted; if one of its owners exists, it is kept with
+    this owner.
+    """
     place.create(config_map("parent"))
     parent = place.the("configmaps", "parent")
     stranger = {**owned(parent), "name": "stranger", "uid": "11111111-2222-4333-8444-555555555555"}

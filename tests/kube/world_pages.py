@@ -1,5 +1,5 @@
 """Both exporters' pages of a simulated world at one moment, without a process: of a scenario, and
-of document 001 as it goes on.
+of document 001 step by step.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ async def _pages_of(world: World) -> Pages:
 
 
 def document_001() -> tuple[Pages, Pages, Pages]:
-    """Its one card held whole by the app of 3 GB; then shared by two of them, and by one that asks
-    for more than its grant; and a quarter of an hour later.
+    """Its one card is held whole by the app of 3 GB; then shared by two such apps, and by one that
+    requests more than its grant; and a quarter of an hour later.
     """
     world = world_of("documents-001")
     _create(world, "app-3g-v1.yaml", 90)

@@ -1,8 +1,8 @@
-"""How does the node's agent run beside a real kubelet? As a process of its own in the node's
-namespaces, with simulated cards.
+"""Runs the node's agent beside a real kubelet: as a process of its own in the node's namespaces,
+with simulated cards.
 
-What a newcomer gets wrong: it sees the node's /var/lib and process ids, and a test sees them
-elsewhere: what it writes under /var/lib/fairlead/gpu lies under `Agent.state`.
+The agent sees the node's /var/lib and process ids; a test sees them under other paths and numbers.
+What the agent writes under /var/lib/fairlead/gpu is in `Agent.state` for the test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ SECONDS = 90.0
 
 
 class Agent:
-    """`kubelet`: whose namespaces it enters; any program that runs there will do."""
+    """`kubelet`: the program whose namespaces the agent enters; any program that runs there will
+    do.
+    """
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class Agent:
         self.component = self._component()
 
     def start(self) -> None:
-        """Ready when the kubelet has been told of all that there is."""
+        """Start the agent. It is ready when the kubelet knows all its devices."""
         self.component = self._component()
         self.component.start()
         self.component.wait_until(
@@ -79,7 +81,7 @@ class Agent:
         )
 
     def stop(self, by: int = signal.SIGTERM) -> None:
-        """The program itself; what entered the namespaces for it ends with it."""
+        """Stop the agent itself; the program that entered the namespaces for it ends with it."""
         for each in self.pids():
             os.kill(each, by)
         wait_until("the agent has ended", lambda: not self.component.is_running, SECONDS)
@@ -100,7 +102,7 @@ class Agent:
         ]
 
     def readiness(self) -> str:
-        """What its probe is told."""
+        """The answer to its readiness probe."""
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}/readyz", timeout=5
@@ -117,7 +119,7 @@ class Agent:
         )
 
     def tokens(self) -> list[str]:
-        """Those of which it has files."""
+        """The tokens for which it has files."""
         folder = self.state / "containers"
         return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
 
@@ -155,8 +157,8 @@ class Agent:
 
 
 def _own_kubeconfig(cluster: ControlPlane) -> Path:
-    """Of the account of `deploy/node-agent.yaml`, with a token as the kubelet gives one to a pod of
-    this node: it names the node.
+    """A kubeconfig for the account of `deploy/node-agent.yaml`, with a token as the kubelet gives
+    it to a pod of this node: it names the node.
     """
     path = cluster.folder / "node-agent.kubeconfig"
     if path.exists():
@@ -193,7 +195,7 @@ def _own_kubeconfig(cluster: ControlPlane) -> Path:
 
 
 class Line:
-    """A real node with its agent, the extender and a scheduler that asks it."""
+    """A real node with its agent, the extender and a scheduler that calls the extender."""
 
     def __init__(self, cluster: ControlPlane, node: RealNode, agent: Agent) -> None:
         self.cluster = cluster
@@ -212,13 +214,13 @@ class Line:
         return found
 
     def use(self, gpus: str) -> None:
-        """Another agent, with other cards."""
+        """Replace the agent with another one that has other cards."""
         self.agent.stop()
         self.agent = Agent(self.cluster, self.kubelet, gpus, self.agent.flags)
         self.agent.start()
 
     def shown(self, resource: str) -> tuple[str | None, str | None]:
-        """Capacity and allocatable."""
+        """Capacity and allocatable of the resource."""
         status = self.node()["status"]
         return status["capacity"].get(resource), status["allocatable"].get(resource)
 
@@ -232,7 +234,7 @@ class Line:
         return found
 
     def restarts(self, name: str) -> int:
-        """Of all its containers; none before the kubelet has told of them."""
+        """Restarts of all its containers; 0 before the kubelet has reported them."""
         return sum(
             each["restartCount"] for each in self.pod(name)["status"].get("containerStatuses", ())
         )
@@ -249,7 +251,7 @@ class Line:
             )
 
     def told(self, *names: str) -> str:
-        """For the message of a failure."""
+        """Details for the message of a failure."""
         pods = [f"{name}: {self.pod(name)['status']}" for name in names]
         return "\n".join((*pods, *self.events(), self.agent.component.log_tail(40)))
 
@@ -270,7 +272,7 @@ class Line:
         return {card["uuid"]: card["mode"] for card in self.cards()}
 
     def condition(self, kind: str) -> tuple[str, str]:
-        """Its status and reason."""
+        """Status and reason of the condition."""
         found = [
             (each["status"], each["reason"])
             for each in self.node()["status"]["conditions"]
@@ -285,7 +287,7 @@ class Line:
         return str(self.pod(name)["metadata"].get("annotations", {}).get(key, ""))
 
     def said(self, name: str, container: str = "app") -> list[str]:
-        """What the container has printed since its start, once that is all."""
+        """What the container has printed since its start, once it has printed everything."""
         wait_until(
             lambda: f"{name} has said all\n{self.told(name)}",
             lambda: self.log(name, container).endswith("end\n"),
@@ -294,7 +296,7 @@ class Line:
         return self.log(name, container).splitlines()
 
     def region(self, name: str, container: str) -> str:
-        """The inode of its region, as it sees it."""
+        """The inode of its region, as the container sees it."""
         (found,) = [
             text
             for text in self.said(name, container)
@@ -303,7 +305,7 @@ class Line:
         return found
 
     def words(self, name: str) -> list[str]:
-        """All that its owner can read of it."""
+        """Every message about the pod that its owner can read."""
         return [*self.events(name), str(self.pod(name)["status"].get("message", ""))]
 
     @contextmanager
@@ -331,7 +333,7 @@ class Line:
             end_one(component)
 
     def inspected(self, *flags: str) -> str:
-        """`kubectl inspect cgpu`, blanks at the ends of lines aside."""
+        """The output of `kubectl inspect cgpu`, without blanks at the ends of lines."""
         argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), *flags]
         own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
         answer = subprocess.run(
@@ -345,7 +347,7 @@ class Line:
         )
 
     def each_refused(self, pods: dict[str, tuple[Object, str]]) -> None:
-        """Each of these pods waits, or has failed, with these words."""
+        """Each of these pods waits, or has failed, with this message."""
         self.create(*(pod for pod, _ in pods.values()))
         for name, (_, told) in pods.items():
             wait_until(
@@ -356,7 +358,7 @@ class Line:
             assert self.phase(name) in ("Pending", "Failed")
 
     def log(self, name: str, container: str = "app") -> str:
-        """ "" while the kubelet, which has just started, serves none."""
+        """The container's log; "" while the kubelet, which has just started, serves none."""
         try:
             return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
         except KubectlError as error:
@@ -367,8 +369,8 @@ class Line:
             raise
 
     def remove_all(self) -> None:
-        """Of the pods of `shared`; those of training jobs, which other tests have left, would be
-        made again and again.
+        """Delete the pods of `shared`. Pods of training jobs, which other tests have left, would be
+        created again and again.
         """
         ours = ("-n", "default", "--selector=fairlead-test=node-agent")
         self.cluster.admin.run(
@@ -383,7 +385,7 @@ class Line:
 
 @contextmanager
 def running_line(cluster: ControlPlane, node: RealNode, gpus: str, *flags: str) -> Iterator[Line]:
-    """`flags`: of the agent."""
+    """`flags`: the agent's flags."""
     with extended_scheduler(cluster):
         line = Line(cluster, node, Agent(cluster, node.kubelet, gpus, flags))
         try:
@@ -400,7 +402,7 @@ def shared(
     restart: str = "Always",
     **metadata: Any,
 ) -> Object:
-    """A pod for our scheduler."""
+    """A pod for Fairlead's scheduler."""
     spec = {
         "schedulerName": "fairlead-scheduler",
         "containers": [*containers],

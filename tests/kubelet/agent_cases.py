@@ -1,9 +1,9 @@
-"""What the node's agent promises on a real kubelet, whether its runtime does CDI (deferred) or not
-(guarded).
+"""Cases of the node's agent on a real kubelet, both with a runtime that supports CDI (deferred
+mode) and with one that does not (guarded mode).
 
-`tests/cdi` plays these cases on containerd 2; `tests/kubelet`, on Debian's containerd 1.6, those in
-which the two ways differ, and with `AGENT_CASES=all` all of them. Each begins with no pod and ends
-with none.
+`tests/cdi` runs these cases on containerd 2. `tests/kubelet` runs those in which the two modes
+differ on Debian's containerd 1.6, and with `AGENT_CASES=all` all of them. Each begins and ends
+without pods.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def agrees(line: Line, *pods: str) -> None:
 
 
 def document_003(line: Line) -> None:
-    """From the label to three containers with 4308 MiB each, and a fourth that waits; to the
+    """From the label to three containers with 4308 MiB each, and a fourth that waits; then to the
     boards, and back.
     """
     wait_until("whole cards first", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
@@ -196,7 +196,7 @@ def many_shapes(line: Line) -> None:
 
 
 def equal_pods_at_once(line: Line) -> None:
-    """Pods of one size on both cards, all bound as fast as it goes: each has the card of its own
+    """Pods of one size on both cards, all bound as fast as possible: each has the card of its own
     placement (AGENT_ROUNDS: how often).
     """
     for _ in range(int(os.environ.get("AGENT_ROUNDS", "1"))):
@@ -214,8 +214,8 @@ def equal_pods_at_once(line: Line) -> None:
 
 
 def equal_ids(line: Line) -> None:
-    """Init and app of one size have the same ids; the file is of whoever starts, and the smaller
-    limit holds for both.
+    """Init and app containers of one size have the same ids. The file belongs to the container that
+    starts, and the smaller limit applies to both.
     """
     line.create(shared("same", container("app", 4, SHOWS), init=[container("prepare", 4, SAYS)]))
     line.runs("same")
@@ -227,7 +227,7 @@ def equal_ids(line: Line) -> None:
 
 
 def crash_loop(line: Line) -> None:
-    """It keeps its card at every start, with a fresh region."""
+    """The container keeps its card at every start, with a fresh region."""
     line.create(
         shared("crashes", container("app", 4, (f"{SAYS}; sleep 1; exit 1"))),
         shared("beside", container("app", 3, SHOWS)),
@@ -253,7 +253,9 @@ def crash_loop(line: Line) -> None:
 
 
 def kubelet_starts_anew(line: Line) -> None:
-    """A pod whose init container had devices lives on: we are back before it is admitted again."""
+    """A pod whose init container had devices keeps running: the agent is back before the pod is
+    admitted again.
+    """
     line.create(shared("keeper", container("app", 4, SHOWS), init=[container("prepare", 2, SAYS)]))
     line.runs("keeper")
     line.said("keeper")
@@ -272,7 +274,7 @@ def kubelet_starts_anew(line: Line) -> None:
             lambda: line.is_ready() and line.shown(MEMORY) == ("28", "28"),
             SECONDS,
         )
-    time.sleep(3)  # a kubelet that ends a pod does so when it has admitted it anew
+    time.sleep(3)  # a kubelet that ends a pod does so right after it has admitted it again
     assert line.phase("keeper") == "Running", line.told("keeper")
     assert lives(line, "keeper") == before
     agrees(line, "keeper")
@@ -280,8 +282,8 @@ def kubelet_starts_anew(line: Line) -> None:
 
 
 def agent_starts_anew(line: Line) -> None:
-    """Containers are left alone, also where the grants file is damaged: its rows come back. One
-    that is started meanwhile waits.
+    """Containers keep running, also when the grants file is damaged: its rows are restored. A
+    container that is started meanwhile waits.
     """
     before = keeper_and_falls(line)
     line.agent.kill()
@@ -314,7 +316,7 @@ def sockets_are_taken_away(line: Line) -> None:
 
 
 def two_agents(line: Line) -> None:
-    """The second waits, and goes on when the first is gone."""
+    """The second agent waits, and takes over when the first is gone."""
     second = Agent(line.cluster, line.kubelet, "2xTesla-T4", line.agent.flags, name="second-agent")
     second.component.start()
     try:
@@ -337,8 +339,8 @@ def two_agents(line: Line) -> None:
 
 
 def ids_are_given_again(line: Line) -> None:
-    """While the object of the pod that had them still stands: its files are not the new one's, and
-    cleaning takes nothing away.
+    """The ids go to a new pod while the object of their former pod still exists: its files are not
+    the new pod's, and cleaning removes nothing that is in use.
     """
     line.create(
         shared(
@@ -377,14 +379,14 @@ def ids_are_given_again(line: Line) -> None:
             '-p={"metadata":{"finalizers":null}}',
         )
     line.delete("done")
-    time.sleep(2)  # a wrong cleaning would have happened
+    time.sleep(2)  # a wrong cleaning would have happened by now
     agrees(line, "heir")
     line.remove_all()
 
 
 def modes_never_overlap(line: Line) -> None:
-    """cgpu=false under a shared pod, then cgpu=true under a whole one: the card drains, and joins
-    when its holder is gone.
+    """cgpu=false under a shared pod, then cgpu=true under a whole one: the card drains, and changes
+    its mode when its holder is gone.
     """
     line.create(shared("shares", container("app", 4, SHOWS)))
     line.runs("shares")
@@ -425,8 +427,8 @@ def modes_never_overlap(line: Line) -> None:
 
 
 def exporter_names_the_pods(line: Line) -> None:
-    """The page of the node's exporter says who has which card, within ten seconds, and no longer
-    when they are gone.
+    """The page of the node's exporter shows which pod has which card, within ten seconds, and no
+    longer when the pods are gone.
     """
     csv = {"metrics": "DCGM_FI_DEV_GPU_TEMP, gauge, Told by a ConfigMap."}
     meta = {"name": "counters", "namespace": "default"}
@@ -487,7 +489,7 @@ def operator_takes_a_card_out(line: Line) -> None:
 
 
 def bad_placements(line: Line) -> None:
-    """What a pod's owner reads."""
+    """The messages that a pod's owner reads."""
     uuid = next(card["uuid"] for card in line.cards() if card["index"] == 0)
     right = [{"uuid": uuid, "index": 0, "units": 4, "mib": 4308, "core": 0}]
     wrong: dict[str, tuple[list[Object] | None, str]] = {
@@ -517,11 +519,11 @@ def bad_placements(line: Line) -> None:
 
 
 def foreign_plugin(line: Line) -> None:
-    """NVIDIA's plugin on the node: nothing of ours is given away, and it is said why."""
+    """NVIDIA's plugin on the node: the agent hands out nothing, and reports why."""
     path = kubelet_folder(line.cluster) / "device-plugins" / "nvidia-gpu.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(short(path))
-        time.sleep(1)  # nobody listens yet: a socket that a dead plugin has left changes nothing
+        time.sleep(1)  # no process listens yet: a dead plugin's old socket changes nothing
         assert line.shown(MEMORY) == ("28", "28")
         listening.listen()
         wait_until("no memory is given away", lambda: line.shown(MEMORY)[1] == "0", SECONDS)
@@ -537,18 +539,18 @@ def foreign_plugin(line: Line) -> None:
     )
 
 
-# --- the order in which both folders play them ----------------------------------------------------
+# --- the order in which both folders run the cases ------------------------------------------------
 
 
 def one_card_first(line: Line, identity: str) -> None:
-    """What the runtime can do is found out, and document 003 is played on one card."""
+    """The agent finds out what the runtime supports, and document 003 runs on one card."""
     told = lambda: line.node()["metadata"].get("annotations", {}).get("fairlead.io/gpu-identity")  # noqa: E731 - asked often
     wait_until(f"it is found out to be {identity}", lambda: told() == identity, SECONDS)
     document_003(line)
 
 
 def then_two_cards(line: Line) -> Line:
-    """The node with another card, shared."""
+    """The node with two cards, shared."""
     line.use("2xTesla-T4")
     line.label(cgpu="true")
     wait_until("the node shows both", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
@@ -559,7 +561,7 @@ def then_two_cards(line: Line) -> Line:
 
 
 def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[str]:
-    """What a pod's one container has inside that has four units of GPU 0.
+    """What the one container of a pod with four units of GPU 0 has inside.
 
     See docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment,
     docs/spec/gpu-sharing.md#limits-file-and-region, from its text.
@@ -581,8 +583,8 @@ def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[st
 
 
 def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
-    """A pod that runs on and one that crashes again and again, both begun; the `lives` of the
-    first.
+    """A pod that keeps running and one that crashes again and again, both started; returns the
+    `lives` of the first.
     """
     line.create(
         shared("keeper", container("app", 4, SHOWS)),
@@ -594,7 +596,7 @@ def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
 
 
 def falls_again(line: Line, count: int) -> None:
-    """Until it was started more often than so."""
+    """Wait until the crashing container has been restarted more than `count` times."""
     wait_until(
         lambda: f"falls is started again\n{line.told('falls')}",
         lambda: line.restarts("falls") > count,
@@ -603,7 +605,7 @@ def falls_again(line: Line, count: int) -> None:
 
 
 def lives(line: Line, name: str) -> list[tuple[str, int, Object]]:
-    """Of each container: which it is, how often it was started again, what it does since when."""
+    """For each container: its id, its number of restarts, and its state with the time of it."""
     return [
         (each["containerID"], each["restartCount"], each["state"])
         for each in line.pod(name)["status"]["containerStatuses"]
@@ -629,7 +631,9 @@ def placed(grants: list[Object] | None) -> dict[str, str]:
 
 
 def short(path: Path) -> str:
-    """A socket's path may have 107 characters: it is reached through the folder's descriptor."""
+    """A socket's path may have 107 characters, so the socket is reached through the folder's
+    descriptor.
+    """
     return f"/proc/self/fd/{os.open(path.parent, os.O_RDONLY)}/{path.name}"
 
 

@@ -1,9 +1,8 @@
-"""What the node's agent promises on a real kubelet when others fail: runtime, checkpoint, rights,
-disk, and itself at any moment.
+"""Cases of the node's agent on a real kubelet when other parts fail (runtime, checkpoint, rights,
+disk) and when the agent itself dies at any moment.
 
-What a newcomer gets wrong: a pod whose allocation is refused has failed for good, and its
-controller would make another one; here a case does. Each case begins with two shared cards and no
-pod, and ends so.
+A pod whose allocation is refused has failed for good. Its controller would make another one; here a
+case does. Each case begins and ends with two shared cards and no pod.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from tests.waiting import wait_until
 
 Object = dict[str, Any]
 CLAIMS = "claims"
-"""A folder of the node with one for each card, where a container has a file as long as it runs: of
-two that meet one sees both.
+"""A folder of the node with one folder for each card. A container has a file there while it runs:
+of two that are on one card at once, at least one sees both files.
 """
 
 
@@ -68,8 +67,8 @@ def killed_while_pods_start(line: Line) -> None:
 
 
 def deleted_before_they_start(line: Line) -> None:
-    """Pods go in the moment when they are bound, and others of the same size come: nobody gets what
-    was meant for those.
+    """Pods are deleted in the moment when they are bound, and others of the same size are created:
+    no pod gets what was meant for a deleted one.
     """
     names = [f"first-{number}" for number in range(8)]
     heirs = [f"heir-{number}" for number in range(4)]
@@ -100,7 +99,9 @@ def deleted_before_they_start(line: Line) -> None:
 
 
 def runtime_starts_anew(line: Line) -> None:
-    """Containers outlive it, one that crashes is started again, and a new pod starts."""
+    """Containers outlive the runtime, a crashed container is
+    started again, and a new pod starts.
+    """
     before = keeper_and_falls(line)
     count = line.restarts("falls")
     end_one(line.containerd)
@@ -114,7 +115,9 @@ def runtime_starts_anew(line: Line) -> None:
 
 
 def checkpoint_of_garbage(line: Line) -> None:
-    """The kubelet's other list tells, too; the kubelet writes a new one with the next pod."""
+    """The agent uses the kubelet's other list instead; the kubelet writes a new checkpoint with the
+    next pod.
+    """
     keeper_and_falls(line)
     count = line.restarts("falls")
     (kubelet_folder(line.cluster) / "device-plugins" / "kubelet_internal_checkpoint").write_text(
@@ -129,7 +132,9 @@ def checkpoint_of_garbage(line: Line) -> None:
 
 
 def without_rights(line: Line) -> None:
-    """It says what it may not do, leaves containers alone, and goes on when it may."""
+    """The agent reports which right it lacks, leaves containers alone, and continues when it has
+    the right.
+    """
     line.create(shared("keeper", container("app", 4, SHOWS)))
     line.runs("keeper")
     before = lives(line, "keeper")
@@ -159,8 +164,8 @@ def without_rights(line: Line) -> None:
 
 
 def disk_that_cannot_be_written(line: Line) -> None:
-    """Its owner reads why. A start is tried again and heals; an allocation that was refused is
-    over.
+    """The pod's owner reads why. A start is tried again and succeeds later; an allocation that was
+    refused has failed for good.
     """
     folder = line.agent.state / "containers"
     folder.mkdir(exist_ok=True)
@@ -183,8 +188,8 @@ def disk_that_cannot_be_written(line: Line) -> None:
 
 
 def modes_change_under_load(line: Line) -> None:
-    """`cgpu` is switched while pods of both modes come and go: no whole container ever meets
-    another one on its card (AGENT_SWITCHES).
+    """`cgpu` is switched while pods of both modes come and go: no container with a whole card ever
+    shares it (AGENT_SWITCHES).
     """
     switches = int(os.environ.get("AGENT_SWITCHES", "4"))
     for number in range(switches):
@@ -243,7 +248,7 @@ def is_over(line: Line, name: str) -> bool:
 
 
 def exit_code(status: Object) -> int | None:
-    """None of a pod that never ran: the kubelet refused it."""
+    """The exit code; None for a pod that never ran because the kubelet refused it."""
     ended = [
         each["state"]["terminated"]["exitCode"]
         for each in status.get("containerStatuses", ())
@@ -253,7 +258,9 @@ def exit_code(status: Object) -> int | None:
 
 
 def all_settle(line: Line, names: Sequence[str]) -> set[str]:
-    """All run in the end. Those that were refused an allocation for good, and were made again."""
+    """Wait until all run. Returns those that were refused an allocation for good and were created
+    again.
+    """
     again: set[str] = set()
     for name in names:
         wait_until(
@@ -272,11 +279,12 @@ def all_settle(line: Line, names: Sequence[str]) -> set[str]:
 
 
 def meets(name: str, *, is_shared: bool, seconds: int) -> Object:
-    """A pod that ends with status 9 where somebody is on its card who may not be there, as long as
-    it runs.
+    """A pod that ends with status 9 if another container that must not share its card is on it
+    while it runs.
     """
     mine, strangers = (f"shared-{name}", "^whole-") if is_shared else (f"whole-{name}", ".")
-    program = f"""cd /claims && mkdir -p $NVIDIA_VISIBLE_DEVICES && cd $NVIDIA_VISIBLE_DEVICES && touch {mine} || exit 1
+    program = f"""cd /claims || exit 1
+mkdir -p $NVIDIA_VISIBLE_DEVICES && cd $NVIDIA_VISIBLE_DEVICES && touch {mine} || exit 1
 meets() {{ ls | grep -vx {mine} | grep '{strangers}'; }}
 meets && code=9; sleep {seconds}; meets && code=9; rm {mine}; exit ${{code:-0}}"""
     part = container(

@@ -1,4 +1,4 @@
-"""One real node for all tests of this folder, beside a real control plane; and the real operators
+"""One real node for all tests of this folder, beside a real control plane, and the real operators
 of training jobs.
 """
 
@@ -27,7 +27,7 @@ def node(_with_node: tuple[ControlPlane, RealNode]) -> ControlPlane:
 
 @pytest.fixture(scope="session")
 def programs(_with_node: tuple[ControlPlane, RealNode]) -> RealNode:
-    """Those of that node."""
+    """The programs of that node."""
     return _with_node[1]
 
 
@@ -39,6 +39,6 @@ def kubelet(programs: RealNode) -> Component:
 
 @pytest.fixture(scope="session")
 def cluster(node: ControlPlane) -> Iterator[ControlPlane]:
-    """The same with operators, which make the pods of training jobs."""
+    """The same cluster with operators, which create the pods of training jobs."""
     with running_operators(node):
         yield node

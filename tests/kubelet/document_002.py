@@ -1,10 +1,10 @@
-"""Which objects has document 002? What its Helm chart of dcgm-exporter makes, how its Prometheus
-finds that, its pod that loads a card.
+"""The objects of document 002: what its Helm chart of dcgm-exporter creates, how its Prometheus
+finds that, and its pod that loads a card.
 
-The images are ours. What else differs: the chart's `imagePullPolicy` was `Always`, and nothing can
-be pulled here; Prometheus asks every second where the chart's ServiceMonitor says 15. Beside them a
-Deployment of pods that load their cards while there are requests, for the autoscaler that the
-document ends with.
+The images are Fairlead's. Two more things differ: the chart's `imagePullPolicy` was `Always`, and
+nothing can be pulled here; Prometheus scrapes every second where the chart's ServiceMonitor has 15.
+A Deployment is added, whose pods load their cards while there are requests, for the autoscaler at
+the end of the document.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ EXPORTER_CONTAINER: Object = {
     "livenessProbe": _PROBE,
     "readinessProbe": _PROBE,
 }
-"""As the chart of the document's year has it by default."""
+"""The default of the chart in the document's year."""
 EXPORTER_OBJECTS: tuple[Object, ...] = (
     {
         "apiVersion": "v1",
@@ -102,7 +102,7 @@ TESTER = "dcgmproftester"
 
 
 def tester(name: str = TESTER, seconds: int = 120) -> Object:
-    """The document's pod; of another name and duration, one that does not work so long."""
+    """The document's pod; with another name and duration, one that works for less time."""
     container = {
         "name": "dcgmproftester11",
         "image": LOAD,
@@ -125,12 +125,12 @@ _SERVES = """while :; do
   while test -e /orders/requests && kill -0 $!; do sleep 0.2; done
   kill $!; wait $!
 done"""
-"""Works while there are requests, in runs of thirty seconds."""
+"""The container loads its card while there are requests, in runs of thirty seconds."""
 
 
 def own_exporter() -> tuple[list[Object], str, str]:
-    """What `deploy/` has for a node, as it is, where it lives, and the label by which it chooses
-    nodes.
+    """The exporter's manifests of `deploy/` unchanged, their namespace, and the label that selects
+    its nodes.
     """
     found = of_file("gpu-exporter.yaml")
     (daemon,) = (each for each in found if each["kind"] == "DaemonSet")
@@ -146,7 +146,7 @@ def own_exporter() -> tuple[list[Object], str, str]:
 
 
 def told_load_pod() -> Object:
-    """That of docs/how-to/gpu-load.md for nodes whose cards are played."""
+    """The pod of docs/how-to/gpu-load.md for nodes with played cards."""
     blocks = re.findall(
         r"^```yaml\n(.*?)^```",
         (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"),
@@ -157,9 +157,7 @@ def told_load_pod() -> Object:
 
 
 def inference() -> Object:
-    """A Deployment of pods with a card each, under the name that
-    the shipped autoscaler asks for.
-    """
+    """A Deployment of pods with a card each, under the name that the shipped autoscaler names."""
     container = {
         "name": "main",
         "image": LOAD,
@@ -186,7 +184,7 @@ def inference() -> Object:
 
 
 def autoscaler(most: int) -> Object:
-    """The shipped one for pods that have a card each, with so many pods at most."""
+    """The shipped autoscaler for pods with a card each, with this maximum of pods."""
     (found,) = (
         each
         for each in yaml.safe_load_all(
@@ -198,13 +196,13 @@ def autoscaler(most: int) -> Object:
 
 
 def orders(cluster: ControlPlane) -> Path:
-    """The file that says that there are requests, as it is seen from outside."""
+    """The file whose existence means that there are requests, as seen from outside the node."""
     return cluster.folder / "node" / "disk" / "orders" / "requests"
 
 
 def scraping(cluster: ControlPlane, *, honor_labels: bool) -> Object:
-    """What the Prometheus operator makes of the chart's ServiceMonitor, but for the discovery,
-    which Debian's Prometheus does not have.
+    """What the Prometheus operator makes of the chart's ServiceMonitor, except the discovery, which
+    Debian's Prometheus does not support.
     """
     meta = "__meta_kubernetes"
     kept = {
@@ -237,8 +235,8 @@ def scraping(cluster: ControlPlane, *, honor_labels: bool) -> Object:
 
 
 def discovered(cluster: ControlPlane) -> Path:
-    """A file of what discovery with `role: endpoints` gives now, from the API server's objects;
-    labels of no interest are left out.
+    """Write the targets that discovery with `role: endpoints` would find now, from the API server's
+    objects; labels that no test uses are left out.
     """
     meta = "__meta_kubernetes"
     pods = {each["metadata"]["name"]: each for each in cluster.admin.get("pods", "-n", NAMESPACE)}
@@ -276,7 +274,7 @@ def discovered(cluster: ControlPlane) -> Path:
 
 
 def cards_of(cluster: ControlPlane, pod: Object) -> list[str]:
-    """What the kubelet has given to a pod, by its own notes."""
+    """The cards that the kubelet has given to a pod, according to the kubelet's own notes."""
     noted = json.loads(
         (kubelet_folder(cluster) / "device-plugins" / "kubelet_internal_checkpoint").read_bytes()
     )

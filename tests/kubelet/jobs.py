@@ -1,8 +1,7 @@
-"""`arena` as a person types it, and training jobs whose programs do what a test says, when it says
-so.
+"""Runs `arena` as a person types it, and training jobs whose programs follow the test's orders.
 
-What a newcomer gets wrong: nothing here waits for a program by time. A program reads orders from a
-pipe in its container, so a test decides when a line is written and when the program ends.
+Nothing here waits for a program by time. A program reads orders from a pipe in its container, so a
+test decides when a line is written and when the program ends.
 """
 
 from __future__ import annotations
@@ -26,19 +25,21 @@ OBEYS = """mkfifo /tmp/orders
 echo "I am $HOSTNAME"
 while :; do
   read -r order rest < /tmp/orders || continue
-  case "$order" in say) echo "$rest" ;; warn) echo "$rest" >&2 ;; count) seq 1 "$rest" ;; end) exit "$rest" ;; esac
+  case "$order" in
+    say) echo "$rest" ;; warn) echo "$rest" >&2 ;; count) seq 1 "$rest" ;; end) exit "$rest" ;;
+  esac
 done"""
-"""A program that writes its name and then obeys."""
+"""A program that prints its name and then follows orders."""
 SECONDS = 90.0
 _RUN_ARENA = (
     "import faulthandler as f; f.dump_traceback_later(80, exit=True); from fairlead.run.programs "
     "import run_arena; run_arena()"
 )
-"""One that hangs shows where it does."""
+"""An `arena` that hangs prints where it does."""
 
 
 class Arena:
-    """arena, and kubectl beside it as the truth, in namespace `default` of the cluster."""
+    """arena, and kubectl beside it for the truth, in namespace `default` of the cluster."""
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.cluster = cluster
@@ -67,7 +68,7 @@ class Arena:
         )
 
     def shown(self, *words: str) -> str:
-        """Standard output of a command that must end well."""
+        """Standard output of a command, which must succeed."""
         ended = self.run(*words)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
@@ -97,12 +98,12 @@ class Arena:
         return self.cluster.admin.run("-n", "default", *words)
 
     def order(self, pod: str, *words: str) -> None:
-        """Tell the program of a pod what to do; it has done so soon after."""
+        """Give the pod's program an order; it has followed it soon after."""
         self.kubectl("exec", pod, "--", "sh", "-c", f"echo {' '.join(words)} > /tmp/orders")
 
     def end(self, pod: str, status: int) -> None:
-        """Tell the program of a pod to end. It is its container's first process, so the shell that
-        tells it may die with it (137).
+        """End the program of a pod. It is its container's first process, so the shell that gives
+        the order may die with it (137).
         """
         try:
             self.order(pod, "end", str(status))
@@ -111,7 +112,7 @@ class Arena:
                 raise
 
     def pod(self, name: str) -> dict[str, Any]:
-        """The pod as it is; {} when there is none."""
+        """The pod as stored; {} when there is none."""
         found = self.cluster.admin.get(
             "pods", "-n", "default", f"--field-selector=metadata.name={name}"
         )
@@ -121,7 +122,7 @@ class Arena:
         return str(self.pod(pod).get("status", {}).get("phase", ""))
 
     def until_obeys(self, *pods: str) -> None:
-        """Until the programs of these pods have made their pipe and said who they are."""
+        """Wait until the programs of these pods have created their pipe and printed their names."""
         for pod in pods:
             wait_until(f"the program of {pod} obeys", partial(self._has_spoken, pod), SECONDS)
 
@@ -129,7 +130,7 @@ class Arena:
         wait_until(f"{pod} runs", lambda: self.phase(pod) == "Running", SECONDS)
 
     def until_status(self, pod: str, *words: str) -> None:
-        """Until kubectl's column STATUS says one of these."""
+        """Wait until kubectl's column STATUS shows one of these."""
         wait_until(
             f"{pod} is {' or '.join(words)}",
             lambda: status_of(self.kubectl("get", "pods", "--no-headers"), pod) in words,
@@ -144,7 +145,7 @@ class Arena:
 
 
 def status_of(table: str, pod: str) -> str:
-    """A pod's word in a table of kubectl or of `arena get`, where it is the column after READY or
+    """A pod's status in a table of kubectl or of `arena get`, where it is the column after READY or
     after NAME.
     """
     for line in table.splitlines():
@@ -155,8 +156,8 @@ def status_of(table: str, pod: str) -> str:
 
 
 def two_containers(name: str) -> dict[str, Any]:
-    """A PyTorchJob whose pod has the containers `pytorch` and `beside`; each writes its name and
-    has it as NAME.
+    """A PyTorchJob whose pod has the containers `pytorch` and `beside`; each prints its name and
+    has it in NAME.
     """
     return pytorchjob(
         name, {"containers": [waiting_container("pytorch"), waiting_container("beside")]}

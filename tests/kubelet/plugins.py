@@ -1,8 +1,7 @@
-"""A device plugin of ours with simple answers, beside the real kubelet, on an event loop of its own
-thread.
+"""A device plugin of Fairlead's with simple answers, beside the real kubelet, on an event loop in a
+thread of its own.
 
-What a newcomer gets wrong: a socket's path may have 107 characters. The kubelet's folder is
-therefore reached by a short link.
+A socket's path may have 107 characters, so the kubelet's folder is reached by a short link.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from fairlead.wire.kubelet.checkpoint import parse_checkpoint
 
 RESOURCE = "fairlead.test/part"
 IDS = tuple(f"GPU-00000000-0000-0000-0000-000000000001-_-{number}" for number in range(9))
-"""The last of them is not healthy."""
+"""The last of them is unhealthy."""
 REFUSED_UNITS = 5
 REFUSAL = DeviceRefusal(
     RefusalCode.FAILED_PRECONDITION,
@@ -43,10 +42,10 @@ REFUSAL = DeviceRefusal(
 
 
 class SimpleAnswers:
-    """The environment PARTS names the ids, the file /etc/parts is mounted. Five ids are refused,
-    and starts while `is_closed`.
+    """The environment PARTS contains the ids, and the file /etc/parts is mounted. Five ids are
+    refused, and so are starts while `is_closed`.
 
-    `starts`: the ids of each start, with what both lists of the kubelet said then.
+    `starts`: the ids of each start, with the contents of both lists of the kubelet at that time.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -100,7 +99,9 @@ class SimpleAnswers:
 
 
 class WholeCards(SimpleAnswers):
-    """As NVIDIA's plugin: a container is told which cards it has, and its runtime brings them."""
+    """Works like NVIDIA's plugin: a container receives the names of its cards, and its runtime
+    mounts them.
+    """
 
     def preferred(
         self, available: Sequence[str], must_include: Collection[str], size: int
@@ -126,7 +127,7 @@ def running_plugin(
     ),
     endpoint: str = "fairlead-test.sock",
 ) -> Iterator[tuple[DevicePlugin, SimpleAnswers]]:
-    """Served as long as the block lasts, by the event loop that our servers use."""
+    """The plugin for the block, served by the event loop that Fairlead's servers use."""
     with tempfile.TemporaryDirectory(prefix="kubelet-") as short:
         folder = Path(short, "k")
         folder.symlink_to(kubelet_folder(cluster).resolve())

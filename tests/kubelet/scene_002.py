@@ -1,8 +1,8 @@
-"""Who plays document 002, and what they show: cards that a library plays, their exporter's page,
-Prometheus, the pods.
+"""The parts of document 002 at work: cards that a library plays, their exporter's page, Prometheus,
+the pods.
 
 The oracle is the library's state, whose values the test wrote (`at_rest`), and the kubelet's own
-notes of who has which card.
+notes of which pod has which card.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UTILIZATION = "DCGM_FI_DEV_GPU_UTIL"
 
 
 def at_rest(card: int) -> dict[str, float]:
-    """What a card shows of the figures that the board asks for, each card something else."""
+    """A card's values of the figures that the board shows; each card has others."""
     return {
         "temperature": 50 + card,
         "power": 300_000 + 1000 * card,
@@ -43,7 +43,7 @@ def at_rest(card: int) -> dict[str, float]:
 
 
 def show(state: StubState, card: int, **other: float) -> None:
-    """The card at rest, with `other` in the place of what it says then."""
+    """Show the card at rest, with `other` instead of its values at rest."""
     state.say({f"{card}.{row}": f"{value:.0f}" for row, value in (at_rest(card) | other).items()})
 
 
@@ -67,13 +67,13 @@ ANSWERS = (
     by_card("used", 1 / MIB),
     by_card("gpm.5", 1e-2),
 )
-"""What the driver's state makes of each expression of the board, in its order."""
+"""The value of each expression of the board by the driver's state, in the board's order."""
 UNDER_LOAD = {"gpu": 98.0, "gpm.5": 87.0}
 """Test 1004 (docs/spec/telemetry.md#load-generator)."""
 
 
 class Scene:
-    """Who plays."""
+    """The parts that run together."""
 
     def __init__(
         self, cluster: ControlPlane, cards: StubState, plugin: SimpleAnswers, prometheus: Prometheus
@@ -82,7 +82,7 @@ class Scene:
         self.url = url_of(self.exporter())
 
     def pods(self, selector: str) -> dict[str, Object]:
-        """Those that run and stay, by name."""
+        """Pods that run and stay, by name."""
         found = self.cluster.admin.get("pods", "-n", NAMESPACE, "-l", selector)
         running = (
             each
@@ -111,12 +111,12 @@ class Scene:
         return found
 
     def page(self) -> Page:
-        """Of the exporter itself, as of now."""
+        """The exporter's own page, as of now."""
         return page_of(self.url)
 
     def board(self) -> dict[str, dict[str, float]]:
-        """Each expression of board 12239, filled in as Grafana does: card -> value, "" where there
-        is one for all.
+        """Each expression of board 12239, filled in as Grafana does: card -> value; the key "" is
+        for a value of all cards.
         """
         variables = {
             name: self.prometheus.label_values(*asked) for name, asked in VARIABLES_OF_12239.items()
@@ -128,7 +128,7 @@ class Scene:
         return {expression: by_uuid(found) for expression, found in answers.items()}
 
     def until_board_shows(self, loaded: Collection[str]) -> None:
-        """All that the state says, with the load on these cards."""
+        """Wait until the board shows all values of the state, with the load on these cards."""
         cards = [
             {**at_rest(card), **(UNDER_LOAD if uuid(card) in loaded else {})}
             for card in range(CARDS)
@@ -147,7 +147,7 @@ class Scene:
         )
 
     def owners(self, label: str = "exported_pod") -> dict[str, str]:
-        """Whose cards are, in Prometheus' words."""
+        """The pod of each card, according to Prometheus."""
         return {
             each.labels["UUID"]: each.labels[label]
             for each in self.prometheus.query(UTILIZATION)
@@ -171,7 +171,7 @@ def by_uuid(found: list[Sample]) -> dict[str, float]:
 
 @contextmanager
 def applied(cluster: ControlPlane, *objects: Object) -> Iterator[None]:
-    """Nothing of them is left afterwards, nor of the pods that they made."""
+    """Apply the objects for the block; afterwards they and the pods that they made are gone."""
     cluster.admin.create(objects)
     try:
         yield
@@ -212,7 +212,7 @@ def is_ready(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -
 
 
 def told(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> str:
-    """For the message of a failure."""
+    """Details for the message of a failure."""
     pods = [
         str(each["status"]) for each in cluster.admin.get("pods", "-n", namespace, "-l", selector)
     ]

@@ -1,5 +1,5 @@
-"""Do Prometheus, the cluster's figures and the console's boards say what the containers of a real
-node were given?
+"""Do Prometheus, the cluster's figures and the console's boards show what the containers of a real
+node received?
 
 The oracle is the text of document 003: three notebooks of 4 GiB on one T4, which has 14, each with
 4308 MiB.

@@ -27,7 +27,7 @@ CHIEF, WORKER = "att-chief-0", "att-worker-0"
 
 @pytest.fixture(scope="module")
 def att(cluster: ControlPlane) -> Arena:
-    """A TFJob `att` with a chief and a worker that run."""
+    """A TFJob `att` with a chief and a worker, both running."""
     arena = Arena(cluster)
     arena.submit("tf", "att", "--chief", "--workers=1")
     arena.until_obeys(CHIEF, WORKER)
@@ -124,7 +124,7 @@ def test_ctrl_c_in_a_terminal_ends_the_command_there_and_not_arena(att: Arena) -
 
 
 class Terminal:
-    """A program on a terminal of its own; what it shows is read until it shows what is awaited."""
+    """A program on a terminal of its own; its output is read until the expected text appears."""
 
     def __init__(self, ours: int, theirs: int, process: subprocess.Popen[bytes]) -> None:
         self._ours, self._theirs, self._process = ours, theirs, process
@@ -150,7 +150,9 @@ class Terminal:
         self._shown = self._shown.partition(words.encode())[2]
 
     def wait(self) -> int:
-        """The exit status; what it still shows is read meanwhile, or it could not end."""
+        """The exit status. Output is read meanwhile, because the
+        program could not end otherwise.
+        """
         wait_until(
             ("arena has ended"), lambda: self._read() or self._process.poll() is not None, SECONDS
         )

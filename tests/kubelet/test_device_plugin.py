@@ -1,5 +1,5 @@
-"""A resource of ours on a real kubelet: shown by its node, given to containers, refused in words
-that are read, kept over a restart.
+"""A resource of Fairlead's on a real kubelet: its node shows it, containers receive it, refusals
+have readable messages, and it survives a restart.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def answers(served: tuple[DevicePlugin, SimpleAnswers]) -> SimpleAnswers:
 
 @pytest.fixture(scope="module")
 def holder(node: ControlPlane, served: tuple[DevicePlugin, SimpleAnswers]) -> Object:
-    """A pod that runs, whose init container had two of the ids, and whose app has two."""
+    """A running pod whose init container had two of the ids, and whose app has two."""
     node.admin.create(
         [
             pod(
@@ -135,8 +135,8 @@ def test_a_refused_start_is_told_and_tried_again(
 def test_a_kubelet_that_starts_anew_gets_the_resource_again_and_leaves_the_container(
     node: ControlPlane, kubelet: Component, served: tuple[DevicePlugin, SimpleAnswers]
 ) -> None:
-    """One without init containers: a kubelet that admits a pod anew before we are back ends it if
-    one of those had devices.
+    """The pod has no init containers: if one of them had devices, a kubelet that admits the pod
+    again before the plugin is back would end it.
     """
     plugin, answers = served
     node.admin.run(
@@ -173,7 +173,7 @@ def test_a_kubelet_that_starts_anew_gets_the_resource_again_and_leaves_the_conta
 
 
 def lives(node: ControlPlane, name: str) -> list[tuple[str, int, Object]]:
-    """Of each container: which it is, how often it was started again, what it does since when."""
+    """For each container: its id, its number of restarts, and its state with the time of it."""
     return [
         (each["containerID"], each["restartCount"], each["state"])
         for each in one(node, name)["status"]["containerStatuses"]
@@ -228,7 +228,9 @@ def log(node: ControlPlane, name: str, of: str = "holder") -> str:
 
 
 def log_if_served(node: ControlPlane, name: str) -> str:
-    """A kubelet that has just started answers 404 for a moment, though its node is Ready."""
+    """The log, or nothing: a kubelet that has just started answers 404 for a moment, though its
+    node is Ready.
+    """
     try:
         return log(node, "app", name)
     except KubectlError:

@@ -1,9 +1,9 @@
-"""Document 002 on a real node: dcgm-exporter's DaemonSet with our image in it, board 12239, pods
-that load their cards, an autoscaler.
+"""Document 002 on a real node: dcgm-exporter's DaemonSet with Fairlead's image in it, board 12239,
+pods that load their cards, an autoscaler.
 
-Real are the control plane, the kubelet, containers, Prometheus, the adapter of custom metrics and
-the way of a driver into a container; the driver itself is a library of ours, whose state is what
-values are held against. Autoscalers look every two seconds here, and forget a peak after five
+The control plane, the kubelet, the containers, Prometheus, the adapter of custom metrics and the
+way of a driver into a container are real. The driver itself is a library of the tests; values are
+compared with its state. Autoscalers look every two seconds here, and forget a peak after five
 (`tests/kube/control_plane.py`).
 """
 
@@ -51,8 +51,8 @@ from fairlead.model.devices.kubelet import OfferedDevice
 
 Object = dict[str, Any]
 NAMED_SECONDS, GONE_SECONDS = 15.0, 10.0
-"""So long a started pod may be without its name, which is the chart's interval; so long one that is
-gone may have it (docs/spec/telemetry.md#names-of-deleted-pods).
+"""How long a started pod may lack its name, which is the chart's interval; and how long a deleted
+pod may keep it (docs/spec/telemetry.md#names-of-deleted-pods).
 """
 LINES = (
     "Skipping CreateDcgmGroups() since DCGM validation is disabled",
@@ -64,7 +64,7 @@ LINES = (
     "Skipping WatchFields() since DCGM validation is disabled",
     "TensorEngineActive: generated ???, dcgm 0.000 (",
 )
-"""Of the document."""
+"""Lines from the document."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def scene(
     plugin: SimpleAnswers,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Scene]:
-    """All that the document sets up: the exporter runs, Prometheus has its page."""
+    """Everything that the document sets up: the exporter runs, Prometheus has its page."""
     tar = tmp_path_factory.mktemp("images") / "images.tar"
     write_fairlead_images(tar)
     programs.import_images(tar)
@@ -136,8 +136,8 @@ def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -
 
 
 def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
-    """As it is printed; its name is on its card in both ways of scraping, and goes with it. One
-    with less to do ends well beside it.
+    """The pod as it is printed. Its name is on its card in both ways of scraping, and disappears
+    with it. A pod with less work ends successfully beside it.
     """
     cluster, prometheus, short = scene.cluster, scene.prometheus, f"{TESTER}-short"
     with applied(cluster, document.tester(), document.tester(short, seconds=2)):
@@ -187,8 +187,8 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
 
 
 def test_a_load_scales_a_deployment_up_and_back(scene: Scene) -> None:
-    """By the shipped autoscaler and the adapter's shipped rules; each pod's series are those of the
-    card that it has.
+    """The shipped autoscaler and the adapter's shipped rules scale it; each pod's series are those
+    of its card.
     """
     cluster, prometheus, most = scene.cluster, scene.prometheus, 2
     requests = document.orders(cluster)
@@ -249,12 +249,12 @@ def scaler(scene: Scene) -> str:
 
 
 def works(scene: Scene) -> dict[str, str]:
-    """What an autoscaler is told of the pods of this namespace."""
+    """What an autoscaler receives about the pods of this namespace."""
     return pods_metric(scene.cluster, NAMESPACE, UTILIZATION)
 
 
 def rests(scene: Scene) -> dict[str, str]:
-    """What the cards of the Deployment's pods show without work."""
+    """Whether the cards of the Deployment's pods show no load."""
     shown = {uuid(card): f"{at_rest(card)['gpu']:.0f}" for card in range(CARDS)}
     return {
         name: shown[document.cards_of(scene.cluster, pod)[0]]
@@ -262,12 +262,12 @@ def rests(scene: Scene) -> dict[str, str]:
     }
 
 
-# --- what stands beside the document --------------------------------------------------------------
+# --- parts beside the document --------------------------------------------------------------------
 
 
 def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None:
-    """On a labelled node, with the node's processes and the kernel's log in sight, and says of
-    every card what the other says.
+    """It runs on a labelled node, sees the node's processes and the kernel's log, and reports the
+    same as the other exporter of every card.
     """
     cluster, (objects, system, label) = scene.cluster, document.own_exporter()
     selector = "app.kubernetes.io/name=fairlead-gpu-exporter"
@@ -293,7 +293,7 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
 
 
 def collectors(page: Page) -> dict[str, float]:
-    """Whether each finds what it reads, on every card."""
+    """Whether each collector finds its input, on every card."""
     found = [each for each in page.samples if each.name == "fairlead_exporter_collector_success"]
     return {
         name: min(each.value for each in found if each.labels["collector"] == name)
@@ -311,7 +311,7 @@ def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
 
 
 def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
-    """As docs/how-to/gpu-load.md prints it, in a folder of the node."""
+    """The pod as docs/how-to/gpu-load.md prints it, with a folder of the node."""
     pod, folder = (
         document.told_load_pod(),
         scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load",
@@ -336,8 +336,8 @@ def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> No
 def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(
     scene: Scene, kubelet: Component
 ) -> None:
-    """Also while the kubelet is away and after it has come again; the exporter stays the same, and
-    every page tells of every card.
+    """This also holds while the kubelet is away and after it has come back. The exporter stays the
+    same, and every page has every card.
     """
     cluster, (before,) = scene.cluster, scene.exporter()["status"]["containerStatuses"]
     with applied(cluster, holder("stays")), applied(cluster, holder("comes-later")):
@@ -384,7 +384,7 @@ def without(kubelet: Component) -> Iterator[None]:
 
 
 def holder(name: str) -> Object:
-    """A pod that has a card and does nothing."""
+    """A pod that has a card and leaves it idle."""
     container = {
         "name": "main",
         "image": BUSYBOX,
@@ -406,7 +406,7 @@ def card_of(scene: Scene, name: str) -> str:
 
 
 def names(page: Page) -> dict[str, str]:
-    """Whose each card is: all series of a card with a pod say so, and all cards are there."""
+    """The pod of each card: all series of a card with a pod name it, and all cards are present."""
     cards: dict[str, set[str]] = {}
     for each in page.samples:
         if each.name.startswith("DCGM_") and each.labels.get("UUID"):
@@ -416,8 +416,8 @@ def names(page: Page) -> dict[str, str]:
 
 
 def until_named(scene: Scene, expected: dict[str, str]) -> float:
-    """Seconds until the page names these pods and no other; a look that came late, on a machine
-    that stood still, counts half a second.
+    """Seconds until the page names these pods and no other. A look that came late, because the
+    machine was busy, counts half a second.
     """
     looks: list[float] = []
 

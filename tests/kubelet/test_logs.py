@@ -1,4 +1,4 @@
-"""`arena logs` of containers that really run: the same bytes as kubectl's, and live lines as they
+"""`arena logs` of containers that really run: the same bytes as kubectl's, and live lines when they
 are written.
 """
 
@@ -18,7 +18,7 @@ CHIEF, WORKER = "talk-chief-0", "talk-worker-1"
 
 @pytest.fixture(scope="module")
 def talk(cluster: ControlPlane) -> Arena:
-    """A TFJob `talk` whose chief has said five lines more than its name."""
+    """A TFJob `talk` whose chief has printed five lines after its name."""
     arena = Arena(cluster)
     arena.submit("tf", "talk", "--chief", "--workers=2")
     arena.until_obeys(CHIEF, "talk-worker-0", WORKER)
@@ -69,7 +69,7 @@ def test_since_begins_at_its_time(talk: Arena) -> None:
     lines = talk.shown("logs", "talk", "--timestamps").splitlines()
     third = lines[3].partition(" ")[0]
     since = talk.shown("logs", "talk", "--since-time", third, "--timestamps").splitlines()
-    # the API's times have no fractions
+    # the API's times are whole seconds
     assert since == [line for line in lines if line.partition(" ")[0][:19] >= third[:19]]
     wait_until(
         "all lines are older than a second",
@@ -82,7 +82,7 @@ def test_since_begins_at_its_time(talk: Arena) -> None:
 def test_a_line_is_shown_when_it_is_written_and_the_end_ends_it(cluster: ControlPlane) -> None:
     arena = Arena(cluster)
     arena.submit("pytorch", "live")
-    with arena.started("logs", "-f", "live") as following:  # before there is a container
+    with arena.started("logs", "-f", "live") as following:  # before a container exists
         assert following.stdout is not None
         assert following.stdout.readline() == b"I am live-master-0\n"
         for words in ("one", "two words", "3"):
@@ -101,7 +101,7 @@ def test_an_mpijob_is_followed_in_its_launcher(cluster: ControlPlane) -> None:
     arena.submit("mpi", "ring", "--workers=2")
     with arena.started("logs", "-f", "ring") as following:
         assert following.stdout is not None
-        # its host name; the pod's has a tail
+        # its host name; the pod's name has a suffix
         assert following.stdout.readline() == b"I am ring-launcher\n"
         [launcher] = [
             pod["metadata"]["name"]
@@ -128,8 +128,8 @@ def test_following_begins_where_tail_says(talk: Arena) -> None:
 
 
 def test_a_pod_of_two_containers(cluster: ControlPlane) -> None:
-    """The first one, unless -c names the other; one that does not exist is answered with those that
-    do.
+    """The first container, unless -c names the other; for one that does not exist the message lists
+    the existing ones.
     """
     arena = Arena(cluster)
     cluster.admin.create([two_containers("both")])

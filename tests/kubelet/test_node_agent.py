@@ -1,4 +1,6 @@
-"""The node's agent where the runtime does no CDI: it answers before it knows who asks (guarded)."""
+"""The node's agent where the runtime does not support CDI: it answers before it knows which
+container asks (guarded mode).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def two_cards(one_card: Line) -> Line:
 
 @pytest.fixture
 def line(two_cards: Line) -> Iterator[Line]:
-    """Whatever happened before, no pod is there."""
+    """Starts without pods, whatever happened before."""
     yield two_cards
     two_cards.remove_all()
 

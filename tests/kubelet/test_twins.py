@@ -1,8 +1,8 @@
-"""Does a simulated kubelet say of a pod what a real one says? The same pods on both: status,
-conditions, events, word for word.
+"""Does a simulated kubelet report the same about a pod as a real one? The same pods on both:
+status, conditions, events, word for word.
 
-What only one of them can know is left out: times, ids, how often an event came, and who restarted
-how often meanwhile.
+What only one of them can know is left out: times, ids, the counts of events, and how often a
+container has restarted in the meantime.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENDS, FAILS, CRASHES, RUNS = SIMULATED
 EVENT_SECONDS = 30.0
 SIMULATED_NODE = "cpu-1"
 PLAIN = {"automountServiceAccountToken": False}
-"""A volume that is late would be a warning of the real one's alone."""
+"""With the volume, a late mount would give a warning on the real kubelet only."""
 
 
 def container(image: str, name: str = "main", **more: Any) -> Object:
@@ -120,7 +120,7 @@ CASES: dict[str, tuple[Object, Callable[[Object], bool]]] = {
 
 @pytest.fixture(scope="module")
 def simulated() -> World:
-    """A world of one node that has the images."""
+    """A simulated world of one node that has the images."""
     world = small_world(CPU_POOL)
     for number, image in enumerate(SIMULATED):
         world.cluster.create(
@@ -173,7 +173,7 @@ def real_twin(
         )
 
     wait_until(f"{name} has settled on the real node", is_there, SECONDS, pause_seconds=0.1)
-    # the kubelet sends its events a little after the status; what is missing is shown as a
+    # the kubelet sends its events a little after the status; a missing event is shown as a
     # difference
     with suppress(TimeoutError):
         wait_until(
@@ -223,7 +223,7 @@ def twin(pod: Object, events: list[Object]) -> Object:
 
 
 def container_twin(status: Object, pod: Object) -> Object:
-    """What is told of a container, and which keys its state and its last one have."""
+    """The status of a container, and the keys of its state and its last state."""
     kept = {key: status[key] for key in ("image", "ready", "started")}
     for which in ("state", "lastState"):
         for state, told in status[which].items():
@@ -245,5 +245,5 @@ def plain(text: str, pod: Object) -> str:
         (f"{metadata['namespace']}/", "NAMESPACE/"),
     ):
         text = text.replace(words, name)
-    text = re.sub(r"used: \d+, capacity: \d+", "used: N, capacity: N", text)  # of two nodes
+    text = re.sub(r"used: \d+, capacity: \d+", "used: N, capacity: N", text)  # on two nodes
     return text.replace(pod["spec"]["nodeName"], "NODE")

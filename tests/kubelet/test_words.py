@@ -1,5 +1,5 @@
-"""Pods that wait, crash and die on a real node: `arena get` says kubectl's words, `--explain` why,
-and `logs` what there is to read.
+"""Pods that wait, crash and die on a real node: `arena get` prints kubectl's words, `--explain` the
+reason, and `logs` the available lines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ def arena(cluster: ControlPlane) -> Arena:
 
 
 def until_both_say(arena: Arena, job: str, word: str) -> None:
-    """Until `arena get` and kubectl, asked one after the other, say this of the job's only pod."""
+    """Wait until `arena get` and kubectl, run one after the other, show this status of the job's
+    only pod.
+    """
     pod = f"{job}-master-0"
     told = ("", "")
 
@@ -64,7 +66,7 @@ def test_a_container_that_crashes_again_and_again(arena: Arena) -> None:
 
 
 def test_a_pod_in_init_shows_the_container_that_fetches_the_code(arena: Arena) -> None:
-    """And when that has ended, the program's own."""
+    """And when that container has ended, the program's own container."""
     fetching = waiting_container("init-code") | {"command": ["sh", "-c", OBEYS]}
     arena.cluster.admin.create(
         [
@@ -137,7 +139,7 @@ def test_an_image_that_is_not_there_and_may_not_be_pulled(arena: Arena) -> None:
 
 
 def test_a_program_that_is_not_there(arena: Arena) -> None:
-    """The kubelet says that it began in 1970."""
+    """The kubelet reports a start in 1970."""
     arena.cluster.admin.create(
         [
             pytorchjob(

@@ -1,4 +1,4 @@
-"""The order of events: as they happened, though the API tells the time in seconds."""
+"""Events are ordered as they happened, although the API has times in seconds only."""
 
 from __future__ import annotations
 

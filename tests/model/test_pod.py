@@ -1,4 +1,4 @@
-"""What a pod needs at its peak, and when it lets go of what it holds."""
+"""What a pod needs at its peak, and when it releases what it holds."""
 
 from __future__ import annotations
 

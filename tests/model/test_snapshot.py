@@ -1,4 +1,4 @@
-"""The snapshot answers its questions from indexes, and its plans from copies."""
+"""The snapshot answers questions from indexes, and plans change only copies."""
 
 from __future__ import annotations
 

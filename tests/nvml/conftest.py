@@ -1,4 +1,4 @@
-"""A driver on the stub library, closed when the test is over."""
+"""Fixtures: a driver on the stub library, closed after the test."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def old_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StubState:
-    """Two cards, all well."""
+    """Two healthy cards."""
     monkeypatch.setenv("STUB_NVML", str(tmp_path))
     return StubState(tmp_path)
 
 
 class Seconds:
-    """A clock that stands until it is moved."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -51,7 +51,7 @@ def clock() -> Seconds:
 def driver_on(
     state: StubState, tmp_path: Path, clock: Seconds
 ) -> Iterator[Callable[[Path], NvmlDriver]]:
-    """Makes a driver on this library."""
+    """Creates a driver on this library."""
     made: list[NvmlDriver] = []
 
     def make(path: Path) -> NvmlDriver:
@@ -71,14 +71,14 @@ def driver(driver_on: Callable[[Path], NvmlDriver], library: Path) -> NvmlDriver
 
 
 class ReaderOn(Protocol):
-    """Makes a reader of a card; the library of the first one serves all."""
+    """Creates a reader of a card; the first reader's library serves all."""
 
     def __call__(self, card: int, *wanted: str, library: Path | None = None) -> CardReader: ...
 
 
 @pytest.fixture
 def reader_on(state: StubState, clock: Seconds, library: Path) -> Iterator[ReaderOn]:
-    """The clock of processes says 1000 s when that of the test says 0."""
+    """The clock of processes shows 1000 s when the test's clock shows 0."""
     made: list[CardReader] = []
     usual = library
 

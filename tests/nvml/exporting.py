@@ -1,4 +1,4 @@
-"""The GPU exporter as a process, above the driver that the tests play."""
+"""Runs the GPU exporter as a process, on the driver that the tests play."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Exporter:
         return parse_page(self.page()).samples
 
     def values(self, name: str, label: str = "gpu", **labels: str) -> dict[str, float]:
-        """By the value of one label."""
+        """Values of a family by one label."""
         found = [
             each
             for each in self.samples()

@@ -1,7 +1,7 @@
-/* A library that plays NVIDIA's: what it shows stands in files of the directory that STUB_NVML names.
+/* A library that plays NVIDIA's: it reads what it shows from files in the directory that STUB_NVML names.
 
-   `state`: lines `key value`, the last of a key counts. Read anew at every call of the library; a file whose last
-   line is not `end` is being written, so the former one stays. With STUB_NVML_STILL set it is read once.
+   `state`: lines `key value`, the last of a key counts. The library reads it at every call; a file whose last
+   line is not `end` is still being written, so the previous contents stay. With STUB_NVML_STILL set it is read once.
 
      count                          cards
      <card>.<key>                   values of a card; of the MIG instance in slot n: <card>m<n>.<key>
@@ -11,11 +11,12 @@
      <card>.samples                 <pid>:<microseconds>:<sm percent>,…
      error.<call>[.<card>]          an NVML code; `*` as call: every call of the card
      delay.<call>[.<card>]          milliseconds
-     hang.<call>[.<card>]           the call comes back when this is gone
+     hang.<call>[.<card>]           the call returns when this row is gone
 
-   Where FAIRLEAD_GPU_LOAD_DIR is set, utilization and metrics that a card has are those that a load generator tells.
+   Where FAIRLEAD_GPU_LOAD_DIR is set, a load generator sets the utilization and metrics that a card has.
 
-   `events`: a line `<card> <xid>` for each, card -1 = of none; of another type: `<card> <data> <type>`, of a MIG instance `<card> <data> <type> <gi>`. `calls`: what was begun and ended, written here.
+   `events`: a line `<card> <xid>` for each, card -1 = no card; of another type: `<card> <data> <type>`, of a MIG
+   instance `<card> <data> <type> <gi>`. `calls`: what was begun and ended; the library writes it.
    Structures and codes are those of NVIDIA's header. OLD leaves out what drivers before 510 do not have. */
 #include <dirent.h>
 #include <errno.h>
@@ -79,7 +80,7 @@ static void note(const char *what) {
 /* --- the state ----------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static char *file, *parsed; /* as it was read last; the same, cut into keys and values */
+static char *file, *parsed; /* the last contents read; the same, cut into keys and values */
 static size_t length;
 static struct { const char *key, *value; int line; } rows[ROWS];
 static int row_count, is_still;
@@ -108,7 +109,7 @@ static void parse(void) {
 
 #define END "\nend\n"
 
-/* The state as it is now, when it is whole. */
+/* Reads the state as it is now, if it is whole. */
 static void refresh(void) {
     pthread_mutex_lock(&turn);
     FILE *state = is_still ? NULL : opened("state", "r");
@@ -133,7 +134,7 @@ static void refresh(void) {
     pthread_mutex_unlock(&turn);
 }
 
-/* The value of a key, else what stands for it; good until the thread's next but seventh question. */
+/* The value of a key, or `without`; valid until the thread's eighth call after this one. */
 static const char *text(const char *key, const char *without) {
     static __thread char values[8][8192];
     static __thread int next;
@@ -153,7 +154,7 @@ static const char *text(const char *key, const char *without) {
     return found;
 }
 
-/* --- loads that a generator without a card told (src/fairlead/wire/gpus/simulated_load.py) --------------------------- */
+/* --- loads of a generator that has no card (src/fairlead/wire/gpus/simulated_load.py) --------------------------- */
 
 static const struct { const char *key; int field; } TOLD[] = {
     {"gpu", 1001}, {"memory", 1005}, {"gpm.1", 1001}, {"gpm.2", 1002}, {"gpm.3", 1003}, {"gpm.5", 1004},
@@ -166,7 +167,7 @@ static int is_gone(int pid, const char *whose) {
     return size > 0 && !strcmp(mine, whose) && kill(pid, 0) && errno == ESRCH;
 }
 
-/* The ratio of a field in one file, for this card; negative = it says nothing of it now. */
+/* The ratio of a field in one file, for this card; negative = the file has no current value. */
 static double told_in(FILE *load, const char *card, const char *uuid, int field) {
     char line[4096], whose[64] = "";
     double until = 0, ratio = -1;
@@ -228,7 +229,7 @@ static const char *of_card(const Card *card, const char *key, const char *withou
 
 static ull number(const char *value) { return strtoull(value, NULL, 0); }
 
-/* What a call is to do of this kind: for all cards, for this one, whatever is asked of this one. */
+/* What a call has to do by this kind of row: for all cards, for this card, for every call of this card. */
 static ull ordered(const char *kind, const char *call, const char *card) {
     char key[256];
     snprintf(key, sizeof key, "%s.%s", kind, call);
@@ -262,7 +263,7 @@ static int part(const Card *card, int wanted, char *into, size_t room);
 
 int nvmlInitWithFlags(unsigned flags) {
     FAIL(NULL);
-    if (!(flags & 1) && !number(text("count", "0"))) return 6; /* without GPUs only for who says NO_GPUS */
+    if (!(flags & 1) && !number(text("count", "0"))) return 6; /* without GPUs only with the flag NO_GPUS */
     for (int n = 0; n < CARDS; n++) {
         cards[n] = (Card){.number = n, .slot = -1};
         snprintf(cards[n].called, sizeof cards[n].called, "%d", n);
@@ -285,7 +286,7 @@ int nvmlShutdown(void) {
 
 const char *nvmlErrorString(int code) { return code == 1234 ? "a new kind of trouble" : "?"; }
 
-/* A number of a card that stands in the state; a card without it does not support it. */
+/* A number of a card from the state; a card without the row does not support it. */
 static int figure(const Card *card, const char *key, ull *into) {
     const char *found = of_card(card, key, NULL);
     if (!found) return NOT_SUPPORTED;
@@ -318,7 +319,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Card **card) {
     return OK;
 }
 
-/* `<card>.peer.<index>`: what stands in the way to that card; a card without one does not support it. */
+/* `<card>.peer.<index>`: what is on the way to that card; a card without the row does not support it. */
 int nvmlDeviceGetP2PStatus(Card *card, Card *other, int which, int *status) {
     FAIL(card->called);
     char key[64];
@@ -640,7 +641,7 @@ int nvmlDeviceGetFieldValues(Card *card, int count, FieldValue *values) {
         if (!strncmp(found, "error:", 6)) each->code = atoi(found + 6);
         else if (value) {
             each->type = atoi(found);
-            if (each->id == 82) each->value.ui = (unsigned)number(value + 1); /* the driver does not tell the type of this one */
+            if (each->id == 82) each->value.ui = (unsigned)number(value + 1); /* the driver does not set the type of this value */
             else
             if (each->type == 0) each->value.d = strtod(value + 1, NULL);
             else if (each->type == 1) each->value.ui = (unsigned)number(value + 1);
@@ -726,7 +727,7 @@ int nvmlDeviceGetComputeInstanceId(Card *card, unsigned *id) {
 int nvmlEventSetCreate(Events **set) {
     FAIL(NULL);
     *set = calloc(1, sizeof **set);
-    FILE *events = opened("events", "r"); /* what was reported before is nobody's */
+    FILE *events = opened("events", "r"); /* events that were reported before belong to no listener */
     if (events) {
         fseek(events, 0, SEEK_END);
         (*set)->read = ftell(events);

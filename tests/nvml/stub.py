@@ -1,4 +1,4 @@
-"""The library of `stub.c`, built, and what it shows: a directory of files that a test writes."""
+"""Builds the library of `stub.c` and writes what it shows: a directory of files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SOURCE = Path(__file__).with_name("stub.c")
 
 
 def build_stub(folder: Path, *, is_old: bool = False, is_checked: bool = False) -> Path:
-    """Its path. `is_old`: without what drivers before 510 do not have. `is_checked`: with the
-    sanitizers.
+    """The path of the built library. `is_old`: without what drivers before 510 do not have.
+    `is_checked`: with the sanitizers.
     """
     built = folder / SONAME
     options = [
@@ -120,7 +120,7 @@ def bus(card: int) -> str:
 
 
 class StubState:
-    """What the library shows, until it is changed. It reads its files at every call."""
+    """What the library shows, until it is changed. The library reads the files at every call."""
 
     def __init__(self, folder: Path, cards: int = 2) -> None:
         self.folder = folder
@@ -140,7 +140,7 @@ class StubState:
         self.say(rows)
 
     def say(self, rows: Mapping[str, object]) -> None:
-        """Change these; None takes a row away."""
+        """Change these rows; None removes a row."""
         self._rows = {
             key: value for key, value in (self._rows | dict(rows)).items() if value is not None
         }
@@ -150,11 +150,11 @@ class StubState:
         written.replace(self.folder / "state")
 
     def show_h200(self, card: int = 0) -> None:
-        """A card of the newest kind, all of whose figures differ."""
+        """Show a card of the newest kind, with another value in every figure."""
         self.say({f"{card}.{key}": value for key, value in H200.items()})
 
     def divide(self, card: int = 0) -> None:
-        """Into two GPU instances, the second with two compute instances."""
+        """Divide the card into two GPU instances, the second with two compute instances."""
         rows: dict[str, object] = {"mig": 1}
         for slot, (gi, ci, profile) in enumerate(
             ((1, 0, "3g.71gb"), (2, 0, "1c.2g.35gb"), (2, 1, "1c.2g.35gb"))
@@ -170,7 +170,7 @@ class StubState:
         self.say({f"{card}.{key}": value for key, value in rows.items()})
 
     def fail(self, call: str, code: int | None, card: int | None = None) -> None:
-        """The call answers with this code from now on, for one card or for all; None = it is well
+        """From now on the call returns this code, for one card or for all; None = it succeeds
         again.
         """
         self.say({f"error.{call}" if card is None else f"error.{call}.{card}": code})
@@ -181,11 +181,11 @@ class StubState:
             events.write(f"{card} {xid}{part}\n")
 
     def report_change(self, card: int) -> None:
-        """Of the card's MIG instances."""
+        """Report a change of the card's MIG instances."""
         with (self.folder / "events").open("a", encoding="utf-8") as events:
             events.write(f"{card} 0 {0x100}\n")
 
     def calls(self) -> list[str]:
-        """What was begun and ended, in order."""
+        """The calls that were begun and ended, in order."""
         path = self.folder / "calls"
         return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []

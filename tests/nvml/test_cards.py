@@ -1,4 +1,4 @@
-"""What `NvmlDriver` tells of cards that are well: inventory, processes, means.
+"""What `NvmlDriver` reports of healthy cards: inventory, processes, means.
 
 The numbers are those of docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
 docs/spec/gpu-sharing.md#isolation-providers, the structures those of NVIDIA's header.

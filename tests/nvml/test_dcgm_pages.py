@@ -1,9 +1,9 @@
-"""Our page beside pages that dcgm-exporter printed on two real machines: which families, in which
-order, of which types, with which labels.
+"""Fairlead's page compared with pages that dcgm-exporter printed on two real machines: which
+families, in which order, of which types, with which labels.
 
-Facts of two published guides: an H100-20C with driver 580.95.05 whose card a pod holds, and a free
-A100-10C with driver 580.126.09. Ours comes from the process, on a library that plays the same card:
-what vGPUs do not support it does not support either.
+The facts come from two published guides: an H100-20C with driver 580.95.05 that a pod holds, and a
+free A100-10C with driver 580.126.09. Fairlead's page comes from the exporter's process, on a
+library that plays the same card: what vGPUs do not support is not supported here either.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ POD = ("container", "namespace", "pod")
 
 
 class Page(NamedTuple):
-    """What was printed: families in their order with their types, labels of all of them, and those
-    of some one.
+    """A printed page: families in their order with their types, labels that all of them have, and
+    those of single families.
     """
 
     families: tuple[tuple[str, str], ...]
@@ -98,8 +98,8 @@ VGPU = {
 
 @contextmanager
 def kubelet(folder: Path, answer: bytes) -> Iterator[None]:
-    """One that tells who holds devices, at the socket that an
-    exporter with `--kubelet-dir` asks.
+    """A kubelet that reports which pod has which device, at the socket that an exporter with
+    `--kubelet-dir` asks.
     """
     socket = folder / "kubelet" / "pod-resources" / "kubelet.sock"
     socket.parent.mkdir(parents=True)
@@ -147,7 +147,7 @@ def read(page: str) -> Page:
 def beside(
     request: pytest.FixtureRequest, library: Path, state: StubState, tmp_path: Path
 ) -> Iterator[tuple[Page, Page]]:
-    """Theirs and ours."""
+    """dcgm-exporter's page and Fairlead's."""
     state.show_cards(1)
     state.say(VGPU)
     uuid = next(
@@ -197,8 +197,8 @@ def test_their_families_are_there_in_their_order_with_their_types(
 
 
 UNSUPPORTED = ("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",)
-"""DCGM prints 0 for links that a card does not have; the driver says that there are none, and ours
-leaves them out.
+"""DCGM prints 0 for links that a card does not have. The driver reports that there are none, and
+Fairlead leaves them out.
 """
 
 

@@ -1,7 +1,8 @@
-"""The exporter's devices on NVML: a thread per card, so that one that hangs, is lost or fails costs
-nobody else a value.
+"""The exporter's devices on NVML: a thread per card, so that a card that hangs, is lost or fails
+costs no other card a value.
 
-The library is the stub; what a card says is a script, so that it can hang and fail at will.
+The library is the stub. A script decides what a card returns, so that it can hang and fail at any
+time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ BEAT = NvmlBeat(interval=0.05, slow_interval=60.0, call_timeout=0.1)
 
 
 class Script:
-    """What the cards say, by index; made anew for each session of the driver."""
+    """What the cards return, by index; created again for each session of the driver."""
 
     def __init__(self) -> None:
         self.hanging: dict[int, threading.Event] = {}
@@ -92,7 +93,7 @@ class Asker:
 
 
 class Exported:
-    """The devices with eight cards, and their run on this test's loop."""
+    """The devices with eight cards, which run on this test's loop."""
 
     def __init__(
         self, library: Path, script: Script, log: KernelLog | None = None, beat: NvmlBeat = BEAT
@@ -108,7 +109,7 @@ class Exported:
         self._task = asyncio.create_task(self.devices.run(lambda: None))
 
     async def stop(self) -> float:
-        """The seconds it took."""
+        """Stop them; returns the seconds that it took."""
         assert self._task is not None
         began = time.monotonic()
         self._task.cancel()
@@ -130,7 +131,7 @@ class Exported:
         await until(does)
 
     async def turns(self, count: int = 3) -> None:
-        """So many whole turns from now."""
+        """Let this number of whole turns pass."""
         wanted = self.now.number + count + 1
         await self.until(lambda: self.now.number >= wanted)
 
@@ -410,7 +411,7 @@ async def test_a_cycle_is_the_time_it_takes_to_ask_the_cards(exported: Exported)
 
 
 async def test_what_has_not_run_yet_has_not_succeeded(script: Script, tmp_path: Path) -> None:
-    """Without a library nobody listens to events."""
+    """Without a library no thread waits for events."""
     made = Exported(tmp_path / "no-such-library.so", script)
     await made.start()
     try:
@@ -442,7 +443,7 @@ async def test_xids_are_counted_with_the_time_they_were_heard(
 async def test_cards_that_do_not_say_where_they_are_have_their_own_xids(
     library: Path, state: StubState, script: Script
 ) -> None:
-    """As virtual ones."""
+    """Virtual cards do not report their place."""
     state.fail("nvmlDeviceGetPciInfo_v3", pynvml.NVML_ERROR_NOT_SUPPORTED)
     made = Exported(library, script)
     await made.start()
@@ -456,7 +457,7 @@ async def test_cards_that_do_not_say_where_they_are_have_their_own_xids(
 
 
 class Records(KernelLog):
-    """A kernel's log of what a test wrote into it."""
+    """A kernel's log with the records that a test wrote into it."""
 
     def __init__(self) -> None:
         self.records: list[XidReport] = []
@@ -515,7 +516,7 @@ async def test_xids_that_nobody_heard_stand_in_the_kernels_log_and_count_once(
 async def test_equal_xids_within_two_seconds_each_count_where_the_kernels_log_is_off(
     exported: Exported, state: StubState
 ) -> None:
-    """`--kmsg off`: of one source nothing is merged."""
+    """`--kmsg off`: events of one source are never merged."""
     for _ in range(3):
         state.report_xid(94, 1)
     await exported.until(
@@ -526,8 +527,8 @@ async def test_equal_xids_within_two_seconds_each_count_where_the_kernels_log_is
 async def test_a_record_of_the_kernel_is_the_pair_of_one_event_only(
     library: Path, state: StubState, script: Script
 ) -> None:
-    """The first two records are those of the two events; the third was not heard, and the fourth is
-    of another look.
+    """The first two records belong to the two events. The third had no event, and the fourth
+    belongs to another look.
     """
     log = Records()
     made = Exported(library, script, log)
@@ -563,8 +564,8 @@ async def test_without_a_kernels_log_there_is_no_such_collector(
 async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_place(
     library: Path, state: StubState, script: Script
 ) -> None:
-    """docs/spec/telemetry.md#alerts-on-xid-errors: nobody can say who it is any more, and its XID
-    79 raises the alert all the same.
+    """docs/spec/telemetry.md#alerts-on-xid-errors: the card's identity is unknown by then, and its
+    XID 79 raises the alert all the same.
     """
     log = Records()
     log.records = [
@@ -613,11 +614,11 @@ async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_pla
         await made.stop()
 
 
-async def test_an_xid_79_of_before_the_start_raises_the_alert_of_an_exporter_that_never_saw_the_card(
+async def test_an_xid_79_before_the_start_raises_the_alert_of_an_exporter_that_never_saw_the_card(
     library: Path, state: StubState, script: Script
 ) -> None:
-    """docs/spec/telemetry.md#alerts-on-xid-errors. The kernel's log is played by a file, whose
-    first read gives its one record.
+    """docs/spec/telemetry.md#alerts-on-xid-errors. A file plays the kernel's log; its first read
+    returns its one record.
     """
     state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 1)
     record = (

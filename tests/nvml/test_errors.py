@@ -1,5 +1,5 @@
-"""Every code of NVML's that docs/spec/telemetry.md#sampling-and-fault-isolation names, in every
-call of the driver's: who is ill?
+"""Every NVML code that docs/spec/telemetry.md#sampling-and-fault-isolation names, in every call of
+the driver's: is one card unhealthy, or all?
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ def test_while_a_card_is_ill_nvml_is_begun_anew_now_and_then(
 
 
 def _still_open(state: StubState) -> tuple[int, int]:
-    """How often NVML is begun and not ended, and event sets that are not freed. Nobody waited when
-    they went.
+    """How often NVML was begun and not ended, and the event sets that were not freed. None was
+    freed while a call waited on it.
     """
     calls = state.calls()
     assert not any("waits" in call for call in calls)

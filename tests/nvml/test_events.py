@@ -1,4 +1,4 @@
-"""XIDs as the driver's thread hears them."""
+"""XIDs as the driver's thread receives them."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_card_without_events_is_not_registered(
 def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(
     state: StubState, library: Path, clock: Seconds
 ) -> None:
-    """Else the kernel's record of it, which has its own time, would be another one."""
+    """Otherwise the kernel's record of it, which has its own time, would count as another XID."""
     open_library(str(library))
     events = xid_events.XidEvents(clock)
     try:
@@ -289,7 +289,7 @@ def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(
 def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(
     state: StubState, library: Path
 ) -> None:
-    """docs/spec/telemetry.md#xid-errors; the stub refuses a type that the card does not have."""
+    """docs/spec/telemetry.md#xid-errors; the stub refuses a type that the card does not support."""
     state.say({"0.event-types": 0x10F, "1.event-types": 0xA})
     open_library(str(library))
     events = xid_events.XidEvents()

@@ -1,5 +1,5 @@
-"""`fairlead gpu-exporter` as a process on the stub library: what the page says of eight cards, and
-while one of them hangs.
+"""`fairlead gpu-exporter` as a process on the stub library: its page with eight cards, and while
+one of them hangs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ LOST, UNKNOWN = 15, 999
 
 
 ODD_TOTAL, ODD_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
-"""Of one card: no whole MiB, and the rest of the reserve is larger than the rest of the total."""
+"""Memory of one card: no whole MiB, and the rest of the reserve is larger than the rest of the
+total.
+"""
 
 
 def busy(state: StubState, cards: int) -> None:
@@ -66,8 +68,8 @@ def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None
 def test_one_card_hangs_and_the_page_does_not(
     library: Path, state: StubState, tmp_path: Path
 ) -> None:
-    """docs/spec/telemetry.md#isolation-of-a-failing-gpu, on the whole process. How long a scrape
-    takes is measured in `bench`.
+    """docs/spec/telemetry.md#isolation-of-a-failing-gpu, on the whole process. `bench` measures how
+    long a scrape takes.
     """
     state.show_cards(0)
     others = {str(card) for card in range(8)} - {"2"}
@@ -119,7 +121,7 @@ def test_one_card_hangs_and_the_page_does_not(
 
 
 POOL = min(32, (os.cpu_count() or 1) + 4)
-"""Threads of the event loop, which come when they are needed: they make pages and read files."""
+"""Threads of the event loop, which start when they are needed: they make pages and read files."""
 
 
 def test_a_stuck_call_is_told_after_its_time_and_the_card_comes_back(

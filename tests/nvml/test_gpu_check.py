@@ -1,5 +1,5 @@
-"""`make gpu-check` on the played driver: what agrees, what differs, what is skipped, and a lost
-card.
+"""`make gpu-check` on the played driver: values that agree, values that differ, skipped checks, and
+a lost card.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.nvml.stub import MIB, StubState
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "gpu_check.py"
 PLAYED = ("1001", "1004")
-"""Of the tests of the load generator that the played driver shows."""
+"""Tests of the load generator whose load the played driver shows."""
 SMI: Mapping[str, str] = {
     "memory.total": "143771",
     "memory.used": "40000",
@@ -73,8 +73,8 @@ for card in range(2):
 
 
 def play_cupy(folder: Path, more_mib: int) -> None:
-    """A cupy for both cards: with its arrays the played driver's
-    memory in use grows by this much.
+    """A cupy for both cards: while its arrays exist, the played driver's memory in use is larger by
+    this much.
     """
     (folder / "cupy.py").write_text(
         f"""import os, pathlib, types
@@ -107,7 +107,7 @@ cuda = types.SimpleNamespace(Device=device, runtime=runtime, get_current_stream=
 def check(
     library: Path, tmp_path: Path, *flags: str
 ) -> tuple[int, dict[tuple[str, str, str], dict[str, Any]], str]:
-    """The status, the rows by check, card and subject, and what was printed."""
+    """The exit status, the rows by check, card and subject, and the output."""
     report = tmp_path / "report.json"
     argv = [
         sys.executable,
@@ -160,7 +160,7 @@ def test_cards_that_agree_pass_and_each_load_moves_its_field(
 def test_a_value_that_differs_and_a_load_that_moves_nothing_fail(
     library: Path, cards: StubState, tmp_path: Path
 ) -> None:
-    """The driver plays nothing of PCIe under load, and one of nvidia-smi's numbers is another."""
+    """The driver plays nothing of PCIe under load, and one of nvidia-smi's numbers is different."""
     play_smi(tmp_path, {**SMI, "memory.reserved": "700"})
     status, rows, printed = check(library, tmp_path, "--loads=1009", "--load-seconds=2")
     assert status == 1
@@ -195,8 +195,8 @@ def test_a_load_that_is_none_is_refused(library: Path, cards: StubState, tmp_pat
 def test_memory_is_compared_while_a_process_holds_some(
     library: Path, cards: StubState, tmp_path: Path
 ) -> None:
-    """The process is on the page with its memory, and
-    nvidia-smi's rows are of the time of holding.
+    """The page has the process with its memory, and nvidia-smi's rows were read while it held the
+    memory.
     """
     play_cupy(tmp_path, more_mib=1200)
     play_smi(tmp_path, {**SMI, "memory.used": "41200", "memory.free": "101950"})
@@ -249,7 +249,7 @@ def test_a_card_that_is_lost_is_a_row_with_the_reason_and_the_other_is_compared(
 def test_a_card_without_values_is_a_row_with_the_exporters_reason(
     library: Path, cards: StubState, tmp_path: Path
 ) -> None:
-    """NVML answers who the card is, and nothing else of it: the exporter counts the error."""
+    """NVML returns the card's identity, and no other value of it: the exporter counts the error."""
     cards.fail("nvmlDeviceGetTemperature", pynvml.NVML_ERROR_GPU_IS_LOST, 1)
     status, rows, printed = check(library, tmp_path, "--loads=none", "--start-seconds=2")
     row = rows["exporter", "1", "fairlead_gpu_up"]
@@ -260,7 +260,7 @@ def test_a_card_without_values_is_a_row_with_the_exporters_reason(
 def test_a_load_waits_for_cards_at_rest_and_names_a_field_that_is_not(
     library: Path, cards: StubState, tmp_path: Path
 ) -> None:
-    """Another program keeps a card busy: the field that it moves is not counted as the load's."""
+    """Another program keeps a card busy: the field that it changes is not counted as the load's."""
     cards.say({"0.gpm.1": 60})
     _, rows, printed = check(
         library, tmp_path, "--loads=1004", "--load-seconds=2", "--rest-seconds=1"

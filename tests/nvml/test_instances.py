@@ -1,4 +1,5 @@
-"""MIG instances of a card: what is theirs, what is the card's, and that they are looked for once.
+"""MIG instances of a card: which values are theirs, which are the card's; and instances are looked
+up only once.
 
 See docs/spec/telemetry.md#mig-instances.
 """
@@ -88,7 +89,7 @@ def test_what_is_of_the_whole_card_stands_with_the_card_alone(
 def test_how_busy_each_is_does_not_depend_on_what_the_counters_file_asks(
     reader_on: ReaderOn, clock: Seconds
 ) -> None:
-    """Native families are always there
+    """Native families are always present
     (docs/spec/telemetry.md#metric-families-and-naming-rules).
     """
     reader = reader_on(0)

@@ -1,5 +1,5 @@
-"""XIDs read from `/dev/kmsg`: a record for each read, errors as the kernel's documentation has
-them.
+"""XIDs read from `/dev/kmsg`: a record for each read, and errors as the kernel's documentation
+describes them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def test_records_that_were_thrown_away(tmp_path: Path) -> None:
 
 
 def test_a_log_that_breaks_is_opened_anew_and_read_on(tmp_path: Path) -> None:
-    """It begins with the oldest again; what was told once is not told again."""
+    """The log begins with the oldest record again; a record that was reported once is not reported
+    again.
+    """
     first, second, third = _xid(79, 0, 10), _xid(48, 0, 11), _xid(79, 5_000_000_000, 12)
     records = Records(first, errno.EIO, first, second)
     log = _log(tmp_path / "kmsg", records)
@@ -85,7 +87,7 @@ def test_a_log_that_breaks_is_opened_anew_and_read_on(tmp_path: Path) -> None:
 def test_a_record_whose_stamp_has_drifted_is_of_the_time_since_the_last_look(
     tmp_path: Path, stamp: float
 ) -> None:
-    """The kernel's clock is not corrected: after weeks it is far from the steady one."""
+    """The kernel's clock is not corrected: after weeks it is far from the steady clock."""
     records = Records()
     log = _log(tmp_path / "kmsg", records)
     assert log.drain() == []

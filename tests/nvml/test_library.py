@@ -1,7 +1,8 @@
-"""The library as the loader finds it: by name, not there, not whole, another one after an upgrade.
+"""How the loader finds the library: by name, absent, not whole, and another version after an
+upgrade.
 
-`LD_LIBRARY_PATH` counts only for a program that begins with it, so the driver runs in one of its
-own.
+`LD_LIBRARY_PATH` counts only for a program that starts with it, so the driver runs in a process of
+its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Profiling by GPM: two samples, a table of metrics, what counts as no value.
+"""Profiling by GPM: two samples, a table of metrics, and results that count as no value.
 
 See docs/spec/telemetry.md#profiling-fields.
 """

@@ -1,4 +1,4 @@
-"""What a card says, group by group: every field of docs/spec/telemetry.md#dcgm-fields-from-nvml,
+"""What a card returns, group by group: every field of docs/spec/telemetry.md#dcgm-fields-from-nvml,
 and every code of 1.14.
 
 Expected values are those that the stub shows, converted by hand.
@@ -28,7 +28,7 @@ TOTAL, FIRST, LAST = (f"DCGM_FI_DEV_NVLINK_BANDWIDTH_{each}" for each in ("TOTAL
 
 
 def memory(**mib: int) -> dict[str, int | float]:
-    """As DCGM's MiB and as bytes."""
+    """Memory in DCGM's MiB and in bytes."""
     told: dict[str, int | float] = {f"FB_{name}": amount for name, amount in mib.items()}
     return told | {f"FB_{name}_BYTES": amount * MIB for name, amount in mib.items()}
 
@@ -332,7 +332,7 @@ def test_field_values_fail_together(h200: CardReader, state: StubState) -> None:
     state.fail("nvmlDeviceGetFieldValues", 999)
     reading = h200.slow()
     assert reading.failures == {"fieldvalues": "Unknown Error"}
-    # asked by a call of its own when field values do not tell
+    # read by a call of its own when field values do not have it
     assert (
         reading.fields["DCGM_FI_DEV_ECC_CURRENT"],
         reading.fields["DCGM_FI_DEV_PCIE_REPLAY_COUNTER"],
@@ -353,7 +353,7 @@ def test_an_unset_id_up_to_31_is_not_supported(
     assert reading.failures == {}
     clock.now += 1
     assert h200.slow().fields["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"] == 9
-    # the second turn leaves out this one and the eighteen of a newer generation
+    # the second turn leaves out this field and the eighteen fields of a newer generation
     assert [call.split()[0] for call in state.calls() if ("field values") in call] == [
         "45",
         "26",
@@ -431,7 +431,7 @@ def test_pcie_throughput_is_asked_when_it_is_wanted(
     } == fields(**{f"PCIE_{way}_THROUGHPUT": value})
 
 
-# --- what is asked only where somebody prints it --------------------------------------------------
+# --- what is read only where a page prints it -----------------------------------------------------
 
 SELDOM: dict[str, tuple[str, object, int]] = {
     "APP_SM_CLOCK": ("app-clock.1", 1410, 1410),
@@ -475,8 +475,8 @@ SELDOM: dict[str, tuple[str, object, int]] = {
     "PWR_SMOOTHING_ENABLED": ("fv.251", "1:1", 1),
     "PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL": ("fv.268", "3:2680", 2680),
 }
-"""By field: the stub's row, what stands there, and what is read. Ids of field values are those of
-NVIDIA's `nvml.h`.
+"""By field: the stub's row, its contents, and the value that is read. Ids of field values are those
+of NVIDIA's `nvml.h`.
 """
 
 
@@ -497,7 +497,7 @@ def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(
 
 OF_A_TEXT = {"BRAND", "NAME", "PCI_BUSID", "SERIAL", "UUID", "VBIOS_VERSION"}
 MADE_ELSEWHERE = {"CLOCK_THROTTLE_REASONS", "XID_ERRORS"}
-"""Another name of one that is read, and what events tell."""
+"""The first is another name of a field that is read; the second comes from events."""
 
 
 def test_every_field_that_a_csv_may_name_is_read(

@@ -1,4 +1,4 @@
-"""Who uses a card: kinds of program, memory, share of its multiprocessors.
+"""Processes that use a card: kinds of program, memory, share of its multiprocessors.
 
 See docs/spec/telemetry.md#processes.
 """
@@ -15,11 +15,11 @@ from fairlead.model.devices.readings import EngineTime, GpuProcess
 
 ALL_ONES = 2**64 - 1
 START = 1_000_000_000
-"""What the clock of these tests says at first, in microseconds."""
+"""The first value of these tests' clock, in microseconds."""
 
 
 def timed(pid: int, kind: str, memory: int | None, percent: float | None) -> GpuProcess:
-    """A process whose time the driver tells: of memory and video engines none."""
+    """A process whose time the driver reports; memory and video engines have none."""
     return GpuProcess(pid, kind, memory, percent, EngineTime(0.0, 0.0, 0.0))
 
 

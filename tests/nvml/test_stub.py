@@ -1,6 +1,7 @@
-"""The stub library itself: sound under the sanitizers while cards are read and the state changes.
+"""The stub library itself has no errors under the sanitizers while cards are read and the state
+changes.
 
-The sanitizers must be in a process from its start, so the cards are read by a program of its own.
+The sanitizers must be in a process from its start, so a program of its own reads the cards.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def read(card):
     for turn in range(int(sys.argv[3])):
         for reading in (reader.fast(), reader.slow(), reader.static()):
             assert not reading.failures, reading.failures
-            told[card] |= {reading.fields["DCGM_FI_DEV_GPU_UTIL"]} if "DCGM_FI_DEV_GPU_UTIL" in reading.fields else set()
+            fields = reading.fields
+            told[card] |= {fields[name] for name in ["DCGM_FI_DEV_GPU_UTIL"] if name in fields}
         reader.forget()
 
 threads = [threading.Thread(target=read, args=(card,)) for card in range(len(readers))]
@@ -67,7 +69,7 @@ def moving(state: StubState) -> Iterator[StubState]:
             for utilization in (41, 42):
                 state.say({f"{card}.gpu": utilization for card in range(CARDS)})
             whole = path.read_bytes()
-            with path.open("wb") as torn:  # not atomic: the reader may come between
+            with path.open("wb") as torn:  # not atomic: the reader may read in between
                 for at in range(0, len(whole), 1000):
                     torn.write(whole[at : at + 1000])
                     torn.flush()
@@ -80,7 +82,7 @@ def moving(state: StubState) -> Iterator[StubState]:
 
 
 def _runtime(name: str) -> str | None:
-    """A sanitizer's library, None = this compiler has none."""
+    """The path of a sanitizer's library; None = this compiler has none."""
     found = subprocess.run(
         ["cc", f"-print-file-name={name}"], capture_output=True, text=True, timeout=60, check=True
     ).stdout.strip()

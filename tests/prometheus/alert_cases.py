@@ -1,4 +1,4 @@
-"""For each alert: series under which it fires, and series near them under which it does not.
+"""Cases of alerts: series under which each alert fires, and similar series under which it does not.
 
 See docs/spec/telemetry.md#recording-rules-and-alerts.
 """
@@ -16,10 +16,11 @@ HOUR = 3600
 
 
 class Case(NamedTuple):
-    """`fires` at `at` seconds, not at `not_yet`; its series end there, and at `gone` it is over.
+    """The alert fires at `at` seconds and does not fire at `not_yet`. Its series end at `at`, and
+    `lasts` seconds later it has ended.
 
-    `value`: how the alert's text tells its value. `beside`: what else fires at `at`. `silent`: by a
-    sentence, series under which it does not fire at `at`; `also`: others under which it does.
+    `value`: how the alert's text prints its value. `beside`: what else fires at `at`. `silent`: by
+    a sentence, series under which it does not fire at `at`; `also`: others under which it does.
     """
 
     fires: Series
@@ -112,7 +113,7 @@ def rises(step: float, seconds: int) -> str:
 
 
 def from_then(value: float, since: int, until: int) -> str:
-    """Nothing, then the value from `since` to `until`."""
+    """No samples, then the value from `since` to `until`."""
     return f"_x{since // STEP_SECONDS} {value:g}x{(until - since) // STEP_SECONDS}"
 
 
@@ -122,7 +123,7 @@ def jumps(value: float, at: int, until: int) -> str:
 
 
 def _xid(code: str, other: str) -> Case:
-    """An XID of the first minute, the first of its kind: there at the first evaluation."""
+    """An XID of the first minute, the first of its kind: present at the first evaluation."""
     at = MINUTE
     return Case(
         {gpu("xid_last_timestamp_seconds", xid=code): from_then(60, at, at)},
@@ -151,8 +152,8 @@ def _flag(
     beside_it: Series | None = None,
     **labels: str,
 ) -> Case:
-    """A gauge that is bad from the start. `beside_it`: what else the card says, whether it is bad
-    or not.
+    """A gauge with a bad value from the start. `beside_it`: other series of the card, whether the
+    gauge is bad or not.
     """
     at = hold + MINUTE if hold else MINUTE
     series = gpu(name, **labels)
@@ -168,7 +169,7 @@ def _flag(
 
 
 def _of_a_lost_card(seconds: int) -> Series:
-    """What the exporter says of it by itself: a card with old values is never up, and its age
+    """What the exporter reports of a lost card: a card with old values is never up, and its age
     grows.
     """
     return {
@@ -218,14 +219,14 @@ def _exhausted(used: str, most: str, pending: float) -> Series:
 
 
 def _key_of(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Without who told it."""
+    """The series without the labels of its target."""
     return {name: value for name, value in labels.items() if name not in TARGET}
 
 
 def _restarted(
     metric: Callable[..., str], name: str, value: float, before: int, after: int
 ) -> Series:
-    """A pod tells, a minute nobody, and another pod from then on."""
+    """One pod reports, then no pod for a minute, and another pod from then on."""
     return {
         metric(name): f"{held(value, before)} stale",
         metric(name, instance="10.0.0.2:9400"): from_then(
@@ -751,7 +752,7 @@ LOST_CARD: Series = {
     node("gpus"): held(8, 15 * MINUTE),
     node("ready"): held(1, 15 * MINUTE),
 }
-"""A card that fell off the bus: all that its exporter says of it."""
+"""A card that fell off the bus: everything that its exporter reports of it."""
 LOST_NODE: Series = {
     gpu("up"): "1x4 stale",
     exporter("nvml_up"): "1x4 stale",
@@ -759,4 +760,4 @@ LOST_NODE: Series = {
     node("gpus"): held(8, 15 * MINUTE),
     node("ready"): held(0, 15 * MINUTE),
 }
-"""A node whose kubelet fell silent, its exporter with it."""
+"""A node whose kubelet stopped reporting, and its exporter with it."""

@@ -1,4 +1,6 @@
-"""What Alertmanager would tell people: of alerts that fire, those that no other holds back."""
+"""The alerts that Alertmanager would send: those that fire, without those that another one
+inhibits.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ INHIBIT: list[dict[str, Any]] = yaml.safe_load(
 
 
 def told(firing: Iterable[Alert]) -> list[Alert]:
-    """As Alertmanager has it: what is held back itself holds back, too, and a label that both lack
-    is equal.
+    """The alerts that are sent. As in Alertmanager, an inhibited alert still inhibits others, and a
+    label that both lack counts as equal.
     """
     alerts = list(firing)
     return [

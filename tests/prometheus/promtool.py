@@ -1,4 +1,5 @@
-"""Prometheus's own `promtool`: does it take our rules, and what fires when series look like this?
+"""Runs Prometheus's own `promtool`: does it accept Fairlead's rules, and which alerts fire for
+given series?
 
 All questions go in one call: a start of it costs more than a hundred of them.
 """
@@ -19,8 +20,8 @@ FIRING = 'ALERTS{alertstate="firing"}'
 
 
 class Asked(NamedTuple):
-    """An expression at a moment (seconds from the start), and the vector that it shall be: labels
-    -> value.
+    """An expression at a moment (seconds from the start), and its
+    expected vector: labels -> value.
     """
 
     seconds: float
@@ -48,7 +49,7 @@ class Question(NamedTuple):
 
 
 def check_rules(path: Path) -> str:
-    """What `promtool check rules` complains about."""
+    """Complaints of `promtool check rules`."""
     answer = subprocess.run(
         ["promtool", "check", "rules", str(path)],
         capture_output=True,
@@ -60,7 +61,7 @@ def check_rules(path: Path) -> str:
 
 
 def wrong_answers(questions: Iterable[Question], folder: Path) -> str:
-    """What `promtool test rules` says that is not as expected; empty when all of it is."""
+    """Unexpected results of `promtool test rules`; empty when everything is as expected."""
     by_step: dict[int, list[dict[str, Any]]] = {}
     for each in questions:
         by_step.setdefault(each.step, []).append(_test(each))
@@ -83,13 +84,13 @@ def wrong_answers(questions: Iterable[Question], folder: Path) -> str:
 
 
 def selector(name: str, labels: Mapping[str, str]) -> str:
-    """A series as promtool reads it."""
+    """A series in promtool's notation."""
     inside = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
     return f"{name}{{{inside}}}"
 
 
 def rendered(template: str, labels: Mapping[str, str], value: str) -> str:
-    """A text of an alert with its labels, and `value` wherever its value is told."""
+    """A text of an alert with its labels filled in, and `value` wherever it prints its value."""
     text = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: labels.get(found[1], ""), template)
     return re.sub(r"\{\{ \$value[^}]*\}\}", value, text)
 

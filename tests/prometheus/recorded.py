@@ -1,8 +1,8 @@
 """A scenario's history as Prometheus would have scraped it: pages of the GPU exporter of each node
 and of the cluster exporter.
 
-Each page is made by the exporter itself, at every minute of the world's own time. Of it those
-series are kept that the rules read.
+The exporter itself makes each page, at every minute of the world's own time. Only the series that
+the rules read are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def read_by_rules() -> frozenset[str]:
-    """Metrics of pages that some rule reads."""
+    """Metrics of pages that a rule reads."""
     groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     return frozenset(
@@ -46,8 +46,8 @@ def recorded(
 ) -> dict[str, str]:
     """Selector -> values, one a minute from the world's first moment, in promtool's notation.
 
-    `kept`: names of metrics, None = those that rules read. Times of the world's clock are told from
-    its first moment on, which is where promtool's clock begins.
+    `kept`: names of metrics, None = those that rules read. Times of the world's clock count from
+    its first moment, which is where promtool's clock begins.
     """
     world = sharing_world(load_scenario(scenario), seed, EPOCH)
     found: dict[Series, list[float | None]] = {}
@@ -64,7 +64,8 @@ def recorded(
 
 
 def notation(values: Sequence[float | None], steps: int) -> str:
-    """promtool's: a series that a page no longer has is stale from then on, and not merely silent.
+    """promtool's notation: a series that a page no longer has is stale from then on, not only
+    without samples.
 
     >>> notation([None, 1.0, 1.0, 1.0, None, 2.5], 8)
     '_ 1x2 stale 2.5 stale'
@@ -84,8 +85,8 @@ def notation(values: Sequence[float | None], steps: int) -> str:
 
 
 def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Series, float]]:
-    """What all pages together have at each minute. A node whose kubelet is silent has no exporter
-    that answers.
+    """The lines of all pages together at each minute. A node whose kubelet is silent has no
+    exporter that answers.
     """
     reader = WorldReader(world)
     exporters: dict[str, tuple[GpuExporter, FakeDevices, FixedClock]] = {}

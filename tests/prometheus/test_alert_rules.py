@@ -1,5 +1,5 @@
-"""Does each alert fire when it should, stay silent beside that, and end when its series are gone?
-Asked of Prometheus's promtool.
+"""Does each alert fire when it should, stay silent in similar cases, and end when its series are
+gone? Prometheus's promtool evaluates the rules.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def _questions() -> Iterator[Question]:
 
 
 def _with_a_cluster(series: Mapping[str, str]) -> Mapping[str, str]:
-    """Where nothing else is said of it, the cluster exporter is there, for three hours."""
+    """Adds a cluster exporter for three hours, unless the case has series of it."""
     return {CLUSTER_TELLS: held(4, 180 * MINUTE), **series}
 
 
 def _ending(case: Case) -> dict[str, str]:
-    """The series are gone after the alert fired."""
+    """The series end after the alert fired."""
     return {series: f"{values} stale" for series, values in case.fires.items()}
 
 
@@ -102,8 +102,8 @@ def _firing(name: str, case: Case) -> tuple[list[Asked], list[Told]]:
 
 
 def _one_fault_one_alert() -> Iterator[Question]:
-    """Expressions leave out what another alert tells; what is left Alertmanager holds back, below:
-    the age of a lost card's values, too.
+    """Expressions exclude what another alert reports. Alertmanager inhibits the rest, see below:
+    also the age of a lost card's values.
     """
     after = [
         Asked(LOST, NAMES_FIRING, _names("GpuXidCritical", "GpuDown")),
@@ -118,8 +118,8 @@ def _one_fault_one_alert() -> Iterator[Question]:
 
 
 def _recordings() -> Question:
-    """Two cards held whole and 4 and 3 of the 15 units of a shared one: 2 + 7/15 GPUs, whatever the
-    driver keeps for itself.
+    """Two cards held whole and 4 and 3 of the 15 units of a shared card: 2 + 7/15 GPUs, whatever
+    memory the driver reserves.
     """
     end, unit = 2 * MINUTE, 1000.0
     series = {
@@ -173,8 +173,8 @@ def _recordings() -> Question:
 
 
 def _scraped_twice() -> Question:
-    """A job of ours and one that follows annotations: each series is there twice, and each thing
-    once.
+    """Two scrape jobs, one of Fairlead's and one that follows annotations: each series exists
+    twice, and each thing counts once.
     """
     once, end = _recordings(), 2 * MINUTE
     series = once.series | {
@@ -190,7 +190,7 @@ def _scraped_twice() -> Question:
 
 
 def _restart() -> Question:
-    """Half an hour's mean stays one figure while the series of two pods reach into that time."""
+    """Half an hour's mean stays one value while the series of two pods are in its window."""
     name, moved = "utilization_ratio", {"instance": "10.0.0.2:9400"}
     series = {
         gpu(name): f"{held(0.5, 20 * MINUTE)} stale",
@@ -223,8 +223,8 @@ def _alert(name: str, **labels: str) -> dict[str, str]:
 
 
 def test_of_a_lost_card_people_are_told_once() -> None:
-    """XID 79 and the card that does not answer fire together, as promtool says above; others may
-    follow from the same.
+    """XID 79 and the unreachable card fire together, as promtool shows above; other alerts may
+    follow from the same fault.
     """
     card = {label: CARD[label] for label in ("node_name", "uuid", "gpu")}
     xid, down = _alert("GpuXidCritical", **card, xid="79"), _alert("GpuDown", **card)

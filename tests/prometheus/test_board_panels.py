@@ -1,4 +1,4 @@
-"""What panels show of series that are easily missed, asked of Prometheus's promtool."""
+"""What panels show of series that are easily missed, evaluated by Prometheus's promtool."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
 
 
 def expression(board: str, panel: str, cluster: str = "") -> str:
-    """Of the panel's only query, with everything chosen; `cluster` "" = of a Prometheus of one
-    cluster.
+    """The expression of the panel's only query, with everything chosen; `cluster` "" = a Prometheus
+    of one cluster.
     """
     (found,) = (
         each
@@ -27,8 +27,8 @@ def expression(board: str, panel: str, cluster: str = "") -> str:
 
 
 def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
-    """Codes of programs have no series before the first of them; those that mean harm stand at 0
-    from the start.
+    """Codes that programs cause have no series before the first XID; harmful codes are 0 from the
+    start.
     """
     series = {
         gpu("xid_errors_total", xid="31"): from_then(1, 10 * MINUTE, 20 * MINUTE),
@@ -48,7 +48,7 @@ def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
 
 
 def test_an_exporter_that_is_replaced_repeats_no_xid(tmp_path: Path) -> None:
-    """Its next pod, another target, tells what the kernel's log still has."""
+    """Its next pod, which is another target, repeats what the kernel's log still has."""
     series = {
         gpu("xid_errors_total", xid="31"): f"{held(2, 10 * MINUTE)} stale",
         gpu("xid_errors_total", xid="31", instance="10.0.0.2:9400"): from_then(
@@ -61,7 +61,7 @@ def test_an_exporter_that_is_replaced_repeats_no_xid(tmp_path: Path) -> None:
 
 
 def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
-    """And not for as long as the exporter counts on."""
+    """They are not drawn for the whole time in which the exporter keeps counting."""
     pod = {**CLUSTER, "namespace_name": "vision", "pod_name": "p", "node_name": "gpu-1"}
     series = {
         gpu("xid_errors_total", xid="79"): f"{held(3, 10 * MINUTE)} {held(5, 10 * MINUTE)}",
@@ -85,7 +85,7 @@ def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
 
 
 def test_a_prometheus_of_two_clusters_shows_the_chosen_one(tmp_path: Path) -> None:
-    """And one of a single cluster, whose series have no such label, what it has."""
+    """A Prometheus of a single cluster, whose series have no such label, shows what it has."""
     drawn = "fairlead-cluster", "Total GPU Nodes"
     of = {
         name: selector("fairlead_cluster_gpu_nodes", {**CLUSTER, "cluster": name})

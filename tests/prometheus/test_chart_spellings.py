@@ -1,4 +1,4 @@
-"""Where only DCGM's families are there, charts of containers show who has a card, whether
+"""Where only DCGM's families exist, charts of containers show which container has a card, whether
 Prometheus honors labels or not.
 """
 
@@ -14,7 +14,7 @@ from fairlead.console.charts.request import ChartRequest, promql_of
 from fairlead.wire.metrics.prom_text import parse_page
 
 PAGE = Path(__file__).resolve().parents[1] / "golden" / "metrics" / "gpu-exporter.prom"
-"""One card of three has a pod for itself."""
+"""One card of three is held whole by a pod."""
 TARGET = {
     "job": "gpu",
     "instance": "10.0.0.1:9400",
@@ -33,7 +33,7 @@ WHOLE = ChartRequest(0, 60, 15, 8, {})
 
 
 def scraped(*, honors_labels: bool) -> dict[str, str]:
-    """The page's DCGM families as Prometheus keeps them."""
+    """The page's DCGM families as Prometheus stores them."""
     found = {}
     for sample in parse_page(PAGE.read_text(encoding="utf-8"), ("DCGM_",)).samples:
         said = dict(sample.labels)
@@ -73,7 +73,7 @@ def questions() -> Iterator[Question]:
 
 
 def test_clocks_tensor_cores_and_what_links_carry(tmp_path: Path) -> None:
-    """Of our families and of DCGM's the same line, whoever tells it twice."""
+    """Fairlead's families and DCGM's give the same line, even if both report it."""
     own, theirs = (
         {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"},
         {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"},
@@ -117,8 +117,8 @@ def test_clocks_tensor_cores_and_what_links_carry(tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_on_a_card(tmp_path: Path) -> None:
-    """Of both families the same line where both tell it, each once however often it is scraped;
-    never of another scope.
+    """Both families give the same line where both report it, each line once however often it is
+    scraped, and never a line of another scope.
     """
     own, theirs = (
         {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"},

@@ -1,9 +1,8 @@
-"""What fires in a scenario's history is a list, each line with its cause: nothing else fires, and
-nothing of it is missing.
+"""The alerts that fire in a scenario's history are exactly a stored list, each line with its cause.
 
 Exporters' pages of every minute go through Prometheus's own evaluation (promtool).
-`FAIRLEAD_REWRITE_GOLDEN=1` rewrites the lists; a line whose cause is not in `CAUSES` is refused.
-Another scenario is a row of `MINUTES`, its causes, and such a run.
+`FAIRLEAD_REWRITE_GOLDEN=1` rewrites the lists; a line whose cause is not in `CAUSES` is refused. To
+add a scenario, add a row to `MINUTES` and its causes, and rewrite.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tests.prometheus.recorded import STEP_SECONDS, recorded
 
 FOLDER = Path(__file__).parent / "golden"
 MINUTES = {"default": 180, "faults": 90, "telemetry": 60}
-"""How much of a scenario's history is looked at: all of it, as its file says."""
+"""How many minutes of a scenario's history are evaluated: all of it, by its file."""
 SHOWN = (
     *(
         "severity",
@@ -128,7 +127,7 @@ def test_what_fires_in_a_scenario_is_its_list(scenario: str, tmp_path: Path) -> 
 
 
 def test_every_cause_has_its_line() -> None:
-    """A cause that stands for nothing any more is taken out."""
+    """A cause without a line must be removed."""
     idle = {
         (scenario, pattern)
         for scenario, causes in CAUSES.items()
@@ -149,7 +148,7 @@ def _cause(scenario: str, line: str) -> str:
 
 
 def _line(told: str) -> str:
-    """A vector's element as a line of the list.
+    """An element of a vector as a line of the list.
 
     >>> _line('{alertname="FairleadGpuDown", gpu="3", node_name="n", severity="critical"}')
     'GpuDown severity=critical node_name=n gpu=3'

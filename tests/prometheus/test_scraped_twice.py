@@ -1,9 +1,9 @@
-"""Whoever scrapes an exporter twice (a job of ours, and one that follows annotations of pods)
-counts nothing twice.
+"""Where an exporter is scraped twice (by a job of Fairlead's, and by one that follows annotations
+of pods), nothing is counted twice.
 
-Every expression of the boards is asked of a scenario's own pages, once as they are and once with
-each series there twice, as another job tells it. Lines may be drawn double; no figure may change,
-and nothing may be refused.
+Every expression of the boards is evaluated on a scenario's own pages, once unchanged and once with
+each series twice, as another job would store it. Lines may be drawn double; no number may change,
+and no query may fail.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.prometheus.recorded import STEP_SECONDS, recorded
 
 BOARDS = sorted((Path(__file__).resolve().parents[2] / "deploy" / "grafana").glob("*.json"))
 MINUTES = 45
-"""In `telemetry` an XID, a lost card and a hang lie behind then."""
+"""By then `telemetry` has had an XID, a lost card and a hang."""
 
 
 def expressions() -> Iterable[str]:
-    """Of all boards, with everything chosen, in a Prometheus of one cluster."""
+    """The expressions of all boards, with everything chosen, in a Prometheus of one cluster."""
     filled = {"$__rate_interval": "5m", "$__range": "30m", "$cluster": ""}
     for board in BOARDS:
         for panel in json.loads(board.read_text(encoding="utf-8"))["panels"]:
@@ -33,7 +33,7 @@ def expressions() -> Iterable[str]:
 
 
 def answers(series: Mapping[str, str], asked: Iterable[str], folder: Path) -> dict[str, set[str]]:
-    """The vector that each expression is, without who told it."""
+    """The vector of each expression, without the labels of targets."""
     nothing = [Asked(MINUTES * 60, expression, {'{never="there"}': 0.0}) for expression in asked]
     told = wrong_answers([Question("boards", series, nothing, step=STEP_SECONDS)], folder)
     found = re.findall(r'expr: (".*"), time: .*\n +exp: .*\n +got: (.*)', told)
@@ -54,7 +54,7 @@ def answers(series: Mapping[str, str], asked: Iterable[str], folder: Path) -> di
 
 
 def _rounded(told: str) -> str:
-    """The order in which a sum is made shows in its last digits."""
+    """Rounded values: the order in which a sum is made changes its last digits."""
     labels = re.sub(r'(instance|job)="[^"]*"(, )?', "", told)
     return re.sub(r"(?<= )[-\d.]+E[-+]\d+$", lambda found: f"{float(found[0]):.9g}", labels)
 

@@ -1,5 +1,5 @@
-"""Random command lines of `submit` that are right: every flag, alone and with others, with values
-of any text where a text is allowed.
+"""Random valid command lines of `submit`: every flag, alone and with others, with any text as a
+value where text is allowed.
 """
 
 from __future__ import annotations
@@ -47,18 +47,31 @@ PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(
 )
 
 _SHARED = {
-    "gpumemory": UNITS, "gpucore": CORES, "retry": COUNT,
-    "priority": NAME, "scheduler": NAME, "service-account": NAME,
+    "gpumemory": UNITS,
+    "gpucore": CORES,
+    "retry": COUNT,
+    "priority": NAME,
+    "scheduler": NAME,
+    "service-account": NAME,
     "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]),
     "env": st.tuples(st.sampled_from(["A", "B_1", "gpus"]), ANY_TEXT).map("=".join),
-    "env-from-secret": NAME.map(lambda name: f"S={name}:k"), "annotation": st.tuples(NAME, ANY_TEXT).map("=".join),
-    "label": st.tuples(NAME, LABEL).map("=".join), "selector": st.tuples(NAME, LABEL).map("=".join),
-    "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]), "image-pull-secret": NAME,
-    "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "share-memory": SIZE,
-    "shell": st.sampled_from(["sh", "bash"]), "working-dir": PATH, "data": st.tuples(NAME, PATH).map(":".join),
-    "data-dir": PATH.map(lambda path: f"{path}:/host{path}"), "config-file": PATH.map(lambda path: f"/etc/hostname:/conf{path}"),
-    "running-timeout": _TIME, "ttl-after-finished": _TIME, "restart-policy": st.sampled_from(["Never", "OnFailure"]),
-}  # fmt: skip
+    "env-from-secret": NAME.map(lambda name: f"S={name}:k"),
+    "annotation": st.tuples(NAME, ANY_TEXT).map("=".join),
+    "label": st.tuples(NAME, LABEL).map("=".join),
+    "selector": st.tuples(NAME, LABEL).map("=".join),
+    "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]),
+    "image-pull-secret": NAME,
+    "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]),
+    "share-memory": SIZE,
+    "shell": st.sampled_from(["sh", "bash"]),
+    "working-dir": PATH,
+    "data": st.tuples(NAME, PATH).map(":".join),
+    "data-dir": PATH.map(lambda path: f"{path}:/host{path}"),
+    "config-file": PATH.map(lambda path: f"/etc/hostname:/conf{path}"),
+    "running-timeout": _TIME,
+    "ttl-after-finished": _TIME,
+    "restart-policy": st.sampled_from(["Never", "OnFailure"]),
+}
 _ANY_KIND = {
     **_SHARED,
     "gpus": COUNT,
@@ -176,17 +189,17 @@ _OWN_TRUTHS: dict[str, tuple[str, ...]] = {
     "deepspeedjob": (),
 }
 _COUNTS = {"rayjob": "worker-replicas", "volcanojob": "task-replicas", "sparkjob": "replicas"}
-"""The flag that counts workers, where it is not `workers`."""
+"""The flag for the number of workers, where it is not `workers`."""
 _ELASTIC_KINDS = ("etjob", "deepspeedjob")
 _PLAIN = ("volcanojob", "sparkjob")
-"""Kinds that have none of the flags of all others."""
-_REPEATED_ONCE = ("data", "data-dir", "config-file")  # two of one path are refused
+"""Kinds without the flags that all others have."""
+_REPEATED_ONCE = ("data", "data-dir", "config-file")  # two with the same path are refused
 _WHOLE = ("gpus", "ps-gpus", "worker-gpu", "head-gpu")
 
 
 def meetable(names: Iterable[str]) -> list[str]:
-    """Without what no node can give: whole GPUs beside shared ones, and cores of a GPU without its
-    memory.
+    """Removes requests that no node can meet: whole GPUs beside shared ones, and GPU cores without
+    GPU memory.
     """
     names = list(names)
     unwanted = _WHOLE if "gpumemory" in names else ("gpucore",)
@@ -215,7 +228,7 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
     if is_plain:
         return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]
     if kind in _ELASTIC_KINDS:
-        words.append("--ssh-secret=keys")  # else each line makes keys of its own
+        words.append("--ssh-secret=keys")  # otherwise each line generates its own keys
     words += [
         f"--{name}"
         for name in draw(

@@ -1,9 +1,9 @@
-"""Every regular expression of the source, found in its syntax tree, and texts that make a pattern
-try long.
+"""Every regular expression of the source, found in its syntax tree, and texts that take a pattern a
+long time.
 
-A pattern that gives back what it took, or is tried from every letter, needs steps that grow with
-the square of a text or worse. The texts are made of the letters that the pattern itself speaks of,
-alone and in pairs, repeated, with an end that does not fit.
+A pattern that backtracks, or starts again at every letter, needs a number of steps that grows with
+the square of a text's length or worse. The texts consist of the letters in the pattern itself,
+alone and in pairs, repeated, with an end that does not match.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-with warnings.catch_warnings():  # Python's own reader of patterns has no other public name
+with warnings.catch_warnings():  # Python's own parser of patterns has no other public name
     warnings.simplefilter("ignore", DeprecationWarning)
     import sre_constants
     import sre_parse
@@ -28,8 +28,8 @@ LETTERS_TRIED = 4
 
 
 class Found(NamedTuple):
-    """`place`: `module:NAME`, or `module:line text` where it has no name; `methods`: how it is
-    asked.
+    """`place`: `module:NAME`, or `module:line text` where it has no name; `methods`: the methods
+    that are called on it.
     """
 
     place: str
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A pattern that is made while the program runs, so that nobody can try it here."""
+    """A pattern that the program composes at run time, so it cannot be tried here."""
 
     place: str
 
@@ -116,7 +116,7 @@ def _patterns_in(value: Any) -> Iterator[re.Pattern[Any]]:
 
 
 def _methods_of(tree: ast.Module, name: str) -> frozenset[str]:
-    """The methods that the module calls of what bears this name, or of an item of it."""
+    """The methods that the module calls on this name, or on an item of it."""
     return frozenset(
         node.attr
         for node in ast.walk(tree)
@@ -153,7 +153,7 @@ def hostile_texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
 
 
 def _bodies(tree: Any) -> Iterator[str]:
-    """What is repeated, once each."""
+    """The parts that are repeated, once each."""
     for operator, argument in tree:
         if operator in (
             sre_constants.MAX_REPEAT,
@@ -183,7 +183,7 @@ def _below(operator: Any, argument: Any) -> Iterator[Any]:
 
 
 def _sample(tree: Any) -> str:
-    """A short text that fits, or nearly."""
+    """A short text that matches, or nearly matches."""
     text = ""
     for operator, argument in tree:
         if operator is sre_constants.LITERAL:

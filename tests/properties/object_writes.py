@@ -21,7 +21,7 @@ WRITES = st.one_of(
 
 
 def write(cluster: StoredCluster, verb: str, name: str, how: Any) -> None:
-    """One write that may be refused."""
+    """One write, which may be refused."""
     try:
         if verb == "create":
             found = cluster.get(CONFIG_MAPS, "default", how) if how else None

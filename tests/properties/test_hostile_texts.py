@@ -1,8 +1,8 @@
-"""No regular expression of the source takes long over a text, whoever wrote it: the time grows with
-its length.
+"""No regular expression of the source takes long for any text: the time grows linearly with the
+length.
 
-The deadline is of processor time, a hundred times what a pattern takes whose steps grow with the
-length, and less than one takes whose steps grow with its square.
+The deadline is in processor time: a hundred times what a linear pattern takes, and less than what a
+quadratic pattern takes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MADE_LATER = {
         "a name as it is, and a suffix of this source without repeats"
     ),
 }
-"""Patterns that are made while the program runs, and why no text makes them try long."""
+"""Patterns that the program composes at run time, and why no text takes them a long time."""
 
 HOSTILE = {
     "flags": "-token" * 10_000,
@@ -132,8 +132,8 @@ def test_of_a_large_object_the_rest_is_hidden() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_manifest_is_shown_in_time(text: str) -> None:
-    """Each text stands where a tenant may put it; the page's other answers wait no longer than a
-    thread takes.
+    """Each text is in a place that a tenant can write. A manifest that takes long to show would
+    delay the page's other answers.
     """
     with deadline("to show it", 3.0):
         shown_manifest({"args": [text, "x"], "spec": text, text[:300]: text[:300]})

@@ -1,5 +1,5 @@
-"""Whatever stands on nodes and pods: each pod that holds shared memory is counted once, and the
-tables add up to what they say.
+"""For any content of nodes and pods, each pod that holds shared memory is counted once, and the
+tables add up to their totals.
 """
 
 from __future__ import annotations

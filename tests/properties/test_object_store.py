@@ -1,5 +1,5 @@
-"""Properties of the object store: whoever lists and then watches knows the truth, from any moment
-on, whatever was written.
+"""Properties of the object store: a client that lists and then watches, from any version on, has
+the true state after any writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def truth(cluster: StoredCluster, chosen: Any = None) -> dict[str, Any]:
 
 
 def follow(known: dict[str, Any], events: Any) -> None:
-    """What a client's cache does; it fails where a watch skips or repeats."""
+    """Keeps a client's cache; fails where a watch skips or repeats an event."""
     for event in events:
         name = event.object["metadata"]["name"]
         assert (name in known) is (event.type != "ADDED"), f"{event.type} of {name}"

@@ -1,4 +1,4 @@
-"""The quick reader of plain YAML says what PyYAML says, or nothing: on files as programs write
+"""The fast reader of plain YAML returns what PyYAML returns, or nothing: on files as programs write
 them, and on changed ones.
 """
 
@@ -83,7 +83,9 @@ def as_pyyaml(text: str) -> Any:
 
 
 def agrees(text: str) -> bool:
-    """Whether the quick reader read it. What it reads, it reads as PyYAML does, types and all."""
+    """Whether the fast reader read the text. If it did, the result equals PyYAML's,
+    types included.
+    """
     found = parse_plain_yaml(text)
     assert found is None or repr(found) == repr(as_pyyaml(text)), text
     return found is not None
@@ -140,7 +142,7 @@ def test_what_kubectl_writes_is_plain() -> None:
 
 
 class Indented:
-    """Lists two columns to the right of their key, as some writers have them."""
+    """Writes lists two columns to the right of their key, as some programs do."""
 
     @staticmethod
     def dump(document: Any) -> str:

@@ -1,5 +1,5 @@
-"""For random flag sets: what `serve TYPE --dry-run` prints is what `serve TYPE` creates, object by
-object.
+"""For random flag sets `serve TYPE --dry-run` prints what `serve TYPE` creates, object
+by object.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""For random flag sets: what `submit --dry-run` prints is what
-`submit` creates, object by object.
-"""
+"""For random flag sets `submit --dry-run` prints what `submit` creates, object by object."""
 
 from __future__ import annotations
 

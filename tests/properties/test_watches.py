@@ -1,5 +1,5 @@
-"""A watch neither skips nor repeats: from any version on, in any pieces, broken off anywhere, gone
-on from what was seen or bookmarked.
+"""A watch neither skips nor repeats an event: from any version on, in chunks of any size,
+interrupted anywhere, and continued from the last event or bookmark.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def is_x(obj: Any) -> bool:
 
 
 class Client:
-    """What a reflector keeps: what it was told, and the version from which it goes on."""
+    """The state of a reflector: the events that it received, and the version from which it
+    continues.
+    """
 
     def __init__(self, cluster: StoredCluster, since: int, filtered: bool) -> None:
         self.cluster, self.since, self.matches = cluster, since, is_x if filtered else None
@@ -60,8 +62,8 @@ def told(kind: str, event: LoggedChange) -> Seen:
 
 
 def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[Seen]:
-    """What a watch owes its reader, from every write there was: an object that enters the choice is
-    ADDED, one that leaves it DELETED.
+    """The events that a watch must deliver, from all writes: an object that enters the selection is
+    ADDED, one that leaves it is DELETED.
     """
     owed = []
     for event in events:

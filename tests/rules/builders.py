@@ -1,5 +1,5 @@
-"""Small clusters for the tests of rules: a node, a pod, a job, a reading, each with what a test
-says and defaults for the rest.
+"""Builders of small clusters for the tests of rules: a node, a pod, a job, a reading. Each takes
+what a test specifies and has defaults for the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def exclusive_node(
     card_mib: int | None = 15360,
     **more: object,
 ) -> Node:
-    """A node of whole cards; `healthy` of them are allocatable."""
+    """A node of whole cards, of which `healthy` are allocatable."""
     return Node(
         name,
         capacity={NVIDIA_GPU: gpus},
@@ -78,7 +78,7 @@ def sharing_pod(
     mib: int | None = None,
     **more: object,
 ) -> Pod:
-    """A pod with gpu-mem; `card` None = no usable annotation."""
+    """A pod that requests gpu-mem; with `card` None it has no usable annotation."""
     limits = {GPU_MEMORY: units}
     grants: Mapping[str, tuple[Grant, ...]] = (
         {} if card is None else {"main": (Grant(f"GPU-{node}-{card}", card, units, mib),)}
@@ -127,7 +127,7 @@ def snapshot(
 
 
 def conditions(*types: str, at: float | None = None) -> tuple[Condition, ...]:
-    """True conditions in this order; `-Running` is one that is False."""
+    """Conditions that are true, in this order; `-Running` is a condition that is False."""
     return tuple(
         Condition(each.removeprefix("-"), "False" if each.startswith("-") else "True", at=at)
         for each in types
@@ -153,8 +153,8 @@ def owned_by(of: Job) -> tuple[Owner, ...]:
 
 
 def asking(**amounts: int) -> Amounts:
-    """Amounts with underscores for what keyword arguments cannot spell: `nvidia_gpu` is
-    `nvidia.com/gpu`.
+    """Amounts of resources. Keyword arguments spell resource names with underscores: `nvidia_gpu`
+    is `nvidia.com/gpu`.
     """
     spelt = {"nvidia_gpu": NVIDIA_GPU, "gpu_mem": GPU_MEMORY}
     return {spelt.get(name, name): amount for name, amount in amounts.items()}

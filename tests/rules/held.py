@@ -1,8 +1,8 @@
-"""What a pod holds of each card at its fullest: an oracle, from
-docs/spec/gpu-sharing.md#need-of-a-pod and the kubelet's order of starting containers.
+"""An oracle for the most that a pod holds of each card, from docs/spec/gpu-sharing.md#need-of-a-pod
+and the order in which the kubelet starts containers.
 
-It lives the pod's life and looks at every instant. Nothing of it is shared with the rules that it
-judges.
+It walks through the pod's life and looks at every instant. It shares no code with the rules under
+test.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from fairlead.model.pod import GrantsByContainer, Pod
 
 Held = dict[str, tuple[int, int]]
-"""Units and core percent by the UUID of the card; `#<index>` where a grant names none."""
+"""Units and core percent by the UUID of the card; the key is `#<index>` where a grant names no
+UUID.
+"""
 
 
 def instants(pod: Pod) -> Iterator[list[str]]:
-    """The names of containers that run at once: init containers one after another, sidecars to the
-    end, then the app containers.
+    """The names of containers that run at the same time: each init container in turn, sidecars to
+    the end, then the app containers.
     """
     sidecars: list[str] = []
     for part in pod.init_containers:
@@ -28,8 +30,8 @@ def instants(pod: Pod) -> Iterator[list[str]]:
 
 
 def held_at_most(pod: Pod, grants: GrantsByContainer | None = None) -> Held:
-    """Each of units and core percent is the most of any instant;
-    they need not be of the same one.
+    """The maximum of units and the maximum of core percent over all instants; the two maxima may
+    occur at different instants.
     """
     given = pod.grants if grants is None else grants
     most: Held = {}
@@ -47,7 +49,9 @@ def held_at_most(pod: Pod, grants: GrantsByContainer | None = None) -> Held:
 
 
 def asked_at_most(pod: Pod, name: str) -> int:
-    """The most of a resource that the limits of its containers come to at one instant."""
+    """The maximum over all instants of a resource, summed over the limits of the containers that
+    run.
+    """
     limits: Mapping[str, int] = {
         part.name: part.limits.get(name, 0) for part in (*pod.containers, *pod.init_containers)
     }
@@ -55,5 +59,5 @@ def asked_at_most(pod: Pod, name: str) -> int:
 
 
 def fits_alone(free: Sequence[tuple[int, int]], need: tuple[int, int], cards: int) -> bool:
-    """Whether so many cards have that much free, of units and of core percent, each by itself."""
+    """Whether `cards` cards each have the needed units and core percent free."""
     return sum(units >= need[0] and core >= need[1] for units, core in free) >= cards

@@ -1,5 +1,5 @@
-"""Pods and nodes for the tests of GPU sharing: a pod by its units, a node by its cards, each with
-what a test says.
+"""Builders of pods and nodes for the tests of GPU sharing: a pod by its units, a node by its cards.
+Each takes what a test specifies.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def node(
     slots: Mapping[int, Mapping[str, object]] | None = None,
     **annotations: str,
 ) -> Node:
-    """Cards `GPU-<name>-<index>` of so many units, each a little larger than its units say; `slots`
-    changes single ones.
+    """Cards `GPU-<name>-<index>` with these units, each with slightly more memory than its units;
+    `slots` changes single cards.
     """
     cards = [
         msgspec.structs.replace(
@@ -73,7 +73,7 @@ def node(
 
 
 def ledger(*nodes: Node, used: Mapping[tuple[str, int], int] | None = None) -> Ledger:
-    """Nodes (one of two cards if none is named) on which so many units of a card are held: {(node,
+    """Nodes (one of two cards by default) on which units of cards are held: {(node,
     index): units}.
     """
     made = Ledger()

@@ -1,5 +1,5 @@
-"""The account of a node: its cards add up to what it has, its tenants to what they were granted,
-and whoever goes gives all of it back.
+"""The account of a node: the sums of its cards equal the node's total, tenants hold what they were
+granted, and a tenant that goes releases everything.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ UNITS = {"GiB": 1024, "MiB": 1}
 
 @st.composite
 def share_nodes(draw: st.DrawFn) -> Node:
-    """With an inventory, with only a count of GPUs, and with what neither labels nor annotations
-    say left out.
+    """Nodes with an inventory, nodes with only a count of GPUs, and nodes without what neither
+    labels nor annotations contain.
     """
     units = draw(st.lists(st.integers(1, 200), min_size=1, max_size=5))
     notes = draw(
@@ -47,8 +47,8 @@ def share_nodes(draw: st.DrawFn) -> Node:
 
 @st.composite
 def tenants(draw: st.DrawFn) -> list[Pod]:
-    """Bound pods: most with a grant, of cards that are there and of others, some with an init
-    container that needs more, some with none.
+    """Bound pods: most with a grant, of cards that exist and of others, some with an init container
+    that needs more, some without a grant.
     """
     found = []
     for number in range(draw(st.integers(0, 6))):
@@ -78,7 +78,7 @@ READINGS = st.lists(
 
 
 def held(pods: list[Pod]) -> dict[str, int]:
-    """By the card that the grant names: what its pods hold of it at their fullest."""
+    """The most that pods hold of each card, by the card that the grant names."""
     sums: dict[str, int] = {}
     for each in pods:
         for uuid, (units, _) in held_at_most(each).items():
@@ -120,7 +120,7 @@ def test_nothing_is_free_that_is_held_or_not_there(shared: Node, pods: list[Pod]
 
 @given(share_nodes())
 def test_the_cards_add_up_to_the_node(shared: Node) -> None:
-    """Exactly in MiB; in whole units, which are what is given away, never to more."""
+    """The MiB are exact; the whole units, in which cards are granted, never sum to more."""
     found, total = account(shared), shared.capacity[GPU_MEMORY]
     assert sum(card.units for card in found.cards) <= total
     if not shared.gpus:
@@ -180,7 +180,7 @@ def test_a_card_that_an_operator_took_out_gives_nothing_and_keeps_its_tenants() 
 
 
 def test_a_whole_card_is_a_seat_and_no_units() -> None:
-    """GPU topology grants cards by index, to the whole pod."""
+    """The provider of GPU topology grants cards by index, to the whole pod."""
     whole = Node("n", capacity={NVIDIA_GPU: 2})
     asker = Pod("ns", "p", node="n", grants={"": (Grant("", 1, 0),)})
     found = account(whole, [asker])
@@ -189,8 +189,8 @@ def test_a_whole_card_is_a_seat_and_no_units() -> None:
 
 
 def test_an_inventory_without_units_shares_the_nodes_in_equal_parts() -> None:
-    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: gpu-mem over gpu-count. A
-    third card, which is not counted, has none.
+    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: gpu-mem divided by gpu-count.
+    A third card, which is not counted, has none.
     """
     slots = tuple(GpuSlot(index, f"GPU-{index}", mode="shared") for index in range(3))
     found = account(
@@ -204,8 +204,8 @@ def test_an_inventory_without_units_shares_the_nodes_in_equal_parts() -> None:
 
 
 def test_of_cards_that_only_their_devices_tell_of_nothing_is_free() -> None:
-    """A node without gpu-count: boards can show how much a pod holds of them, and a scheduler,
-    which reads no device, gives nothing.
+    """A node without gpu-count: boards show what a pod holds of its cards, and the scheduler, which
+    reads no devices, gives nothing.
     """
     shared = Node("n", labels={"cgpu": "true"}, capacity={GPU_MEMORY: 30})
     found = account(

@@ -1,5 +1,5 @@
-"""`DCGM_CUSTOM_*` of one vendor's newer exporter: each process by itself, and what a container was
-granted.
+"""`DCGM_CUSTOM_*`, the metrics of one vendor's newer exporter: each process separately, and what a
+container was granted.
 
 See docs/spec/telemetry.md#compatibility-families.
 """
@@ -31,7 +31,7 @@ def page(sample: DeviceSample) -> list[tuple[str, dict[str, str], float]]:
 
 
 def of(sample: DeviceSample, name: str) -> dict[tuple[str, str, str, str], float]:
-    """By pod, number, name and type of the process."""
+    """Values by pod, number, name and type of the process."""
     told = ("PodName", "ProcessId", "ProcessName", "ProcessType")
     return {
         tuple(labels.get(each, "") for each in told): value

@@ -1,4 +1,4 @@
-"""Metrics that dcgm-exporter makes itself, against a list of all that ever happened.
+"""Metrics that dcgm-exporter computes itself, against a list of all events.
 
 See docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter.
 """
@@ -36,11 +36,11 @@ BITS = {
     "hw_power_brake": 128,
     "display_clocks": 256,
 }
-"""As the contract has them."""
+"""Bits of the throttle reasons, from the specification."""
 
 
 def flat(rows: Sequence[MadeRow], label: str) -> dict[str, int]:
-    """By the label, "" where a row has none; every row says its window."""
+    """Values by the label, "" where a row has none."""
     found = {row.labels.get(label, ""): row.value for row in rows}
     assert len(found) == len(rows)
     return found
@@ -92,17 +92,17 @@ def test_the_order_of_events_does_not_matter(happened: list[tuple[int, int, str]
 
 def test_totals_become_events_and_may_begin_anew() -> None:
     counts = XidCounts(10_000)
-    counts.told("a", (), 0.0)
+    counts.set_totals("a", (), 0.0)
     assert flat(counts.rows("a", 0.0), "xid") == {"": 0}, "watched, and nothing happened"
-    counts.told("a", (XidEvent(31, 2, 0.0),), 1.0)
-    counts.told("a", (XidEvent(31, 2, 0.0),), 5.0)
+    counts.set_totals("a", (XidEvent(31, 2, 0.0),), 1.0)
+    counts.set_totals("a", (XidEvent(31, 2, 0.0),), 5.0)
     assert flat(counts.rows("a", 5.0), "xid") == {"31": 2}
-    counts.told("a", (XidEvent(31, 3, 0.0), XidEvent(79, 1, 0.0)), 9.0)
+    counts.set_totals("a", (XidEvent(31, 3, 0.0), XidEvent(79, 1, 0.0)), 9.0)
     assert flat(counts.rows("a", 10.9), "xid") == {"31": 3, "79": 1}
     assert flat(counts.rows("a", 11.0), "xid") == {"31": 1, "79": 1}, (
         "the first two are ten seconds old"
     )
-    counts.told("a", (XidEvent(31, 1, 0.0),), 12.0)
+    counts.set_totals("a", (XidEvent(31, 1, 0.0),), 12.0)
     assert flat(counts.rows("a", 12.0), "xid") == {"31": 2, "79": 1}
 
 
@@ -138,11 +138,11 @@ def test_a_card_that_tells_nothing_has_no_rows_and_one_that_is_gone_is_forgotten
     assert clocks.rows("a", 1.0) == [] == xids.rows("a", 1.0)
     for card in "ab":
         clocks.sampled(card, 4, 2.0)
-        xids.told(card, (XidEvent(13, 1, 0.0),), 2.0)
+        xids.set_totals(card, (XidEvent(13, 1, 0.0),), 2.0)
     for made in (clocks, xids):
         made.keep({"b"})
         assert made.rows("a", 3.0) == [] != made.rows("b", 3.0)
-    xids.told("a", (XidEvent(13, 1, 0.0),), 4.0)
+    xids.set_totals("a", (XidEvent(13, 1, 0.0),), 4.0)
     assert flat(xids.rows("a", 4.0), "xid") == {"13": 1}, "a card that comes back is a new one"
 
 

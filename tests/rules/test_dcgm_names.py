@@ -1,4 +1,4 @@
-"""Names on DCGM's series beside the card's: labels and UIDs of pods, HPC jobs, virtual GPUs.
+"""Labels on DCGM's series beside the card's own: labels and UIDs of pods, HPC jobs, virtual GPUs.
 
 See docs/spec/telemetry.md#flags-and-environment-variables,
 docs/spec/telemetry.md#format-and-labels-of-dcgm-series, docs/spec/telemetry.md#attribution-rules.
@@ -251,12 +251,10 @@ def test_a_field_of_one_link_bears_the_links_labels_in_the_place_of_its_cards() 
     page = b"".join(render_page(families, render_dcgm_number)).decode()
     told = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
     assert [line for line in told if not line.startswith("#")] == [
-        f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",device="nvidia0",model_name="Tesla '
-        ""
-        'T4",'
-        f'Hostname="gpu-1",DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",pod="a"}} '
-        ""
-        "7",
+        f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",'
+        'device="nvidia0",model_name="Tesla T4",Hostname="gpu-1",'
+        f'DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'
+        'pod="a"} 7',
         f'DCGM_FI_DEV_NVLINK_BANDWIDTH_L17{{nvlink="17",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",device="nvidia0",'
         'model_name="Tesla '
         f'T4",Hostname="gpu-1",DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'
@@ -286,8 +284,8 @@ EVERYTHING = DcgmLabels(
 
 @pytest.mark.parametrize("labels", [EVERYTHING, structs.replace(EVERYTHING, has_old_names=True)])
 def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLabels) -> None:
-    """Whatever names of labels the page has, a pod may bear them, too: Prometheus reads no page
-    that says one twice.
+    """A pod may have a label with the same name as any label of the page. Prometheus rejects a page
+    on which a series has a label name twice.
     """
     link = Counter(
         "DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "gauge", ""

@@ -1,5 +1,5 @@
-"""Device families: how much of a card is given away, and values
-that are unknown rather than zero.
+"""Device metric families: how much of a card is granted, and values that are unknown rather than
+zero.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_how_much_of_a_card_is_given_away(sample: DeviceSample, ratio: float | N
     ],
 )
 def test_what_a_card_can_give(sample: DeviceSample, mib: int | None) -> None:
-    """A T4 of 15360 MiB of which the driver keeps 281:
+    """A T4 of 15360 MiB, of which the driver reserves 281:
     docs/spec/gpu-sharing.md#units-and-the-proportional-grant has 15079 for 14 units.
     """
     assert grantable_bytes(sample) == (None if mib is None else mib << 20)
@@ -202,7 +202,7 @@ def test_a_process_of_nobody_does_not_take_the_card_from_its_holder() -> None:
 
 
 def test_memory_is_printed_to_the_byte() -> None:
-    """A card whose memory is no whole MiB, and a container that has it whole or a part of it.
+    """A card whose memory is not a whole number of MiB, held by a container in whole or in part.
 
     See docs/spec/telemetry.md#device-metrics.
     """
@@ -236,7 +236,7 @@ def test_memory_is_printed_to_the_byte() -> None:
 
 
 def _told(sample: DeviceSample, name: str) -> dict[str, float | int | None]:
-    """By the last label, "" for none."""
+    """Values of a family by its last label, "" for none."""
     (family,) = (each for each in gpu_families([sample]) if each.name == f"fairlead_gpu_{name}")
     has_own = len(family.metric.labels) > 4
     return {

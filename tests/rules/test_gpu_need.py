@@ -1,5 +1,5 @@
-"""What a pod asks of shared GPUs: sums, the max rule of init containers, splits, and what is given
-per container.
+"""What a pod requests of shared GPUs: sums, the maximum rule of init containers, splits, and what
+each container is granted.
 """
 
 from __future__ import annotations

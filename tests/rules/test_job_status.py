@@ -1,5 +1,5 @@
-"""Job words: the order of conditions, the overlay of a pending pod, durations that stop, GPUs from
-the spec.
+"""The status word of a job: the order of conditions, the effect of a pending pod, durations that
+stop, GPUs from the spec.
 """
 
 from __future__ import annotations

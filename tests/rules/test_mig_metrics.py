@@ -1,4 +1,5 @@
-"""Series of divided cards: what is the card's is printed once, what is an instance's for each.
+"""Series of cards that are divided into MIG instances: values of the card are printed once, values
+of an instance once per instance.
 
 See docs/spec/telemetry.md#mig-instances, docs/spec/telemetry.md#device-metrics.
 """
@@ -173,7 +174,7 @@ def test_whoever_has_an_instance_keeps_it_as_busy_as_it_is() -> None:
 
 
 def in_parts(*holders: DeviceProcess | None, busy: float = 0.8) -> DeviceSample:
-    """One GPU instance; each of its compute instances is somebody's or nobody's."""
+    """One GPU instance, some of whose compute instances are held and some free."""
     parts = [
         MigInstance(
             2,

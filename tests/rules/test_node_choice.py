@@ -1,5 +1,5 @@
-"""Which nodes labels and taints leave to a pod, and that why, place and the Event speak of no
-others.
+"""Which nodes a pod may use according to labels and taints. `why`, placement and Events consider
+only those nodes.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def test_labels_and_taints_decide(spec: dict[str, Any], may: bool) -> None:
 def test_labels_and_taints_of_a_pod_count_whichever_container_shares_a_card(
     resource: str, side: str
 ) -> None:
-    """kube-scheduler asks us about every pod that names one of our resources, be it in an init
-    container alone.
+    """kube-scheduler calls the extender for every pod that requests one of its resources, even in
+    an init container alone.
     """
     parts = [{"name": "main"}, {"name": "init", "resources": {side: {resource: "5"}}}]
     for spec in ({"containers": parts}, {"containers": parts[:1], "initContainers": parts[1:]}):

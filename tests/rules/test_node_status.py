@@ -1,4 +1,4 @@
-"""Words about a node: mode by capacity, status never with scheduling in it, roles sorted."""
+"""Words about a node: mode by capacity, status without the scheduling state, roles sorted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who holds which GPU: counts from what pods ask for, seats from grants and readings, and no wrong
-zero anywhere.
+"""Which pods hold which GPUs: counts from the pods' requests, seats from grants and readings, and
+no zero for an unknown value.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_a_sharing_pod_without_a_usable_annotation_is_listed_and_allocated_nowhe
 
 
 def test_a_pod_whose_grant_is_not_what_it_asks_sits_where_its_device_saw_it() -> None:
-    """As one without any annotation."""
+    """It is treated like a pod without an annotation."""
     node = shared_node()
     forged = structs.replace(sharing_pod("a", card=0), grants={"main": (Grant("", 0, 0),)})
     seen = holder("a", mode="share", memory_limit_mib=4301)
@@ -154,8 +154,8 @@ def test_unhealthy_units_of_a_shared_node_are_whole_cards_rounded_down() -> None
 
 
 def test_a_card_that_is_offered_in_parts_is_one_unhealthy_card() -> None:
-    """docs/spec/telemetry.md#definitions counts GPUs: two cards by turns of four each, then two
-    that are divided into seven each.
+    """docs/spec/telemetry.md#definitions counts GPUs: two cards that are time-sliced into four
+    each, then two that are divided into seven each.
     """
     cards = [reading("n1", 0), reading("n1", 1)]
     for allocatable, unhealthy in ((8, 0), (4, 1), (3, 2), (0, 2)):
@@ -201,7 +201,7 @@ def test_time_slices_of_one_card_count_by_the_card() -> None:
 
 
 SHARED_GPU = "nvidia.com/gpu.shared"
-"""What NVIDIA's plugin calls time slices with `renameByDefault: true`."""
+"""The resource name of NVIDIA's plugin for time slices with `renameByDefault: true`."""
 
 
 def _renamed(gpus: int, card_mib: int | None = 15360) -> Node:
@@ -251,7 +251,7 @@ def test_arena_counts_renamed_time_slices() -> None:
 def worth_together(
     node: Node, pods: Sequence[Pod], readings: Sequence[GpuReading]
 ) -> tuple[float, float, list[float]]:
-    """GPUs allocated of the node, of its cards by their holders, and of each pod."""
+    """GPUs allocated: of the node, of its cards by their holders, and of each pod."""
     found = cluster_occupancy(snapshot([node], pods, readings))
     seated = sum(each.ratio for card in found.nodes[0].cards for each in card.holders)
     return found.nodes[0].gpus_allocated, seated, [found.use(pod).gpus for pod in pods]
@@ -286,7 +286,9 @@ LARGE, SMALL = "nvidia.com/mig-3g.71gb", "nvidia.com/mig-1g.18gb"
 
 
 def divided(index: int = 0) -> GpuReading:
-    """One instance of three slices, held by `large`; three of one, of which `small` has one."""
+    """A card with one instance of three slices, held by `large`, and three instances of one slice,
+    of which `small` holds one.
+    """
     parts = [
         GpuInstance(
             1,
@@ -318,7 +320,9 @@ def asks(name: str, resource: str, count: int = 1) -> Pod:
 
 @pytest.mark.parametrize("is_told", [True, False])
 def test_mig_instances_count_by_their_compute_slices_in_every_sum(is_told: bool) -> None:
-    """The driver offers six slices of one card; without its exporter nobody says that it is one."""
+    """The driver offers six slices of one card. Without the exporter's readings it is unknown that
+    they are one card.
+    """
     node = exclusive_node(gpus=0)
     node = structs.replace(node, capacity={LARGE: 1, SMALL: 3, GPU_COUNT: 1}, allocatable={})
     pods = [asks("large", LARGE), asks("small", SMALL)]

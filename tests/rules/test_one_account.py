@@ -1,5 +1,5 @@
-"""Every reader tells the same of one node: arena, boards, metrics, `inspect` and the scheduler's
-ledger are views of one account.
+"""All readers report the same numbers for one node: arena, boards, metrics, `inspect` and the
+scheduler's ledger are views of one account.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MIB = 1 << 20
 
 
 def bare(units: int, gpus: int, **more: object) -> Node:
-    """A node of a foreign plugin: it says how many units and GPUs it shares, and neither in what
-    unit nor which cards.
+    """A node of a foreign plugin: it has the number of units and GPUs, but neither the unit nor the
+    cards.
     """
     capacity = {GPU_MEMORY: units, GPU_COUNT: gpus}
     return Node("n", labels={"cgpu": "true"}, capacity=capacity, allocatable=capacity, **more)  # type: ignore[arg-type]
@@ -41,8 +41,8 @@ def sharer(units: int, index: int = 0, uuid: str = "") -> Pod:
 
 
 def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
-    """Total MiB, allocated MiB and MiB of each card, as each reader tells them; the metrics tell no
-    cards.
+    """Total MiB, allocated MiB and MiB of each card, by reader; the metrics have no values per
+    card.
     """
     seen = ClusterSnapshot(nodes=(shared,), pods=pods)
     (report,), occupied, ledger = report_nodes(seen), node_occupancy(shared, seen), ledger_of(seen)
@@ -98,8 +98,9 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
 def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(
     units: int, gpus: int, grant: int, total: int, each: float
 ) -> None:
-    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory (gpu-mem over gpu-count),
-    docs/spec/arena-cli.md#legacy-tables-of-share-nodes (MiB when units per GPU are more than 1024).
+    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory,
+    docs/spec/arena-cli.md#legacy-tables-of-share-nodes: the first divides gpu-mem by gpu-count; in
+    the second units are MiB when there are more than 1024 per GPU.
     """
     told = mib_by_reader(bare(units, gpus), sharer(grant))
     # whole units (docs/spec/arena-cli.md#share-nodes); all others in proportion
@@ -118,7 +119,7 @@ def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(
 def cards_by_reader(
     shared: Node, *pods: Pod, gpus: tuple[GpuReading, ...] = ()
 ) -> dict[str, dict[int, tuple[float, int]]]:
-    """Units of each card and those held of it, by its index."""
+    """Units of each card and the units held of it, by its index."""
     seen = ClusterSnapshot(nodes=(shared,), pods=pods).with_gpus(gpus)
     (report,), ledger = report_nodes(seen), ledger_of(seen)
     (inspected,) = inspect_shares(ledger)
@@ -136,8 +137,8 @@ def cards_by_reader(
 
 
 def test_a_device_that_does_not_report_takes_no_units_from_the_others() -> None:
-    """Two GPUs share 30 units; the exporter has lost one of them. The other has not become a card
-    of 30.
+    """Two GPUs share 30 units, and the exporter has lost one of them. The other does not become a
+    card of 30.
     """
     told = cards_by_reader(
         bare(30, 2), sharer(4, 1), gpus=(GpuReading("n", 0, "GPU-0", memory_total_mib=16130),)
@@ -153,7 +154,9 @@ def test_whole_gpus_beside_shared_ones_take_no_units() -> None:
 
 
 def test_a_grant_follows_its_uuid_when_a_driver_has_numbered_the_cards_anew() -> None:
-    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: the ledger keys by UUID."""
+    """The ledger uses UUIDs as keys
+    (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+    """
     shared = node("n", (15, 15), slots={0: {"uuid": "GPU-b"}, 1: {"uuid": "GPU-a"}})
     told = cards_by_reader(shared, sharer(4, 0, "GPU-a"))
     assert all(each == {0: (15, 0), 1: (15, 4)} for each in told.values()), told
@@ -171,8 +174,8 @@ def test_an_inventory_that_claims_more_than_the_memory_is_believed_by_nobody() -
 
 
 def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
-    """Main 4 units / 10 %, init 4 units / 60 %: the card gives 4 units and 60 %, and the rest stays
-    free.
+    """Main container 4 units / 10 %, init container 4 units / 60 %: the card gives 4 units and 60
+    %, and the rest stays free.
 
     See docs/spec/gpu-sharing.md#need-of-a-pod.
     """
@@ -195,8 +198,8 @@ def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
 
 
 def test_a_job_whose_pods_share_cards_holds_their_parts() -> None:
-    """docs/spec/telemetry.md#definitions: a share counts by its part of the card, in a job's sum as
-    in the node's and the cluster's.
+    """docs/spec/telemetry.md#definitions: a share counts as its part of the card, in the sum of a
+    job as well as in those of the node and the cluster.
     """
     pods = tuple(
         msgspec.structs.replace(sharer(units, 0, "GPU-n-0"), name=name, uid=name)

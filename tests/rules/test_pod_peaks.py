@@ -1,5 +1,5 @@
-"""What a pod holds at its fullest, whatever containers it has: asked, placed, booked, read back
-alike; never more than a card has.
+"""The most that a pod holds at any time, for any containers: request, placement, booking and
+reading back agree, and never exceed a card.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_the_most_at_one_instant_is_asked_and_booked(asker: Pod, need: tuple[int
 
 
 def test_beside_a_pod_of_eleven_the_sidecars_room_is_not_sold() -> None:
-    """The fault as it was seen: 17 of 15 units."""
+    """Regression: 17 of 15 units were sold."""
     made = ledger(node(units=(15,)))
     made.reserve(pod("eleven", 11), "n")
     why = "Insufficient aliyun.com/gpu-mem on one GPU: need 6 GiB, largest free 4 GiB"
@@ -133,10 +133,8 @@ def test_what_is_booked_beyond_the_end_stands_under_the_init_container_that_hold
     assert mib <= made.nodes["n"].cards[0].memory_mib
 
 
-def test_the_reference_says_nothing_of_init_containers_and_they_hold_the_first_containers_card_all_the_same() -> (
-    None
-):
-    """It writes only `spec.containers`, and no core percent."""
+def test_init_containers_are_not_in_the_reference_and_hold_the_first_containers_card() -> None:
+    """The reference driver writes only `spec.containers`, and no core percent."""
     asker = pod(
         containers=[container("app", 2, 20)],
         init_containers=(side("s", 2, 5), container("i", 4, 30)),
@@ -160,8 +158,8 @@ def test_the_reference_says_nothing_of_init_containers_and_they_hold_the_first_c
 
 @st.composite
 def pods(draw: st.DrawFn, name: str = "p") -> Pod:
-    """Of up to three containers and four init containers in any order, on one card or two, together
-    or each for itself.
+    """Pods with up to three containers and four init containers in any order, together on one card,
+    or each on a card of its own.
     """
     on = draw(st.sampled_from([1, 1, 2]))
 
@@ -246,7 +244,7 @@ def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(
 
 
 @given(SIZES, pods())
-def test_a_split_pod_finds_room_on_an_empty_node_wherever_its_parts_do_and_is_told_numbers_where_not(
+def test_a_split_pod_finds_room_on_an_empty_node_where_its_parts_do_else_it_gets_numbers(
     sizes: list[int], asker: Pod
 ) -> None:
     no = ledger(node("n", sizes, core=True)).verdict_on("n", asker)

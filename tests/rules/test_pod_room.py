@@ -1,4 +1,6 @@
-"""Why no node has room: told exactly when none has, with the numbers that a person would count."""
+"""Why no node has room: an answer exactly when none has, with the numbers that a person would
+count.
+"""
 
 from __future__ import annotations
 
@@ -140,8 +142,8 @@ def test_finished_pods_hold_nothing_and_no_nodes_say_nothing() -> None:
 
 
 def test_any_cluster_counted_by_hand() -> None:
-    """None if and only if some node lets it in and has enough of everything; else what is named is
-    really short.
+    """The answer is None if and only if a node accepts the pod and has enough of everything;
+    otherwise each resource named is really short.
     """
     chance = random.Random(11)
     kinds = set()

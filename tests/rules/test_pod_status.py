@@ -1,4 +1,4 @@
-"""One word says how a pod fares: the STATUS column of `kubectl get pods`."""
+"""The status word of a pod equals the STATUS column of `kubectl get pods`."""
 
 from __future__ import annotations
 

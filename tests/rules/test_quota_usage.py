@@ -1,5 +1,5 @@
-"""Quota use: admitted pods until they are gone, waiting apart, strangers nowhere, inner nodes the
-sum of what is below.
+"""Use of quota: admitted pods count until they are gone, waiting pods count separately, uncounted
+pods nowhere, and inner nodes are the sum of their leaves.
 """
 
 from __future__ import annotations

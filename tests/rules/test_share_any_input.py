@@ -1,5 +1,5 @@
-"""Whatever people and damaged programs write on pods and nodes: an answer for every node, never a
-crash, never a card given away twice.
+"""For any content of pods and nodes, by users or faulty programs, every node gets an answer,
+nothing crashes, and no card is granted twice.
 """
 
 from __future__ import annotations

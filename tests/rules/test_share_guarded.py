@@ -1,5 +1,5 @@
-"""Guarded nodes: all containers of equal units that are starting on one have the same cards and
-MiB.
+"""Guarded nodes: all containers of equal units that are starting on such a node have the same cards
+and MiB.
 
 See docs/spec/gpu-sharing.md#guarded-mode.
 """
@@ -65,7 +65,7 @@ def assign(made: Ledger, name: str, key: str = "ALIYUN_COM_GPU_MEM_ASSIGNED") ->
 
 
 def assert_alike(pods: Iterable[Pod]) -> None:
-    """The contract's sentence, read off the pods' own placements."""
+    """The specification's sentence, checked on the placements of the pods."""
     seen: dict[tuple[str, int], object] = {}
     for each in pods:
         if (
@@ -142,7 +142,7 @@ def test_another_memory_limit_is_another_size() -> None:
 
 
 def test_a_limit_that_makes_no_difference_on_one_card_leads_there() -> None:
-    """4 units are 4301 MiB on the card of 15 units, and 4126 on the one of 100."""
+    """4 units are 4301 MiB on the card of 15 units, and 4126 on the card of 100."""
     asker = pod(containers=[container("a", 4), container("b", 4)], memory_limits_mib={"a": 4200})
     assert place(ledger(node(units=(15, 100))), asker) == {"a": [(0, 4)], "b": [(0, 4)]}
     assert place(ledger(guarded(15, 100)), asker) == {"a": [(1, 4)], "b": [(1, 4)]}
@@ -208,7 +208,7 @@ def test_what_can_never_be_alike_is_said_at_once() -> None:
 
 
 def test_what_others_hold_may_be_mended_by_preemption() -> None:
-    """Without `lowest` each of the two containers would find a card, and not the same one."""
+    """Without `lowest` each of the two containers would find a card, but not the same one."""
     made = ledger(guarded(12, 9))
     for name, units, priority in (("low", 4, 1), ("lowest", 3, 0)):
         place(made, pod(name, units, annotations=SPREAD, priority=priority))
@@ -243,8 +243,8 @@ def test_a_plan_does_not_wait() -> None:
 
 
 def test_a_reservation_that_others_overtook_waits_for_them() -> None:
-    """While this extender was without the Lease, another one placed a pod of the size on the other
-    card.
+    """While this extender was without the Lease, another extender placed a pod of the same size on
+    the other card.
     """
     made = ledger(guarded())
     mine = pod("mine", 4)
@@ -256,7 +256,7 @@ def test_a_reservation_that_others_overtook_waits_for_them() -> None:
     assert cards(made.reserve(mine, "n")) == {"main": [(0, 4)]}  # type: ignore[arg-type]
 
 
-# --- the machine ----------------------------------------------------------------------------------
+# --- the decider ----------------------------------------------------------------------------------
 
 
 def machine(*rows: Pod) -> SharingMachine:
@@ -346,8 +346,8 @@ def test_a_pod_that_somebody_else_put_there_is_given_cards_when_the_others_have_
 
 
 def assert_the_agent_answers(made: Ledger) -> None:
-    """The node's own rule, asked for every size that may be
-    asked for now: it serves all of them.
+    """The node agent's own rule, asked for every size that may be requested now: it serves all of
+    them.
     """
     row, pods = made.node("n"), [tenant.pod for tenant in made.tenants.values()]
     started = [each for each in pods if "true" in each.annotations.values()]
@@ -367,7 +367,7 @@ def assert_the_agent_answers(made: Ledger) -> None:
         assert not isinstance(given, DeviceRefusal), given
 
 
-# --- any life -------------------------------------------------------------------------------------
+# --- random histories -----------------------------------------------------------------------------
 
 
 def _random_pod(rng: random.Random, name: str) -> Pod:

@@ -1,5 +1,5 @@
-"""Who sits on which shared card: what `kubectl inspect cgpu` and the extender's `/inspect` are made
-of.
+"""Which pods hold which shared cards: the contents of `kubectl inspect cgpu` and of the extender's
+`/inspect`.
 
 See docs/spec/gpu-sharing.md#inspect.
 """
@@ -121,7 +121,7 @@ class TestCounting:
         assert ([card.total for card in found.cards], found.total) == ([15, 15], 31)
 
     def test_a_card_that_is_still_held_whole_has_the_size_that_it_will_share(self) -> None:
-        """As the reference, whose plugin offers the memory beside the pod that has the whole card
+        """The reference plugin does the same: it offers the memory while a pod holds the whole card
         (document 001).
         """
         found = inspected(two_cards({"mode": "draining"}, {}))

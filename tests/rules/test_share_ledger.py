@@ -1,5 +1,5 @@
-"""The ledger: reservations, what the cluster tells, restarts. One property says it all: no card is
-ever given away twice.
+"""The ledger: reservations, changes of the cluster, restarts. The main property: no card is ever
+granted twice.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def test_a_reservation_is_repeated_rolled_back_and_confirmed() -> None:
 
 
 def test_a_reservation_whose_room_somebody_else_sold_meanwhile_is_not_honoured() -> None:
-    """Its holder was without the lease, and does not know yet whether the pod was bound."""
+    """The extender that holds the reservation was without the Lease, and does not know yet whether
+    the pod was bound.
+    """
     made, asker = ledger(node(units=(15,))), pod(units=8)
     made.reserve(asker, "n")
     made.set_pod(placed(pod("other", 8), "n", {"main": [(0, 8)]}))
@@ -101,7 +103,7 @@ WAITING, RUNNING = (
 
 
 def hidden(name: str, units: int, **more: Any) -> Pod:
-    """It runs, and nobody knows where."""
+    """A pod that runs on node n, but on an unknown card."""
     return pod(name, units, **{"node": "n", "phase": "Running", **more})
 
 
@@ -109,8 +111,8 @@ def hidden(name: str, units: int, **more: Any) -> Pod:
 def test_who_is_seen_on_its_node_without_its_cards_is_not_reserved_but_to_be_written(
     phase: str,
 ) -> None:
-    """Another hand bound it, or somebody damaged its grant before we saw the binding: no failed
-    binding of ours frees its memory.
+    """Another process bound the pod, or its grant was damaged before the binding was seen. A failed
+    binding of this extender does not free its memory.
     """
     made, asker = ledger(), pod()
     grants = given(made.reserve(asker, "n"))
@@ -285,8 +287,8 @@ NODES = st.sampled_from(["n1", "n2"])
 
 
 class Storm(RuleBasedStateMachine):
-    """A cluster (`self.pods`: what its API server holds) and the ledger beside it, which hears of
-    it late, twice, or after a restart.
+    """A cluster (`self.pods`: the pods of its API server) and the ledger beside it, which is
+    updated late, twice, or after a restart.
     """
 
     asked = Bundle("asked")
@@ -360,7 +362,8 @@ class Storm(RuleBasedStateMachine):
             self.ledger.roll_back(uid)
             self.in_flight.pop(uid, None)
             return
-        if outcome == "unknown":  # the call never arrived, and nobody knows: the reservation stays
+        # the call never arrived, and this is unknown: the reservation stays
+        if outcome == "unknown":
             self.in_flight[uid] = (name, grants)
             return
         self.pods[uid] = bound(asker, name, grants)
@@ -412,7 +415,7 @@ class Storm(RuleBasedStateMachine):
 
     @rule(uid=asked)
     def damage(self, uid: str) -> None:
-        """Somebody who may write grants garbles one. The pod runs on, on its card."""
+        """A user who may write grants damages one. The pod continues to run on its card."""
         now = self.pods.get(uid)
         if now is not None and now.is_holding and now.grants and uid not in self.in_flight:
             self.sits.setdefault(uid, now.grants)
@@ -421,7 +424,7 @@ class Storm(RuleBasedStateMachine):
 
     @rule(uid=asked)
     def write_again(self, uid: str) -> None:
-        """What was damaged, as long as somebody knows it."""
+        """The extender writes the damaged grant again, if the ledger still has it."""
         tenant, now = self.ledger.tenants.get(uid), self.pods.get(uid)
         if tenant is not None and now is not None and tenant.is_misread and now.is_holding:
             assert tenant.grants == self.sits[uid]
@@ -430,7 +433,7 @@ class Storm(RuleBasedStateMachine):
 
     @invariant()
     def no_card_holds_more_than_it_has(self) -> None:
-        """Whatever annotations say: where pods really sit."""
+        """Counts where pods really are, whatever their annotations contain."""
         sums: dict[str, tuple[int, int]] = {}
         for uid, real in self.pods.items():
             if real.is_holding:
@@ -464,8 +467,8 @@ class Storm(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """The extender dies. What it only remembered is gone; calls in flight were answered or
-        never came.
+        """The extender dies. What it had only in memory is lost; calls under way were answered or
+        never arrived.
         """
         self.in_flight.clear()
         self.ledger = self.rebuilt()
@@ -499,7 +502,7 @@ class Storm(RuleBasedStateMachine):
     @invariant()
     def a_rebuilt_ledger_is_the_same(self) -> None:
         if self.in_flight or any(tenant.is_misread for tenant in self.ledger.tenants.values()):
-            return  # these know more
+            return  # the rebuilt ledger knows less than this one
         again = self.rebuilt()
         for name, account in self.ledger.nodes.items():
             ours = [(card.key, card.used, card.core_used, card.free) for card in account.cards]

@@ -1,5 +1,5 @@
-"""A node with as many pods as it has units: how often its account is changed for one question, and
-who must go is needed.
+"""A node with as many pods as units: preemption changes the node's account only a few times per
+question, and every victim is needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.rules.sharing.what_if import what_must_go
 
 UNITS, CARDS = 139, 8
-"""Of an H200 node (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
+"""Units per card and cards of an H200 node
+(docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
+"""
 
 
 KNOWN: dict[str, Callable[[int], bool]] = {
@@ -36,7 +38,7 @@ KNOWN: dict[str, Callable[[int], bool]] = {
     "a tenth of the pods": lambda number: number % 10 == 0,
     "half of the cards": lambda number: number < UNITS * CARDS // 2,
 }
-"""Of which pods the card is known."""
+"""For which pods the card is known."""
 
 
 def full_node(is_known: Callable[[int], bool]) -> Ledger:
@@ -59,8 +61,8 @@ def full_node(is_known: Callable[[int], bool]) -> Ledger:
 def test_who_must_go_is_found_with_a_few_changes_per_pod(
     known: str, is_promised: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each pod of each card was a change of all cards and a look: 556,000 and 47,000 for a tenth of
-    the pods.
+    """An earlier version changed and read all cards for each pod of each card: 556,000 changes, and
+    47,000 for a tenth of the pods.
     """
     ledger, changes, looks = full_node(KNOWN[known]), 0, 0
     if is_promised:
@@ -96,7 +98,7 @@ def test_pods_whose_card_nobody_knows_are_counted_by_what_they_may_hold() -> Non
 
 
 def waiting_for_cards(count: int) -> SharingMachine:
-    """A machine that has just heard of pods of one unit that somebody else put on the node."""
+    """A decider that has just received pods of one unit that another process put on the node."""
     made = SharingMachine()
     made.feed.observe(changed(KIND_NODES, "n", node("n", (UNITS,) * CARDS)))
     for number in range(count):
@@ -105,7 +107,7 @@ def waiting_for_cards(count: int) -> SharingMachine:
 
 
 def test_other_work_may_come_between_two_adoptions() -> None:
-    """The whole node was one turn: 250 ms (measured 2026-11)."""
+    """An earlier version adopted the whole node in one turn: 250 ms (measured 2026-11)."""
     made, most, placed_before = waiting_for_cards(100), 0, 0
     for action in made.adoption.look():
         placed = sum(bool(tenant.grants) for tenant in made.ledger.tenants.values())
@@ -127,7 +129,7 @@ def test_a_pod_that_is_gone_when_its_turn_comes_is_given_no_card() -> None:
 
 @pytest.mark.parametrize("seed", range(90))
 def test_who_must_go_suffices_and_each_is_needed(seed: int) -> None:
-    """Oracle: a fresh copy of the node for every question."""
+    """The oracle makes a fresh copy of the node for every question."""
     chance = random.Random(seed)
     ledger, cards = Ledger(), chance.randint(1, 3)
     ledger.set_node(node("n", (chance.randint(3, 8),) * cards))

@@ -1,4 +1,4 @@
-"""Which card, which node, and who has to go."""
+"""Which card and which node a pod gets, and which pods are evicted for it."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_the_worst_of_several_cards_counts() -> None:
 
 
 def test_the_score_is_for_the_cards_that_bind_chooses() -> None:
-    """A node that spreads over its cards opens an untouched one, whatever the cluster prefers among
-    nodes.
+    """On a node that spreads over its cards the pod opens an unused card, whatever the cluster
+    prefers among nodes.
     """
     labels = {"cgpu": "true", "ack.node.gpu.placement": "spread"}
     made = ledger(node(labels=labels), used={("n", 0): 4})
@@ -132,7 +132,9 @@ def test_the_score_is_for_the_cards_that_bind_chooses() -> None:
 
 
 def crowded() -> Ledger:
-    """Two cards of 15: on 0 `a` 8 and `b` 6, on 1 `c` 10 (more important) and `d` 4."""
+    """Two cards of 15 units: on card 0 `a` 8 and `b` 6, on card 1 `c` 10 (of higher priority) and
+    `d` 4.
+    """
     made = ledger()
     for name, card, units, priority in (
         ("a", 0, 8, 1),
@@ -149,7 +151,7 @@ def crowded() -> Ledger:
 
 
 def test_who_is_only_reserved_is_nobody_to_evict() -> None:
-    """kube-scheduler does not know it on the node and would give the whole round up."""
+    """kube-scheduler does not know the pod on the node, and would reject the whole answer."""
     made = ledger(node(units=(15,)))
     made.set_pod(placed(pod("a", 5, priority=1), "n", {"main": [(0, 5)]}))
     made.reserve(pod("r", 10), "n")
@@ -232,7 +234,7 @@ def test_preempted_room_is_not_stolen() -> None:
 
 
 def test_room_that_is_not_free_yet_is_promised_where_the_victims_leave() -> None:
-    """Card 1 is promised while its holder still terminates; card 0 has room of its own."""
+    """Card 1 is promised while its holder still terminates; card 0 has free room."""
     made = ledger(node(units=(15, 15)), used={("n", 0): 11})
     leaving = placed(pod("victim", 13), "n", {"main": [(1, 13)]}, deleted_at=1.0)
     made.set_pod(leaving)

@@ -309,8 +309,9 @@ def test_a_pod_that_asks_for_none_of_it_goes_anywhere() -> None:
 
 
 def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
-    """The number of a pod is the cluster's unit (one a cluster,
-    docs/spec/gpu-sharing.md#units-and-the-proportional-grant): 4 GiB would be 4 MiB there.
+    """A pod's number counts the cluster's unit, of which there is one
+    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant). On a node of another unit 4 GiB
+    would be read as 4 MiB.
     """
     made = ledger(IN_MIB)
     why = "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB"

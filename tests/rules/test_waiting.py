@@ -1,5 +1,5 @@
-"""Why does a pod, or a whole job, wait? Words of a real kubelet's containers (`tests/kubelet` meets
-them alive).
+"""Why a pod or a whole job waits. The reasons are those of a real kubelet's containers
+(`tests/kubelet` compares them with a real one).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The API server of a kept world and nothing else, for tests that kill it: `python kept_server.py
-DIR READY_FILE SEED`.
+"""Runs only the API server of a kept world, for tests that kill it: `python kept_server.py DIR
+READY_FILE SEED`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`fairlead up` as a process of its own, and what a person asks it."""
+"""Runs `fairlead up` as a process, and sends it the requests of a user."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PORTS = (
     "0",
 )
 BARE = (*PORTS, "--scenario", "empty")
-"""Nothing to live through before it starts."""
+"""A scenario without a history, so the laptop starts at once."""
 
 
 def young_scenario(folder: Path) -> str:
-    """The default scenario with a short past: its three hours
-    take twenty seconds to live through.
+    """The default scenario with a short history: simulating its three hours takes
+    twenty seconds.
     """
     path = folder / "young.toml"
     path.write_text(read_scenario("default")[0].replace('history = "3h"', 'history = "20m"'))
@@ -75,7 +75,7 @@ class Laptop:
         assert self.process.poll() is None, self.output()
 
     def end(self, number: int = signal.SIGTERM) -> float:
-        """Seconds until the process was gone."""
+        """Sends the signal; returns the seconds until the process ended."""
         started = time.monotonic()
         self.process.send_signal(number)
         self.process.wait(timeout=20)
@@ -104,7 +104,7 @@ def kubeconfig_of(ready: dict[str, str]) -> dict[str, Any]:
 
 
 def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
-    """A request with the authority and the token of the kubeconfig."""
+    """A request with the certificate authority and the token of the kubeconfig."""
     config = kubeconfig_of(ready)
     cluster = config["clusters"][0]["cluster"]
     trust = ssl.create_default_context(

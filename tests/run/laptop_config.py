@@ -1,4 +1,4 @@
-"""A kubeconfig that names the pages of a laptop."""
+"""A kubeconfig that contains the addresses of a laptop's pages."""
 
 from __future__ import annotations
 

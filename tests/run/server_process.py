@@ -1,4 +1,4 @@
-"""A server as a process of its own, on a free port, and what its pages answer."""
+"""Runs a server as a process on a free port, and reads its pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def running(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str]
 
 
 def line_of(process: subprocess.Popen[str], words: str) -> str:
-    """The next line on its stderr with these words."""
+    """The next line on the process's stderr with these words."""
     assert process.stderr is not None
     for line in process.stderr:
         if words in line:

@@ -1,4 +1,4 @@
-"""What a report of a bug may hold: people attach it to public issues."""
+"""What a bug report may contain: users attach it to public issues."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`--config-file` beside flags and variables: what they do not tell comes from it, and where it
-loses, that is said.
+"""`--config-file` beside flags and variables: it supplies what they leave out, and where they
+override it, a message reports that.
 """
 
 from __future__ import annotations

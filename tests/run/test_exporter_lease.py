@@ -1,8 +1,8 @@
-"""Cluster exporters as clients of the simulated API server, with the shipped account: one at a time
-prints the cluster.
+"""Cluster exporters as clients of the simulated API server, with the shipped ServiceAccount: only
+one at a time prints the cluster.
 
-Two run, as in a rolling update; the active one ends; another loses its way to the Lease. Pages are
-looked at all the while.
+Two run, as in a rolling update; the active one ends; another loses its connection to the Lease. The
+pages are read all the while.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ TOKEN_PATH = (
 )
 TOKEN_REQUEST = b'{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}'
 TIMES = LeaseTimes(length=2, safe=1.4, renew=0.2, patience=1.0, fence=1.0)
-"""A seventh of the shipped ones."""
+"""A seventh of the shipped times."""
 
 
 class Cuttable(KubeLease):
-    """The Lease over HTTP, until its way is cut."""
+    """The Lease over HTTP, until the connection is cut."""
 
     is_cut = False
 
@@ -87,7 +87,9 @@ class Replica:
 
 @contextlib.asynccontextmanager
 async def served() -> AsyncIterator[tuple[str, Callable[[], str]]]:
-    """A world with the shipped objects: its URL, and who holds the Lease there."""
+    """A world with the shipped objects: its URL, and a function that returns the holder of the
+    Lease there.
+    """
     world = sharing_world(load_scenario("documents-004"), 0, time.time())
     cluster, driver = world.cluster, Driver(world, 1.0)
     for name in ("namespace.yaml", "reader.yaml", "cluster-exporter.yaml"):
@@ -119,7 +121,9 @@ def connection(url: str, token: str) -> Connection:
 
 
 async def seen(is_so: Callable[[], bool], replicas: list[Replica]) -> float:
-    """Seconds until it is so; at no moment of them two replicas print."""
+    """Waits until the condition holds, and returns the seconds; two replicas never print at the
+    same time.
+    """
 
     def look() -> bool:
         assert sum(each.prints_the_cluster for each in replicas) <= 1

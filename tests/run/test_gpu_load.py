@@ -1,4 +1,4 @@
-"""The load generator end to end: a laptop and an exporter whose simulated cards follow it."""
+"""The load generator end to end: the simulated cards of a laptop and of an exporter follow it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scenario(folder: Path) -> str:
 
 
 def values(page: str, *names: str) -> list[float | None]:
-    """Of the one card."""
+    """The values of the only card."""
     found = (re.search(rf"^{name}{{[^}}]*}} (\S+)$", page, re.MULTILINE) for name in names)
     return [float(each[1]) if each else None for each in found]
 

@@ -1,5 +1,5 @@
-"""What `--gpu-source` and its flags make a server ask: pages that are named, pods that are searched
-for, or nobody.
+"""What a server reads for `--gpu-source` and its flags: named pages, pods that it searches for, or
+nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many GPUs are given away, told by the cluster exporter, the scheduler extender and the
+"""The number of allocated GPUs is the same in the cluster exporter, the scheduler extender and the
 containers of the GPU exporter.
 
-docs/spec/telemetry.md#recording-rules-and-alerts (five sums: cluster, node, job, namespace, leaf).
-The oracle is what `kubectl` shows: the limits of pods that sit on a node, a share being its units
-of the units that the node has for one GPU.
+docs/spec/telemetry.md#recording-rules-and-alerts defines five sums: cluster, node, job, namespace,
+leaf. The oracle is what `kubectl` shows: the limits of pods that are on a node, where a share
+counts as its units divided by the node's units per GPU.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ Sums = dict[str, float]
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """The default world as a person meets it: exclusive and shared nodes, jobs, a quota tree, one
-    sick card.
-    """
+    """The default world: exclusive and shared nodes, jobs, a quota tree, one unhealthy card."""
     made = sharing_world(load_scenario("default"), 0, EPOCH)
     made.warm_up()
     return made
@@ -49,7 +47,7 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def told(world: World) -> Mapping[str, list[tuple[Row, float]]]:
-    """Every series of the three, by the name of its metric."""
+    """Every series of the three components, by the name of its metric."""
     seen, cards = take_snapshot(world), world.devices.sample()
     summary = summarize(seen, all_instances(seen), world.clock.now())
     shares = share_families(ledger_of(seen), {}, is_leading=True, doubts=0)
@@ -70,7 +68,7 @@ def series(family: Family) -> Rows:
 
 @pytest.fixture(scope="module")
 def seated(world: World) -> list[tuple[Row, float]]:
-    """The pods that sit on a node and have not ended, and how many GPUs their limits are."""
+    """The pods that are on a node and have not ended, and the number of GPUs in their limits."""
     per_gpu = {}
     for node in world.cluster.list(NODES):
         capacity = node["status"]["capacity"]
@@ -105,7 +103,7 @@ def limit(pod: Mapping[str, Any], resource: str) -> int:
 
 
 def summed(rows: Rows, *labels: str) -> Sums:
-    """By the values of these labels, joined; who has none is left out."""
+    """Sums by the joined values of these labels; sums of 0 are left out."""
     sums: Sums = defaultdict(float)
     for row, value in rows:
         sums["/".join(row[label] for label in labels)] += value
@@ -113,7 +111,9 @@ def summed(rows: Rows, *labels: str) -> Sums:
 
 
 def containers(told: Mapping[str, list[tuple[Row, float]]]) -> list[tuple[Row, float]]:
-    """`limit / on (node_name, uuid) group_left grantable`, the expression of contract 5."""
+    """The values of `limit / on (node_name, uuid) group_left grantable`, the expression in the
+    specification.
+    """
     grantable = {
         (row["node_name"], row["uuid"]): value
         for row, value in told["fairlead_gpu_memory_grantable_bytes"]
@@ -123,7 +123,8 @@ def containers(told: Mapping[str, list[tuple[Row, float]]]) -> list[tuple[Row, f
 
 
 def near(expected: Sums) -> Any:
-    """A grant is cut to whole MiB, so a share is less than 1 / 16130 of a card too small.
+    """A grant is rounded down to whole MiB, so a share is too small by less than 1 / 16130 of a
+    card.
 
     See docs/spec/gpu-sharing.md#units-and-the-proportional-grant.
     """
@@ -153,8 +154,8 @@ def test_of_each_node(
 
 
 def test_of_each_shared_card(told: Mapping[str, list[tuple[Row, float]]]) -> None:
-    """The extender's units of a card, held of all, are the shares of its containers and its
-    `allocated_ratio`.
+    """The extender's held units of a card, divided by all its units, equal the shares of its
+    containers and its `allocated_ratio`.
     """
     units = told["fairlead_gpushare_units"]
     totals = {row["uuid"]: value for row, value in units if row["state"] == "total"}

@@ -1,4 +1,4 @@
-"""A world in a state directory: killed at any moment it opens again, with everything that it had
+"""A world in a state directory: killed at any moment, it opens again with everything that it had
 answered.
 """
 
@@ -42,7 +42,7 @@ Object = dict[str, Any]
 
 
 class KeptServer:
-    """A server process, and a client that knows what it was told."""
+    """A server process and a client for it."""
 
     def __init__(self, directory: Path, ready_file: Path) -> None:
         ready_file.unlink(missing_ok=True)
@@ -86,7 +86,7 @@ class KeptServer:
 
 
 class Writer:
-    """Creates, patches and deletes ConfigMaps and Pods, and remembers what was answered."""
+    """Creates, patches and deletes ConfigMaps and Pods, and remembers the answers."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -97,7 +97,7 @@ class Writer:
         self.version = 0
 
     def write(self, server: KeptServer) -> None:
-        """One request. What is not answered is doubtful: it may have happened."""
+        """One request. Without an answer its outcome is doubtful: it may have been carried out."""
         choice = self._random.random()
         known = [path for path in self.there if path not in self.doubtful]
         if choice < 0.5 or not known:
@@ -184,7 +184,7 @@ def test_killed_at_any_moment_nothing_that_was_answered_is_lost(tmp_path: Path, 
         server = KeptServer(tmp_path / "state", tmp_path / "ready.json")
         try:
             writer.check(server)
-            for _ in range(12):  # a busy machine writes little in the moment that is left to it
+            for _ in range(12):  # a busy machine writes little in the time before the kill
                 writer.write(server)
             killer = subprocess.Popen(
                 [
@@ -215,7 +215,7 @@ def opened(directory: Path, scenario: str | None = "empty", seed: int | None = N
 
 
 def closed(directory: Path) -> Path:
-    """A directory with a world whose process has ended; the path of its file."""
+    """A directory with a world whose process has ended; returns the path of its file."""
     opened(directory).close()
     return directory / FILE
 
@@ -263,8 +263,8 @@ def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_keeps_nobody_out(
 def test_a_world_begins_at_the_present_however_long_its_start_takes(
     start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Objects were as much too old as the start had taken: `creationTimestamp` is the clock's time
-    on a real server.
+    """In an earlier version objects were too old by the duration of the start: on a real server
+    `creationTimestamp` is the clock's time.
     """
     if start == "a later one":
         closed(tmp_path)
@@ -320,7 +320,7 @@ def test_what_the_world_does_by_itself_is_saved_with_the_next_save(tmp_path: Pat
     first.world.run_until(first.world.clock.now() + 60)
     first.save()
     running = first.world.cluster.get(PODS, "research", "p")
-    first.file.close()  # as a kill would: no last save
+    first.file.close()  # like a kill: no last save
     second = opened(tmp_path)
     assert second.world.cluster.get(PODS, "research", "p") == running
     second.close()
@@ -344,7 +344,7 @@ def test_versions_that_were_handed_out_and_lost_are_not_handed_out_again(tmp_pat
     first = opened(tmp_path)
     named = {**config_map(1), "metadata": {"name": "c", "namespace": "research"}}
     first.world.cluster.create(named)
-    for number in range(120_000):  # more than are set aside at once, in one go, without a save
+    for number in range(120_000):  # more than are reserved at once, in one go, without a save
         first.world.cluster.mutate(
             CONFIG_MAPS,
             "research",
@@ -458,7 +458,8 @@ def test_a_file_that_cannot_be_used_is_said_and_left_alone(
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-UNKNOWN_KIND = """UPDATE objects SET body = CAST(replace(CAST(body AS TEXT), '"kind":"Node"', '"kind":"Wodget"') AS BLOB)
+UNKNOWN_KIND = """UPDATE objects
+ SET body = CAST(replace(CAST(body AS TEXT), '"kind":"Node"', '"kind":"Wodget"') AS BLOB)
  WHERE resource = 'nodes'"""
 
 
@@ -530,7 +531,7 @@ def test_without_changes_nothing_is_written(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_never_finished_is_a_new_one(tmp_path: Path) -> None:
-    WorldFile(tmp_path).close()  # a kill during the history before the first save
+    WorldFile(tmp_path).close()  # a kill during the history, before the first save
     kept = opened(tmp_path)
     assert not kept.is_restored
     kept.close()
@@ -541,7 +542,7 @@ def test_a_file_that_was_never_finished_is_a_new_one(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of a small simulated cluster with one pod."""
+    """A snapshot file of a small simulated cluster with one pod."""
     world = scenario_beginning("empty").world(0)
     world.cluster.create({**pod(1), "metadata": {"name": "p", "namespace": "research"}})
     world.run_until(world.clock.now() + 60)

@@ -1,5 +1,5 @@
-"""`fairlead up` as a person starts it: addresses, files, ports, the end. One laptop serves the
-whole module.
+"""`fairlead up` as a user starts it: addresses, files, ports, the end. All tests share one laptop,
+unless they start their own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ current-context: prod
 
 
 def with_production(folder: Path) -> Path:
-    """A kubeconfig as a person has one, whose current context is a real cluster's."""
+    """A kubeconfig of a user, whose current context is a real cluster."""
     path = folder / "config"
     path.write_text(PRODUCTION)
     return path
@@ -76,7 +76,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
 
 
 def fairlead(laptop: Laptop, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command at this home, in the test's process."""
+    """Runs a `fairlead` command with the laptop's home directory, in the test's process."""
     return run_main("fairlead", words, environment(laptop.home))
 
 
@@ -86,7 +86,7 @@ def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> Non
     overview = json.loads(get(ready["console"] + "api/v1/overview"))
     assert overview["gpus"]["total"] == 32
     assert "\narena_total_gpus_of_cluster 32\n" in get(ready["cluster_exporter"])
-    # a card may be off the bus
+    # a card may have fallen off the bus
     assert get(ready["gpu_exporter"]).count("\nDCGM_FI_DEV_FB_USED{") >= 31
 
 
@@ -133,7 +133,7 @@ def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
 
 
 def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
-    """Every check is answered, and a dry run has made no pod."""
+    """Every check has a result, and the dry run has created no pod."""
     laptop.wait_ready()
     ended = fairlead(laptop, "quota", "doctor")
     states = {
@@ -167,7 +167,7 @@ def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> Non
         if (" RUNNING ") in line
     ]
     tries = [arena(laptop.home, "attach", "-n", namespace, job) for namespace, job in running[:3]]
-    # a job may end while we look
+    # a job may end meanwhile
     told = [done for done in tries if "in a completed Instance" not in done.stderr]
     assert told and all(done.returncode == 1 and done.stdout == "" for done in tries)
     assert all(
@@ -283,11 +283,11 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
 def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(
     flags: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """And before anything is said of ports, which are taken. What stands there already stays."""
+    """The error comes before any message about ports, which are in use. Existing files stay."""
     thesis = tmp_path / "thesis"
     thesis.write_text("my thesis")
     with socket.socket() as taken:
-        with contextlib.suppress(OSError):  # somebody else has it already
+        with contextlib.suppress(OSError):  # another process uses it already
             taken.bind(("127.0.0.1", 8080))
             taken.listen()
         ready = ("--ready-file", str(tmp_path / "ready.json"))
@@ -325,7 +325,7 @@ def test_ctrl_c_while_a_large_world_is_made_ends_at_once_and_spoils_nothing(tmp_
     state = tmp_path / "state"
     first = Laptop(tmp_path, *PORTS, "--scenario", "large", "--state-dir", str(state))
     first.wait_for(state / "world.sqlite")
-    time.sleep(0.3)  # well into its world, of which nothing tells
+    time.sleep(0.3)  # while it makes its world, of which nothing is printed
     seconds = first.end(signal.SIGINT)
     assert first.process.returncode == 130, first.output()
     assert seconds < 3, "it went on with its world"

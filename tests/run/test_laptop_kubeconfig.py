@@ -1,5 +1,5 @@
-"""A laptop's kubeconfig says where its time and its GPU values are told, so `arena` is right with
-KUBECONFIG alone.
+"""A laptop's kubeconfig contains the addresses of its clock and its GPU values, so that `arena`
+needs only KUBECONFIG.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A marked password goes in through every address that a person writes, and must come out nowhere.
+"""A marked password is given in every address that a user writes, and must not appear in any
+output.
 
-Ways in: the proxies of the environment, `server` and `proxy-url` of a kubeconfig, `--prometheus`,
-`--gpu-exporter`. Ways out: what commands print, the log of a server and its answers, exceptions
-with their traces, and reports.
+Inputs: the proxies in the environment, `server` and `proxy-url` of a kubeconfig, `--prometheus`,
+`--gpu-exporter`. Outputs: what commands print, the log of a server and its answers, exceptions with
+their tracebacks, and bug reports.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 
 class RefusingProxy:
-    """Answers 407 to whatever it is asked. `heads` are what clients sent."""
+    """Answers every request with 407. `heads`: the heads of the clients' requests."""
 
     def __init__(self) -> None:
         self.heads: list[bytes] = []
@@ -87,7 +88,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shut() -> str:
-    """A host and port where nobody listens."""
+    """A host and a port on which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return f"127.0.0.1:{listener.getsockname()[1]}"
 
@@ -211,7 +212,7 @@ def test_the_hint_names_the_proxy_that_refused_or_is_not_there(
         twin(connection_of(path)).call("version")
     assert f"proxy `http://{host}`" in failed.value.hint
     if place == "refusing":
-        # it still logs in
+        # the client still logs in
         assert (f"proxy-authorization: basic {IN_BASE64}").lower() in refusing.heads[
             -1
         ].decode().lower()

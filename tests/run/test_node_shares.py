@@ -1,5 +1,5 @@
-"""What the nodes' agents of the laptop give: the rules of `fairlead device-plugin`, asked by the
-simulated kubelets.
+"""What the node agents of the laptop allocate: the simulated kubelets call the rules of `fairlead
+device-plugin`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def one_node() -> World:
 
 
 def held(world: World) -> dict[str, list[tuple[int, int]]]:
-    """By container, (index, MiB) of what it holds now."""
+    """By container, the (index, MiB) that it holds now."""
     found: dict[str, list[tuple[int, int]]] = {}
     for card in world.devices.cards(NODE):
         for hold in card.holds:
@@ -63,7 +63,9 @@ def bound(world: World) -> None:
 
 
 def assert_told(world: World, message: str) -> None:
-    """An Event for each try in not quite a minute: after 0.7 s, then every 12 s."""
+    """The pod has one Event per try in the first minute: the first after 0.7 s, then one every 12
+    s.
+    """
     failed = [
         event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "Failed"
     ]
@@ -72,7 +74,7 @@ def assert_told(world: World, message: str) -> None:
 
 
 def damaged(pod: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The pod as a kubelet sees it whose agent reads a grant that somebody changed."""
+    """The pod as its kubelet passes it to an agent that reads a changed grant."""
     annotations = pod["metadata"]["annotations"]
     grants = json.loads(annotations["fairlead.io/gpu-allocation"])
     told = {
@@ -83,7 +85,7 @@ def damaged(pod: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_an_init_container_holds_its_part_while_it_runs_and_then_the_others_theirs() -> None:
-    """12 units of 14 are 12924 MiB of 15079, 4 are 4308: together they would not fit."""
+    """12 units of 14 are 12924 MiB of 15079, and 4 are 4308: together they would not fit."""
     world = one_node()
     create(world, 4, initContainers=[init("train:60s", 12)])
     live(world, 60)

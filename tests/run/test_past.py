@@ -1,5 +1,5 @@
-"""The hour before a laptop's start: the same history again, and nothing of a world too large to
-live twice.
+"""The history that the console shows of the hour before a laptop's start: the same history is
+simulated again, but not for a world that is too large.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Servers as a person starts them alone: what is refused, and how they behave while the API server
-is away.
+"""Servers as a user starts them alone: what they refuse, and what they do while the API server is
+away.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
 
 
 def page_with_cards(url: str) -> str:
-    """The page is there before a card has answered."""
+    """Waits until the page has a card: the page exists before a card has answered."""
     wait_until("a card has answered", lambda: "\nfairlead_gpu_up{" in page_of(url), SECONDS, 0.05)
     return page_of(url)
 
@@ -162,7 +162,8 @@ def test_sighup_ends_no_server(verb: str, tmp_path: Path) -> None:
     with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert status_of(f"{url}/healthz") == 200
         process.send_signal(signal.SIGHUP)
-        # each a connection of its own, and a turn of its loop in which it would stop listening
+        # each on its own connection, in a turn of the event loop in which the server could stop
+        # listening
         for _ in range(5):
             assert status_of(f"{url}/healthz") == 200
         assert process.poll() is None

@@ -1,5 +1,5 @@
-"""The demo of docs/spec/quota.md#the-40-core-demo in a simulated cluster: its table, from the
-contract.
+"""The demo of docs/spec/quota.md#the-40-core-demo in a simulated cluster: the results equal the
+specification's table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The quota controller of a real cluster as a client of the simulated API server, like any other:
-document 004's demo.
+"""The quota controller for real clusters as a client of the simulated API server: the demo of
+document 004.
 
-The world here has the admission rules, and no controller of its own. The process has the shipped
-account, with its rights alone.
+The world here has the admission rules, but no quota controller of its own. The process uses the
+shipped ServiceAccount and has only its permissions.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import yaml
+from tests.waiting import until
 
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.server import bind_socket, serve
@@ -53,12 +54,6 @@ def connection(url: str, token: str) -> Connection:
     return Connection(url, Credentials(lambda: issued, is_renewable=False))
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not is_so():  # noqa: ASYNC110 - the world moves by itself
-            await asyncio.sleep(0.02)
-
-
 def test_the_demo_over_http() -> None:
     asyncio.run(_play())
 
@@ -94,18 +89,17 @@ async def _play() -> None:
             KubeQuotaApi(api, ("fairlead-system", "fairlead-quota")), "demo", now=world.clock.now
         )
         tasks.append(group.create_task(controller.run()))
-        await until(lambda: all(_is_enforced(cluster, name) for name in SPACES))
+        await until(lambda: all(_is_enforced(cluster, name) for name in SPACES), 60)
+
+        def has_come_to(counts: tuple[int, ...], evicted: int) -> bool:
+            expected = dict(zip(SPACES, counts, strict=False))
+            return _admitted(cluster) == expected and len(gone) == evicted
+
         for number, expected in enumerate(
             [((4,), 0), ((4, 4), 0), ((3, 3, 2), 2), ((2, 2, 2, 2), 4)], start=1
         ):
             cluster.create(demo_deployment(f"nginx{number}", SPACES[number - 1]))
-            counts, evicted = expected
-            await until(
-                lambda: (
-                    _admitted(cluster) == dict(zip(SPACES, counts, strict=False))
-                    and len(gone) == evicted
-                )
-            )  # noqa: B023
+            await until(partial(has_come_to, *expected), 60)
         for task in tasks:
             task.cancel()
     assert len(gone) == 4

@@ -1,4 +1,4 @@
-"""The simulated cluster, whole, as quota sees it: counted against its raw objects."""
+"""The whole simulated cluster as quota reads it, compared with a count of its raw objects."""
 
 from __future__ import annotations
 

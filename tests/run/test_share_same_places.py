@@ -1,9 +1,8 @@
-"""One storm, two worlds: the same order of events gives the same places through the extender and on
-the simulated cluster.
+"""The same sequence of events gives the same placements through the extender and in the simulated
+cluster.
 
-The extender is killed and started again all the while; what it reads anew must lead it to the same
-cards. Faults that change the order (lost replies, an API server that is away) are in
-test_share_storm.py.
+The extender is killed and restarted meanwhile; what it reads again must lead to the same cards.
+Faults that change the order (lost replies, an API server that is away) are in test_share_storm.py.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ POOLS = (
 
 
 class TwoWorlds:
-    """`places`: how often a pod was given cards."""
+    """`places`: the number of times that a pod was granted cards."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)

@@ -1,5 +1,5 @@
-"""A kubeconfig that has others' entries: what a laptop puts into it, takes out of it, and leaves
-alone.
+"""A kubeconfig that also has entries of others: what a laptop adds to it, removes from it, and
+leaves unchanged.
 """
 
 from __future__ import annotations
@@ -267,6 +267,6 @@ def test_the_context_of_another_laptop_that_runs_is_not_taken_from_it(config: Pa
     other = RunningLaptop(4711, str(config), pages.gpu_exporter, "http://127.0.0.1:8080/")
     with pytest.raises(UserError, match=r"belongs to another laptop, which runs \(process 4711\)"):
         SharedKubeconfig(config).check([other])
-    # that of this context was killed
+    # the laptop of this context was killed
     SharedKubeconfig(config).check([other._replace(console="http://127.0.0.1:8081/")])
     SharedKubeconfig(config).check()

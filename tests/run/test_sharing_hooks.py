@@ -1,5 +1,5 @@
-"""Shared GPUs on the simulated cluster: who sits where, what waiting pods are told, what people may
-not write.
+"""Shared GPUs in the simulated cluster: placements, the messages of waiting pods, and writes that
+are refused.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def message(world: World, name: str = "p") -> str:
 
 
 def told(world: World, about: str, reason: str) -> list[tuple[str, str]]:
-    """(component, message) of the events with this reason, in no order."""
+    """(component, message) of the Events with this reason, in any order."""
     found = [
         event
         for event in world.cluster.list(EVENTS)
@@ -86,7 +86,10 @@ def test_four_notebooks_of_document_003() -> None:
         == annotations[names.ANNOTATION_REFERENCE_ASSIGNED]
         == "true"
     )
-    sentence = "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 2 GiB"
+    sentence = (
+        "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest "
+        "free 2 GiB"
+    )
     assert told(world, "n3", "GPUShareNoRoom") == [("fairlead-scheduler", sentence)]
     world.cluster.delete(PODS, NAMESPACE, "n1")
     live(world, 60)
@@ -101,8 +104,9 @@ def test_room_on_two_cards_does_not_add_up_and_kube_scheduler_says_our_sentence(
     live(world, 60)
     assert (grants(world, "a")["main"][0][0], grants(world, "b")["main"][0][0]) == (0, 1)
     assert message(world) == (
-        "0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 4 GiB. "
-        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+        "0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, "
+        "largest free 4 GiB. no new claims to deallocate, preemption: 0/1 nodes are available: 1 "
+        "No preemption victims found for incoming pod."
     )
     assert {component for component, _ in told(world, "p", "FailedScheduling")} == {
         "fairlead-scheduler"
@@ -114,8 +118,9 @@ def test_what_no_card_can_ever_take_is_not_helped_by_preemption() -> None:
     share(world, "p", 20)
     live(world, 60)
     assert message(world) == (
-        "0/1 nodes are available: 1 need 20 GiB on one GPU, largest has 15 GiB. "
-        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+        "0/1 nodes are available: 1 need 20 GiB on one GPU, largest has 15 GiB. no new claims to "
+        "deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for "
+        "scheduling."
     )
 
 
@@ -127,11 +132,13 @@ def test_what_this_cluster_has_not_is_told() -> None:
 
 
 def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_so() -> None:
-    """All cases stand in tests/kube/admission_cases; here is what a workload's owner sees."""
+    """tests/kube/admission_cases has all cases; this test checks what the owner of a
+    workload sees.
+    """
     world = small_world(V100S)
     refused = (
-        "ValidatingAdmissionPolicy 'fairlead-gpu-asks' with binding 'fairlead-gpu-asks' denied request: "
-        "no node can run this pod: asks for whole and shared GPUs; no node offers both"
+        "ValidatingAdmissionPolicy 'fairlead-gpu-asks' with binding 'fairlead-gpu-asks' denied "
+        "request: no node can run this pod: asks for whole and shared GPUs; no node offers both"
     )
     limits = {"aliyun.com/gpu-mem": "4", "nvidia.com/gpu": "1"}
     with pytest.raises(ApiStatus) as seen:
@@ -205,8 +212,8 @@ def world_with_classes() -> World:
 
 
 def test_preemption_frees_one_card_and_not_the_sum() -> None:
-    """kube-scheduler would evict one pod per card; the extender names those of one card. Nobody
-    steals the room meanwhile.
+    """By the sum of free units kube-scheduler would evict one pod per card; the extender names the
+    pods of one card. No other pod takes the room meanwhile.
     """
     world = world_with_classes()
     for name, units, priority in (("a1", 8, 5), ("a2", 7, 5), ("b1", 9, 0), ("b2", 6, 0)):
@@ -231,12 +238,12 @@ def test_a_free_sum_with_nobody_to_evict_is_kube_schedulers_own_error() -> None:
     ranked(world, "p", 8, 9)
     live(world, 30)
     assert message(world) == (
-        "0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 4 GiB. "
-        'preemption: expected at least one victim pod on node "shared-1"'
+        "0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, "
+        'largest free 4 GiB. preemption: expected at least one victim pod on node "shared-1"'
     )
 
 
-# --- pods that came another way -------------------------------------------------------------------
+# --- pods that were bound by others ---------------------------------------------------------------
 
 
 def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
@@ -252,7 +259,10 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
     assert told(world, "none", "GPUShareNotPlaced") == [
         (
             "fairlead-scheduler",
-            "node shared-1 has no room: Insufficient aliyun.com/gpu-mem on one GPU: need 2 GiB, largest free 1 GiB",
+            (
+                "node shared-1 has no room: Insufficient aliyun.com/gpu-mem on one GPU: need 2 "
+                "GiB, largest free 1 GiB"
+            ),
         )
     ]
     assert phase(world, "none") == "Pending", "its kubelet tries again for ever"
@@ -268,7 +278,7 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
 
 
 def test_a_pod_that_asks_for_none_of_it_gets_no_grant() -> None:
-    """`aliyun.com/gpu-mem: 0`: kube-scheduler asks the extender to bind it all the same."""
+    """`aliyun.com/gpu-mem: 0`: kube-scheduler calls the extender's bind all the same."""
     world = small_world(V100S)
     share(
         world,
@@ -302,8 +312,8 @@ def test_an_operator_takes_a_card_out() -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "emptied"])
 def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how: str) -> None:
-    """Three that are alike and one that is not: kube-scheduler with a real extender does so, too
-    (`tests/kube/test_shared_cards.py`).
+    """Three pods that are alike and one that is not. kube-scheduler with a real extender does the
+    same (`tests/kube/test_shared_cards.py`).
     """
     world = small_world(V100S)
     meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}
@@ -558,8 +568,8 @@ FORGED = {
     names.ANNOTATION_ALLOCATION: '{"main":[{"uuid":"GPU-x","index":0,"units":4,"mib":16130}]}'
 }
 DENIED = (
-    "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied request: "
-    "only Fairlead writes the annotation fairlead.io/gpu-allocation"
+    "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied "
+    "request: only Fairlead writes the annotation fairlead.io/gpu-allocation"
 )
 
 
@@ -610,7 +620,10 @@ def test_a_binding_brings_no_forged_grant() -> None:
     binding = {"target": {"name": "shared-1"}, "metadata": {"annotations": FORGED}}
     with pytest.raises(
         ApiStatus,
-        match=r'pods "p" is forbidden: .* only Fairlead writes the annotation fairlead.io/gpu-allocation',
+        match=(
+            r'pods "p" is forbidden: .* only Fairlead writes the annotation '
+            r"fairlead.io/gpu-allocation"
+        ),
     ):
         world.cluster.bind(NAMESPACE, "p", binding, "volcano")
     assert "nodeName" not in get_pod(world)["spec"]

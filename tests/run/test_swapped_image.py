@@ -1,9 +1,8 @@
-"""dcgm-exporter's published manifests with the image alone changed: their arguments and variables
-start ours, a process.
+"""In dcgm-exporter's published manifests only the image is changed: their arguments and variables
+start Fairlead's exporter, as a process.
 
-What is written here are the arguments and variables of its manifest and its Helm chart, of two
-generations. The files that its images have under /etc/dcgm-exporter lie elsewhere on this machine;
-nothing else differs.
+The arguments and variables are those of its manifest and its Helm chart, from two versions. The
+files that its images have in /etc/dcgm-exporter are in another folder here; nothing else differs.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ DUMPS = [
 def swapped(
     folder: Path, arguments: list[str], variables: Mapping[str, str], *before: str
 ) -> Iterator[tuple[str, list[str]]]:
-    """The running exporter's address and what it said until it was ready."""
+    """The address of the running exporter, and its output until it was ready."""
     here = {name: value.replace(IMAGE_FOLDER, str(folder)) for name, value in variables.items()}
     env = {
         "PATH": os.environ["PATH"],
@@ -99,7 +98,7 @@ def get(url: str, tls: ssl.SSLContext | None = None, user: str = "") -> tuple[in
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    """What the Dockerfile copies to /etc/dcgm-exporter."""
+    """The files that the Dockerfile copies to /etc/dcgm-exporter."""
     for csv in CSVS.glob("*.csv"):
         shutil.copy(csv, tmp_path)
     return tmp_path
@@ -168,9 +167,19 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
 def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
     (image / "web-config.yaml").write_text("")
     ended = subprocess.run(
-        [sys.executable, "-c", CODE, f"-web-config-file={image}/web-config.yaml", "-a", "127.0.0.1:0"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            CODE,
+            f"-web-config-file={image}/web-config.yaml",
+            "-a",
+            "127.0.0.1:0",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (
         ended.returncode == 1 and ("it guards nothing") in ended.stderr and "hint: " in ended.stderr
     )
@@ -190,7 +199,7 @@ def test_its_version_is_one_line() -> None:
 
 
 def test_systemd_may_hand_over_the_socket() -> None:
-    """As sd_listen_fds has it: descriptor 3, in the process whose id LISTEN_PID tells."""
+    """As in sd_listen_fds: descriptor 3, in the process with the id LISTEN_PID."""
     handing = (
         "os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), "
         "LISTEN_FDS='1'); os.execv(sys.argv[2], sys.argv[2:])"

@@ -1,5 +1,5 @@
-"""A production image is without the simulated cluster: real servers and commands do not miss it,
-the others say what they lack.
+"""A production image does not contain the simulated cluster: servers and commands for real clusters
+work without it, all others report that it is missing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from tests.cli.arena import environment
 
 WITHOUT_IT = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; "
 CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
-EACH = (
-    WITHOUT_IT
-    + "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
+EACH = WITHOUT_IT + (
+    "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
 )
-"""Several command lines in one process, which loads the servers once; the exit status of each on
-its stderr.
+"""Runs several command lines in one process, which loads the servers once; prints the exit status
+of each to stderr.
 """
 
 
@@ -79,15 +78,16 @@ STRANGERS = (
     "fairlead.edge.prometheus",
     "fairlead.kinds",
 )
-"""A third of the memory that the exporter may take on each node, and nothing of it is asked of an
-exporter that knows no API server.
+"""These modules take a third of the memory that the exporter may use on each node, and an exporter
+without an API server needs none of them.
 """
 
 
 def test_the_gpu_exporter_loads_nothing_of_the_other_servers() -> None:
     code = (
         "import sys, fairlead.run.servers.process, fairlead.run.node_exporter\n"
-        f"print(*sorted(name for name in sys.modules if name.startswith({STRANGERS!r}) or name.startswith('fairlead_sim')))"
+        f"print(*sorted(name for name in sys.modules if name.startswith({STRANGERS!r}) or "
+        "name.startswith('fairlead_sim')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -1,4 +1,4 @@
-"""Which world a command speaks to, and what it says about it (`fairlead.run.worlds`)."""
+"""Which cluster a command talks to, and what it prints about it (`fairlead.run.worlds`)."""
 
 from __future__ import annotations
 
@@ -156,11 +156,13 @@ def test_an_arena_config_that_is_named_must_be_readable(tmp_path: Path) -> None:
     assert "absent` cannot be read: No such file or directory" in refusal.value.what
 
 
-# --- while a laptop runs and nobody named a cluster -----------------------------------------------
+# --- while a laptop runs and no cluster is named --------------------------------------------------
 
 
 def running_laptop_of(home: Path) -> Path:
-    """The files of a laptop, whose process is this one; its kubeconfig."""
+    """Writes the files of a laptop whose process is this one; returns the path of its
+    kubeconfig.
+    """
     state = home / ".local" / "state" / "fairlead" / "laptop"
     state.mkdir(parents=True)
     (state / "kubeconfig").write_text("{}")
@@ -203,8 +205,8 @@ def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_not
 
 
 def test_a_laptop_that_keeps_its_files_elsewhere_counts_too(tmp_path: Path) -> None:
-    """One with --state-dir says in the default directory that it runs, in a folder by its process
-    number; so does a second one.
+    """A laptop with --state-dir writes to a folder of the default directory, named by its process
+    number, that it runs. A second laptop does the same.
     """
     laptop = running_laptop_of(tmp_path)
     state = laptop.parent / "laptop.json"
@@ -217,7 +219,7 @@ def test_a_laptop_that_keeps_its_files_elsewhere_counts_too(tmp_path: Path) -> N
 
 
 def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
-    """A new one has to be thought about here."""
+    """For each new command a developer must decide here whether it writes."""
     reading = {verb.name for verb in verbs_of("arena") if not verb.is_writing}
     assert reading == {
         *(

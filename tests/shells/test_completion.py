@@ -1,5 +1,5 @@
-"""Completion as a person has it: Tab in a real bash, zsh and fish, with names that the program asks
-of an API server.
+"""Completion as a user has it: Tab in a real bash, zsh and fish, with names that the program reads
+from an API server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ run_arena()
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A folder with `arena` on the PATH, which writes down how it was called, and a server with the
+    """A folder with an `arena` on the PATH that records how it was called, and a server with the
     jobs bert and mnist and two nodes.
     """
     program = tmp_path / "bin" / "arena"
@@ -143,7 +143,7 @@ def test_tab(shell: str, home: Path) -> None:
     ],
 )
 def test_fish(line: str, offered: set[str], home: Path) -> None:
-    """fish tells what it would offer."""
+    """fish prints its candidates."""
     asking = f"arena completion fish | source; complete -C '{line}'"
     done = subprocess.run(
         ["fish", "--no-config", "-c", asking],

@@ -1,5 +1,5 @@
-"""The manual page as `man` would show it: groff has nothing to warn of, and every command and flag
-is there.
+"""The manual page as `man` would show it: groff prints no warnings, and every command and flag is
+present.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The whole history of a world as one hash; run as a program it prints one line per seed (another
-process, another hash seed).
+"""The whole history of a world as one hash. As a program it prints one line per seed, so that
+another process can have another hash seed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ EPOCH = 1_767_600_000.0
 
 
 class Histories:
-    """What a world is born with, then every event of every kind, in order, as bytes. Pass `listen`
-    as its `hooks`.
+    """The objects with which a world starts, then every event of every kind, in order, as bytes.
+    Pass `listen` as its `hooks`.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Small objects and a clock that stands still, for tests of the simulated cluster."""
+"""Small objects and a clock that moves only by hand, for tests of the simulated cluster."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def deployment(name: str = "web", replicas: int = 1) -> dict[str, Any]:
 
 
 def owner(obj: dict[str, Any]) -> dict[str, Any]:
-    """The owner reference that makes something a dependant of `obj`."""
+    """The owner reference that makes an object a dependant of `obj`."""
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],

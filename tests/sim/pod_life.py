@@ -1,8 +1,8 @@
-"""Is a pod's life legal? Every write of a pod is compared with the one before: what may follow
-what, and what never comes back.
+"""Checks that a pod's life is legal: every write of a pod is compared with the one before, by which
+states may follow which, and which never come back.
 
-The rules are Kubernetes': phases only go on, a container's restart is counted when it starts again,
-a condition's transition time moves with its status, and nothing is dated in the future.
+The rules are Kubernetes's: phases only move forward, a container's restart is counted when it
+starts again, a condition's transition time changes with its status, and no time is in the future.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def phase(pod: Object) -> str:
 
 
 def check_alone(pod: Object, now: float) -> None:
-    """What one state of a pod must be in itself."""
+    """Check one state of a pod by itself."""
     name, status, spec = pod["metadata"]["name"], pod["status"], pod["spec"]
     is_placed = bool(spec.get("nodeName"))
     for each in statuses(pod):
@@ -102,7 +102,7 @@ def check_alone(pod: Object, now: float) -> None:
 
 
 def check_after(before: Object, pod: Object) -> None:
-    """What one write may change."""
+    """Check a write against the state before it."""
     name = pod["metadata"]["name"]
     assert phase(pod) in NEXT_PHASES[phase(before)], f"{name}: {phase(before)} -> {phase(pod)}"
     for key in ("uid", "name", "namespace", "creationTimestamp", "ownerReferences"):
@@ -139,7 +139,7 @@ def _check_conditions(before: Object, pod: Object) -> None:
         new = find_condition(pod["status"].get("conditions", ()), old["type"])
         assert new is not None, f"{name}: condition {old['type']} is gone"
         if old["type"] == "fairlead.io/QuotaAdmitted" and new["reason"] != old["reason"]:
-            # it tells since when that is the reason
+            # the time is that of the current reason
             assert new["lastTransitionTime"] >= old["lastTransitionTime"]
         elif new["status"] == old["status"]:
             assert new["lastTransitionTime"] == old["lastTransitionTime"], (
@@ -166,8 +166,8 @@ def _check_container(name: str, before: Object, after: Object, *, is_finished: b
     elif (was, is_now) == ("running", "running"):
         assert before["state"] == after["state"], f"{name}: started again without a restart"
     else:
-        # waiting -> terminated: a container that ended within the same instant, or never came to
-        # start
+        # waiting -> terminated: a container that ended within the same instant, or that never
+        # started
         assert (was, is_now) != ("terminated", "running") or before["state"] == after["state"], (
             f"{name}: back to life without a restart"
         )
@@ -177,8 +177,8 @@ def _check_container(name: str, before: Object, after: Object, *, is_finished: b
 
 
 def _has_crashed(before: Object, after: Object) -> bool:
-    """Whether a container that ran waits for its back-off, and its last state is the end of that
-    run.
+    """Whether a container that ran waits for its back-off, with the end of that run as its last
+    state.
     """
     ended = after["lastState"].get("terminated", {})
     reason, began = after["state"]["waiting"].get("reason"), before["state"]["running"]["startedAt"]
@@ -198,7 +198,7 @@ def condition(pod: Object, kind: str) -> str | None:
 
 
 def stamps(pod: Object) -> list[str]:
-    """Every instant that a pod tells of its past."""
+    """Every instant of its past that a pod's status contains."""
     told = [pod["metadata"]["creationTimestamp"], pod["status"].get("startTime")]
     told += [each["lastTransitionTime"] for each in pod["status"].get("conditions", ())]
     for each in statuses(pod):

@@ -1,5 +1,5 @@
 """A world small enough to reason about: one plain node, one with four whole cards, one with two
-shared ones; nothing comes by itself.
+shared ones. Nothing happens in it by itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`python -m bench`: each measurement that is listed can be
-begun, and each that exists is listed.
-"""
+"""`python -m bench`: each listed measurement can be started, and each existing one is listed."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def test_every_measurement_is_listed_under_its_module() -> None:
 
 
 def test_every_measurement_prints_its_help() -> None:
-    """In one process: each imports what it needs, and reads its command line."""
+    """In one process: each measurement imports what it needs, and parses its command line."""
     lines = [
         "import contextlib, io, sys",
         "from bench.__main__ import MODULES, main",

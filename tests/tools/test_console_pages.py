@@ -22,7 +22,9 @@ def test_pages_are_built_to_where_they_are_served_from(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def hook(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """The build hook; of hatchling, which no lock file has, it needs the name of its base alone."""
+    """The build hook. It needs only the name of hatchling's base class, and no lock file contains
+    hatchling.
+    """
     plugin = types.ModuleType("hatchling.builders.hooks.plugin.interface")
     plugin.BuildHookInterface = types.SimpleNamespace  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, plugin.__name__, plugin)

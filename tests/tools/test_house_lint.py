@@ -1,4 +1,4 @@
-"""Each rule of tools/house_lint.py sees its fault and passes what is right, in a small checkout."""
+"""Each rule of tools/house_lint.py finds its fault and passes correct text, in a small checkout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODULE = "src/fairlead/rules/a.py"
 TEST = "tests/rules/test_a.py"
 NO_SLEEPS = '[jumping_clock]\nfiles = ["rules/test_jumping.py"]\n[allowed]\n'
 ONE_SLEEP = NO_SLEEPS + '"rules/test_a.py" = { sleeps = 1, why = "real time is its subject" }\n'
-OTHER = "utili" + "sation"  # as the British spell it; the rule reads this file, too
+OTHER = "utili" + "sation"  # the British spelling; the rule reads this file, too
 FAULTS = {
     "no docstring": ({MODULE: "import re\n"}, "no docstring"),
     "nothing": ({MODULE: ""}, "no docstring"),

@@ -1,5 +1,5 @@
-"""What becomes of failed cases of real components: run again alone, named as unsteady, and never
-hidden.
+"""Failed cases of real components run again alone, are named as unsteady if they pass, and are
+never hidden.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def _program() -> Any:
 
 
 def _outcome(is_real: bool, failed: list[str]) -> Any:
-    """The outcome of a group whose cases with these ids failed; `is_real`: it needs a program of
-    Debian.
+    """The outcome of a group whose cases with these ids failed; `is_real`: the group needs a
+    program of Debian.
     """
     groups, junit, run_group = (
         importlib.import_module(name) for name in ("groups", "junit", "run_group")

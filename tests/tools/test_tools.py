@@ -1,5 +1,5 @@
-"""Do the tools that build and run the tests tell the truth? Counts, locks, limits, and where
-programs are found.
+"""The tools that build and run the tests report correct counts, locks, limits, and places of
+programs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tests.waiting import wait_until
 SLEEP = "time.sleep(600)"
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 REPORT = """<testsuites><testsuite name="pytest" tests="4">
-<testcase name="a"/><testcase name="b"><failure message="no"/></testcase><testcase name="c"><error message="setup"/></testcase>
+<testcase name="a"/><testcase name="b"><failure message="no"/></testcase>
+<testcase name="c"><error message="setup"/></testcase>
 <testcase name="d"><skipped message="no prometheus"/></testcase></testsuite></testsuites>"""
 
 
@@ -246,7 +247,7 @@ def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
 
 def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
     code = (
-        "import subprocess, sys, run_tests; run_tests.hear_signals(); "
+        "import subprocess, sys, run_tests; run_tests.restore_signals(); "
         "subprocess.run([sys.executable, '-c', sys.argv[1]])"
     )
     told = (

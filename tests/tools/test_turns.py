@@ -1,4 +1,4 @@
-"""Is every case in exactly one part, is the part chosen at random, and can a run be repeated?"""
+"""Every case is in exactly one part, the part is chosen at random, and a run can be repeated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests import turns
 
 CASES = [f"case-{number}" for number in range(20)]
 CHOICES = 8
-"""Eight choices of one in a million are equal with a probability of 10^-42."""
+"""The probability that eight choices of one in a million are equal is 10^-42."""
 
 
 def test_every_case_is_in_exactly_one_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Kubeconfig files as people and kubectl write them."""
+"""Kubeconfig files as users and kubectl write them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Where secrets stand in objects of the cluster: each case is an object with marked secrets, and
-words to keep.
+"""Where objects of a cluster contain secrets: each case is an object with marked secrets, and words
+that must stay.
 
-Every text that begins with `hunter2` is a secret, and all that follows it to the end of its value.
+Every text that begins with `hunter2` is a secret, with everything after it up to the end of the
+value.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ SECRET = "hunter2"
 
 
 class SecretCase(NamedTuple):
-    """`kept`: what a reader still finds in the YAML that is shown."""
+    """`kept`: words that the displayed YAML must still contain."""
 
     name: str
     object: Any

@@ -1,4 +1,4 @@
-"""AdmissionReviews: what is read of one, and what is said of a body that is none."""
+"""AdmissionReviews: what is read from them, and the error for a body that is none."""
 
 from __future__ import annotations
 

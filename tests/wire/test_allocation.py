@@ -1,4 +1,6 @@
-"""Grants are read from the newest annotation there is, and one that does not parse is no grant."""
+"""Grants are read from the newest annotation that exists; an annotation that cannot be parsed is no
+grant.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def test_our_annotation_is_read_back(grants: dict[str, tuple[Grant, ...]]) -> No
 
 def test_our_annotation_beats_the_others() -> None:
     annotations = {
-        names.ANNOTATION_ALLOCATION: '{"a":[{"uuid":"GPU-x","index":1,"units":4,"mib":4301,"core":30}]}',
+        names.ANNOTATION_ALLOCATION: (
+            '{"a":[{"uuid":"GPU-x","index":1,"units":4,"mib":4301,"core":30}]}'
+        ),
         names.ANNOTATION_REFERENCE_ALLOCATION: '{"0":{"0":4}}',
         names.ANNOTATION_GPU_INDEX: "3",
     }

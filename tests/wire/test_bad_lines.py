@@ -1,5 +1,5 @@
-"""The gate for values of exporters' pages: what no card can have is left out and counted, and the
-lines beside it live.
+"""The filter for values on exporters' pages: values that no card can have are dropped and counted,
+and the other lines are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When a pod was bound is kept, of pods of which nothing else is to be said, too."""
+"""The time at which a pod was bound is kept, even for a pod of which no other condition is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that are small to send and large to build: each is refused by a sentence, before it
+"""Documents that are small to send but large in memory: each is refused with an error before it
 costs anything.
 """
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_built_is_refused(text: str, words: str) -> None:
 
 
 def test_a_hundred_kilobytes_of_brackets_do_not_end_the_process() -> None:
-    """In a process of its own: without the bound this is a SIGSEGV."""
+    """In a process of its own: without the limit this is a SIGSEGV."""
     script = "import yaml\n"
     script += (
         "from fairlead.wire.files.bounded import load_yaml\ntry: load_yaml('[' * 100_000)\nexcept "

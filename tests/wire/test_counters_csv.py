@@ -1,4 +1,6 @@
-"""The counters CSV: bad rows cost only themselves, and say why; the built-in file has none."""
+"""The counters CSV: a bad row is skipped with a reason, and the others count; the built-in file has
+no bad row.
+"""
 
 from __future__ import annotations
 
@@ -108,26 +110,31 @@ def test_other_generations_print_their_own_name() -> None:
 
 
 PUBLISHED = """
-DCGM_FI_DEV_: SM_CLOCK MEM_CLOCK MEMORY_TEMP GPU_TEMP POWER_USAGE TOTAL_ENERGY_CONSUMPTION PCIE_TX_THROUGHPUT PCIE_RX_THROUGHPUT
-PCIE_REPLAY_COUNTER GPU_UTIL MEM_COPY_UTIL ENC_UTIL DEC_UTIL XID_ERRORS POWER_VIOLATION THERMAL_VIOLATION SYNC_BOOST_VIOLATION
-BOARD_LIMIT_VIOLATION LOW_UTIL_VIOLATION RELIABILITY_VIOLATION FB_FREE FB_USED FB_RESERVED ECC_SBE_VOL_TOTAL ECC_DBE_VOL_TOTAL
-ECC_SBE_AGG_TOTAL ECC_DBE_AGG_TOTAL RETIRED_SBE RETIRED_DBE RETIRED_PENDING NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL
-NVLINK_CRC_DATA_ERROR_COUNT_TOTAL NVLINK_REPLAY_ERROR_COUNT_TOTAL NVLINK_RECOVERY_ERROR_COUNT_TOTAL NVLINK_BANDWIDTH_TOTAL
-NVLINK_BANDWIDTH_L0 VGPU_LICENSE_STATUS UNCORRECTABLE_REMAPPED_ROWS CORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE BRAND SERIAL
-OEM_INFOROM_VER ECC_INFOROM_VER POWER_INFOROM_VER INFOROM_IMAGE_VER VBIOS_VERSION
+DCGM_FI_DEV_: SM_CLOCK MEM_CLOCK MEMORY_TEMP GPU_TEMP POWER_USAGE TOTAL_ENERGY_CONSUMPTION
+PCIE_TX_THROUGHPUT PCIE_RX_THROUGHPUT PCIE_REPLAY_COUNTER GPU_UTIL MEM_COPY_UTIL ENC_UTIL DEC_UTIL
+XID_ERRORS POWER_VIOLATION THERMAL_VIOLATION SYNC_BOOST_VIOLATION BOARD_LIMIT_VIOLATION
+LOW_UTIL_VIOLATION RELIABILITY_VIOLATION FB_FREE FB_USED FB_RESERVED ECC_SBE_VOL_TOTAL
+ECC_DBE_VOL_TOTAL ECC_SBE_AGG_TOTAL ECC_DBE_AGG_TOTAL RETIRED_SBE RETIRED_DBE RETIRED_PENDING
+NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL NVLINK_CRC_DATA_ERROR_COUNT_TOTAL NVLINK_REPLAY_ERROR_COUNT_TOTAL
+NVLINK_RECOVERY_ERROR_COUNT_TOTAL NVLINK_BANDWIDTH_TOTAL NVLINK_BANDWIDTH_L0 VGPU_LICENSE_STATUS
+UNCORRECTABLE_REMAPPED_ROWS CORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE BRAND SERIAL OEM_INFOROM_VER
+ECC_INFOROM_VER POWER_INFOROM_VER INFOROM_IMAGE_VER VBIOS_VERSION
 DCGM_FI_: DRIVER_VERSION NVML_VERSION
-DCGM_FI_PROF_: GR_ENGINE_ACTIVE SM_ACTIVE SM_OCCUPANCY PIPE_TENSOR_ACTIVE DRAM_ACTIVE PIPE_FP64_ACTIVE PIPE_FP32_ACTIVE
-PIPE_FP16_ACTIVE PCIE_TX_BYTES PCIE_RX_BYTES
-dcgm_: sm_clock memory_clock memory_temp gpu_temp power_usage total_energy_consumption pcie_tx_throughput pcie_rx_throughput
-pcie_replay_counter gpu_utilization mem_copy_utilization enc_utilization dec_utilization xid_errors power_violation thermal_violation
-sync_boost_violation board_limit_violation low_util_violation reliability_violation fb_free fb_used ecc_sbe_volatile_total
-ecc_dbe_volatile_total ecc_sbe_aggregate_total ecc_dbe_aggregate_total retired_pages_sbe retired_pages_dbe retired_pages_pending
-nvlink_flit_crc_error_count_total nvlink_data_crc_error_count_total nvlink_replay_error_count_total
-nvlink_recovery_error_count_total nvlink_bandwidth_total
-dcgm_fi_prof_: gr_engine_active sm_active sm_occupancy pipe_tensor_active dram_active pcie_tx_bytes pcie_rx_bytes
+DCGM_FI_PROF_: GR_ENGINE_ACTIVE SM_ACTIVE SM_OCCUPANCY PIPE_TENSOR_ACTIVE DRAM_ACTIVE
+PIPE_FP64_ACTIVE PIPE_FP32_ACTIVE PIPE_FP16_ACTIVE PCIE_TX_BYTES PCIE_RX_BYTES
+dcgm_: sm_clock memory_clock memory_temp gpu_temp power_usage total_energy_consumption
+pcie_tx_throughput pcie_rx_throughput pcie_replay_counter gpu_utilization mem_copy_utilization
+enc_utilization dec_utilization xid_errors power_violation thermal_violation sync_boost_violation
+board_limit_violation low_util_violation reliability_violation fb_free fb_used
+ecc_sbe_volatile_total ecc_dbe_volatile_total ecc_sbe_aggregate_total ecc_dbe_aggregate_total
+retired_pages_sbe retired_pages_dbe retired_pages_pending nvlink_flit_crc_error_count_total
+nvlink_data_crc_error_count_total nvlink_replay_error_count_total nvlink_recovery_error_count_total
+nvlink_bandwidth_total
+dcgm_fi_prof_: gr_engine_active sm_active sm_occupancy pipe_tensor_active dram_active pcie_tx_bytes
+pcie_rx_bytes
 """
-"""What dcgm-exporter's own files name, in rows and in rows that are commented out: default-counters, dcp-metrics-included and
-1.x-compatibility-metrics.
+"""The names in dcgm-exporter's own files, both in rows and in rows that are commented out:
+default-counters, dcp-metrics-included and 1.x-compatibility-metrics.
 """
 
 
@@ -201,7 +208,9 @@ RENAMED = {
     "DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL": "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
     "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL": "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
     "DCGM_FI_DEV_NVLINK_THROUGHPUT_L12": "DCGM_FI_DEV_NVLINK_BANDWIDTH_L12",
-    "DCGM_FI_DEV_NVLINK_RX_PACKET_DROPPED_TOTAL": "DCGM_FI_DEV_NVLINK_COUNT_RX_BUFFER_OVERRUN_ERRORS",
+    "DCGM_FI_DEV_NVLINK_RX_PACKET_DROPPED_TOTAL": (
+        "DCGM_FI_DEV_NVLINK_COUNT_RX_BUFFER_OVERRUN_ERRORS"
+    ),
     "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO": "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
     "DCGM_FI_PROF_TENSOR_UTIL_RATIO": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
     "DCGM_FI_PROF_NVDEC_UTIL_7_RATIO": "DCGM_FI_PROF_NVDEC7_ACTIVE",
@@ -210,8 +219,8 @@ RENAMED = {
     "DCGM_FI_DEV_GPU_PERSISTENCE_MODE": "DCGM_FI_DEV_PERSISTENCE_MODE",
     "DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION": "DCGM_FI_DEV_GPU_RECOVERY_ACTION",
 }
-"""From the list of deprecated names of DCGM 4.6's `dcgm_fields.py`; the last one is the other way
-round.
+"""From the list of deprecated names in DCGM 4.6's `dcgm_fields.py`; in the last pair the older name
+comes first.
 """
 OTHERS_OF_NVML = (
     *(
@@ -250,7 +259,7 @@ def test_every_name_of_dcgm_is_served_or_has_a_reason() -> None:
 
 
 def test_ids_are_those_of_dcgms_header() -> None:
-    """Some at each end of what the table counts by itself."""
+    """Ids at both ends of each range that the table numbers by itself."""
     ids = {each.name.removeprefix("DCGM_FI_"): each.id for each in NAMES}
     known = {
         "SYSTEM_GPU_BIND_EVENT": 6,
@@ -280,7 +289,7 @@ def test_ids_are_those_of_dcgms_header() -> None:
 
 
 def test_a_long_file_that_is_no_csv_of_counters_is_read_at_once() -> None:
-    """Each name is compared with all others only in the first rows."""
+    """Only names in the first rows are compared with all known names."""
     found = parse_counters(
         "".join(f"DCGM_FI_DEV_GPU_TMEP_{row}, gauge, x\n" for row in range(3000))
     )

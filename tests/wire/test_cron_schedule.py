@@ -1,7 +1,8 @@
-"""Schedules: what robfig/cron takes, when it strikes, and its words for what it refuses.
+"""Cron schedules: what robfig/cron accepts, when a schedule is due, and its errors for what it
+refuses.
 
-`robfig_cron.jsonl` is what `cron.ParseStandard` of github.com/robfig/cron v3.0.1 answered (panics
-recovered, as by Kubernetes): the text, a moment, and the three strikes after it or the error.
+`robfig_cron.jsonl` contains the answers of `cron.ParseStandard` of github.com/robfig/cron v3.0.1
+(panics recovered, as by Kubernetes): the text, a moment, and the next three times or the error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ElasticQuotaTree of the documents becomes the model's tree; a fault names its node, and the
+"""The ElasticQuotaTree of the documents becomes the model's tree. A fault names its node, and the
 rest is read all the same.
 """
 

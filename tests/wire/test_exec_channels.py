@@ -1,4 +1,4 @@
-"""How a command in a container ended, in the words that API servers and kubelets use for it."""
+"""How a command in a container ended, in the forms in which API servers and kubelets report it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_is_no_status_is_not_taken_for_one(body: bytes) -> None:
 
 def test_each_word_of_the_command_stays_one() -> None:
     query = exec_query("main", ["sh", "-c", "a b&c=d"], is_terminal=False)
-    assert (
-        query
-        == "container=main&command=sh&command=-c&command=a+b%26c%3Dd&stdin=true&stdout=true&stderr=true"
+    assert query == (
+        "container=main&command=sh&command=-c&command=a+b%26c%3Dd&stdin=true&stdout=true&"
+        "stderr=true"
     )

@@ -1,5 +1,5 @@
-"""Readings from three dialects of exporter pages; a card is one reading, and what nobody said is
-unknown.
+"""Readings from exporter pages in three formats: a card is one reading, and values that are not on
+the page are unknown.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_dcgm_behind_a_prometheus_that_renamed_pod_labels() -> None:
 
 
 def test_the_exporter_has_no_card_that_prometheus_puts_its_name_on() -> None:
-    """The labels of the target stand where no pod has the card for itself."""
+    """Where no pod has the card alone, the target's labels stand in the pod's place."""
     of_target = ',pod="exporter-x",namespace="monitoring",container="nvidia-dcgm-exporter"'
     text = re.sub(r',(container|namespace|pod)="[^"]*"', "", DCGM).replace("}", of_target + "}")
     (found,) = readings(text)
@@ -116,9 +116,8 @@ def test_a_page_without_host_names_takes_its_nodes() -> None:
 
 def test_mig_instances_are_not_taken_for_their_card() -> None:
     mig = (
-        'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.18gb",GPU_I_ID="3",Hostname="n1"} '
-        ""
-        "7\n"
+        'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.18gb",GPU_I_ID="3",'
+        'Hostname="n1"} 7\n'
     )
     assert readings(DCGM + mig)[0].memory_used_mib == 100
 
@@ -151,7 +150,10 @@ def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() 
             f"fairlead_gpu_memory_total_bytes{{{mig}}} {total << 20}",
         ]
         rows += [f"fairlead_gpu_utilization_ratio{{{mig}}} 0.5"]
-        who = f'{mig},namespace_name="ns",pod_name="p",container_name="c",pod_uid="u",allocate_mode="mig"'
+        who = (
+            f'{mig},namespace_name="ns",pod_name="p",container_name="c",pod_uid="u",'
+            'allocate_mode="mig"'
+        )
         rows += [f"fairlead_container_gpu_memory_used_bytes{{{who}}} {used << 20}"]
     (found,) = readings("\n".join(rows) + "\n")
     assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (30, 300, 300)
@@ -173,7 +175,10 @@ def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() 
 
 
 def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
-    labels = 'node_name="n1",gpu="0",uuid="GPU-a",namespace_name="ns",pod_name="p",container_name="c",allocate_mode="exclusive"'
+    labels = (
+        'node_name="n1",gpu="0",uuid="GPU-a",namespace_name="ns",pod_name="p",container_name="c",'
+        'allocate_mode="exclusive"'
+    )
     lines = [
         f'fairlead_container_gpu_memory_used_bytes{{{labels},mig_gi_id="{instance}"}} 1048576'
         for instance in (1, 2)
@@ -182,12 +187,13 @@ def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
     assert [each.memory_used_mib for each in found.holders] == [2]
 
 
-def test_instances_that_dcgm_exporter_tells_of_are_read_and_the_board_s_repeated_values_count_once() -> (
-    None
-):
+def test_instances_of_dcgm_exporter_are_read_and_repeated_values_of_the_board_count_once() -> None:
     lines = []
     for instance, profile, used, busy in ((1, "3g.71gb", 30, 0.5), (9, "1g.18gb", 7, 0.1)):
-        labels = f'gpu="0",UUID="GPU-a",GPU_I_PROFILE="{profile}",GPU_I_ID="{instance}",Hostname="n1",namespace="ns",pod="p{instance}"'
+        labels = (
+            f'gpu="0",UUID="GPU-a",GPU_I_PROFILE="{profile}",GPU_I_ID="{instance}",Hostname="n1",'
+            f'namespace="ns",pod="p{instance}"'
+        )
         lines += [
             f"DCGM_FI_DEV_FB_USED{{{labels}}} {used}",
             f"DCGM_FI_DEV_FB_FREE{{{labels}}} 1",

@@ -1,5 +1,5 @@
-"""What may be saved of objects: everything a simulated cluster needs, and nothing that somebody
-could have meant to hide.
+"""What may be saved of objects: everything that a simulated cluster needs, and nothing that could
+be a secret.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def test_of_a_command_only_the_word_for_an_ssh_server_is_kept(
 
 
 def test_a_template_is_the_same_wherever_it_stands() -> None:
-    """Or a Deployment would begin a rollout, because it does not know its own ReplicaSet again."""
+    """Otherwise a Deployment would not recognize its own ReplicaSet, and would begin a rollout."""
     deployment, replica_set = kept_object(planted("Deployment")), kept_object(planted("ReplicaSet"))
     revision = kept_object(planted("ControllerRevision"))
     assert deployment and replica_set and revision

@@ -1,4 +1,6 @@
-"""Kubernetes objects become rows: what is kept, what is shared, what Go's nulls do."""
+"""Kubernetes objects become rows: which fields are kept, which values are shared, and how Go's
+nulls are read.
+"""
 
 from __future__ import annotations
 

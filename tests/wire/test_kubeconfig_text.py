@@ -1,5 +1,5 @@
-"""Entries put into the text of a kubeconfig and taken out again: what others wrote there stays, to
-the byte.
+"""Entries are added to the text of a kubeconfig and removed again; everything else stays, byte for
+byte.
 """
 
 from __future__ import annotations

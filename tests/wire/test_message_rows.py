@@ -1,5 +1,5 @@
-"""Pods, nodes and events in protobuf make the rows that their JSON makes; what is strange is told
-or told apart, and never half read.
+"""Pods, nodes and events in protobuf give the same rows as their JSON. Unusual messages are read in
+full or reported, never in part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import JsonForm, UnreadableProtobuf
 from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, WirePod, parse_pod
 
-# objects as their JSON: any of their parts may be absent
+# objects as JSON: any of their parts may be absent
 
 words = st.sampled_from(
     ["", "a", "gpu-1", "train-0", "Ready", "True", "False", "雪", "x" * 130, 'quo"te\n']
@@ -45,7 +45,8 @@ names = st.sampled_from(
 )
 times = st.integers(0, 2**33).map(
     lambda seconds: (
-        f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:5{seconds % 9}Z"
+        f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:"
+        f"5{seconds % 9}Z"
     )
 )
 micro_times = times.map(lambda text: text.replace("Z", ".123456Z"))
@@ -370,12 +371,12 @@ def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
         7,
     ]
     assert read_whole == ["a"]
-    # it is being resized
+    # the container is being resized
     assert told("3", given="2").containers[0].requests == {"cpu": 2000} and read_whole == ["a"] * 2
     assert told("4").containers[0].requests == {"cpu": 1000} and read_whole == ["a"] * 2
     assert told("5", node="h").node == "h" and read_whole == ["a"] * 3
     monkeypatch.setattr(message_rows, "KNOWN_BYTES_MAX", 200)
-    told("6", node="i")  # in the place of all others
+    told("6", node="i")  # replaces all others
     told("7", node="i")
     assert read_whole == ["a"] * 4
     told("8", node="h")
@@ -419,7 +420,7 @@ def test_which_kinds_are_taken_in_protobuf() -> None:
 
 
 def test_a_parser_of_json_alone_is_called_for_every_object() -> None:
-    """Of a kind that has a parser for each form, too: such a reader does not ask for protobuf."""
+    """Even for a kind with a parser for each form; such a reader does not request protobuf."""
     reader = ItemReader(PODS, JsonForm(WirePod, lambda wire: parse_pod(wire).name))
     assert not reader.takes_protobuf
     page = reader.parse_page(reader.decode_page(b'{"items":[{"metadata":{"name":"a","uid":"u"}}]}'))
@@ -435,8 +436,8 @@ def test_each_kind_with_two_parsers_has_them_in_both_forms() -> None:
 
 
 def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:
-    """Quota keeps nothing of what a kubelet reports: the memory of a list of all pods is mostly
-    that.
+    """Quota keeps nothing that a kubelet reports, which is most of the memory of a list of all
+    pods.
     """
     status = {
         "podIP": "10.0.0.1",
@@ -579,7 +580,9 @@ def test_any_bytes_are_a_sentence_or_whole_rows(seed: int) -> None:
 
 
 def test_an_object_that_is_strange_and_broken_leaves_out_no_other() -> None:
-    """A quantity that nobody knows sends it the slow way, which cannot read its volumes."""
+    """An unknown quantity makes the reader use the slow path, which cannot read this
+    pod's volumes.
+    """
     spec = encoded(
         "core.PodSpec", {"containers": [{"name": "c", "resources": {"limits": {"cpu": ("a lot")}}}]}
     ) + part(1, b"\xff")

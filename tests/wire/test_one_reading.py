@@ -1,4 +1,6 @@
-"""A card counts once, whoever speaks of it, and who speaks twice is named."""
+"""A card counts once, however many pages contain it, and pages that contain a card
+twice are named.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The text format: what is written can be read back, one bad line costs one line, and numbers are
-spelt as their readers expect.
+written as readers expect them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def test_every_spelling_of_a_number_is_exact(value: float) -> None:
 @given(st.text(alphabet='ab="\\, 1_', max_size=24))
 @example('node="n,1",gpu="",uuid="GPU=1"')
 def test_labels_mean_the_same_with_a_space_before_them(block: str) -> None:
-    """Labels without a space are read the quick way, if that can be; any others the general one."""
+    """Labels without a space take the fast path where possible, all others the general one."""
     assert parse_page(f"x{{{block}}} 1") == parse_page(f"x{{ {block}}} 1")
 
 

@@ -1,4 +1,4 @@
-"""The JSON of a quota plan, held to the sample that docs/spec/quota.md#plan-as-json prints."""
+"""The JSON of a quota plan equals the sample in docs/spec/quota.md#plan-as-json."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""No secret of the table is shown, what is no secret is; each place is named; the time grows with
-the length.
+"""No secret of the table is shown, and everything else is; each hidden place is named; the time
+grows linearly with the length.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Snapshot files: the same value comes back, and what is no
-snapshot says so with the actual value.
+"""Snapshot files: the same value is read back, and a file that is no snapshot causes an error with
+the actual value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 
 def whole() -> ClusterSnapshot:
-    """Something in every field."""
+    """A snapshot with a value in every field."""
     grant = {"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}
     snapshot = snapshot_of(
         [node("gpu-1", "10.0.0.1", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"})],
@@ -194,8 +194,8 @@ def test_every_time_that_a_calendar_shows_comes_back(moment: float) -> None:
 
 
 def test_words_that_nobody_knows_are_read_as_the_api_server_and_the_exporters_are() -> None:
-    """Files of yesterday hold whatever stood in annotations and
-    labels; one odd word is no damage.
+    """Older files may contain any words in annotations and labels; one unknown word does not make a
+    file unreadable.
     """
     document = json.loads(gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0))))
     snapshot = document["snapshot"]

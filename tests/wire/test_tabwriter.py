@@ -22,7 +22,7 @@ def test_a_line_without_a_tab_ends_all_columns() -> None:
 
 
 def test_a_column_is_a_run_inside_the_run_of_the_column_to_its_left() -> None:
-    # The second column of lines 1 and 3 is interrupted by line 2, which has no terminated second
+    # In lines 1 and 3 the second column is interrupted by line 2, which has no terminated second
     # cell.
     assert align("a\tlong cell\tx\nb\ty\nc\td\tz\n") == "a  long cell  x\nb  y\nc  d  z\n"
 
@@ -56,9 +56,7 @@ def test_it_agrees_with_a_transcription_of_gos_algorithm(text: str) -> None:
 
 
 def go_align(text: str, padding: int = 2) -> str:
-    """text/tabwriter's `format` and `writeLines`, line by line,
-    as an independent second opinion.
-    """
+    """text/tabwriter's `format` and `writeLines`, line by line, as an independent oracle."""
     lines = [line.split("\t") for line in text.split("\n")]
     out: list[str] = []
 

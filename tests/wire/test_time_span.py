@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Durations as users write them."""
 
 from __future__ import annotations
 

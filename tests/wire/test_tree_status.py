@@ -1,4 +1,4 @@
-"""The status of the quota tree: what is written, and where to."""
+"""The status of the quota tree: its content, and where it is written."""
 
 from __future__ import annotations
 
@@ -141,9 +141,7 @@ def test_it_is_one_write_to_the_status_of_this_very_object() -> None:
 
 
 def test_of_a_tree_that_is_too_large_the_rest_is_counted() -> None:
-    """20,000 nodes in every count would be 10 MB, of which etcd takes 1.5 MiB together with the
-    tree.
-    """
+    """20,000 nodes with all counts would be 10 MB; etcd accepts 1.5 MiB, including the tree."""
     amounts = {"cpu": 5000, "memory": 2**33}
     uses = tuple(
         QuotaNodeUse(f"root.{number}", (f"ns-{number}",), used=amounts, request=amounts)

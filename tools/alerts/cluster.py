@@ -124,11 +124,8 @@ JOBS: Final = Group(
         Alert(
             "GpuPodPendingLong",
             f"fairlead_gpu_pod_queue_wait_seconds > {WAIT_SECONDS} and on (namespace_name, "
-            "pod_name)"
-            " "
-            'fairlead_gpu_pod_info{phase="Pending",node_name="",owner_kind=~"|ReplicaSet|StatefulSet|DaemonSet"} '
-            ""
-            "== 1",
+            'pod_name) fairlead_gpu_pod_info{phase="Pending",node_name="",'
+            'owner_kind=~"|ReplicaSet|StatefulSet|DaemonSet"} == 1',
             "info",
             (
                 "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has waited for a GPU for "

@@ -12,6 +12,7 @@ _RUNS = (
     f"and on ({_KEY}, instance_name) fairlead_job_instance_info{{{_JOB}, "
     f'instance_status="Running"}} {_OF_STATUS}'
 )
+_QUEUE_WAIT = f"fairlead_job_queue_wait_seconds{{{_JOB}}}"
 _LEGEND = "{{job_name}} {{instance_name}}"
 
 
@@ -114,7 +115,7 @@ BOARD = Board(
                     "Queue wait",
                     (
                         Query(
-                            f"{once(f'fairlead_job_queue_wait_seconds{{{_JOB}}}', _KEY)} {_OF_STATUS}",
+                            f"{once(_QUEUE_WAIT, _KEY)} {_OF_STATUS}",
                             "{{job_namespace}} {{job_name}}",
                         ),
                     ),

@@ -41,8 +41,10 @@ def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]
     """Host and port of a listen address; `:9400` means every interface, a bare port the default
     host.
 
-    >>> parse_address(":9400"), parse_address("9400"), parse_address("localhost:0"), parse_address("[::1]:80")
-    (('', 9400), ('127.0.0.1', 9400), ('localhost', 0), ('::1', 80))
+    >>> parse_address(":9400"), parse_address("9400")
+    (('', 9400), ('127.0.0.1', 9400))
+    >>> parse_address("localhost:0"), parse_address("[::1]:80")
+    (('localhost', 0), ('::1', 80))
     """
     host, colon, port_text = text.rpartition(":")
     if not port_text.isascii() or not port_text.isdigit() or int(port_text) > 65535:

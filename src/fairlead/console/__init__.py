@@ -1,3 +1,1 @@
-"""The web console without its sockets: the forms of pages, boards made from a snapshot, charts, and
-HTTP.
-"""
+"""The web console without its sockets: forms of pages, boards of a snapshot, charts, HTTP."""

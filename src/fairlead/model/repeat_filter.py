@@ -7,7 +7,8 @@ class RepeatFilter:
     """`what`: the fault that was reported last, "" = none.
 
     >>> fault = RepeatFilter()
-    >>> [fault.is_news(what) for what in ("it is away", "it is away", "", "it is away", "it is broken")]
+    >>> looks = ("it is away", "it is away", "", "it is away", "it is broken")
+    >>> [fault.is_news(what) for what in looks]
     [True, False, False, True, True]
     """
 

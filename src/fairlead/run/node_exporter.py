@@ -151,13 +151,13 @@ def read_config_file(asked: Invocation) -> ExporterConfig:
         args.collect_interval = config.interval_ms
     if not (config.file or config.rows):
         return config
-    told = {"collectors"} & args.given_flags
-    told |= {"configmap_data"} & args.given_flags if args.configmap_data != NO_CONFIG_MAP else set()
-    if told:
+    overriding = {"collectors"} & args.given_flags
+    if args.configmap_data != NO_CONFIG_MAP:
+        overriding |= {"configmap_data"} & args.given_flags
+    if overriding:
         asked.messages.warn(
             f"the counters of `{path}` have no effect: "
-            f"`--{sorted(told)[0].replace('_', '-')}` is "
-            "given, too"
+            f"`--{sorted(overriding)[0].replace('_', '-')}` is given, too"
         )
         return ExporterConfig()
     args.collectors = config.file
@@ -219,9 +219,8 @@ async def _names(
     api = await _api(asked, ending)
     if api is None:
         asked.messages.warn(
-            "labels and UIDs of pods: no kubeconfig and no service account tell which API "
-            "server "
-            "to ask"
+            "labels and UIDs of pods: no API server is known, because there is no kubeconfig and "
+            "no service account"
         )
         return OwnerNames(jobs=jobs)
     from fairlead.edge.node.pod_identities import NodePods
@@ -238,9 +237,8 @@ async def _claimable(
     api = await _api(asked, ending)
     if api is None:
         asked.messages.warn(
-            "cards of resource claims: no kubeconfig and no service account tell which "
-            "API server "
-            "to ask"
+            "cards of resource claims: no API server is known, because there is no kubeconfig and "
+            "no service account"
         )
         return None
     from fairlead.edge.node.claimable_cards import NodeSlices
@@ -267,9 +265,9 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
     if args.sim_gpus:
         with needing_simulation("`--sim-gpus`"):
             from fairlead_sim.gpus.node_cards import parse_models, simulated_node
-        told = simulated_loads(load_folder(asked.env), asked.messages.warn)
+        loads = simulated_loads(load_folder(asked.env), asked.messages.warn)
         return simulated_node(
-            chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, told
+            chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, loads
         )
     beat = NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout)
     log = KernelLog() if args.kmsg == "on" else None
@@ -311,8 +309,8 @@ async def _run_node_exporter(
         exporter = GpuExporter(
             devices, WallClock(), chosen, pods=pods, counters=counters, names=names
         )
-        said = (
+        ready_line = (
             f"GPU metrics of node {chosen.node} on "
             f"{url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
         )
-        await run(exporter.service(sock, guard), on_ready=lambda: asked.messages.info(said))
+        await run(exporter.service(sock, guard), on_ready=lambda: asked.messages.info(ready_line))

@@ -1,8 +1,8 @@
 """Patches in requests: what they make of an object, and how those that cannot be applied are
 refused.
 
-The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils
-500.
+The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply
+spoils is 500.
 """
 
 from __future__ import annotations

@@ -183,8 +183,12 @@ def template_hash(template: Object) -> str:
 
 def scaled(value: int | str, of: int, *, round_up: bool) -> int:
     """
-    >>> scaled("25%", 3, round_up=True), scaled("25%", 3, round_up=False), scaled(2, 3, round_up=True)
-    (1, 0, 2)
+    >>> scaled("25%", 3, round_up=True)
+    1
+    >>> scaled("25%", 3, round_up=False)
+    0
+    >>> scaled(2, 3, round_up=True)
+    2
     """
     if isinstance(value, int):
         return value

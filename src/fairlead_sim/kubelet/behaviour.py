@@ -1,8 +1,10 @@
 """What a container does once it runs, from the name and tag of its image, or from its command.
 
-    train:10m       works for ten minutes, then exits 0        fail:3s    exits 1 after three seconds
-    crash:20s       dies of a segmentation fault (139)         missing:x  can never be pulled
-    cuda-malloc:3G  takes 3 GiB of GPU memory and runs on      (dies at once where its grant is smaller)
+    train:10m       works for ten minutes, then exits 0
+    fail:3s         exits 1 after three seconds
+    crash:20s       dies of a segmentation fault (139)
+    missing:x       can never be pulled
+    cuda-malloc:3G  takes 3 GiB of GPU memory and runs on (dies at once where its grant is smaller)
     nginx, pause …  servers: just run
 
 The registry and path before the name do not matter: `hub.example/team/train:10m` is `train:10m`. If
@@ -50,10 +52,11 @@ trains (it holds a GPU, or is part of a training job).
 
 # fmt: off
 SERVERS = frozenset((
-    "agnhost", "caddy", "consul", "coredns", "echoserver", "elasticsearch", "envoy", "etcd", "grafana", "haproxy", "hello-app",
-    "httpd", "jenkins", "kafka", "keycloak", "kubernetes-bootcamp", "mariadb", "memcached", "minio", "mongo", "mysql", "nats",
-    "nginx", "parameter-server", "pause", "postgres", "prometheus", "rabbitmq", "redis", "registry", "tomcat", "traefik", "vault",
-    "whoami", "zookeeper",
+    "agnhost", "caddy", "consul", "coredns", "echoserver", "elasticsearch", "envoy", "etcd",
+    "grafana", "haproxy", "hello-app", "httpd", "jenkins", "kafka", "keycloak",
+    "kubernetes-bootcamp", "mariadb", "memcached", "minio", "mongo", "mysql", "nats", "nginx",
+    "parameter-server", "pause", "postgres", "prometheus", "rabbitmq", "redis", "registry",
+    "tomcat", "traefik", "vault", "whoami", "zookeeper",
 ))
 # fmt: on
 """Images by name that serve until they are stopped, whatever the pod's restart policy."""
@@ -161,8 +164,10 @@ def behaviour_of(image: str, program: str = "") -> Behaviour:
     """What the image alone defines. `program` is the first word of the container's command: an sshd
     or a Ray node serves for ever.
 
-    >>> behaviour_of("hub.example/vision/train:1h30m").run_seconds, behaviour_of("fail:3s").exit_code
-    (5400.0, 1)
+    >>> behaviour_of("hub.example/vision/train:1h30m").run_seconds
+    5400.0
+    >>> behaviour_of("fail:3s").exit_code
+    1
     """
     name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
     load = next((load for start, load in _LOAD_BY_NAME if name.startswith(start)), "idle")

@@ -47,7 +47,8 @@ def uuid_of(seed: int, *names: object) -> str:
     (36, '4')
     """
     text = digest(seed, *names).hex()
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) % 4]}{text[17:20]}-{text[20:32]}"
+    variant = "89ab"[int(text[16], 16) % 4]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"
 
 
 @lru_cache(maxsize=65536)

@@ -57,7 +57,8 @@ class SavedWorld:
         """Seconds that the world has lived from `at` until it stopped; negative for an instant that
         it had still to reach.
 
-        >>> world = SavedWorld([], stopped_at=100.0, now=500.0, epoch=0.0, standstills=[(20.0, 60.0)])
+        >>> stood = [(20.0, 60.0)]
+        >>> world = SavedWorld([], stopped_at=100.0, now=500.0, epoch=0.0, standstills=stood)
         >>> [world.lived_since(at) for at in (10.0, 30.0, 90.0, 130.0)]
         [50.0, 40.0, 10.0, -30.0]
         """

@@ -420,8 +420,12 @@ def _counts(obj: Object, role: str, pods: list[Object]) -> Object:
     counts = {name: sum(phase_of(pod) == phase for pod in pods) for name, phase in phases.items()}
     found: Object = {name: count for name, count in counts.items() if count}
     if obj["kind"] == "PyTorchJob":
-        names = f"{LABEL_JOB_NAME}={obj['metadata']['name']},{LABEL_OPERATOR}={_kind(obj).operator},{LABEL_REPLICA_TYPE}={role.lower()}"
-        found["selector"] = names
+        labels = {
+            LABEL_JOB_NAME: obj["metadata"]["name"],
+            LABEL_OPERATOR: _kind(obj).operator,
+            LABEL_REPLICA_TYPE: role.lower(),
+        }
+        found["selector"] = ",".join(f"{key}={value}" for key, value in labels.items())
     return found
 
 

@@ -71,7 +71,8 @@ def _term_holds(term: Object, name: str, labels: Labels) -> bool:
 
 def _holds(expression: Object, labels: Labels) -> bool:
     """
-    >>> asked = [{"key": "gpus", "operator": word, "values": ["4"]} for word in ("In", "NotIn", "Gt", "Lt")]
+    >>> words = ("In", "NotIn", "Gt", "Lt")
+    >>> asked = [{"key": "gpus", "operator": word, "values": ["4"]} for word in words]
     >>> [_holds(each, {"gpus": "8"}) for each in asked]
     [False, True, True, False]
     """

@@ -37,7 +37,8 @@ def pod_needs(pod: Object) -> Amounts:
     """Containers and sidecars together, or the largest init container where that is more, plus
     overhead, plus one pod.
 
-    >>> pod_needs({"spec": {"containers": [{"resources": {"limits": {"cpu": "1", "nvidia.com/gpu": "2"}}}]}})
+    >>> limits = {"cpu": "1", "nvidia.com/gpu": "2"}
+    >>> pod_needs({"spec": {"containers": [{"resources": {"limits": limits}}]}})
     {'cpu': 1000, 'nvidia.com/gpu': 2, 'pods': 1}
     """
     spec = pod["spec"]

@@ -645,8 +645,8 @@ def _unschedulable(nodes: int, refused: Iterable[Shortfall | list[str]]) -> str:
     """Kubernetes' sentence: reasons counted over nodes, sorted as text.
 
     >>> two = ["Insufficient cpu", "Insufficient memory"]
-    >>> _unschedulable(3, [["Insufficient cpu"], two, ["node(s) were unschedulable"]])
-    '0/3 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 Insufficient cpu.'
+    >>> _unschedulable(3, [["Insufficient cpu"], two, ["Too many pods"]])
+    '0/3 nodes are available: 1 Insufficient memory, 1 Too many pods, 2 Insufficient cpu.'
     """
     if not nodes:
         return "no nodes available to schedule pods"

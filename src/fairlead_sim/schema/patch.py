@@ -204,8 +204,9 @@ def _identity(item: Any, key: str | None) -> str:
 def apply_json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902, including `test`. Raises 422 when an operation does not apply, 400 when it is none.
 
-    >>> steps = [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}]
-    >>> apply_json_patch({"a": [1, 2]}, steps)
+    >>> test = {"op": "test", "path": "/a/0", "value": 1}
+    >>> add = {"op": "add", "path": "/a/-", "value": 3}
+    >>> apply_json_patch({"a": [1, 2]}, [test, add])
     {'a': [1, 2, 3]}
     """
     if operations is not None and not isinstance(operations, list):

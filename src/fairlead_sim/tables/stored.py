@@ -57,10 +57,9 @@ def _metric(metric: Object, reached: Object) -> str:
                 f"{current.get('averageValue', _UNKNOWN)}/{target['averageValue']}"
             )
         wanted, found = target.get("averageUtilization"), current.get("averageUtilization")
-        return (
-            f"{source.get('name')}: "
-            f"{_UNKNOWN if found is None else f'{found}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
-        )
+        left = _UNKNOWN if found is None else f"{found}%"
+        right = "<auto>" if wanted is None else f"{wanted}%"
+        return f"{source.get('name')}: {left}/{right}"
     if target.get("averageValue"):
         average = "" if kind == "Pods" else " (avg)"
         return f"{current.get('averageValue', _UNKNOWN)}/{target['averageValue']}{average}"

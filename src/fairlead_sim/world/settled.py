@@ -45,10 +45,8 @@ class Settlement:
         owner = self._cluster.create(render_service(service))
         label = template_hash(owner["spec"]["template"])
         owned = self._cluster.create(deployment.replica_set(owner, label, service.replicas, 1))
-        names = [
-            f"{owned['metadata']['name']}-{suffix_of(self._seed, service.namespace, service.name, number)}"
-            for number in range(service.replicas)
-        ]
+        begin, seeds = owned["metadata"]["name"], (self._seed, service.namespace, service.name)
+        names = [f"{begin}-{suffix_of(*seeds, number)}" for number in range(service.replicas)]
         example: Object | None = None
         placed = 0
         for name in names:

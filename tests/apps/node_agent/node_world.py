@@ -1,8 +1,8 @@
-"""A node in memory for its agent: API server, driver, kubelet; the files are real. On a clock that
-jumps.
+"""A node in memory for its agent: API server, driver and kubelet are simulated on a clock that
+jumps; the files are real.
 
-What a newcomer gets wrong: `World.play` runs the agent as long as the block's coroutine; time
-passes only while that waits.
+Note: `World.play` runs the agent until the coroutine that the test passes ends; time passes only
+while that coroutine waits.
 """
 
 from __future__ import annotations
@@ -55,11 +55,13 @@ MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "n
 
 
 class Hangs(BaseException):
-    """Of a call that does not come back."""
+    """A call that does not return."""
 
 
 class Inline(ThreadPoolExecutor):
-    """Threads would need real time. `hanging`: calls that have not come back."""
+    """Runs calls at once, because threads would need real time. `hanging`: calls that have not
+    returned.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +79,7 @@ class Inline(ThreadPoolExecutor):
 
 
 class FakeApi:
-    """It carries out what it is asked for, unless `refuses` says why not."""
+    """An API server that carries out each action unless `refuses` returns another outcome."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -85,7 +87,7 @@ class FakeApi:
         self.actions: list[Action] = []
         self.refuses: Callable[[Action], Outcome | None] = lambda action: None
         self.test_pods: list[Pod] = []
-        """What a reader of the runtime's test pod finds, one after the other; the last for ever."""
+        """What reads of the runtime's test pod return, in turn; the last is returned for ever."""
         self._observe: Observe = lambda _: None
         self.is_following = asyncio.Event()
 
@@ -133,7 +135,7 @@ class FakeApi:
         self._observe(changed(GPU_WITHHELD, "map", Withheld(self.node.name, frozenset(indexes))))
 
     def events(self) -> list[tuple[str, str, str]]:
-        """Kind and name of who was told, and the reason."""
+        """Kind and name of the object of each Event, and its reason."""
         told = [each for each in self.actions if isinstance(each, RecordObjectEvent)]
         return [(each.target.kind, each.target.name, each.reason) for each in told]
 
@@ -147,7 +149,7 @@ class FakeDriver:
         self.failure = ""
         self.hangs = False
         self.wedged = ""
-        """The card of which nobody may ask."""
+        """UUID of a card; queries about it hang."""
         self.seen: list[DriverXid] = []
         self.ill: dict[str, str] = {}
         self.energy: int | None = None
@@ -204,7 +206,7 @@ class FakeHomes:
 
 
 class FakeResource:
-    """`lists`: what was offered, one after the other. `is_away`: there is no kubelet."""
+    """`lists`: the device lists that were offered, in order. `is_away`: no kubelet is connected."""
 
     def __init__(self, answers: DeviceAnswers) -> None:
         self.answers = answers
@@ -229,7 +231,7 @@ class FakeResource:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """What a kubelet makes of the last list: capacity and allocatable."""
+        """Capacity and allocatable, as a kubelet computes them from the last list."""
         last = self.lists[-1] if self.lists else ()
         return len(last), sum(each.is_healthy for each in last)
 
@@ -276,7 +278,7 @@ class World:
         return self.served[resource]
 
     def play(self, story: Callable[[], Awaitable[None]], *, follows: bool = True) -> None:
-        """The agent lives as long as the story."""
+        """Runs the agent until the story ends."""
         if follows:
             self.api.is_following.set()
 
@@ -306,7 +308,7 @@ class World:
     def hold(
         self, ids: Sequence[str], pod: str, container: str = "app", resource: str = MEMORY
     ) -> None:
-        """Both lists of the kubelet say so."""
+        """Adds the container's ids to both of the kubelet's lists."""
         ordered = tuple(sorted(ids))
         told = (
             HeldDevices(resource, ordered, container, "default", pod),
@@ -316,7 +318,7 @@ class World:
 
 
 def pod(name: str, units: int = 4, card: int = 0, **more: Any) -> Pod:
-    """A pod with one container that was placed on a T4."""
+    """A pod with one container, placed on a T4."""
     grants = {"app": (Grant(uuid(card), card, units, 15079 * units // 14),)}
     annotations = {
         "fairlead.io/gpu-allocation": render_grants(grants),
@@ -339,7 +341,7 @@ def unknown(reason: str = "no answer") -> Outcome:
 
 
 def _patched(node: Node, patch: Mapping[str, Any]) -> Node:
-    """As the API server would, of what the agent writes."""
+    """The node after a patch of the agent, as the API server would return it."""
     meta, status = patch.get("metadata", {}), patch.get("status", {})
     annotations = {**node.annotations, **meta.get("annotations", {})}
     conditions = {each.type: each for each in node.conditions}

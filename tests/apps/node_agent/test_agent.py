@@ -1,5 +1,5 @@
-"""The node's agent in memory: what it offers, gives, writes and tells, and what it does when others
-are away.
+"""The node agent in memory: what it offers, allocates, writes and reports, and what it does when
+the kubelet, the driver or the API server is away.
 """
 
 from __future__ import annotations
@@ -150,10 +150,10 @@ def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(
         after.play(goes_on)
 
 
-def test_cards_without_a_counter_that_were_lost_when_the_agent_was_stopped_are_offered_when_they_answer(
+def test_cards_without_a_counter_lost_while_the_agent_was_stopped_are_offered_when_they_answer(
     world: World, tmp_path: Path
 ) -> None:
-    """No card of the node is well: nothing else changes that would be written down."""
+    """No card of the node is healthy, so no other change causes the state to be written."""
 
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
@@ -214,8 +214,8 @@ def test_a_driver_that_goes_and_comes_back(world: World) -> None:
 
 
 def test_a_driver_that_hangs(world: World) -> None:
-    """Nothing more is asked of it before that call has come back;
-    until then no card is given away.
+    """The driver gets no further call until the hanging one returns; until then no card is
+    allocated.
     """
 
     async def story() -> None:
@@ -270,7 +270,7 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
         world.agent.desk.identity = GpuIdentity.DEFERRED
-        chosen = ids(world, 1)  # of another card than the granted one
+        chosen = ids(world, 1)  # of a card other than the granted one
         name = token(MEMORY, chosen)
         assert await world.memory.answers.allocate(chosen) == CdiDevices(
             (f"fairlead.io/gpu=alloc-{name}",)
@@ -418,7 +418,7 @@ def test_guarded_nobody_is_answered_while_it_is_not_one_answer_for_all(world: Wo
 
 
 def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world: World) -> None:
-    """The node still shows what the process before has served."""
+    """The node still shows what the previous process served."""
     world.api.node = structs.replace(
         world.api.node, labels={"cgpu": "false"}, allocatable={WHOLE: 2}
     )
@@ -431,8 +431,8 @@ def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world
 
 
 def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: World) -> None:
-    """A kubelet does so every ten seconds. It is told once: whatever the kubelet says afterwards
-    stands.
+    """The kubelet updates the node every ten seconds. The agent writes the node once; it does not
+    overwrite what the kubelet writes later.
     """
     world.api.node = structs.replace(world.api.node, capacity={WHOLE: 2}, allocatable={WHOLE: 2})
 
@@ -471,7 +471,7 @@ def test_what_no_kubelet_was_told_is_not_told_the_node(world: World) -> None:
 def test_another_plugin_that_serves_more_cards_is_seen_in_the_end(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
-        await asyncio.sleep(1)  # what we told our kubelet is told
+        await asyncio.sleep(1)  # the node shows what the agent sent to the kubelet
         world.api.show(
             structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2})
         )
@@ -634,7 +634,7 @@ def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identi
 def test_guarded_an_answer_stands_until_the_kubelet_has_written_down_whose_it_is(
     world: World,
 ) -> None:
-    """A look that begins while the kubelet has not told yet takes no files away."""
+    """A look at a time when the kubelet does not list the ids yet removes no files."""
     world.api.pods = {"uid-p": pod("p")}
 
     async def story() -> None:
@@ -642,7 +642,7 @@ def test_guarded_an_answer_stands_until_the_kubelet_has_written_down_whose_it_is
         chosen = ids(world, 1)
         assert isinstance(await world.memory.answers.allocate(chosen), ContainerEdits)
         answered = world.folders.state / "containers" / token(MEMORY, chosen) / "answered"
-        world.api.label(team="mine")  # something to look at
+        world.api.label(team="mine")  # a change that causes a look
         await asyncio.sleep(1)
         assert answered.exists()
         await until(lambda: not answered.exists(), seconds=60)

@@ -1,8 +1,7 @@
-"""The agent is killed at any step of an answer; what the process after it finds, and what the
-container gets in the end.
+"""The agent is killed at each step of an answer. The tests check what the next process finds, and
+what the container gets in the end.
 
-What a newcomer gets wrong: a kill comes between two files. It is played by a rename that never
-happens.
+Note: a kill happens between two files; it is simulated by a rename that does not take place.
 """
 
 from __future__ import annotations
@@ -21,19 +20,21 @@ from fairlead.model.devices.kubelet import ContainerEdits
 from fairlead.rules.devices.ids import token
 
 IDS = [f"{uuid(1)}-_-{number}" for number in range(4)]
-"""Of another card than the granted one."""
+"""Ids of a card other than the granted one."""
 NAME = token(MEMORY, IDS)
 STEPS = 5
-"""Files that a start writes, and one more: region, limits, CDI, grants."""
+"""Files that a start writes (region, limits, CDI, grants), plus one for a start that is
+not killed.
+"""
 
 
 class Killed(BaseException):
-    """Nobody catches it."""
+    """Stands for SIGKILL: no code catches it."""
 
 
 @pytest.fixture
 def kill_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The first number is counted down by every rename; at zero it does not happen."""
+    """Each rename decreases the first number; below zero the rename raises Killed."""
     left = [10**9]
     replace = Path.replace
 
@@ -48,7 +49,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def agrees(world: World) -> None:
-    """Annotation = grants file = the container's files.
+    """Asserts that the annotation, the grants file and the container's files agree.
 
     See docs/spec/gpu-sharing.md#allocation-of-the-right-container,
     docs/spec/gpu-sharing.md#what-the-container-gets.
@@ -76,7 +77,7 @@ def agrees(world: World) -> None:
 
 
 def begun(folder: Path, identity: GpuIdentity) -> World:
-    """A process of the agent; the pod and the kubelet outlive it."""
+    """A new process of the agent; the pod and the kubelet outlive the old one."""
     world = World(folder)
     world.agent.desk.identity = identity
     world.api.pods = {"uid-p": pod("p")}
@@ -121,7 +122,7 @@ def test_killed_in_a_deferred_start(tmp_path: Path, kill_at: list[int], step: in
 
 @pytest.mark.parametrize("step", range(STEPS - 1))
 def test_killed_in_a_guarded_start(tmp_path: Path, kill_at: list[int], step: int) -> None:
-    """What the kubelet was told before is known to the process after."""
+    """The kubelet got its answer from the first process; the next process knows it."""
     first = begun(tmp_path, GpuIdentity.GUARDED)
 
     async def dies() -> None:
@@ -155,8 +156,8 @@ def test_killed_in_a_guarded_start(tmp_path: Path, kill_at: list[int], step: int
 def test_killed_in_a_guarded_allocation_the_ids_are_anybodys(
     tmp_path: Path, kill_at: list[int], step: int
 ) -> None:
-    """The kubelet ends that pod, and gives its ids to the next one; nothing of the first is in the
-    way.
+    """The kubelet ends that pod and gives its ids to the next one; leftovers of the first pod do
+    not disturb it.
     """
     first = begun(tmp_path, GpuIdentity.GUARDED)
 

@@ -1,7 +1,7 @@
-"""The grants file is damaged or lost while containers run: their rows come back from their own
-files.
+"""The grants file is damaged or lost while containers run: its rows are restored from the
+containers' own files.
 
-The oracle is the file as it was before: whoever runs on has what it had.
+The expected rows are those of the file before; containers that still run keep theirs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def started(
 def after(
     folder: Path, identity: GpuIdentity, by_name: dict[str, Sequence[str]], *pods: Pod
 ) -> list[dict[str, Any]]:
-    """The rows that the next process writes, and goes on to have."""
+    """The rows that the next process writes and keeps."""
     world = begun(folder, identity, *pods)
     for name, ids in by_name.items():
         world.hold(ids, name)
@@ -122,7 +122,7 @@ def test_of_two_cards_that_the_placement_does_not_name_nobody_guesses(tmp_path: 
 
 
 def test_who_has_not_started_was_given_nothing(tmp_path: Path) -> None:
-    """Guarded: its files are there already, and allow nothing."""
+    """Guarded: the container's files exist already, but grant nothing."""
     world = begun(tmp_path, GpuIdentity.GUARDED, pod("p"))
 
     async def allocate() -> None:

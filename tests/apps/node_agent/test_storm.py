@@ -1,14 +1,14 @@
-"""Storms over one node in memory: the ledger places pods, a kubelet hands out ids as it likes, the
-agent answers, and is killed.
+"""Random sequences of events on one node in memory: the ledger places pods, a kubelet allocates ids
+at random, the agent answers and is killed.
 
-The oracle reckons in the kubelet's order, from what containers that run have in hand
+The oracle follows the kubelet's order and counts what running containers actually have
 (docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
 docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
 docs/spec/gpu-sharing.md#allocation-of-the-right-container): never more units of a card than it has,
 never a whole and a shared holder on one card, each container on the card of its own placement.
 
-What a newcomer gets wrong: the kubelet's checkpoint keeps pods that are over until it allocates
-again, and its ids come back at once.
+Note: the kubelet's checkpoint keeps finished pods until the kubelet allocates again, and their ids
+are reused at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONG = [
     for seed in range(2, int(os.environ.get("AGENT_STORMS", "20")))
 ]
 Seat = tuple[str, str]
-"""Pod uid, container."""
+"""Pod uid and container name."""
 
 
 class Given(NamedTuple):
@@ -51,8 +51,8 @@ class Given(NamedTuple):
 
 
 class Kubelet:
-    """What the node's device manager knows, and what containers have in hand while they run: units
-    by card.
+    """The state of the kubelet's device manager, and the units by card that each running container
+    has.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Kubelet:
         return [each.id for each in offered if each.is_healthy and each.id not in taken]
 
     def tell(self, world: World) -> None:
-        """Both lists; init containers that end are in none but the checkpoint."""
+        """Updates both lists; init containers that end appear only in the checkpoint."""
         held: list[HeldDevices] = []
         for (uid, name), given in (*self.given.items(), *self.over.items()):
             ordered = tuple(sorted(given.ids))
@@ -97,7 +97,7 @@ class Storm:
         self.world = self.begin(None)
 
     def begin(self, before: World | None) -> World:
-        """A process of the agent. The API server outlives it."""
+        """A new process of the agent. The API server outlives the old one."""
         world = World(self.folder)
         world.agent.desk.identity = self.identity
         if before is not None:
@@ -117,9 +117,7 @@ class Storm:
         assert self.faults == []
 
     async def episode(self, steps: int) -> None:
-        """As long as one process of the agent lives; then it is killed, perhaps with calls under
-        way.
-        """
+        """The life of one process of the agent. It is then killed, perhaps with calls under way."""
         await self.settled()
         calls: set[asyncio.Future[None]] = set()
         for _ in range(steps):
@@ -142,7 +140,7 @@ class Storm:
         await asyncio.sleep(15)
         self.look()
 
-    # --- what happens -----------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     async def come(self) -> None:
         """A pod is placed and admitted: all its containers are allocated, init first."""
@@ -186,7 +184,7 @@ class Storm:
         world, ((resource, count),) = self.world, tuple(part.limits.items())
         free = self.kubelet.free(world, resource)
         if resource == MEMORY and part.name != "init" and (pod.uid, "init") in self.kubelet.given:
-            # the kubelet takes what its init container had
+            # the kubelet reuses the ids of its init container
             free = [*self.kubelet.given[pod.uid, "init"].ids, *free]
             chosen = tuple(dict.fromkeys(free))[:count]
         else:
@@ -207,8 +205,8 @@ class Storm:
         return True
 
     async def start(self) -> None:
-        """A container starts, for the first time or again; of a pod one init container at a time,
-        before all others.
+        """A container starts, for the first time or again. The init containers of a pod start one
+        by one before all others.
         """
         ready = [
             seat for seat in self.kubelet.given if self.is_next(seat) and seat not in self.starting
@@ -250,8 +248,8 @@ class Storm:
         )
 
     def had(self, uid: str, name: str, given: Given) -> dict[str, int]:
-        """What the container has in hand, by card; a fault where that is not what its pod was
-        placed on.
+        """What the container actually has, by card. Records a fault if it differs from the
+        placement of its pod.
         """
         answer, pod = given.answer, self.kubelet.pods[uid]
         if isinstance(answer, CdiDevices):
@@ -280,8 +278,8 @@ class Storm:
             self.finish(self.chance.choice(list(self.kubelet.pods.values())))
 
     def finish(self, pod: Pod) -> None:
-        """Its containers have ended: the ids are free, the checkpoint keeps them for a while, the
-        object perhaps, too.
+        """The pod's containers have ended: the ids are free; the checkpoint keeps them for a while,
+        and the object may remain, too.
         """
         if self.kubelet.pods.get(pod.uid) is None:
             return
@@ -307,7 +305,7 @@ class Storm:
             DriverXid(self.chance.choice((31, 62)), uuid(self.chance.randint(0, 1)))
         ]
 
-    # --- what must hold ---------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------
 
     def look(self) -> None:
         used: dict[str, int] = {}
@@ -328,9 +326,7 @@ class Storm:
             self.faults.append(f"sold twice: {over}")
 
     def compare(self) -> None:
-        """The grants file names whoever runs, with the grants of its annotation, and nobody who is
-        over.
-        """
+        """The grants file contains every running container, and no pod that is over."""
         rows = (
             {
                 (row["podUID"], row["container"])

@@ -1,4 +1,5 @@
-"""The verbs about crons: what `cron tfjob` makes of its flags, and what the others print and ask.
+"""The commands for crons: which object `cron tfjob` makes of its flags, and the output and requests
+of the others.
 
 See docs/spec/arena-cli.md#crons, docs/spec/arena-cli.md#messages-of-the-commands.
 """
@@ -277,8 +278,8 @@ def test_a_cluster_that_knows_no_crons(tmp_path: Path, words: tuple[str, ...]) -
 
 
 def test_a_cluster_that_knows_no_crons_keeps_the_files_of_one(tmp_path: Path) -> None:
-    """The cron may be there again when its definition is: a
-    command that fails has removed nothing.
+    """The cron works again once its definition is back, so a command that fails removes
+    no files.
     """
     files = "/api/v1/namespaces/default/configmaps"
     listed = Reply(

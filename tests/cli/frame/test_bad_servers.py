@@ -1,8 +1,8 @@
-"""Every command against servers that refuse, fail, talk nonsense, stop in the middle or say
-nothing: a sentence, and never a traceback.
+"""Every command against servers that refuse, fail, answer with garbage, stop in the middle or do
+not answer: it prints an error, and never a traceback.
 
-What the better cases say stands in the tests of each verb; here is the whole field of verbs and
-answers.
+Specific cases and their messages are in the tests of each command; this module combines all
+commands with all answers.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ LINES = {
     "serve list": "serve list -A",
     "data list": "data list -A",
 }
-"""What a line of each looks like; of the others, the verb and a
-name (which the verb may refuse).
+"""The command lines of commands that need more than a name; all others are called with the command
+and a name (which the command may refuse).
 """
 OFFLINE = {"version", "completion"}
 
@@ -114,7 +114,9 @@ SILENCE = "it never answers"
 
 @contextmanager
 def server(reply: bytes | None) -> Iterator[str]:
-    """Gives the same bytes to every request and hangs up; None: it listens and says nothing."""
+    """A server that answers every request with the same bytes and closes the connection; with None
+    it accepts connections and never answers.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     lines: list[socket.socket] = []
 
@@ -147,7 +149,7 @@ def server(reply: bytes | None) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nobody waits here for what a server asks to wait; a person's files are not read."""
+    """Shortens every wait that a server may ask for, and hides the user's files."""
     monkeypatch.setattr(
         kube_blocking, "KubeBlocking", partial(kube_blocking.KubeBlocking, read_seconds=0.2)
     )
@@ -161,7 +163,7 @@ def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def ended(line: str, config: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     status = main("arena", [*line.split()[:1], f"--kubeconfig={config}", *line.split()[1:]])
     logger = logging.getLogger("fairlead")
-    logger.handlers.clear()  # it writes to this call's stderr, and a program makes one call
+    logger.handlers.clear()  # it writes to the stderr of this call; a real program makes one call
     logger.propagate = True
     return status, *capsys.readouterr()
 

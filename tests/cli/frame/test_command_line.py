@@ -1,5 +1,5 @@
-"""Command lines: where flags may stand, what is refused and in which words, exit statuses, and what
-is never imported.
+"""Command lines: where flags may stand, which lines are refused and with which message, exit
+statuses, and modules that are never imported.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ HEAVY = (
     "typing_extensions",
     "stringprep",
 )
-"""The last four are the standard library's, and typing_extensions: each takes as long as a request,
-and none is needed.
+"""The last four belong to the standard library, except typing_extensions. Loading each of them
+costs the time of a request, and none is needed.
 """
 
 
 def started(program: str, line: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """With no kubeconfig unless `env` names one."""
+    """Runs the program without a kubeconfig unless `env` names one."""
     return run_main(program, line.split(), environment(home, TZ="UTC", **env))
 
 
@@ -141,7 +141,7 @@ def test_commands_that_are_not_there(line: str, what: str) -> None:
     ],
 )
 def test_what_to_use_instead_of_what_is_not_built(line: str, instead: str) -> None:
-    """And it is there."""
+    """The command that the hint names exists."""
     with pytest.raises(UserError) as refusal:
         split_verb(line.split(), "arena")
     assert f"`{instead}`" in refusal.value.hint
@@ -244,13 +244,19 @@ def test_help_goes_to_stdout_with_status_0(line: str, tmp_path: Path) -> None:
             "fairlead",
             "up --port",
             1,
-            "error: flag needs an argument: --port\nhint: `fairlead up --help` shows what it takes\n",
+            (
+                "error: flag needs an argument: --port\n"
+                "hint: `fairlead up --help` shows what it takes\n"
+            ),
         ),
         (
             "fairlead",
             "bogus",
             1,
-            'error: unknown command "bogus" for "fairlead"\nhint: `fairlead --help` lists the commands\n',
+            (
+                'error: unknown command "bogus" for "fairlead"\n'
+                "hint: `fairlead --help` lists the commands\n"
+            ),
         ),
         (
             "fairlead",
@@ -275,7 +281,8 @@ def test_an_api_server_that_refuses_is_the_outside_failing(
 ) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
-        "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
+        "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, "
+        "context: {cluster: c}}], current-context: c}"
     )
     ended = started(program, f"top node --kubeconfig {kubeconfig}", tmp_path)
     assert (ended.returncode, ended.stdout) == (status, "")
@@ -286,7 +293,8 @@ def test_an_api_server_that_refuses_is_the_outside_failing(
 def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> None:
     code = (
         "import sys; import fairlead.cli.frame.version as v; v.build_lines = lambda _: 1 / 0\n"
-        "from fairlead.run.main import main; sys.exit(main('fairlead', ['version', '--context', 'x']))"
+        "from fairlead.run.main import main; sys.exit(main('fairlead', ['version', '--context', "
+        "'x']))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     ended = subprocess.run(
@@ -328,7 +336,10 @@ def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
-    code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', '-r']))"
+    code = (
+        "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', "
+        "'-r']))"
+    )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     command = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -359,8 +370,8 @@ def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
-    """The kubeconfig names a server that is not there, so the whole way of a live command up to its
-    request is covered.
+    """The kubeconfig names a server that does not exist, so the whole path of a live command up to
+    its request is covered.
     """
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
@@ -380,7 +391,8 @@ def test_a_dry_run_that_looks_for_a_laptop_imports_nothing_heavy(tmp_path: Path)
 def heavy_modules(line: str, home: Path, env: dict[str, str]) -> str:
     code = (
         "import sys; from fairlead.run.main import main; main('arena', sys.argv[1:]);"
-        f"sys.stderr.write('imported:' + (','.join(name for name in {HEAVY!r} if name in sys.modules) or 'none'))"
+        f"found = ','.join(name for name in {HEAVY!r} if name in sys.modules);"
+        "sys.stderr.write('imported:' + (found or 'none'))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(home), **env}
     ended = subprocess.run(

@@ -1,5 +1,5 @@
-"""`arena completion`: a real bash completes commands, flags, and names that the cluster of the line
-tells.
+"""`arena completion`: a real bash completes commands, flags, and names from the cluster that the
+line chooses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Do the lines that the console offers for objects mean what they say? Each goes through a shell
-and our own parser.
+"""The command lines that the console shows for objects are correct: each goes through a shell and
+Fairlead's own parser.
 
-`web/test/lines.json` holds an object and its lines; the tests of the page compare its code with
-them, this one asks programs that share nothing with that code.
+`web/test/lines.json` contains an object and its lines. The tests of the page compare its code with
+them; this test uses programs that share nothing with that code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERBS: Final = ("get", "describe", "logs")
 
 
 def in_shell(line: str) -> list[str]:
-    """The words that a POSIX shell makes of it."""
+    """The words that a POSIX shell makes of the line."""
     done = subprocess.run(
         ["/bin/sh", "-c", (f"printf '%s\\0' {line}")],
         capture_output=True,
@@ -111,7 +111,7 @@ COMMANDS: Final = Path(__file__).parents[3] / "web" / "src" / "commands" / "comm
 
 
 def test_the_first_tree_of_an_empty_page_is_a_tree_that_is_taken() -> None:
-    """A shell gives kubectl one JSON object; no rule of ours refuses it."""
+    """A shell passes one JSON object to kubectl; no rule of Fairlead refuses it."""
     found = re.search(r"FIRST_TREE = `(.*)`;", COMMANDS.read_text(encoding="utf-8"))
     assert found is not None
     says, _, takes = found[1].partition(" | ")

@@ -1,5 +1,5 @@
-"""Arguments in any order give the same result (pflag's rules), and argparse never sees what it
-would misread.
+"""Arguments in any order give the same result (pflag's rules), and argparse never gets arguments
+that it would misread.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_the_last_mention_of_a_boolean_wins_and_repeatable_flags_collect() -> No
 @example("=")
 @example("a b")
 def test_any_value_reaches_its_flag_as_it_is(value: str) -> None:
-    """As pflag takes it, for which the word behind a flag is its value, whatever it looks like."""
+    """As in pflag, the word after a flag is its value, whatever it looks like."""
     for spelling in (
         ["--mode", value],
         [f"--mode={value}"],
@@ -85,7 +85,9 @@ def test_any_value_reaches_its_flag_as_it_is(value: str) -> None:
 
 
 def test_a_short_flag_before_a_bare_equals_sign_has_it_as_its_value() -> None:
-    """pflag's: `-m=x` names a value, `-m=` has no room for one and is `-m` with `=` behind it."""
+    """As in pflag: `-m=x` contains a value; `-m=` has no room for one, so it is `-m` with the value
+    `=`.
+    """
     assert parser().parse(["-m="]).mode == "="
 
 

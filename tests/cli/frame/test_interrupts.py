@@ -1,5 +1,5 @@
-"""Ctrl-C at any moment: status 130 or the signal's own end, never a traceback, and a job that is
-half made is taken away again.
+"""Ctrl-C at any moment: status 130 or death by the signal, never a traceback, and a job that is
+partly created is deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.edge.scripted import Reply, ScriptedServer
 from tests.waiting import wait_until
 
 ENDINGS = (130, -signal.SIGINT, 0)
-"""0: it was done before it heard of it."""
+"""0: the program ended before the signal arrived."""
 STARTED = "from fairlead.run.programs import run_arena; run_arena()"
 ANNOUNCED = (
     "import _signal as signal, os\n"
@@ -29,8 +29,8 @@ ANNOUNCED = (
     "    os.write(1, b'up')\n"
     f"signal.signal = announce\n{STARTED}"
 )
-"""Says `up` when the program has Ctrl-C in hand. Before that it is the interpreter's own, whose
-words are not ours to choose.
+"""Prints `up` when the program has installed its handler for Ctrl-C. Before that the interpreter
+handles it and prints its own message.
 """
 NEVER = 600.0
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -58,7 +58,7 @@ def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
     ids=" ".join,
 )
 def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: Path) -> None:
-    """Moments from the first to well after its requests are out: the server never answers."""
+    """Moments from the first to well after the requests are sent; the server never answers."""
     with ScriptedServer(
         script(**{"/apis": [Reply(delay=NEVER)], REVIEW: [Reply(delay=NEVER)]})
     ) as server:
@@ -77,8 +77,8 @@ def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: 
 
 
 def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
-    """All that is loaded until then is what the interpreter loads for itself, and three files of
-    ours that hold nothing else.
+    """Only the interpreter's own modules are loaded until then, and three small files
+    of Fairlead.
     """
     code = (
         "import sys, _signal\n"
@@ -96,7 +96,7 @@ def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
 
 
 def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
-    """The job is made, and the ConfigMap that comes with it never answers."""
+    """The job is created, and the request for its ConfigMap is never answered."""
     given = tmp_path / "given"
     given.write_text("x")
     made = {
@@ -122,7 +122,7 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
             "run",
         ]
         command = begin(words, tmp_path, server.url)
-        wait_for(server, "POST", 3)  # who we are, the job, and what hangs
+        wait_for(server, "POST", 3)  # the user's name, the job, and the request that hangs
         command.send_signal(signal.SIGINT)
         out, told = command.communicate(timeout=60)
         deleted = [each.path for each in server.seen if each.method == "DELETE"]
@@ -131,8 +131,8 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
 
 
 def test_who_started_it_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
-    """As `nohup` and a background job of a script do: the signal is ignored from the start and
-    stays so.
+    """`nohup` and background jobs of scripts do this: the signal is ignored from the start and
+    stays ignored.
     """
     with ScriptedServer(script(**{"/apis": [Reply(delay=1.0), *script()["/apis"]]})) as server:
         ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{STARTED}"

@@ -1,4 +1,4 @@
-"""stderr in two dialects: Fairlead's, and arena's log lines on a terminal and in a pipe.
+"""stderr in two formats: Fairlead's, and arena's log lines on a terminal and in a pipe.
 
 See docs/spec/arena-cli.md#log-lines.
 """
@@ -67,7 +67,7 @@ def test_the_level_hides_what_lies_below_it() -> None:
 
 
 def test_a_warning_that_repeats_itself_is_said_once() -> None:
-    """As `list -w` and `top node -r` meet the same trouble every two seconds."""
+    """`list -w` and `top node -r` meet the same fault every two seconds."""
     stream = io.StringIO()
     messages = Messages("fairlead", stream)
     for text in ("skipped pods", "skipped pods", "metrics are gone", "skipped pods"):

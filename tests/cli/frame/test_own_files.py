@@ -1,4 +1,6 @@
-"""Files that commands of ours write: never over one that is not ours (`cli.own_files`)."""
+"""Files that Fairlead's commands write never replace files that are not theirs
+(`cli.own_files`).
+"""
 
 from __future__ import annotations
 

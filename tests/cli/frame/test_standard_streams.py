@@ -1,4 +1,6 @@
-"""Streams that are closed or full: never a bug, never a write into somebody else's file."""
+"""Standard streams that are closed or full: no traceback, and no write into a file that got a
+closed stream's descriptor.
+"""
 
 from __future__ import annotations
 
@@ -81,8 +83,8 @@ def test_a_full_disk_under_stderr_changes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_the_same_bytes_in_every_locale(locale: dict[str, str], tmp_path: Path) -> None:
-    """A name in Chinese, from a file and not from the command line, whose bytes have the locale's
-    meaning.
+    """The Chinese name comes from a file, because the bytes of a command line depend on
+    the locale.
     """
     given = tmp_path / "job.yaml"
     given.write_text(

@@ -1,9 +1,9 @@
-"""Every table with no, one and many rows, with names in Latin letters and in Chinese: columns stand
-as the contract's §2 has them.
+"""Every table with no, one and many rows, with names in Latin letters and in Chinese: the columns
+follow docs/spec/arena-cli.md#tables.
 
-The oracle knows the rule and not the tables: below each heading begins a cell in every row, counted
-in code points; the longest cell of a column is two short of the next; the last column is not
-padded. Samples S1 to S17 stand byte for byte beside it:
+The oracle knows the rule but not the tables: below each heading a cell begins in every row, counted
+in code points; the longest cell of a column ends two columns before the next; the last column is
+not padded. Samples S1 to S17 are compared byte for byte elsewhere:
 
 | samples | test |
 |---|---|
@@ -29,11 +29,11 @@ from fairlead.model.snapshot import ClusterSnapshot
 MANY = 23
 LATIN, CHINESE = "a-name", "分布式训练"
 Build = Callable[[int, str], ClusterSnapshot]
-"""From how many rows, and how they are called."""
+"""Makes a snapshot from the number of rows and the stem of their names."""
 
 
 def names(count: int, stem: str) -> list[str]:
-    """Of different lengths."""
+    """Names of different lengths."""
     return [f"{stem * (1 + number % 3)}-{number}" for number in range(count)]
 
 
@@ -53,8 +53,8 @@ def jobs(count: int, stem: str) -> ClusterSnapshot:
 
 
 def instances(count: int, stem: str) -> ClusterSnapshot:
-    """One job with so many workers; every other one holds a GPU that tells something, the others'
-    tell nothing.
+    """One job with `count` workers. The GPU of every other worker has readings; the others have
+    none.
     """
     one = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (count, 1)})
     workers = [
@@ -96,7 +96,7 @@ def mixed(count: int, stem: str) -> ClusterSnapshot:
 
 
 def holders(capacity: dict[str, str], limits: dict[str, str], **told: str) -> Build:
-    """One node with so many pods."""
+    """One node with `count` pods."""
 
     def build(count: int, stem: str) -> ClusterSnapshot:
         on = [pod(name, "gpu-1", limits, annotations=told) for name in names(count, stem)]
@@ -106,7 +106,7 @@ def holders(capacity: dict[str, str], limits: dict[str, str], **told: str) -> Bu
 
 
 def measured(count: int, stem: str) -> ClusterSnapshot:
-    """One node with so many cards; every other one is lost and tells nothing."""
+    """One node with `count` cards; every other one is lost and has no values."""
     told = [
         reading(
             "gpu-1",
@@ -223,8 +223,8 @@ TABLES: list[tuple[str, str, Build]] = [
 
 
 def table_of(printed: str, heading: str) -> list[str]:
-    """The lines of the table that has this heading, up to the end of its columns: a line without a
-    cell's end, or another block.
+    """The lines of the table with this heading, up to the end of its columns: a line without
+    columns, or another block.
     """
     lines = printed.splitlines()
     (first,) = (number for number, line in enumerate(lines) if _heads(heading).fullmatch(line))
@@ -241,7 +241,7 @@ def table_of(printed: str, heading: str) -> list[str]:
 
 
 def _heads(heading: str) -> re.Pattern[str]:
-    """The line of headings; each of them is a group."""
+    """A pattern for the line of headings; each heading is a group."""
     return re.compile(
         r"\s*"
         + (
@@ -257,8 +257,8 @@ def _indent(line: str) -> int:
 
 
 def misplaced(table: Sequence[str], heading: str) -> list[str]:
-    """Lines whose cells do not stand where the rule wants them, and columns that are wider than
-    they must be.
+    """Lines whose cells are not where the rule requires them, and columns that are wider than
+    necessary.
     """
     found = _heads(heading).fullmatch(table[0])
     assert found is not None, table[0]

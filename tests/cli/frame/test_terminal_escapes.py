@@ -1,5 +1,5 @@
-"""No text of the cluster reaches the terminal as more than text: kubectl's letters for escape
-sequences, whatever the verb (logs excepted).
+"""Text of the cluster never reaches the terminal as an escape sequence: every command prints
+kubectl's replacement characters (logs excepted).
 
 Oracle: `terminalEscaper` and the table printer of cli-runtime 0.36.3: ESC becomes `^[`, a carriage
 return `\\r`, and a cell ends with its first line.
@@ -53,13 +53,13 @@ _FREE: Final = frozenset(
         "modelSource",
     ]
 )
-"""Fields that hold what people or controllers like (what the API server checks when it is written,
-a saved snapshot may hold anyhow).
+"""Fields with free text of users or controllers (the API server checks the others on write, but a
+saved snapshot may contain anything).
 """
 
 
 def spoilt(value: Any, key: str = "") -> Any:
-    """The object with `EVIL` behind every text of these fields."""
+    """The object with `EVIL` appended to every text of these fields."""
     if isinstance(value, dict):
         return {name: spoilt(each, name) for name, each in value.items()}
     if isinstance(value, list):
@@ -113,8 +113,8 @@ OBJECTS: Final[dict[str, list[Object]]] = {
 
 
 class HostileServer(ScriptedServer):
-    """Any list and any object of `OBJECTS`, spoilt; it refuses every change with a message that is
-    spoilt, too.
+    """Serves lists and objects of `OBJECTS` with `EVIL` in them; refuses every change with a
+    message that contains `EVIL`.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 QUOTED: Final = "\\x1b]0;mine"
-"""As Go quotes it: arena's log lines."""
+"""The form in arena's log lines, quoted as in Go."""
 JSON: Final = "\\u001b]0;mine"
 YAML: Final = "\\e]0;mine"
 LINES: Final = {
@@ -228,8 +228,8 @@ LINES: Final = {
     "fairlead quota validate SAVED": "",
     "fairlead snapshot show SAVED": "",
 }
-"""What is typed, and how the hostile text is seen in its answer; "" where none of it is shown
-today.
+"""Command lines, and the form in which the hostile text appears in their output; "" where none of
+it is shown today.
 """
 LOGS: Final = ("arena logs bert", "arena serve logs fast")
 _OTHER_KINDS: Final = (
@@ -321,7 +321,7 @@ def test_a_log_comes_byte_for_byte(
 
 
 def test_a_table_is_as_kubectl_prints_it() -> None:
-    """Widths are of what is shown, and a cell ends with its first line."""
+    """Widths are those of the printed text, and a cell ends with its first line."""
     assert render_rows(
         [("NAME", "OWNER", "AGE"), ("a", "\x1b[2Jeve\nforged", "1d"), ("b", "ann\rforged", "2d")]
     ) == ("NAME  OWNER        AGE\na     ^[[2Jeve...  1d\nb     ann...       2d\n")

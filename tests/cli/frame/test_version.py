@@ -1,4 +1,4 @@
-"""`arena version`: arena's lines in arena's order, and which commit a checkout stands on.
+"""`arena version`: arena's lines in arena's order, and the commit of a checkout.
 
 See docs/spec/arena-cli.md#version.
 """

@@ -1,4 +1,4 @@
-"""Where does `arena` look: which namespace, which context, which file?
+"""Which namespace, context and kubeconfig file `arena` uses.
 
 See docs/spec/arena-cli.md#choice-of-the-cluster.
 """
@@ -40,7 +40,7 @@ def config(path: Path, server: str, *contexts: str, namespace: str = "") -> Path
 
 
 def asked(server: ScriptedServer) -> set[str]:
-    """The namespaces in which jobs were looked for."""
+    """The namespaces in which jobs were listed."""
     return {
         each.path.split("/namespaces/")[1].split("/")[0]
         for each in server.seen
@@ -104,7 +104,10 @@ def test_a_namespace_that_can_be_none_is_refused_wherever_it_stands(
 
 def test_a_context_of_either_file(tmp_path: Path) -> None:
     with ScriptedServer(answers()) as first, ScriptedServer(answers()) as second:
-        both = f"{config(tmp_path / 'a', first.url, 'one')}:{config(tmp_path / 'b', second.url, 'two', namespace='of-context')}"
+        both = (
+            f"{config(tmp_path / 'a', first.url, 'one')}:"
+            f"{config(tmp_path / 'b', second.url, 'two', namespace='of-context')}"
+        )
         assert arena(tmp_path, "list", KUBECONFIG=both).returncode == 0
         assert (asked(first), asked(second)) == ({"default"}, set())
         assert arena(tmp_path, "list", "--context", "two", KUBECONFIG=both).returncode == 0

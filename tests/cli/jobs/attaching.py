@@ -1,4 +1,6 @@
-"""What the tests of `arena attach` share: jobs, the authority of the server, an environment."""
+"""Shared parts of the tests of `arena attach`: jobs, the server's certificate authority, an
+environment.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster with an MPIJob and a TFJob that answers by script."""
+"""A scripted API server of a cluster with an MPIJob and a TFJob."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def collection(plural: str, namespace: str = "default") -> str:
 
 
 def script(**replaced: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
-    """A cluster with an MPIJob and a TFJob; `replaced` by plural."""
+    """A cluster with an MPIJob and a TFJob; `replaced`: other answers, by plural or by path."""
     steps: dict[str, list[Reply | Stream]] = {
         "/apis": [discovery(*SERVED)],
         collection("mpijobs"): [listed([MPI])],

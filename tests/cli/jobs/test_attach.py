@@ -1,5 +1,5 @@
 """`arena attach` against a server that speaks the API server's protocol and really runs the
-commands, over TLS with our own authority.
+commands, over TLS with a test authority.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def attach(
 
 
 def attach_here(folder: Path, server: ExecServer, *words: str) -> subprocess.CompletedProcess[str]:
-    """In this process, whose stdin is empty."""
+    """Runs `arena attach` in this process, whose stdin is empty."""
     return run_main("arena", ["attach", *words], environment(folder, server))
 
 
@@ -260,8 +260,8 @@ async def _windows(_: web.Request, socket: web.WebSocketResponse) -> None:
 
 
 async def _enough(request: web.Request, socket: web.WebSocketResponse) -> None:
-    """As the API server does it when a command ends that has not read its stdin: hangs up while
-    more of that is on its way.
+    """Closes the connection while more stdin is under way, as the API server does when a command
+    ends without reading all of it.
     """
     await socket.receive()
     await socket.send_bytes(bytes([STDOUT]) + b"first\n")

@@ -1,4 +1,4 @@
-"""`arena attach` in a terminal: a pseudo-terminal of ours around it, a real one of the server's
+"""`arena attach` in a terminal: the test's pseudo-terminal around the command, and the server's
 around the remote shell.
 """
 
@@ -26,7 +26,7 @@ from tests.edge.exec_server import STDOUT, ExecServer
 
 
 class Terminal:
-    """One `arena attach` behind a pseudo-terminal: what it shows, and how to type."""
+    """One `arena attach` behind a pseudo-terminal: its output, and a way to type."""
 
     def __init__(
         self, folder: Path, server: ExecServer, *words: str, size: tuple[int, int] = (100, 30)
@@ -66,7 +66,7 @@ class Terminal:
         os.write(self._master, keys)
 
     def wait_for(self, text: bytes) -> None:
-        """Until it is shown; all up to it is taken off."""
+        """Waits until this text appears; removes everything up to it from the output."""
         deadline = time.monotonic() + SECONDS
         while text not in self.shown:
             assert time.monotonic() < deadline, f"{text!r} in {self.shown!r}"
@@ -75,7 +75,7 @@ class Terminal:
         self.shown = self.shown.partition(text)[2]
 
     def end(self) -> int:
-        """Its exit status; what it still writes is read, so that it is never stuck."""
+        """The exit status. Reads the remaining output, so that the process is never blocked."""
         deadline = time.monotonic() + SECONDS
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"it goes on: {self.shown!r}"
@@ -93,8 +93,8 @@ def server() -> Iterator[ExecServer]:
 
 
 def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
-    """Its size, at the start and when it changes; Ctrl-C is for the program over there; its exit
-    status; the mode is given back.
+    """The terminal's size at the start and after a change; Ctrl-C reaches the remote program; the
+    exit status; the mode is restored.
     """
     with Terminal(tmp_path, server, "bert") as terminal:
         terminal.wait_for(b"Hello! Arena attach the container main of instance bert-launcher-x\r\n")
@@ -109,7 +109,7 @@ def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
         terminal.type(
             b'sh -c \'trap "echo caught; exit 9" INT; echo ar""med; while :; do sleep 0.1; done\'\n'
         )
-        # the echo of what was typed has quotes in it, and may stand before the prompt
+        # the echo of the typed line contains quotes, and may come before the prompt
         terminal.wait_for(b"armed\r\n")
         terminal.type(b"\x03")
         terminal.wait_for(b"caught\r\n")

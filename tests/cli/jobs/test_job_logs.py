@@ -1,5 +1,5 @@
-"""`arena logs`: which container of which pod, from when, and what becomes of a pod that has not
-begun. Against a server by script.
+"""`arena logs`: which container of which pod, from which time, and what happens with a pod that has
+not started. Against a scripted server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def log_of(pod: str) -> str:
 
 
 def with_pods(*pods: Any, **logs: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
-    """`logs` by pod, `_` for `-`."""
+    """`logs` by pod name, with `_` for `-`."""
     steps: dict[str, list[Reply | Stream]] = {
         log_of(name.replace("_", "-")): steps for name, steps in logs.items()
     }
@@ -110,7 +110,7 @@ def test_a_log_comes_as_it_is_written_and_letters_may_be_cut(
 def test_following_waits_for_the_pod_and_for_its_container(tmp_path: Path) -> None:
     waiting = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Pending", owner="Job")
     steps = with_pods(bert_launcher_x=[Reply(b"at last\n")])
-    # while there is no pod, those with labels of earlier years are asked for as well
+    # while no pod is found, pods with the labels of older versions are requested as well
     older = listed([])
     steps[POD_LIST] = [listed([]), older, listed([waiting]), listed(PODS)]
     with ScriptedServer(steps) as server:
@@ -141,8 +141,8 @@ def initializing() -> dict[str, Any]:
 
 
 def test_the_container(tmp_path: Path) -> None:
-    """While the code is fetched, that is what there is to see; afterwards the first container, or
-    the one that is named.
+    """While the code is fetched, the container that fetches it is shown; afterwards the first
+    container, or the one that the flag names.
     """
     with ScriptedServer(with_pods(initializing(), bert_launcher_x=[Reply(b"x\n")])) as server:
         assert run(tmp_path, server, "logs", "bert").returncode == 0
@@ -300,7 +300,7 @@ def test_following_says_once_that_the_job_is_suspended_and_goes_on_when_it_is_re
 ) -> None:
     steps = of_job(SUSPENDED) | {log_of(CHIEF): [Reply(b"resumed\n")]}
     steps[f"{collection('mpijobs')}/bert"] = [Reply(SUSPENDED), Reply(SUSPENDED), Reply(MPI)]
-    # each look asks for labels of earlier years, too
+    # each look also requests pods with the labels of older versions
     steps[POD_LIST] = [listed([])] * 4 + [listed(PODS)]
     with ScriptedServer(steps) as server:
         done = run(tmp_path, server, "logs", "bert", "-f")

@@ -1,7 +1,7 @@
-"""How many requests do the job verbs send, and what do they say when some of them fail? Against a
-server that answers by script.
+"""How many requests the job commands send, and what they print when some of them fail. Against a
+scripted server.
 
-The budget is the contract's §6: one discovery, one list per served kind, one pod list per family of
+The budget of the specification: one discovery, one list per served kind, one pod list per family of
 labels, one query of Prometheus.
 """
 
@@ -334,8 +334,8 @@ def beside(**meta: Any) -> dict[str, Any]:
 def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(
     board: dict[str, str], boards: int, tmp_path: Path
 ) -> None:
-    """One list more, and two where it has a TensorBoard. What belongs to it goes by itself; what
-    has another name is not ours.
+    """One more list, and two more for a job with a TensorBoard. Objects that the job owns go by
+    garbage collection; objects with other names stay.
     """
     ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS, annotations=board)
     owner = {
@@ -486,7 +486,7 @@ def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
 
 
 def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
-    """In this order; what can be no namespace is refused wherever it stands."""
+    """In this order; an invalid namespace is refused wherever it comes from."""
     config = tmp_path / "arena-config"
     config.write_text("namespace=from-config\n")
     with ScriptedServer(script()) as server:
@@ -506,8 +506,8 @@ def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
 
 
 def test_who_one_is_where_the_server_does_not_say(tmp_path: Path) -> None:
-    """An old server has no SelfSubjectReview: then the certificate's name it is, and without one an
-    error.
+    """An old server has no SelfSubjectReview; then the name of the client certificate is used, and
+    without one there is an error.
     """
     with ScriptedServer({}) as server:
         assert run(tmp_path, server, "whoami").returncode == 1
@@ -573,7 +573,7 @@ def test_an_empty_name_is_not_all_jobs(tmp_path: Path) -> None:
     ],
 )
 def test_where_the_tensorboard_is(balancer: list[dict[str, str]], url: str, tmp_path: Path) -> None:
-    """Only a job that has one costs the request for its Service."""
+    """Only a job with a TensorBoard costs the request for its Service."""
     path = "/api/v1/namespaces/default/services/bert-tensorboard"
     service = {
         "spec": {"ports": [{"port": 6006, "nodePort": 30006}]},

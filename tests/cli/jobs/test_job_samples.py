@@ -1,8 +1,7 @@
-"""`arena list`, `get` and `top job` print the contract's
-docs/spec/arena-cli-samples.md#output-of-the-job-commands byte for byte, from API objects that
-describe them.
+"""`arena list`, `get` and `top job` print docs/spec/arena-cli-samples.md#output-of-the-job-commands
+byte for byte, from API objects that describe the samples.
 
-The legacy blocks are written from the contract's §2.3, which has no sample of them.
+The legacy blocks follow the specification's text, which has no sample of them.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def card() -> GpuReading:
-    """The card of the samples, held by the worker."""
+    """The GPU of the samples, held by the worker."""
     return msgspec.structs.replace(
         reading(NODE, 0, None, None, 98.0, [("default", "mpi-test-worker-0")]),
         memory_used_mib=15641.0,

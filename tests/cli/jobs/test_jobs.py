@@ -1,5 +1,5 @@
-"""The job verbs beyond their samples: no rows and many, order, filters, what is missing, and what
-is refused.
+"""The job commands beyond the samples: no rows and many rows, order, filters, missing values, and
+lines that are refused.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_the_hungriest_first() -> None:
 
 
 def test_gpus_of_every_role_before_any_pod_exists() -> None:
-    """PS ask for none; chief, workers and evaluator for one each."""
+    """PS replicas request none; chief, workers and evaluator one each."""
     (mnist,) = [
         line.split()
         for line in run_command("list", company()).out.splitlines()
@@ -257,7 +257,9 @@ def test_only_the_name() -> None:
 
 
 def test_what_gpus_do_not_tell_is_not_zero() -> None:
-    """A pod with several cards is named once; pods of the same name elsewhere do not mix in."""
+    """A pod with several GPUs is named once; pods of the same name in other namespaces are not
+    mixed in.
+    """
     readings = [
         reading("n2", 0, 16.0, None, None, [("default", "bert-worker-9")]),
         reading(
@@ -428,7 +430,7 @@ def test_refresh_needs_a_job_and_separates() -> None:
 
 
 def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) -> None:
-    """In any locale and width of the terminal; times in the person's zone."""
+    """In any locale and terminal width; times in the user's time zone."""
     seen = Event(
         "default", "e", reason="训练", message="再次", object_uid=_uid("bert-worker-9"), at=CREATED
     )
@@ -449,7 +451,7 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
     assert "CreateTime:  2026-01-05 17:58:20" in east.stdout
 
 
-# --- what a file cannot do ------------------------------------------------------------------------
+# --- what a snapshot file cannot do ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -471,7 +473,8 @@ def test_a_snapshot_is_not_changed() -> None:
 
 
 def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -> None:
-    """The words are the contract's; the source's name is that of boards and exporters.
+    """The message has the whole name, as the specification requires; the source has the short name
+    that boards and exporters use.
 
     See docs/spec/arena-cli.md#partial-results.
     """

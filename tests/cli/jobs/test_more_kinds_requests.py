@@ -1,5 +1,5 @@
-"""What do the job verbs ask of a cluster that serves the kinds beyond Kubeflow's? One list for each
-resource, not for each type.
+"""The requests of the job commands in a cluster that serves kinds beyond those of Kubeflow: one
+list for each resource, not for each type.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def script() -> dict[str, list[Reply]]:
 
 
 def run(folder: Path, line: str) -> tuple[int, str, str, list[tuple[str, str]]]:
-    """Exit status, stdout, stderr, and what was asked as (method, path), with the labels of a pod
-    list instead of its path.
+    """Exit status, stdout, stderr, and the requests as (method, path); for a pod list the labels
+    replace the path.
     """
     with ScriptedServer(script()) as server:
         done = arena(folder, "--kubeconfig", str(kubeconfig(folder, server.url)), *line.split())

@@ -1,4 +1,4 @@
-"""`arena prune`: which jobs go, which stay, and what is said; `arena logviewer`."""
+"""`arena prune`: which jobs are deleted, which stay, and what is printed; `arena logviewer`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ JOBS = [
 
 @pytest.fixture
 def deleted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was deleted; a job called `far` cannot be."""
+    """The names of deleted jobs; deleting the job `far` fails."""
     found: list[str] = []
 
     def delete(_: SnapshotJobs, kind: JobKind, job: Job) -> bool:

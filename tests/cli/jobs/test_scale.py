@@ -1,4 +1,6 @@
-"""`arena scaleout etjob` and `arena scalein etjob`: the object that is made, and when none is."""
+"""`arena scaleout etjob` and `arena scalein etjob`: the object that is created, and
+when none is.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ NOW = 1_767_607_260.0
 def elastic(
     phase: str, workers: int, least: int | None = 1, most: int | None = 4
 ) -> ClusterSnapshot:
-    """A job `bert` with its launcher and so many workers."""
+    """A job `bert` with its launcher and workers."""
     bounds = {
         key: value
         for key, value in (("minReplicas", least), ("maxReplicas", most))

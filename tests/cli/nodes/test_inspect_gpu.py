@@ -31,13 +31,13 @@ NOTEBOOKS = (
 
 
 def shared(name: str, ip: str, units: int, gpus: int = 1, **more: Any) -> Object:
-    """A node of the reference plug-in: totals, and no inventory."""
+    """A node of the reference plug-in: totals, but no inventory."""
     capacity = {"aliyun.com/gpu-mem": str(units), "aliyun.com/gpu-count": str(gpus)}
     return node(name, ip, capacity, **{"labels": {"cgpu": "true"}, **more})
 
 
 def told(name: str, ip: str, sizes: list[int], unit: str = "GiB", **more: Any) -> Object:
-    """A node with an inventory: units of each of its GPUs."""
+    """A node with an inventory: the units of each of its GPUs."""
     slots = [
         {"index": index, "uuid": f"GPU-{name}-{index}", "units": units, "mode": "shared"}
         for index, units in enumerate(sizes)
@@ -326,11 +326,13 @@ def test_the_checkout_has_the_scripts_that_kubectl_looks_for() -> None:
 
 
 class TestDraining:
-    """Document 001 in printed order: the label comes while the pod of the whole card still runs."""
+    """Document 001 in the printed order: the label is set while the pod with the whole card still
+    runs.
+    """
 
     def draining(self, *, is_shared: bool = True, gpus: int = 1) -> Object:
-        """As the device plugin leaves a node whose cards are still held in the old mode: the old
-        resource, and none of it to be had.
+        """A node whose cards are still held in the old mode, as the device plugin leaves it: the
+        old resource, with nothing allocatable.
         """
         slots = [
             {"index": index, "uuid": f"GPU-{index}", "units": 15, "mode": "draining"}
@@ -381,8 +383,8 @@ class TestDraining:
         ]
 
     def test_a_node_that_goes_back_to_whole_cards_and_has_no_sharer_is_not_shown(self) -> None:
-        """The first card drains of nobody whom its inventory knows; the node offers no shared
-        memory any more.
+        """The first card drains, but no pod in its inventory holds it; the node offers shared
+        memory no longer.
         """
         left = {**self.draining(is_shared=False)}
         left["status"] = {

@@ -231,7 +231,9 @@ class TestHolders:
 
     def test_our_annotation_comes_before_the_references(self) -> None:
         notes = {
-            "fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-1","index":1,"units":4,"mib":4301}]}',
+            "fairlead.io/gpu-allocation": (
+                '{"main":[{"uuid":"GPU-1","index":1,"units":4,"mib":4301}]}'
+            ),
             "scheduler.framework.gpushare.allocation": '{"0":{"0":9}}',
         }
         holder = pod("p", "gpu-2", {"aliyun.com/gpu-mem": "4"}, annotations=notes)

@@ -1,6 +1,6 @@
-"""`arena top node --legacy`, `-s`, `-s -d`: what arena 0.4 printed,
-docs/spec/arena-cli-samples.md#legacy-layout-of-nodes and document 003
-(docs/spec/arena-cli.md#legacy-layout).
+"""`arena top node --legacy`, `-s`, `-s -d`: the output of arena 0.4
+(docs/spec/arena-cli-samples.md#legacy-layout-of-nodes, docs/spec/arena-cli.md#legacy-layout, and
+document 003).
 """
 
 from __future__ import annotations

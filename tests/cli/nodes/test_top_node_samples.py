@@ -1,6 +1,6 @@
-"""`arena top node` prints the contract's docs/spec/arena-cli-samples.md#tables-of-top-node,
-docs/spec/arena-cli-samples.md#details-of-top-node byte for byte, from API objects that describe
-them.
+"""`arena top node` prints docs/spec/arena-cli-samples.md#tables-of-top-node,
+docs/spec/arena-cli-samples.md#details-of-top-node byte for byte, from API objects that describe the
+samples.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TOPOLOGIES = {
 
 
 def company() -> ClusterSnapshot:
-    """All four modes, the topology node idle."""
+    """Nodes of all four modes; the node with GPU topology is idle."""
     return snapshot_of([SHARE, TOPOLOGY, EXCLUSIVE, MASTER], [WORKER, *NOTEBOOKS], TOPOLOGIES)
 
 

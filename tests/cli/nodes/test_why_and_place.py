@@ -1,5 +1,5 @@
 """`fairlead why` and `fairlead place` on a small cluster: two cards of 15 GiB, holders of different
-rank, one pod that waits.
+priority, one pod that waits.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def test_what_a_person_wrote_wrong() -> None:
     ],
 )
 def test_limits_that_no_node_can_meet(limits: dict[str, int], why: str) -> None:
-    """`tests/cli/submit/test_submit_pod_faults.py`: submit refuses them; another client may have
-    made such a pod.
+    """submit refuses them (`tests/cli/submit/test_submit_pod_faults.py`); another client may have
+    created such a pod.
     """
     asker = pod(
         "wrong", containers=(Container("main", requests=limits, limits=limits),), conditions=(TOLD,)
@@ -202,7 +202,7 @@ def test_place_a_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["mem_deployment.yaml", "-"])
 def test_place_a_manifest_of_document_003(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has a Service, too."""
+    """The manifest also contains a Service."""
     path = Path(__file__).parents[3] / "examples" / "mem_deployment.yaml"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     lines = run_command(

@@ -1,5 +1,5 @@
-"""The cluster of document 004 after nginx3: 3,3,2 run, 2,2,3 wait, and every pod carries what a
-real one does.
+"""The cluster of document 004 after nginx3: 3, 3 and 2 pods run, 2, 2 and 3 wait. Every pod has the
+fields of a real one.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _node(
 def nginx(
     number: int, admitted: int, waiting: int, *, conditions: tuple[Condition, ...] = ()
 ) -> list[Pod]:
-    """The pods of Deployment nginx1..4 in their namespace; the waiting ones come last and have
+    """The pods of Deployment nginx1 to nginx4 in their namespace; waiting pods come last and have
     `conditions`.
     """
     return [

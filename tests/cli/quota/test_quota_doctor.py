@@ -1,5 +1,5 @@
-"""`fairlead quota doctor`: each thing that quota needs, ok, bad
-with what mends it, or not asked.
+"""`fairlead quota doctor`: for each requirement of quota whether it is met, failed with a hint, or
+not checked.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`fairlead quota plan` on the cluster of document 004: what is done, what would be, and what
-nobody can ask.
+"""`fairlead quota plan` on the cluster of document 004: current actions, what-if questions, and
+questions that are refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def test_what_is_done_now() -> None:
         "WAITS                PODS  LEAF      PLACE  REASON\n"
         "namespace3/nginx3-0  1     root.b.1  1      WaitingForEvictions\n"
         "\n"
-        "root.b.1 (1): guaranteed by root.b.1 (uses 0 of 10 cpu, asks 5); waiting for namespace2/nginx2-3 of root.a.2 to stop\n"
+        "root.b.1 (1): guaranteed by root.b.1 (uses 0 of 10 cpu, asks 5); waiting for "
+        "namespace2/nginx2-3 of root.a.2 to stop\n"
     )
 
 
@@ -77,7 +78,10 @@ def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
         "\n"
         "EVICT                LEAF      HOW    FREES  FOR\n"
     )
-    sentence = "cpu asks 5; root 40/40 in use; root.b.2 uses 10 of guaranteed 10, so it may only borrow idle quota; no leaf borrows"
+    sentence = (
+        "cpu asks 5; root 40/40 in use; root.b.2 uses 10 of guaranteed 10, so it may only borrow "
+        "idle quota; no leaf borrows"
+    )
     assert printed.out.endswith(f"root.b.2 (3): {sentence}\n")
 
 
@@ -104,7 +108,7 @@ def test_the_document_of_json_has_all_keys_of_the_contract() -> None:
 
 
 def test_another_tree_is_asked_about_beforehand(tmp_path: Path) -> None:
-    """Half of root.a's guarantee goes to root.b.1: what a lowered min and a raised one do to
+    """Half of root.a's guarantee goes to root.b.1: the effect of a lowered and a raised min on
     running pods.
     """
     file = tmp_path / "new.yaml"

@@ -1,5 +1,5 @@
 """`fairlead quota tree` and `fairlead quota validate`: the table, the documents, each refusal, and
-what was looked at.
+which objects are read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def leaf(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def manifest(**changes: Any) -> dict[str, Any]:
-    """Document 004's tree. `changes` are the fields of root.a.1."""
+    """The tree of document 004. `changes` are the fields of root.a.1."""
     sides = [
         {
             "name": side,
@@ -99,7 +99,7 @@ def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
 
 
 def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
-    """Of 56 cores a stranger has 20; a node that is cordoned does not count."""
+    """Of 56 cores uncounted pods use 20; a cordoned node does not count."""
     stranger = replace(
         runs("strange", "x"), node="n", containers=(Container("main", requests={"cpu": 20_000}),)
     )
@@ -116,7 +116,7 @@ def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
 
 
 def test_use_above_a_max_that_was_lowered_is_marked() -> None:
-    """Three pods of 5 cores in a leaf whose max is 10 by now."""
+    """Three pods of 5 cores in a leaf whose max is now 10."""
     pods = [runs("ns1", name) for name in "xyz"]
     lines = show(cluster(manifest(max={"cpu": 10}), *pods)).splitlines()
     assert next(row.split()[3] for row in lines if row.split()[0] == "1") == "15!"
@@ -228,7 +228,7 @@ OFFLINE = "not checked against a cluster: running pods are unknown"
 
 
 def check(tmp_path: Path, tree: Any, snapshot: ClusterSnapshot | None = None) -> Printed:
-    """With a snapshot: as if one was named."""
+    """Runs `quota validate`; with a snapshot, as if `--snapshot` was given."""
     path = tmp_path / "tree.yaml"
     path.write_text(tree if isinstance(tree, str) else yaml.safe_dump(tree), encoding="utf-8")
     named = "" if snapshot is None else "--snapshot s "

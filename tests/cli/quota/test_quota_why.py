@@ -1,5 +1,5 @@
 """`fairlead quota why`, `fairlead why` and `arena get --explain` on the cluster of document 004:
-one sentence, the same in all.
+all three print the same sentence.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""dcgm-exporter's command lines start our exporter: every flag and variable is taken, and what
-changes nothing is said once.
+"""dcgm-exporter's command lines start Fairlead's exporter: every flag and variable is accepted, and
+those without effect are reported once.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from fairlead.cli.servers.gpu_exporter import chosen_backend
 from fairlead.errors import UserError
 
 THEIRS = shlex.split("""
---collectors=f -f=f --address=:9400 -a=:9400 --collect-interval=30000 -c=30000 --kubernetes -k --use-old-namespace -o --cpu-devices=f -p=f
---configmap-data=ns:name -m=none --remote-hostengine-info=localhost:5555 -r=localhost:5555 --kubernetes-enable-pod-labels
---kubernetes-enable-pod-uid --kubernetes-gpu-id-type=uid --kubernetes-pod-label-allowlist-regex=app --devices=g:0,2-4 -d=f --no-hostname -n
---switch-devices=f -s=f --fake-gpus --web-config-file=f --web-read-timeout=10s --web-write-timeout=10s --web-systemd-socket
---xid-count-window-size=300000 -x=300000 --replace-blanks-in-model-name --rbmn -rbmn --debug --clock-events-count-window-size=1
---enable-dcgm-log --dcgm-log-level=NONE --log-format=json --pod-resources-kubelet-socket=/s --hpc-job-mapping-dir=/d --container-labels
---container-runtime-socket=/s --nvidia-resource-names=nvidia.com/a100 --kubernetes-virtual-gpus --dump-enabled --dump-directory=/d
---dump-retention=24 --dump-compression --kubernetes-enable-dra --disable-startup-validate --enable-gpu-bind-unbind-watch
---gpu-bind-unbind-poll-interval=1s --enable-pprof --config-file=f --watch-max-keep-age=10m --watch-max-keep-samples=0
---max-concurrent-scrapes=3 --enable-exporter-metrics --health-require-gpus
+--collectors=f -f=f --address=:9400 -a=:9400 --collect-interval=30000 -c=30000 --kubernetes -k
+--use-old-namespace -o --cpu-devices=f -p=f --configmap-data=ns:name -m=none
+--remote-hostengine-info=localhost:5555 -r=localhost:5555 --kubernetes-enable-pod-labels
+--kubernetes-enable-pod-uid --kubernetes-gpu-id-type=uid --kubernetes-pod-label-allowlist-regex=app
+--devices=g:0,2-4 -d=f --no-hostname -n --switch-devices=f -s=f --fake-gpus --web-config-file=f
+--web-read-timeout=10s --web-write-timeout=10s --web-systemd-socket --xid-count-window-size=300000
+-x=300000 --replace-blanks-in-model-name --rbmn -rbmn --debug --clock-events-count-window-size=1
+--enable-dcgm-log --dcgm-log-level=NONE --log-format=json --pod-resources-kubelet-socket=/s
+--hpc-job-mapping-dir=/d --container-labels --container-runtime-socket=/s
+--nvidia-resource-names=nvidia.com/a100 --kubernetes-virtual-gpus --dump-enabled --dump-directory=/d
+--dump-retention=24 --dump-compression --kubernetes-enable-dra --disable-startup-validate
+--enable-gpu-bind-unbind-watch --gpu-bind-unbind-poll-interval=1s --enable-pprof --config-file=f
+--watch-max-keep-age=10m --watch-max-keep-samples=0 --max-concurrent-scrapes=3
+--enable-exporter-metrics --health-require-gpus
 """)
 """Every flag in pkg/cmd/app.go of dcgm-exporter, with an argument where it takes one."""
 
@@ -63,8 +67,8 @@ def test_all_of_them_at_once() -> None:
 
 
 def one_dash(flag: str) -> list[str]:
-    """As Go's own flags may be written: one dash or two, whatever the length, the value beside it
-    or behind `=`.
+    """The spellings that Go's flag package accepts: one dash or two, whatever the length, with the
+    value after a space or `=`.
     """
     bare = flag.lstrip("-")
     words = [f"-{bare}", f"--{bare}"]

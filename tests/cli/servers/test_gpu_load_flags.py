@@ -1,4 +1,4 @@
-"""`fairlead gpu-load` as dcgmproftester: its flags, its lines, its exit statuses.
+"""`fairlead gpu-load` in place of dcgmproftester: its flags, its lines, its exit statuses.
 
 See docs/spec/telemetry.md#load-generator, document 002.
 """
@@ -38,11 +38,11 @@ CudaInit completed successfully.
 Skipping WatchFields() since DCGM validation is disabled
 TensorEngineActive: generated ???, dcgm 0.000 (27605.2 gflops)
 """
-"""Document 002, up to its first report."""
+"""The output in document 002, up to its first report."""
 
 
 class PlayedCards:
-    """Cards whose work takes no time: what they were asked is kept."""
+    """Cards whose work takes no time; they record the requests."""
 
     def __init__(self, count: int = 1, lag: float = 1.0) -> None:
         self.asked: list[tuple[int, float, float]] = []
@@ -81,7 +81,7 @@ def outcome(
     page: Callable[[str], str] = no_page,
     program: str = "fairlead",
 ) -> tuple[int, list[str], str]:
-    """Status, lines on stdout, stderr."""
+    """Exit status, lines on stdout, stderr."""
     words = ["gpu-load", *arguments] if program == "fairlead" else list(arguments)
     verb, rest = split_verb(words, program)
     assert verb is not None and verb.name == "gpu-load"

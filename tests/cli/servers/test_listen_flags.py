@@ -1,5 +1,5 @@
-"""`--port` means the same for every server, beside `--listen`; a default port that is taken gives
-way where a person reads the address.
+"""`--port` means the same for every server, beside `--listen`; a default port in use is replaced by
+a free one where a user reads the address.
 """
 
 from __future__ import annotations

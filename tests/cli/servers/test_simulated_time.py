@@ -1,5 +1,5 @@
-"""`fairlead time` against a console over a driven world: what a person types, sees, and is told
-when it cannot be.
+"""`fairlead time` against a console over a simulated world: what a user types, the output, and the
+errors.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`arena serve list`, `get`, `logs`, `delete` and `arena data list`: tables with no row, one and
-many, documents, and what is refused.
+"""`arena serve list`, `get`, `logs`, `delete` and `arena data list`: tables with no row, one row
+and many, documents, and lines that are refused.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def test_one_job_with_gpus_has_a_column_for_them() -> None:
 
 
 def test_many_jobs_by_namespace_name_and_version() -> None:
-    """Node ports, a load balancer's address, a Service without an address, a port as arena once
-    named it; part of a card counts as such.
+    """Node ports, a load balancer's address, a Service without an address, a port with arena's old
+    name; part of a card counts as a part.
     """
     assert run_serving("serve list -A", many()).out == (
         "NAMESPACE  NAME  TYPE        VERSION  DESIRED  AVAILABLE  ADDRESS    PORTS           "
@@ -293,7 +293,7 @@ def test_a_name_that_is_absent_or_has_several_versions() -> None:
     ],
 )
 def test_what_can_be_no_name(line: str) -> None:
-    """A comma in a selector would mean something."""
+    """A comma would separate two requirements of a selector."""
     try:
         told = run_serving(line, many())
     except UserError as error:

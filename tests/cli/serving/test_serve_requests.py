@@ -1,5 +1,5 @@
-"""How many requests do the verbs of `serve` send, and what do they say when some fail? Against
-servers that answer by script.
+"""How many requests the commands of `serve` send, and what they print when some fail. Against
+scripted servers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Script = dict[str, list[Reply | Stream]]
 
 
 def script(pods: Sequence[Any] = (), **replaced: Reply) -> Script:
-    """One custom job `fast`. `replaced` by the last word of a path."""
+    """One custom job `fast`. `replaced`: other answers, by the last word of the path."""
     steps: Script = {
         "/api/v1/namespaces/default": [Reply({"metadata": {"name": "default"}})],
         APPS: [listed([deployment("fast", "v1", available=1)])],
@@ -70,8 +70,8 @@ LISTS = {
     ],
 )
 def test_the_budget(line: str, more: dict[str, int], tmp_path: Path) -> None:
-    """One list per kind of object, whatever the number of jobs, and whether the namespace isolates
-    its users; no discovery.
+    """One list per kind of object, whatever the number of jobs, and one read of the namespace,
+    which may isolate its users; no discovery.
     """
     with ScriptedServer(script()) as server:
         done = run(tmp_path, server, *line.split())
@@ -95,7 +95,7 @@ def test_data_is_one_list(tmp_path: Path) -> None:
 
 
 def test_nodes_are_read_where_cards_are_shared(tmp_path: Path) -> None:
-    """Once each. Who may not read nodes gets the table all the same."""
+    """One list of nodes. A user without permission to read nodes gets the table all the same."""
     pods = [
         serving_pod("fast", "v1", f"fast-{number}", limits={"aliyun.com/gpu-mem": "6"})
         for number in range(3)
@@ -137,7 +137,9 @@ def test_garbage_is_a_sentence(body: bytes, tmp_path: Path) -> None:
 
 
 def test_where_people_see_their_own_jobs_only(tmp_path: Path) -> None:
-    """`fast` is nobody's of ours: it is not listed, and whoever names it is told."""
+    """`fast` belongs to another user: it is not listed, and a command that names it fails with the
+    reason.
+    """
     isolating = Reply(
         {"metadata": {"name": "default", "labels": {"arena.kubeflow.org/isolate-user": "true"}}}
     )

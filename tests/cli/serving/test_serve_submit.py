@@ -1,5 +1,5 @@
-"""`arena serve custom|tensorflow|triton|kserve`: which objects come of which flags, what is
-printed, and what is refused.
+"""`arena serve custom|tensorflow|triton|kserve`: which objects the flags create, what is printed,
+and what is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def workload(line: str) -> Manifest:
     return objects(line)[0]
 
 
-# --- what is made ---------------------------------------------------------------------------------
+# --- the objects that are created -----------------------------------------------------------------
 
 
 def test_a_custom_job_is_a_deployment_and_its_service() -> None:
@@ -240,7 +240,7 @@ def test_tensorflow_serving() -> None:
 
 
 def test_tensorflow_takes_its_part_of_a_shared_card() -> None:
-    """The shell of the container reckons it from what the device plugin says."""
+    """The shell of the container computes it from the device plugin's variables."""
     command = at(workload(f"{TF} --gpumemory 4"), f"{MAIN}|command|2").replace(
         "/usr/bin/tensorflow_model_server", "echo"
     )

@@ -1,4 +1,4 @@
-"""Snapshot files on a disk: what a path may lead to, and where one can be saved."""
+"""Snapshot files on a disk: which paths can be read, and where a snapshot can be saved."""
 
 from __future__ import annotations
 

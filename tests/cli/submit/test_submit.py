@@ -1,4 +1,5 @@
-"""A submit as a whole: what is printed, what is created in which order, what stays when it fails.
+"""A whole submit: the output, which objects are created in which order, and which stay when it
+fails.
 
 See docs/spec/arena-cli.md#messages-of-the-commands, docs/spec/arena-cli.md#objects,
 docs/spec/arena-cli.md#requests.

@@ -1,5 +1,5 @@
-"""What `arena submit etjob` and `deepspeedjob` make of their flags, and the Secret that comes
-before them.
+"""The objects that `arena submit etjob` and `deepspeedjob` make of their flags, and the Secret that
+is created before them.
 
 See docs/spec/arena-cli.md#pods-of-the-kinds.
 """

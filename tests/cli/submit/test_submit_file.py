@@ -1,5 +1,5 @@
-"""`submit -f FILE`: objects of Kubernetes as they are, or a job in arena's v2 schema, which flags
-override.
+"""`submit -f FILE`: Kubernetes objects without changes, or a job in arena's v2 schema, whose fields
+flags override.
 
 See docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files.
 """
@@ -75,10 +75,16 @@ def test_a_job_file_means_what_its_flags_mean(tmp_path: Path, kind: str, workers
 
 def test_the_roles_of_a_tfjob(tmp_path: Path) -> None:
     job = {
-        "version": "0.1.0", "name": "j", "image": "i", "run": "x", "framework": {"name": "tf", "options": {"success_policy": "AllWorkers"}},
-        "worker": {"replicas": 2, "resources": {"gpu": 1}}, "ps": {"replicas": 1, "resources": {"cpu": 1, "gpus": 1}},
-        "chief": {"replicas": 1, "resources": {"memory": "1Gi"}}, "evaluator": {"replicas": 1},
-    }  # fmt: skip
+        "version": "0.1.0",
+        "name": "j",
+        "image": "i",
+        "run": "x",
+        "framework": {"name": "tf", "options": {"success_policy": "AllWorkers"}},
+        "worker": {"replicas": 2, "resources": {"gpu": 1}},
+        "ps": {"replicas": 1, "resources": {"cpu": 1, "gpus": 1}},
+        "chief": {"replicas": 1, "resources": {"memory": "1Gi"}},
+        "evaluator": {"replicas": 1},
+    }
     flags = (
         "--workers 2 --gpus 1 --ps 1 --ps-cpu 1 --ps-gpus 1 --chief --chief-memory 1Gi "
         "--evaluator --success-policy AllWorkers"

@@ -1,5 +1,4 @@
-"""What each flag of `submit` does to the objects, seen in what `--dry-run` prints without a
-cluster.
+"""The effect of each flag of `submit` on the objects that `--dry-run` prints without a cluster.
 
 See docs/spec/arena-cli.md#effects-of-the-flags.
 """
@@ -25,7 +24,7 @@ POD, FIRST, LABELS = "template|spec", "template|spec|containers|0", "template|me
 GANG = "pod-group.scheduling.sigs.k8s.io/"
 
 CASES: list[tuple[str, dict[str, Any]]] = [
-    # replicas, GPUs and their likes
+    # replicas, GPUs and similar flags
     (
         MPI,
         {
@@ -173,7 +172,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ),
     (f"{PT} --working-dir /w", {f"{MASTER}|{FIRST}|workingDir": "/w"}),
     (PT, {f"{MASTER}|{FIRST}|workingDir": "/root"}),
-    # keys
+    # annotations and labels
     (
         f"{PT} -a x=1 -l y=2",
         {"metadata|annotations|x": "1", "metadata|labels|y": "2", f"{MASTER}|{LABELS}|y": "2"},
@@ -357,7 +356,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
         f"{PT} --model-name m --model-source s3://x",
         {"metadata|labels|modelName": "m", "metadata|annotations|modelSource": "s3://x"},
     ),
-    # ports and places of TFJobs
+    # ports and placement of TFJobs
     (TF, {f"{CHIEF}|{FIRST}|ports": [{"name": "tfjob-port", "containerPort": 2222}]}),
     (
         f"{TF} --workers 2 --ps 1 --worker-port 3000 --ps-port 3001",
@@ -370,15 +369,19 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     (
         f"{TF} --workers 2 --worker-affinity-policy spread",
         {
-            f"{TF_WORKER}|{POD}|affinity|podAntiAffinity|preferredDuringSchedulingIgnoredDuringExecution|0|podAffinityTerm|topologyKey": (
-                "kubernetes.io/hostname"
-            )
+            (
+                f"{TF_WORKER}|{POD}|affinity|podAntiAffinity|"
+                "preferredDuringSchedulingIgnoredDuringExecution|0|podAffinityTerm|topologyKey"
+            ): ("kubernetes.io/hostname")
         },
     ),
     (
         f"{TF} --workers 2 --ps 2 --ps-affinity-policy binpack --ps-affinity-constraint required",
         {
-            f"{PS}|{POD}|affinity|podAffinity|requiredDuringSchedulingIgnoredDuringExecution|0|labelSelector|matchLabels": {
+            (
+                f"{PS}|{POD}|affinity|podAffinity|requiredDuringSchedulingIgnoredDuringExecution|"
+                "0|labelSelector|matchLabels"
+            ): {
                 "app": "tfjob",
                 "release": "j",
                 "training.kubeflow.org/replica-type": "ps",

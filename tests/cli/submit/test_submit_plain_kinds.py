@@ -1,4 +1,4 @@
-"""What `arena submit volcanojob` and `sparkjob` make of their few flags.
+"""The objects that `arena submit volcanojob` and `sparkjob` make of their few flags.
 
 See docs/spec/arena-cli.md#pods-of-the-kinds.
 """

@@ -1,5 +1,5 @@
-"""What no node can give of shared GPUs, and two volumes at one place, is refused before anything is
-made; what each command makes else.
+"""Requests for shared GPUs that no node can meet are refused before anything is created; other
+requests create their objects. One claim at two paths is one volume.
 """
 
 from __future__ import annotations

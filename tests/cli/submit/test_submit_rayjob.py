@@ -1,4 +1,6 @@
-"""What `arena submit rayjob` makes of its flags (docs/spec/arena-cli.md#pods-of-the-kinds)."""
+"""The objects that `arena submit rayjob` makes of its flags
+(docs/spec/arena-cli.md#pods-of-the-kinds).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `submit` refuses, in which words, and that nothing is asked of a cluster before.
+"""Values that `submit` refuses, and the messages. No request is sent before.
 
 See docs/spec/arena-cli.md#names-and-labels, docs/spec/arena-cli.md#effects-of-the-flags.
 """
@@ -16,9 +16,9 @@ NAME_RULE = (
     "end with an alphanumeric character"
 )
 DIGITS = ("mpijob", "pytorchjob", "tfjob", "etjob", "deepspeedjob", "sparkjob")
-"""Webhooks of training-operator 1.9.2 take DNS-1035 labels (`NameIsDNS1035Label`); mpi-operator
-0.6.0 refuses by its status, since it makes host names of the name; Spark's operator makes a Service
-of it. That et-operator does so, too, is not tried.
+"""The webhooks of training-operator 1.9.2 accept only DNS-1035 labels (`NameIsDNS1035Label`);
+mpi-operator 0.6.0 refuses other names in the status, since it makes host names of the name; Spark's
+operator makes a Service of it. It is not tested that et-operator does so, too.
 """
 MPI, PT, TF = (
     "mpijob --name=j --image=i",

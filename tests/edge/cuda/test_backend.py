@@ -1,5 +1,5 @@
-"""Cards at work through an array library that is played: what they are given, for how long, and
-what it was worth.
+"""Cards at work through a simulated array library: which work they get, for how long, and the
+results.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fairlead.model.devices.gpu_load import LoadTest, WorkDone
 
 
 class PlayedLibrary:
-    """Cards whose time is the test's: a launch takes
-    `seconds_each`, a wait ends when all is done.
+    """Cards on a clock of the test's own: a launch takes `seconds_each`, a wait ends when all work
+    is done.
     """
 
     name = "played"

@@ -1,5 +1,5 @@
-"""What is asked of cupy, on a cupy that is played: which way copies go, what kernels are started,
-what a card is.
+"""The calls to cupy, on a simulated cupy: the direction of copies, the kernels that are started,
+the properties of a card.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PlayedArray:
 
 
 class PlayedCupy:
-    """A card per index; arrays know where they are."""
+    """A card per index; arrays know on which card they are."""
 
     def __init__(self, cards: int) -> None:
         self.asked: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""A kubelet that answers about the devices of pods."""
+"""A kubelet that serves the pod resources API (the devices of pods)."""
 
 from __future__ import annotations
 

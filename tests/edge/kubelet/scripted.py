@@ -1,5 +1,5 @@
-"""A kubelet that does what a test says: it takes registrations, dials back, and can start anew; and
-answers of a plugin.
+"""A kubelet that a test controls: it accepts registrations, connects back to the plugin, and can
+restart. Also the answers of a plugin.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ENDPOINT = "fairlead-gpu-mem.sock"
 
 
 class ScriptedKubelet:
-    """`refusal`: what every registration is refused with. `is_silent`: it takes a resource and asks
-    for no devices.
+    """`refusal`: the error for every registration. `is_silent`: the kubelet accepts a resource but
+    never asks for its devices.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,7 +37,7 @@ class ScriptedKubelet:
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self, *, sweeps: bool = True) -> None:
-        """As a real one: every socket of the directory goes first."""
+        """Like a real kubelet, removes every socket of the directory first."""
         for path in self.folder.iterdir() if sweeps else ():
             path.unlink()
         handlers = {"Register": grpc.unary_unary_rpc_method_handler(self._register)}
@@ -59,7 +59,7 @@ class ScriptedKubelet:
         self._server = self._channel = self._watching = None
 
     async def call(self, method: str, *fields: tuple[int, str | bytes | int]) -> Message:
-        """A call of the plugin that was registered last."""
+        """Calls the plugin that was registered last."""
         assert self._channel is not None
         ask: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
             f"/v1beta1.DevicePlugin/{method}"
@@ -92,8 +92,8 @@ class ScriptedKubelet:
 
 
 class ScriptedAnswers:
-    """`allocated` and `started` answer when they are called with
-    the ids; `asked` holds the calls.
+    """`allocated` and `started` answer when they are called with the ids; `asked` records the
+    calls.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class ScriptedAnswers:
 
 @asynccontextmanager
 async def running(served: DevicePlugin) -> AsyncIterator[None]:
-    """The resource is served while the block lasts."""
+    """The resource is served during the block."""
     task = asyncio.create_task(served.run())
     try:
         yield

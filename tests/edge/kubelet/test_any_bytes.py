@@ -1,4 +1,6 @@
-"""Messages of a kubelet as nobody sent them: ids that stand there, or ValueError."""
+"""Malformed messages of a kubelet: the reader returns ids that the message contains, or raises
+ValueError.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def test_two_entries_of_one_container_are_one_holder() -> None:
 
 
 def test_devices_of_a_claim_are_told_with_it() -> None:
-    """Numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its
+    """Field numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its
     namespace 2, resources 4; driver 2, pool 3, device 4.
     """
     devices = [
@@ -91,7 +93,7 @@ def test_devices_of_a_claim_are_told_with_it() -> None:
 
 @pytest.mark.parametrize("gap", ["pod", "namespace", "container", "resource"])
 def test_a_holder_without_a_name_spoils_the_list(gap: str) -> None:
-    """Who holds a card must be known, or it would be given away again."""
+    """The holder of a card must be known, or the card would be allocated again."""
     name = {
         each: "" if each == gap else each for each in ("pod", "namespace", "container", "resource")
     }

@@ -1,5 +1,5 @@
-"""A resource is served, registered, told of, and registered again after whatever a kubelet does.
-Bytes are checked by hand.
+"""A resource is served, registered and updated, and registered again after anything that a kubelet
+does. The bytes are checked by hand.
 """
 
 from __future__ import annotations
@@ -222,7 +222,8 @@ async def test_a_kubelet_that_is_away_or_says_no_is_asked_until_it_takes_it(
         kubelet.refusal = ""
         await until(lambda: kubelet.lists == [[]] and not served.trouble, 5)
         assert answers.times_registered == 1
-        # Options of who needs no call before a start: a false field is not on the wire.
+        # the options of a plugin that needs no call before a start: a false field is not on the
+        # wire
         assert dict(kubelet.registrations[0])[4] == packed((2, 1))
     await kubelet.stop()
 

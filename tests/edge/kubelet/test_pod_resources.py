@@ -1,5 +1,5 @@
-"""Who holds devices, as a kubelet tells: one entry a container and resource; and a kubelet that is
-away, slow or mad.
+"""The holders of devices, from a kubelet: one entry per container and resource; and a kubelet that
+is away, slow or faulty.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Protobuf by hand: a message is a row of (field number, value), so that tests do not read with
-what they test.
+"""Protobuf by hand: a message is a list of (field number, value). The tests use it so that they do
+not read with the code under test.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ Message = list[tuple[int, Value]]
 
 
 def packed(*fields: tuple[int, Value]) -> bytes:
-    """The bytes of a message; texts and messages inside it are length-delimited, numbers are
+    """The bytes of a message; strings and nested messages are length-delimited, numbers are
     varints.
     """
     written = b""
@@ -23,7 +23,7 @@ def packed(*fields: tuple[int, Value]) -> bytes:
 
 
 def unpacked(raw: bytes) -> Message:
-    """The fields of a message; what is length-delimited stays bytes."""
+    """The fields of a message; length-delimited fields stay bytes."""
     fields: Message = []
     position = 0
     while position < len(raw):

@@ -1,5 +1,5 @@
-"""What a node's agent keeps on its node: whole files, none that is damaged believed, and nobody
-else's taken away.
+"""The node agent's files: they are written as a whole, damaged files are not trusted, and files of
+other programs are not removed.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def test_an_answer_that_nobody_can_read_allows_nothing(files: NodeAgentFiles) ->
 def test_a_folder_that_is_a_file_holds_no_answer(
     files: NodeAgentFiles, folders: NodeFolders
 ) -> None:
-    """Else a container that nobody answered for would be told to go; what is written next fails
-    with a word on the disk.
+    """Otherwise a container without an answer would be stopped; the next write fails with the error
+    of the disk.
     """
     folders.state.mkdir(exist_ok=True)
     (folders.state / "containers").write_text("a file", encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Which cards claims can name, as an API server of each version tells, and what stays while it does
-not.
+"""Which cards ResourceClaims can name, from API servers of each version, and what is kept while the
+API server does not answer.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class Listing:
 
 
 class Api:
-    """An API server that serves one version of ResourceSlices, or answers nobody."""
+    """An API server that serves one version of ResourceSlices; while `is_silent` it answers no
+    request.
+    """
 
     def __init__(self, version: str) -> None:
         self.version, self.is_silent, self.asked = version, False, []

@@ -1,5 +1,5 @@
-"""Labels and UIDs of a node's pods on a served API: news is a name, not the many events of a pod's
-status.
+"""Labels and UIDs of a node's pods from a served API: a changed name is announced, the many status
+updates are not.
 """
 
 from __future__ import annotations

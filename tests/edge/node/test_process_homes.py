@@ -1,4 +1,4 @@
-"""Where processes run, as a /proc tells."""
+"""The pods and containers of processes, from /proc."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = "1 0 8:1 / / rw - overlay overlay rw\n"
 
 @pytest.mark.parametrize("ending", ["", "//deleted"])
 def test_a_container_is_known_by_its_limits_file(tmp_path: Path, ending: str) -> None:
-    """The kernel names a file that was replaced since with two slashes (seen on a real node,
+    """The kernel appends `//deleted` to a file that was replaced meanwhile (seen on a real node,
     tests/kubelet).
     """
     mounted = (
@@ -51,7 +51,10 @@ def test_this_process_was_given_nothing() -> None:
     [
         (f"0::/kubepods/pod{POD}/0123", POD),
         (
-            f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope",
+            (
+                "0::/kubepods.slice/kubepods-burstable.slice/"
+                f"kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope"
+            ),
             POD,
         ),
         (f"3:memory:/kubepods/guaranteed/pod{'0b4a5f6e' * 4}/0123", "0b4a5f6e" * 4),
@@ -62,7 +65,7 @@ def test_this_process_was_given_nothing() -> None:
     ],
 )
 def test_the_pod_of_a_process(text: str, uid: str) -> None:
-    """Both layouts of docs/spec/telemetry.md#processes; a static pod's uid is a hash."""
+    """Both layouts of docs/spec/telemetry.md#processes; the uid of a static pod is a hash."""
     assert pod_of_cgroups(text) == uid
 
 
@@ -71,11 +74,17 @@ def test_the_pod_of_a_process(text: str, uid: str) -> None:
     [
         (f"0::/kubepods/burstable/pod{POD}/{'ab' * 32}", "ab" * 32),
         (
-            f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/cri-containerd-{'cd' * 32}.scope\n",
+            (
+                f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/"
+                f"cri-containerd-{'cd' * 32}.scope\n"
+            ),
             "cd" * 32,
         ),
         (
-            f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/crio-{'ef' * 32}.scope/inner",
+            (
+                f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/"
+                f"crio-{'ef' * 32}.scope/inner"
+            ),
             "ef" * 32,
         ),
         (f"4:cpu:/kubepods/pod{POD}/{'01' * 32}\n0::/x\n", "01" * 32),

@@ -1,4 +1,4 @@
-"""Where do the console and kubectl differ?"""
+"""Finds the numbers on which the console and kubectl differ."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PAGES = (
 )
 ABSENT = "not there"
 SECONDS = 1.6
-"""The API server tells whole seconds, and so does the page."""
+"""Tolerance in seconds: the API server reports whole seconds, and so does the page."""
 
 
 def differences(
     shown: Shown, truth: Truth, pages: Iterable[str] = PAGES
 ) -> dict[str, tuple[Any, Any]]:
-    """Page and number -> what the console says, and what is so."""
+    """Page and number -> (the console's value, the true value)."""
     found: dict[str, tuple[Any, Any]] = {}
     for page in pages:
         true = getattr(truth, page)()

@@ -1,5 +1,5 @@
-"""The mixed company and the three who look at it: kubectl, the console, Prometheus with the cluster
-exporter.
+"""The mixed company and the three programs that show it: kubectl, the console, Prometheus with the
+cluster exporter.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tests.kube.servers import Server
 from tests.waiting import wait_until
 
 Differences = dict[str, tuple[Any, Any]]
-"""What is said, and what is so."""
+"""(the value shown, the true value) by name."""
 KINDS = "nodes,pods,mpijobs,tfjobs,elasticquotatrees"
 
 
 class CompanySeen:
-    """`truth` is what kubectl said last; exporters' pages follow
-    it, for they tell who sits where.
+    """`truth` is built from kubectl's last answer. The exporters' pages follow it, because they
+    name the pod on each card.
     """
 
     consoles: Mapping[str, Server]
@@ -40,8 +40,8 @@ class CompanySeen:
     def watch(
         self, consoles: Mapping[str, Server], exporter: Server, prometheus: Prometheus
     ) -> None:
-        """`consoles` by where they have the values of cards from, the first of them reads
-        exporters' pages.
+        """Set the programs that show the company. `consoles`: by the source of their values of
+        cards; `pages` reads exporters' pages.
         """
         self.consoles, self.exporter, self.prometheus = consoles, exporter, prometheus
 
@@ -50,7 +50,7 @@ class CompanySeen:
         return self.consoles["pages"]
 
     def look(self) -> Truth:
-        """Ask kubectl anew."""
+        """Read everything from kubectl again."""
         found: list[dict[str, Any]] = self.admin.get(KINDS)
         by_kind: dict[str, list[dict[str, Any]]] = {}
         for obj in found:
@@ -60,16 +60,16 @@ class CompanySeen:
         return self.truth
 
     def await_agreement(self, *pages: str, source: str = "pages") -> Differences:
-        """Where a console says something else than what is so, for longer than it takes to read and
-        to be told.
+        """Numbers of a console that differ from the truth for longer than the console needs to read
+        and receive changes.
         """
         return self.await_none(
             lambda: differences(Shown(self.consoles[source]), self.truth, pages or PAGES)
         )
 
     def await_none(self, differ: Callable[[], Differences], seconds: float = 30.0) -> Differences:
-        """What differs in the end; nothing as soon as nothing does. Between two looks at it kubectl
-        is asked anew.
+        """The last differences; empty as soon as there are none. kubectl is read again between two
+        comparisons.
         """
         found: Differences = {}
 

@@ -1,5 +1,5 @@
-"""The mixed company on a real control plane, its exporters' pages, Prometheus, the cluster exporter
-and the console that read them.
+"""Fixtures: the mixed company on a real control plane, its exporters' pages, and Prometheus, the
+cluster exporter and the console that read them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which cluster are all numbers compared on? A small one that has one of everything, each pod tied
+"""The cluster on which all numbers are compared: small, with one of everything, and each pod tied
 to its node.
 
-Whole, shared, divided and sliced cards; nodes that are silent, not ready, cordoned, or have a
-broken card; jobs in each state; pods of a Deployment, of a Job and of nobody; a quota tree with
-pods that wait. What exporters tell of its cards stands in `told_cards`.
+It has whole, shared, divided (MIG) and time-sliced cards; nodes that are silent, not ready,
+cordoned, or have a broken card; jobs in each state; pods of a Deployment, of a Job and without
+owner; a quota tree with waiting pods. `told_cards` has what exporters report of its cards.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ LONG_AGO = {
     "part": 4000,
     "young": 900,
 }
-"""Pods of which a condition says that they were bound so many seconds ago: longer than they are
-there, so no other time can be meant.
+"""Pods whose condition has a binding time this number of seconds ago. That is before they were
+created, so no other time can be taken for it.
 """
 
 
 def build_mixed_company(cluster: ControlPlane) -> None:
-    """Make it all; returns when every pod is where it will stay."""
+    """Create the company. Returns when every pod is in its final place."""
     admin = cluster.admin
     admin.create([namespace(name) for name in SPACES])
     install_job_kinds(admin)
@@ -108,7 +108,9 @@ def _divided(name: str) -> Object:
 
 
 def _silent_to_be(node: Object) -> Object:
-    """Nobody plays this one: what its kubelet would say the test says, and then it says nothing."""
+    """The node that falls silent later. KWOK does not play it: the test writes its kubelet's
+    reports, and then stops.
+    """
     del node["metadata"]["annotations"]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {
@@ -201,7 +203,7 @@ def _gated_pods() -> list[Object]:
 
 
 def _tainted(admin: Kubectl) -> list[str]:
-    """Nodes that take no pods yet; the silent one need not."""
+    """Nodes that take no pods yet. The silent node needs no taint."""
     closed = [
         node["metadata"]["name"]
         for node in admin.get("nodes")
@@ -223,7 +225,9 @@ def _ready_word(admin: Kubectl, name: str) -> str:
 
 
 def _is_settled(admin: Kubectl) -> bool:
-    """All that have room are bound; those that KWOK plays run, or have ended where they shall."""
+    """Whether every pod that has room is bound, and the pods that KWOK plays run or have ended as
+    they should.
+    """
     pods = admin.get("pods")
     for each in pods:
         phase, name = each["status"]["phase"], each["metadata"]["name"]
@@ -241,7 +245,7 @@ def _is_settled(admin: Kubectl) -> bool:
 
 
 def _fall_silent(admin: Kubectl) -> None:
-    """The kubelet of SILENT says that its pods run, and is then not heard of any more."""
+    """The kubelet of SILENT reports that its pods run, and then stops reporting."""
     for each in admin.get("pods"):
         if each["spec"].get("nodeName") == SILENT:
             now = utc(0)
@@ -276,7 +280,7 @@ def _fall_silent(admin: Kubectl) -> None:
 
 
 def write_status(admin: Kubectl, kind: str, obj: Object, status: Object) -> None:
-    """As a kubelet does: conditions of other types stay."""
+    """Patch the status as a kubelet does: conditions of other types stay."""
     where = ("-n", obj["metadata"]["namespace"], "--subresource=status", "--type=strategic")
     admin.run("patch", kind, obj["metadata"]["name"], *where, "-p", json.dumps({"status": status}))
 

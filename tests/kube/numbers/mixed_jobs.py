@@ -1,4 +1,4 @@
-"""The training jobs of the mixed company in each of their states, with the pods and the status that
+"""The training jobs of the mixed company, one in each state, with the pods and the status that
 their operators would make.
 """
 
@@ -57,7 +57,7 @@ def _replicas(count: int, limits: dict[str, int]) -> Object:
 
 
 def training_pods(admin: Kubectl) -> list[Object]:
-    """What the operators would make; of `done` nothing is left."""
+    """The pods that the operators would make; `done` has none left."""
     jobs = {
         item["metadata"]["name"]: item for item in admin.get("mpijobs,tfjobs", "-n", "research")
     }
@@ -119,7 +119,7 @@ def _of(
 
 
 def write_job_statuses(admin: Kubectl) -> None:
-    """What the operators would have written by now."""
+    """Write the statuses that the operators would have written by now."""
     ended = {"startTime": utc(8000), "completionTime": utc(3000)}
     statuses: list[tuple[str, str, Object]] = [
         (

@@ -1,5 +1,5 @@
-"""What is true of one node, of its cards and the pods on it, by kubectl's JSON and the exporters'
-cards? In MiB and epoch seconds.
+"""The truth about one node, its cards and its pods, from kubectl's JSON and the exporters' cards.
+In MiB and epoch seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.kube.objects import GPU, GPU_COUNT, GPU_MEMORY, Object
 PARTS = {MIG_LARGE: 3, MIG_SMALL: 1}
 """Compute slices of an instance."""
 UNITS = 15
-"""Of a shared card."""
+"""Units of a shared card."""
 HOUR = 3600
 SILENT_SECONDS = 300
 
@@ -35,7 +35,9 @@ def seconds(text: str) -> float:
 
 
 def busy_of(card: Told) -> float | None:
-    """Of a divided card the mean of its instances by their compute slices."""
+    """The card's utilization; of a divided card the mean of its instances, weighted by their
+    compute slices.
+    """
     if not card.instances:
         return card.busy
     parts = [(PARTS[f"nvidia.com/mig-{each.profile}"], each.busy) for each in card.instances]
@@ -65,7 +67,7 @@ def total(values: Iterable[float | None]) -> float | None:
 
 
 def bound_at(pod: Object) -> float:
-    """When the scheduler bound it, as its condition says."""
+    """When the scheduler bound the pod, from its condition."""
     (found,) = [
         each
         for each in pod["status"]["conditions"]
@@ -75,7 +77,7 @@ def bound_at(pod: Object) -> float:
 
 
 class NodeTruth:
-    """One node with its cards, and the pods that hold something of them."""
+    """One node with its cards, and the pods that hold any of them."""
 
     def __init__(
         self, obj: Object, pods: list[Object], seats: Mapping[tuple[str, int], list[Seat]]
@@ -116,7 +118,7 @@ class NodeTruth:
 
     @property
     def takes_pods(self) -> bool:
-        """As quota sees it: a node that is not ready counts for five minutes more."""
+        """Whether quota counts the node: a node that is not ready counts for five minutes more."""
         return not self.is_cordoned and (
             self.ready == "True" or time.time() - seconds(self.ready_since) < SILENT_SECONDS
         )
@@ -132,8 +134,8 @@ class NodeTruth:
         return self.cards[0].model if self.cards else self.labels.get("nvidia.com/gpu.product", "")
 
     def worth(self, pod: Object) -> float:
-        """Cards that the pod holds here: whole ones, its turn of those that go round, parts of
-        shared and divided ones.
+        """Cards that the pod holds here: whole cards, time slices, and parts of shared and divided
+        cards.
         """
         limits = limits_of(pod)
         whole = limits.get(GPU, 0) * (self.gpus / self.offered if self.offered else 1)
@@ -163,13 +165,15 @@ class NodeTruth:
         return limits_of(pod).get(GPU, 0) * float(self.labels["nvidia.com/gpu.memory"])
 
     def used_by(self, pod: Object) -> float | None:
-        """DCGM says nothing of a pod: who has a card whole has all that is used of it."""
+        """Memory that the pod uses. DCGM reports no use per pod: a pod that has a card whole uses
+        all that is used of the card.
+        """
         return total(
             card.used if card.family == "dcgm" else seat.used for card, seat in self.seats_of(pod)
         )
 
     def used_of(self, pod: Object) -> float | None:
-        """What it has of the cards of which somebody tells how much it uses."""
+        """Memory that the pod holds on cards whose use is reported."""
         told = [
             seat
             for card, seat in self.seats_of(pod)
@@ -184,7 +188,7 @@ class NodeTruth:
         ]
 
     def idle_of(self, pod: Object) -> float:
-        """GPUs that have done nothing for this pod for an hour, since it was bound."""
+        """GPUs that have done no work for this pod for an hour and since it was bound."""
         if self.ready == "Unknown" or min(PAST_SECONDS, time.time() - bound_at(pod)) < HOUR:
             return 0
         idle = [seat for card, seat in self.seats_of(pod) if busy_of(card) == 0 and not seat.busy]
@@ -202,7 +206,9 @@ class NodeTruth:
 
     @property
     def memory_allocated(self) -> float | None:
-        """Who takes turns on a card may have all of it, and it is there once."""
+        """Pods that take turns on a card may each use all of its memory, but the memory counts
+        once.
+        """
         return (
             None
             if self.memory is None
@@ -215,7 +221,7 @@ class NodeTruth:
 
     @property
     def memory_used_of(self) -> float | None:
-        """A node whose cards nobody tells is no part of it."""
+        """The memory whose use is reported; None for a node whose cards no exporter reports."""
         return total(total_of(card) for card in self.cards)
 
     @property

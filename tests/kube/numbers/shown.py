@@ -1,4 +1,4 @@
-"""The same numbers as in `truth`, read off the console's answers."""
+"""The same numbers as in `truth`, read from the console's answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATES = (
     "closed",
     "unreachable",
 )
-"""As the map numbers them."""
+"""The states in the map's numbering."""
 
 
 def moment(text: str | None) -> float | None:
@@ -28,7 +28,7 @@ def moment(text: str | None) -> float | None:
 
 
 class Shown:
-    """One look at the console; each address is asked once."""
+    """One look at the console; each address is requested once."""
 
     def __init__(self, console: Server) -> None:
         self._console = console
@@ -67,7 +67,7 @@ class Shown:
         }
 
     def cards(self) -> Numbers:
-        """The map's cells and the list's rows are of one mind about each card."""
+        """Also checks that the map's cells and the list's rows agree about each card."""
         rows = self._items("/gpus")
         heat = {
             f"{line['labels']['node']}/{index}": value
@@ -270,7 +270,7 @@ class Shown:
     def quota(self) -> Numbers:
         found: Numbers = {}
         for row in self._items("/quota/usage"):
-            # of the contract's five tables, and nobody here has one
+            # one of the contract's five tables; no node here has this resource
             if row["resource"] == "aliyun.com/gpu":
                 assert (row["used"], row["waitingPods"]) == (0, 0)
                 continue

@@ -1,4 +1,4 @@
-"""Sums that all pages must agree on."""
+"""Sums on which all pages must agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ NODE, JOB = ("node_name",), ("job_name",)
 
 
 class Sum(NamedTuple):
-    """An expression whose series bear `labels`, times `scale`, and what it is by those labels."""
+    """An expression whose series have the labels `labels`, times `scale`, and the true value by
+    those labels.
+    """
 
     expression: str
     labels: tuple[str, ...]
@@ -43,7 +45,7 @@ def of_cluster(value: Callable[[Iterable[NodeTruth]], float | None]) -> Callable
 
 
 def of_nodes(value: Callable[[NodeTruth], float | None]) -> Callable[[Truth], Numbers]:
-    """Who is not known has no series."""
+    """True values by node; a node with an unknown value has no series."""
     return lambda truth: {
         node.name: value(node) for node in truth.gpu_nodes if value(node) is not None
     }
@@ -52,7 +54,7 @@ def of_nodes(value: Callable[[NodeTruth], float | None]) -> Callable[[Truth], Nu
 def of_jobs(
     value: Callable[[Truth, list[Object]], float | None], *, nothing: float | None = 0
 ) -> Callable[[Truth], Numbers]:
-    """A job that holds nothing uses nothing, and nobody can say how busy it is."""
+    """A job that holds no GPU uses none, and its utilization is unknown."""
 
     def found(truth: Truth) -> Numbers:
         told = {job["metadata"]["name"]: (truth.pods_of(job), truth) for job in truth.trainings}
@@ -86,7 +88,7 @@ def written(truth: Truth, leaf: Object, resource: str) -> float:
 
 
 def of_namespaces(truth: Truth) -> Numbers:
-    """What our own GPU exporter tells of: whole and shared cards of its nodes."""
+    """What Fairlead's GPU exporter reports: whole and shared cards of its nodes."""
     ours = {card.node for card in CARDS if card.family == "own" and not card.instances} - {
         "sliced-1"
     }
@@ -100,8 +102,8 @@ def of_namespaces(truth: Truth) -> Numbers:
 
 
 def waited(truth: Truth) -> Numbers:
-    """From its creation until it ran, by its condition; what waits, until now, and is not compared
-    here.
+    """Seconds from the pod's creation until it ran, from its condition. A pod that still waits
+    counts until now, and is not compared here.
     """
     found: Numbers = {}
     for job in truth.trainings:
@@ -259,7 +261,7 @@ SUMS = (
 
 
 def apart(seen: CompanySeen, sums: Iterable[Sum]) -> Differences:
-    """Expressions whose values are not what is so, with both."""
+    """Expressions whose values differ from the truth, with both."""
     found: Differences = {}
     for each in sums:
         told: Numbers = {

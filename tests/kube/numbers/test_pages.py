@@ -1,4 +1,4 @@
-"""Is every number of the console what kubectl and the exporters say?"""
+"""Is every number of the console what kubectl and the exporters show?"""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from tests.kube.numbers.company_seen import CompanySeen
 def test_every_number_of_a_page_is_what_kubectl_says(
     seen: CompanySeen, page: str, source: str
 ) -> None:
-    """`source`: where the console has the values of cards from."""
+    """`source`: where the console gets the values of cards."""
     assert seen.await_agreement(page, source=source) == {}

@@ -1,8 +1,8 @@
-"""Are GPUs and GPU memory one number, whoever sums them: kubectl, the cluster exporter through a
-real Prometheus, the console?
+"""Do kubectl, the cluster exporter through a real Prometheus, and the console agree on sums of GPUs
+and GPU memory?
 
-Of the cluster, of each node, job, namespace and quota leaf; whole, shared, divided and sliced cards
-among them.
+Sums of the cluster, of each node, job, namespace and quota leaf, with whole, shared, divided and
+time-sliced cards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def test_prometheus_has_what_kubectl_says(seen: CompanySeen, each: Sum) -> None:
 def test_what_holders_have_together_is_what_the_cluster_has_allocated(
     seen: CompanySeen, by: str
 ) -> None:
-    """Memory of cards that several take in turns is each one's; of all others it is a sum, too."""
+    """On cards that pods take in turns, each pod counts all of the memory. On all other cards the
+    memory is a sum, too.
+    """
     assert seen.await_agreement("groups", "overview", "pools", "nodes") == {}
     console = seen.console
     board = console.api("/overview")
@@ -53,7 +55,7 @@ def test_what_holders_have_together_is_what_the_cluster_has_allocated(
 
 
 def drawn(seen: CompanySeen, name: str, true: Numbers, **filters: str) -> Differences:
-    """The newest value of each line of a chart, if it is not what is so."""
+    """The newest value of each line of a chart that differs from the truth."""
     found: Numbers = {}
     for line in seen.console.api(f"/charts/{name}", top="50", **filters)["series"]:
         known = [value for _, value in line["points"] if value is not None]
@@ -64,7 +66,7 @@ def drawn(seen: CompanySeen, name: str, true: Numbers, **filters: str) -> Differ
 
 
 def charted(truth: Truth, name: str, node: str) -> Numbers:
-    """What exporters tell of a node's cards."""
+    """What exporters report of a node's cards."""
     cards = truth.by_name[node].cards
     if name == "gpu-memory-used":
         return {f"{node}/{card.index}": card.used for card in cards}
@@ -92,15 +94,15 @@ def test_a_chart_of_one_job_is_of_no_other(seen: CompanySeen) -> None:
 
 
 def test_mins_promise_more_than_nodes_have(seen: CompanySeen) -> None:
-    """28 are promised. On the cordoned node two GPUs are held, and count
-    (docs/how-to/quota-operations.md): 26 are there, not 24.
+    """28 GPUs are promised. The two GPUs that are held on the cordoned node count
+    (docs/how-to/quota-operations.md): 26 exist, not 24.
     """
     assert seen.look().available(GPU) < 28
     assert seen.truth.min_of(seen.truth.root["children"][1], GPU) < 20
 
 
 def test_pods_that_wait_for_quota_are_those_with_a_gate(seen: CompanySeen) -> None:
-    """And nothing stands where nobody waits."""
+    """A leaf without waiting pods shows 0."""
     gated = [
         pod
         for pod in seen.truth.pods

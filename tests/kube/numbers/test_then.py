@@ -1,8 +1,8 @@
-"""Does every number follow when a pod goes, a node takes pods again or none more, a job ends, a pod
-is admitted, a silent node speaks?
+"""Does every number follow when a pod is deleted, a node is uncordoned or cordoned, a job ends, a
+pod is admitted, or a silent node reports again?
 
-Each move changes what kubectl says, and then all pages and the sums are compared anew. The moves
-follow one another on one cluster; each one may be tried alone.
+Each move changes what kubectl shows, and then all pages and the sums are compared again. The moves
+follow one another on one cluster; each one may be run alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 
 def a_pod_is_deleted(seen: CompanySeen) -> None:
-    """It had a card that did nothing, and a user."""
+    """The pod had a card that did no work, and a user."""
     seen.admin.run(
         "delete",
         "pod",
@@ -44,7 +44,7 @@ def another_is_closed(seen: CompanySeen) -> None:
 
 
 def a_job_ends(seen: CompanySeen) -> None:
-    """Its operator writes the end of it, and deletes its pods."""
+    """The operator writes the job's end and deletes its pods."""
     said = {"completionTime": utc(0), "conditions": conditions(0, "Created", "Succeeded")}
     seen.admin.patch_status("mpijobs", "bert", "research", said)
     pods = ("bert-launcher", "bert-worker-0", "bert-worker-1")
@@ -61,7 +61,7 @@ def a_job_ends(seen: CompanySeen) -> None:
 
 
 def a_pod_is_admitted(seen: CompanySeen) -> None:
-    """Its gate is opened, and the scheduler finds it a card."""
+    """The pod's gate is removed, and the scheduler finds it a card."""
     seen.admin.run(
         "patch",
         "pod",
@@ -83,7 +83,7 @@ def a_pod_is_admitted(seen: CompanySeen) -> None:
 
 
 def a_silent_node_is_heard_of_again(seen: CompanySeen) -> None:
-    """Once; whoever listens for longer than half a minute finds it silent again."""
+    """The node reports once; half a minute later it counts as silent again."""
     said = {
         "type": "Ready",
         "status": "True",
@@ -107,8 +107,8 @@ MOVES = (
 
 
 OF_NOW = [each for each in SUMS if "over_time" not in each.expression]
-"""A node whose status is another has two series for as long as the window of the reference's
-expression is.
+"""The sums without `over_time`: after a node's status has changed, it has two series during the
+window of the reference's expression.
 """
 
 

@@ -1,4 +1,4 @@
-"""Pods for one node alone, and the names that the mixed company is made of."""
+"""Pods that only one node can run, and the names of the mixed company."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GATE = "fairlead.io/quota"
 
 
 def tied(made: Object, node: str, limits: dict[str, int] | None = None) -> Object:
-    """The pod, for this node alone; the silent one may be so before it comes."""
+    """The pod, tied to this node. A pod may be tied to the silent node before that node exists."""
     made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     if node == SILENT:
         made["spec"]["tolerations"] = [{"operator": "Exists"}]

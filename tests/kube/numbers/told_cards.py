@@ -1,9 +1,9 @@
-"""What do exporters tell of the mixed company's cards? Pages in two families, of numbers that are
+"""What exporters report of the mixed company's cards: pages in two families, with numbers that are
 chosen here.
 
-Which pod has which card is the exporters' to tell: here the pods of a node, by name, get its sound
-cards in order; who shares a card, by the annotation. Two nodes have no exporter. One card of
-`a100-2` does not say how busy it is.
+The exporters decide which pod has which card: here the pods of a node, sorted by name, get its
+healthy cards in order; pods that share a card follow the annotation. Two nodes have no exporter.
+One card of `a100-2` does not report its utilization.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from tests.kube.objects import GPU, Object
 
 MIB = 1 << 20
 PAST_SECONDS, PAST_STEP = 3 * 3600, 120
-"""So long the cards have been as they are now, as Prometheus knows."""
+"""How long the cards have been as they are now in Prometheus's past, and the step between two
+samples, in seconds.
+"""
 KEPT = (
     "fairlead_gpu_utilization_ratio",
     "fairlead_gpu_memory_used_bytes",
@@ -39,7 +41,7 @@ class Instance(NamedTuple):
 
 
 class Told(NamedTuple):
-    """One card. Memory in MiB; `busy` 0..1, None = it does not say. `units`: of a shared one."""
+    """One card. Memory in MiB; `busy` 0..1, None = not reported. `units`: of a shared card."""
 
     node: str
     index: int
@@ -58,7 +60,7 @@ class Told(NamedTuple):
 
 
 class Seat(NamedTuple):
-    """A pod on a card, in MiB and 0..1, as the exporter tells it; of DCGM's only the pod.
+    """A pod on a card, in MiB and 0..1, as the exporter reports it; DCGM reports only the pod.
     `instance`: its MIG instance.
     """
 
@@ -97,7 +99,7 @@ CARDS = (
 
 
 def limits_of(pod: Object) -> dict[str, int]:
-    """GPUs of any kind that the pod asks for."""
+    """GPUs of any kind that the pod requests."""
     found: dict[str, int] = defaultdict(int)
     for container in pod["spec"]["containers"]:
         for name, amount in container.get("resources", {}).get("limits", {}).items():
@@ -126,7 +128,7 @@ def shares_of(pod: Object) -> dict[int, int]:
 
 
 def seats_of(pods: Iterable[Object]) -> dict[tuple[str, int], list[Seat]]:
-    """Who sits on which card, of nodes with an exporter."""
+    """The pods on each card of the nodes that have an exporter."""
     found: dict[tuple[str, int], list[Seat]] = defaultdict(list)
     by_node: dict[str, list[Object]] = defaultdict(list)
     for pod in sorted(filter(is_holding, pods), key=key):
@@ -170,7 +172,7 @@ def _labels(**labels: object) -> str:
 
 
 def own_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
-    """As our own exporter prints it."""
+    """The page as Fairlead's exporter prints it."""
     lines: list[str] = []
     for card in CARDS:
         if card.family == "own":
@@ -228,8 +230,8 @@ def _own_container(card: Told, device: str, seat: Seat) -> Iterator[str]:
 
 
 def dcgm_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
-    """As dcgm-exporter prints it: percent and MiB, no total, and
-    the pod on the cards that it has.
+    """The page as dcgm-exporter prints it: percent and MiB, no total, and the pod on the cards that
+    it holds.
     """
     lines: list[str] = []
     for card in CARDS:
@@ -255,8 +257,8 @@ def dcgm_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
 
 
 def past_of(page: str, target: str, now: float) -> str:
-    """The same page through the hours before now, as Prometheus keeps it: OpenMetrics without its
-    end.
+    """The same page over the hours before now, as Prometheus stores it: OpenMetrics without its end
+    marker.
     """
     lines = []
     for line in page.splitlines():

@@ -1,7 +1,7 @@
-"""What is every number of the mixed company, worked out from kubectl's JSON and the exporters'
-cards by code that shares nothing with ours?
+"""Every number of the mixed company, from kubectl's JSON and the exporters' cards, by code that
+shares nothing with Fairlead's.
 
-One method for each page; `shown` reads the same names off the console's answers. Memory is in MiB,
+One method for each page; `shown` reads the same names from the console's answers. Memory is in MiB,
 times are epoch seconds.
 """
 
@@ -33,7 +33,7 @@ RESOURCES = (GPU, GPU_MEMORY, "cpu", "memory")
 
 
 def amount(text: str) -> float:
-    """Of a quantity as these tests write them."""
+    """The number of a quantity, in the spellings that these tests use."""
     found = re.fullmatch(r"(\d+)(m|Ki|Mi|Gi)?", str(text))
     assert found, text
     return int(found[1]) * {None: 1, "m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}[found[2]]
@@ -107,8 +107,8 @@ class Truth:
         return found
 
     def cards(self) -> Numbers:
-        """Of the map's cells and the list of GPUs: how many are in each state; and of each card
-        what is told and who has it.
+        """Cells of the map and rows of the list of GPUs: how many are in each state; and of each
+        card its values and holders.
         """
         found: Numbers = {
             (f"{node.name} {state}"): count
@@ -134,8 +134,8 @@ class Truth:
         return found
 
     def node_pages(self) -> Numbers:
-        """Of each node's page: its pods with what they hold since
-        when, its cards, their instances.
+        """Each node's page: its pods with what they hold and since when, its cards, their
+        instances.
         """
         found: Numbers = {}
         for node in self.gpu_nodes:
@@ -172,8 +172,8 @@ class Truth:
 
     @staticmethod
     def _free_memory(card: Told, allocated: int) -> int:
-        """What a pod could get of it: of shared and divided cards what is left, else all or
-        nothing.
+        """Memory of the card that a pod could get: the rest of a shared or divided card, otherwise
+        all or nothing.
         """
         if not card.is_healthy:
             return 0
@@ -182,8 +182,8 @@ class Truth:
         return total_of(card) - allocated if card.instances or not allocated else 0
 
     def pools(self) -> Numbers:
-        """Whole cards by model and mode that the next pod could have, and the largest part of a
-        shared one in MiB.
+        """Whole cards by model and mode that the next pod could get, and the largest free part of a
+        shared card in MiB.
         """
         found: Numbers = {}
         pools: dict[str, list[NodeTruth]] = defaultdict(list)
@@ -240,7 +240,7 @@ class Truth:
         }
 
     def _consumers(self) -> Numbers:
-        """Namespaces that hold something, and how many jobs of each do."""
+        """Namespaces that hold GPUs, and how many jobs of each do."""
         found: Numbers = {}
         for space, pods in _grouped(self.holding, lambda pod: str(pod["metadata"]["namespace"])):
             jobs = [
@@ -256,7 +256,7 @@ class Truth:
         return found
 
     def _attention(self) -> Numbers:
-        """What is broken, wasted or owed; a line of which nothing is to be said is not there."""
+        """What is broken, wasted or owed; a line without an entry is left out."""
         silent = [node for node in self.gpu_nodes if node.ready == "Unknown"]
         counts: dict[str, float] = {
             "node-silent": len(silent),
@@ -271,7 +271,9 @@ class Truth:
         return {f"attention {kind}": count for kind, count in counts.items() if count}
 
     def _is_starved(self, leaf: Object) -> bool:
-        """Of all that its waiting pods ask for it has less than it is guaranteed."""
+        """Whether a leaf has less than its guarantee of
+        everything that its waiting pods request.
+        """
         charged, waiting = (
             self.of_leaf(leaf["name"], waiting=False),
             self.of_leaf(leaf["name"], waiting=True),
@@ -357,7 +359,7 @@ class Truth:
         return found
 
     def job_pages(self) -> Numbers:
-        """Of each job's page: its pods, and when the last of them was bound."""
+        """Each job's page: its pods, and when the last of them was bound."""
         found: Numbers = {}
         for job in self.trainings:
             name, pods = job["metadata"]["name"], self.pods_of(job)
@@ -379,7 +381,7 @@ class Truth:
     # --- who holds --------------------------------------------------------------------------------
 
     def owner_of(self, pod: Object) -> tuple[str, str]:
-        """What made it, in the word that a person used: a ReplicaSet is its Deployment's."""
+        """The pod's owner in the user's terms: the Deployment of a ReplicaSet."""
         owners = pod["metadata"].get("ownerReferences") or [
             {"kind": "Pod", "name": pod["metadata"]["name"]}
         ]
@@ -471,10 +473,10 @@ class Truth:
         return [pod for pod in mine if self.waits_for_quota(pod) == waiting]
 
     def available(self, resource: str) -> float:
-        """What nodes have for pods that quota counts: those that take pods, and what such pods hold
-        on the others.
+        """What nodes offer to pods that quota counts: all of the nodes that take pods, and what
+        such pods hold on the others.
 
-        Without bound where no node that takes pods offers it: then the tree alone counts.
+        Infinite where no node that takes pods offers the resource: then the tree alone counts.
         """
         charged, there, is_offered = self.of_leaf("root", waiting=False), 0.0, False
         for node in self.all_nodes:
@@ -488,8 +490,8 @@ class Truth:
         return there if is_offered else math.inf
 
     def min_of(self, node: Object, resource: str) -> float:
-        """Its min as it counts: of what is there its part, where leaves are promised more than
-        that.
+        """The min that counts. Where leaves are promised more than nodes offer, each min is reduced
+        in proportion.
         """
         least, there = amount(node["min"][resource]), self.available(resource)
         promised = sum(amount(leaf["min"][resource]) for leaf in self.root["children"])
@@ -498,7 +500,9 @@ class Truth:
         return min(least, there) if node is self.root else math.floor(least * there / promised)
 
     def borrowable(self, leaf: Object, resource: str) -> float:
-        """What its max and root leave, less what it is still owed; the nodes bound root."""
+        """What its max and the root leave, less what the leaf can still get by its min. The nodes
+        bound the root.
+        """
         most = min(amount(self.root["max"][resource]), self.available(resource))
         rooms = [
             bound - sum(self.asked_of(pod, resource) for pod in self.of_leaf(name, waiting=False))
@@ -543,8 +547,8 @@ class Truth:
         return found
 
     def most_to_start(self) -> Numbers:
-        """The most that one pod could be given now, by model, as far as nodes go: whole cards, or
-        units of a shared one.
+        """The most that a single pod could get on a node now, by model: whole cards, or units of a
+        shared card.
         """
         found: dict[str, int] = {}
         for node in self.gpu_nodes:
@@ -564,7 +568,7 @@ class Truth:
         return dict(found)
 
     def mine(self) -> Numbers:
-        """What is of one user, and of one namespace."""
+        """The numbers of one user and of one namespace."""
         found: Numbers = self.most_to_start()
         asked: dict[str, Callable[[Object], bool]] = {
             "user=ann": lambda pod: self.user_of(pod) == "ann",

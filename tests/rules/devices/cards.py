@@ -1,5 +1,5 @@
-"""Cards for the tests of the node's side: a T4 of document 003, an H200, with UUIDs as long as real
-ones.
+"""Cards for the tests of the node agent's rules: a T4 of document 003 and an H200, with UUIDs of
+real length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def uuid(index: int) -> str:
 
 
 def t4(index: int = 0, **more: object) -> GpuSlot:
-    """Its minor is not its index: the two may differ
+    """A T4 whose minor number differs from its index, as the contract permits
     (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
     """
     made = GpuSlot(index, uuid(index), index + 4, "Tesla T4", T4_MIB, T4_UNITS, mode=SHARED)

@@ -1,4 +1,4 @@
-"""Devices as the kubelet lists them, and what pods hold of them."""
+"""Devices as the kubelet lists them, and the devices that pods hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health of cards: docs/spec/gpu-sharing.md#gpu-health."""
+"""When a card is healthy and when it is not (docs/spec/gpu-sharing.md#gpu-health)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reasons(of: CardHealths, withheld: tuple[int, ...] = ()) -> list[str]:
 
 
 def probe(of: CardHealths, times: int, start: float, every: float = 30.0) -> list[bool]:
-    """Good probes of the first card; whether it was healthy after each."""
+    """Probes the first card with good answers; returns whether it was healthy after each."""
     healthy = []
     for number in range(1, times + 1):
         of.probed(A, CardAnswer(), start + number * every)
@@ -71,7 +71,7 @@ def test_a_card_recovers_after_ten_minutes_of_good_probes() -> None:
     assert probe(of, 20, 1000.0) == [False] * 19 + [True]
 
 
-def test_a_second_fatal_xid_and_a_failed_probe_begin_the_ten_minutes_anew_and_an_ignored_one_does_not() -> (
+def test_a_second_fatal_xid_and_a_failed_probe_restart_the_ten_minutes_an_ignored_does_not() -> (
     None
 ):
     for disturb in (
@@ -222,7 +222,7 @@ RESET = [
 def test_a_reset_ends_what_an_xid_began(
     before: list[CardAnswer], answer: CardAnswer, is_reset: bool, is_other_process: bool, xid: int
 ) -> None:
-    """A reset asks for the agent to be stopped: the next one must see it."""
+    """The agent must be stopped for a reset, so the next process must detect it."""
     of = healths()
     of.probed(A, CardAnswer(energy_mj=800), 0.0)
     of.xid(xid, A, 1.0)
@@ -240,7 +240,9 @@ def test_a_reset_ends_what_an_xid_began(
 
 
 def test_a_card_that_fell_off_the_bus_is_well_when_its_counter_began_anew() -> None:
-    """NVML shows it no longer, so nothing of it is told after its XID."""
+    """After XID 79 NVML no longer lists the card. A lower energy counter shows that the card was
+    reset.
+    """
     of = healths()
     for each in (A, B):
         of.probed(each, CardAnswer(energy_mj=900), 0.0)
@@ -280,8 +282,8 @@ def test_the_next_process_knows_what_is_broken() -> None:
 def test_a_clock_that_jumps_heals_no_card_early_and_each_in_the_end(
     jumps: list[float], places: st.DataObject
 ) -> None:
-    """Probes come every 30 real seconds, whatever the clock says; each jump costs one of them at
-    most.
+    """Probes come every 30 real seconds, whatever the clock shows. Each jump delays recovery by at
+    most one probe.
     """
     of = healths()
     clock = 1e9

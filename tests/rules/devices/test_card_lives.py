@@ -1,9 +1,9 @@
-"""Cards of a node whose label, holders, faults and driver change in any order, beside a kubelet
-that gives ids away.
+"""The label, holders, faults and driver of a node's cards change in any order while a kubelet
+allocates device ids.
 
-The kubelet knows only the lists that it was sent last; a container may be bound to a card by what
-was told before the label changed. Whatever happens, no card is held in both modes
-(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
+The kubelet knows only the lists that it received last, so it may bind a container to a card on the
+basis of a list from before the label changed. In every order of events no card is held in both
+modes (docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
 docs/spec/gpu-sharing.md#device-plugin, docs/spec/gpu-sharing.md#gpu-health).
 """
 
@@ -40,7 +40,7 @@ some_labels = st.sampled_from(
 
 
 class CardLives(RuleBasedStateMachine):
-    """What the agent knows is what is there; what the kubelet knows is what it was sent."""
+    """The agent sees the actual state; the kubelet sees the lists that it was sent."""
 
     @initialize(labels=some_labels)
     def begin(self, labels: Mapping[str, str]) -> None:
@@ -72,7 +72,7 @@ class CardLives(RuleBasedStateMachine):
             if card.mode == CardMode.SHARED and card.health == Health.HEALTHY
         ]
 
-    # --- what happens -----------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     @rule(labels=some_labels)
     def relabel(self, labels: Mapping[str, str]) -> None:
@@ -90,7 +90,7 @@ class CardLives(RuleBasedStateMachine):
 
     @rule(card=some_card)
     def bind(self, card: int) -> None:
-        """The scheduler goes by the inventory."""
+        """The scheduler places a pod according to the inventory."""
         if uuid(card) in self.sent_shared:
             self.made += 1
             name = f"s{self.made}"
@@ -101,7 +101,7 @@ class CardLives(RuleBasedStateMachine):
 
     @rule(card=some_card)
     def give_whole(self, card: int) -> None:
-        """The kubelet gives away a healthy id that nobody has."""
+        """The kubelet allocates a healthy id that no container has."""
         taken = {uuid for held in self.whole.values() for uuid in held.ids}
         if OfferedDevice(uuid(card), True) in self.sent.get(WHOLE, ()) and uuid(card) not in taken:
             self.made += 1
@@ -152,7 +152,7 @@ class CardLives(RuleBasedStateMachine):
     def foreign_plugin(self, is_foreign: bool) -> None:
         self.is_foreign = is_foreign
 
-    # --- what must be so --------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------
 
     @invariant()
     def no_card_is_held_in_both_modes(self) -> None:

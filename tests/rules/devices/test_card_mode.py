@@ -1,4 +1,4 @@
-"""Modes of cards and the lists that follow:
+"""Modes of cards, and the device lists that follow from them:
 docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive.
 """
 
@@ -28,7 +28,7 @@ CARDS = [t4(0), t4(1)]
 
 
 def counts(plan: CardPlan) -> dict[str, tuple[int, int]]:
-    """By resource what a kubelet makes of the list: capacity and allocatable."""
+    """Capacity and allocatable by resource, as a kubelet computes them from the list."""
     return {
         resource: (len(told), sum(each.is_healthy for each in told))
         for resource, told in plan.lists.items()
@@ -83,9 +83,7 @@ def test_a_card_that_is_held_in_parts_drains_and_its_old_ids_stay_listed() -> No
     assert counts(plan) == {MEMORY: (14, 0), CORE: (100, 0), WHOLE: (1, 1)}
 
 
-def test_core_ids_stay_listed_while_cards_drain_if_somebody_has_some_and_are_offered_by_label_alone() -> (
-    None
-):
+def test_core_ids_in_use_stay_listed_while_cards_drain_and_are_offered_by_label_alone() -> None:
     in_parts = CardHolders(parts=frozenset({uuid(0)}))
     assert counts(card_plan(WHOLLY, CARDS, in_parts))[CORE] == (0, 0)
     assert counts(card_plan(SHARE, CARDS, in_parts, is_core_held=True))[CORE] == (0, 0)

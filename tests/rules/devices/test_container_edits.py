@@ -1,5 +1,6 @@
-"""What a container gets: docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment,
-docs/spec/gpu-sharing.md#what-the-container-gets and the providers of 5.
+"""Environment, files and devices that the agent adds to a container:
+docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment,
+docs/spec/gpu-sharing.md#what-the-container-gets, and the isolation providers.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ def test_the_guard_comes_by_read_only_files_and_by_no_environment() -> None:
 
 
 def test_mps_is_told_the_limit_of_the_card_that_its_client_sees_first() -> None:
-    """Contract 5: `0=4301M`; an entry of a card that is not visible would drop all limits."""
+    """The format is `0=4301M`. An entry for a card that is not visible would make MPS drop all
+    limits.
+    """
     made = edits(Provider.MPS)
     assert made.environment == {
         **PLAIN,
@@ -136,8 +139,8 @@ def test_the_toolkits_hook_is_told_both_numbers() -> None:
 
 
 def test_over_two_cards_a_programs_share_of_memory_stays_right() -> None:
-    """`ALIYUN_COM_GPU_MEM_CONTAINER` / `ALIYUN_COM_GPU_MEM_DEV` is what arena's TensorFlow jobs
-    take (job CLI contract).
+    """Arena's TensorFlow jobs compute their share of memory as `ALIYUN_COM_GPU_MEM_CONTAINER` /
+    `ALIYUN_COM_GPU_MEM_DEV`.
     """
     made = edits(given=grant(Grant(uuid(0), 0, 7, 7539), Grant(uuid(1), 1, 7, 7539)))
     environment = made.environment
@@ -179,7 +182,7 @@ def test_who_has_a_card_for_himself_gets_nothing_beside_it() -> None:
 
 
 def test_the_files_say_what_was_granted() -> None:
-    """4301 MiB of document 001 are 4509925376 bytes."""
+    """4301 MiB (document 001) are 4509925376 bytes."""
     both = grant(
         Grant(uuid(0), 0, 4, 4301, 30),
         Grant(uuid(1), 1, 4, 4308, 30),

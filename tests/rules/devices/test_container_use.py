@@ -1,4 +1,4 @@
-"""Whose memory is it? Processes of a card put to containers, foreign ones apart.
+"""Processes of a card are assigned to containers; processes of no known container count as foreign.
 
 See docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#container-metrics,
 docs/spec/telemetry.md#processes.
@@ -69,9 +69,7 @@ def test_two_containers_of_one_pod_are_told_apart_by_the_token_of_their_shares()
     assert uses(container_use(containers, seen, homes)) == [("a", "one", 6, 2), ("a", "two", 1, 1)]
 
 
-def test_a_grant_without_a_process_uses_nothing_and_with_one_of_which_nobody_knows_it_is_unknown() -> (
-    None
-):
+def test_a_grant_without_a_process_uses_nothing_and_with_an_unknown_process_is_unknown() -> None:
     (idle,) = container_use([holder("a", "ua")], [], {})
     assert (idle.memory_used_bytes, idle.sm_percent, idle.processes) == (0, 0.0, 0)
     seen = [

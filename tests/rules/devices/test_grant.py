@@ -1,4 +1,4 @@
-"""What a container is granted, and refused in which words:
+"""What a container is granted, and the sentences of a refusal:
 docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#need-of-a-pod,
 docs/spec/gpu-sharing.md#allocation-of-the-right-container.
 """
@@ -118,7 +118,9 @@ def test_a_lower_limit_that_was_wished_is_the_limit_and_a_wish_of_today_is_none(
 
 
 def test_the_reference_names_an_index_and_its_mib_follow_from_the_units() -> None:
-    """14 units of 15079 MiB: 4 are 4308."""
+    """The reference driver's pods name only an index, so their MiB follow from the units: with 14
+    units of 15079 MiB, 4 units are 4308 MiB.
+    """
     asker = pod(Grant("", 1, 4), init_containers=(part("i"),))
     assert given(asker).cards == (Grant(uuid(1), 1, 4, 4308),)
     assert given(asker, ("i",)).cards == (Grant(uuid(1), 1, 4, 4308),), (
@@ -405,9 +407,7 @@ def test_what_is_granted_of_a_card_is_never_more_than_it_has(
     assert total_mib <= 15079
 
 
-def test_guarded_the_smallest_share_of_compute_time_is_given_and_no_total_that_is_not_everybodys() -> (
-    None
-):
+def test_guarded_the_smallest_share_of_compute_time_is_given_and_no_total_of_some_only() -> None:
     small = pod(share(1, core=20), name="p", containers=(part(core=20),))
     large = pod(
         grants={"c": (share(1, core=50),)}, name="q", containers=(part(core=50), part("d", 2))

@@ -1,5 +1,5 @@
-"""A card's health, check by check: from its fields and XIDs as docs/spec/telemetry.md names them
-(1.7, 1.9).
+"""The health checks of a card, one by one, from the fields and XIDs that docs/spec/telemetry.md
+lists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALL_OK = dict.fromkeys(("xid", "ecc", "remap", "thermal", "power", "nvlink", "pc
 
 
 def checks(xids: tuple[int, ...] = (), **changed: float) -> dict[str, int]:
-    """Those that are not ok, of a card that is well but for this."""
+    """The checks that fail for a card that is healthy except for `changed` and `xids`."""
     fields = {f"DCGM_FI_DEV_{name}": value for name, value in (WELL | changed).items()}
     found = health_checks(
         device(fields=fields, xids=tuple(XidEvent(code, 1, EPOCH) for code in xids)), EPOCH
@@ -109,7 +109,7 @@ NOTHING_TO_DO = {"DCGM_FI_DEV_GPU_RECOVERY_ACTION": 0}
 def test_an_xid_stands_for_ten_minutes_and_a_sticky_one_until_a_reset(
     code: int, later: float, given: dict[str, object], level: int
 ) -> None:
-    """As the node's agent has it, whatever else the XID was a sign of.
+    """The check agrees with the node agent, whatever else the XID indicates.
 
     See docs/spec/gpu-sharing.md#gpu-health.
     """

@@ -1,4 +1,5 @@
-"""Ids of cards: docs/spec/gpu-sharing.md#resources-and-device-ids,
+"""Device ids of cards, and the choice among them:
+docs/spec/gpu-sharing.md#resources-and-device-ids,
 docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#device-plugin,
 docs/spec/gpu-sharing.md#allocation-of-the-right-container.
 """
@@ -59,14 +60,14 @@ def test_no_cards_are_an_empty_list() -> None:
 
 
 def message_bytes(ids: list[str], health: str) -> int:
-    """The list as protobuf: Device{ID = 1, health = 2}, each in field 1 of the response; lengths
-    below 128 take one byte.
+    """Size of the list in protobuf: Device{ID = 1, health = 2}, each in field 1 of the response;
+    lengths below 128 take one byte.
     """
     return sum(2 + (2 + len(each)) + (2 + len(health)) for each in ids)
 
 
 def test_a_list_is_reckoned_as_protobuf_has_it() -> None:
-    """Contract 1.2: an id costs 59 bytes without topology while it is healthy."""
+    """A healthy id without topology costs 59 bytes."""
     assert message_bytes([f"{uuid(0)}-_-100"], "Healthy") == 59
     names = [f"{uuid(0)}-_-{number}" for number in range(51_000)]
     sizes = list(accumulate(message_bytes([name], "Unhealthy") for name in names))
@@ -133,7 +134,7 @@ def test_preferred_takes_exactly_so_many_from_as_few_cards_as_can_be(
 
 
 def fewest_cards(available: set[str], must: set[str], size: int) -> int:
-    """By trying every set of cards."""
+    """The smallest number of cards, found by trying every set of cards."""
     cards = sorted({uuid_of(each) for each in available})
     needed = {uuid_of(each) for each in must}
     tried = [

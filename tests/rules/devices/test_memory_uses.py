@@ -1,4 +1,4 @@
-"""Which container uses how much of which card, beside its grant: the watchdog's input.
+"""How much memory each container uses of each card, beside its grant. This is the watchdog's input.
 
 See docs/spec/gpu-sharing.md#watchdog.
 """
@@ -65,7 +65,7 @@ def test_who_has_the_card_for_itself_or_runs_in_no_pod_is_not_looked_at() -> Non
 
 
 def test_a_token_counts_only_in_the_pod_that_it_was_given_to() -> None:
-    """A pod may mount a file of its own whose path looks like that of another's limits."""
+    """A pod may mount its own file under a path that looks like the limits file of another pod."""
     (found,) = memory_uses(
         [ProcessMemory(1, "GPU-a", 9000.0)], {1: ProcessHome("v", TOKEN)}, [SHARE], PODS, {}
     )

@@ -1,4 +1,4 @@
-"""Labels and counts that an agent writes on its node:
+"""Labels, annotations and counts that the agent writes to its node:
 docs/spec/gpu-sharing.md#resources-and-device-ids,
 docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory,
 docs/spec/gpu-sharing.md#device-plugin.

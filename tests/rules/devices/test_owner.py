@@ -1,5 +1,6 @@
-"""Who has a set of device ids: docs/spec/gpu-sharing.md#allocation-of-the-right-container, and what
-the kubelet's two lists leave out.
+"""Which container owns a set of device ids
+(docs/spec/gpu-sharing.md#allocation-of-the-right-container), where the kubelet's two lists are
+incomplete.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ def pod(name: str = "p", uid: str = "u", **more: Any) -> Pod:
 def listed(
     name: str = "p", container: str = "app", ids: tuple[str, ...] = IDS, resource: str = MEMORY
 ) -> HeldDevices:
-    """As the list of pod resources tells it."""
+    """An entry of the kubelet's list of pod resources."""
     return HeldDevices(resource, ids, container, "ns", name)
 
 
 def kept(uid: str = "u", container: str = "app", ids: tuple[str, ...] = IDS) -> HeldDevices:
-    """As the checkpoint tells it."""
+    """An entry of the kubelet's checkpoint."""
     return HeldDevices(MEMORY, ids, container, pod_uid=uid)
 
 
@@ -90,8 +91,8 @@ def test_of_a_static_pod_the_kubelet_knows_another_uid_than_its_mirror_has() -> 
 
 
 def test_a_pod_made_anew_under_its_name_is_not_taken_for_the_old_one() -> None:
-    """A StatefulSet's pod: the list has its name alone, and the watch still shows the one before
-    it.
+    """The pod of a StatefulSet: the list of pod resources has only its name, and the watch still
+    shows the previous pod of that name.
     """
     assert "not yet known" in refused(listed(), kept("new"), pods=(pod(uid="old", deleted_at=1.0),))
     assert owned(listed(), kept("new"), pods=(pod(uid="old", deleted_at=1.0), pod(uid="new"))) == (

@@ -1,5 +1,5 @@
-"""Which container has which card: docs/spec/telemetry.md#device-ids,
-docs/spec/telemetry.md#attribution-rules, from their text.
+"""Which container has which card. The expectations follow the text of
+docs/spec/telemetry.md#device-ids, docs/spec/telemetry.md#attribution-rules.
 """
 
 from __future__ import annotations

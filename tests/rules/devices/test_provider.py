@@ -1,4 +1,6 @@
-"""The provider of a node: the table of docs/spec/gpu-sharing.md#isolation-providers."""
+"""Which isolation provider a node uses: the table of
+docs/spec/gpu-sharing.md#isolation-providers.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a node's agent makes of devices as nobody should tell them: ids of other plugins, cards of
-one UUID.
-"""
+"""The node agent handles unexpected devices: ids of other plugins, two cards with the same UUID."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ WHOLE, MEMORY = "nvidia.com/gpu", "aliyun.com/gpu-mem"
     "device_id", [f"{uuid(0)}::0", f"{uuid(0)}::12", f"{uuid(0)}-_-3", f"{uuid(0)}-_-c99", uuid(0)]
 )
 def test_the_card_of_an_id(device_id: str) -> None:
-    """NVIDIA's plugin counts replicas of a card behind `::`.
+    """NVIDIA's plugin numbers the replicas of a card after `::`.
 
     See docs/spec/telemetry.md#kubelet-apis-and-attribution.
     """

@@ -1,4 +1,6 @@
-"""The watchdog over shared memory: docs/spec/gpu-sharing.md#watchdog."""
+"""The watchdog, which reports containers that exceed their share of GPU memory:
+docs/spec/gpu-sharing.md#watchdog.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Who is who: a kubelet that picks ids as it likes, pods whose names and ids are given again, an
-agent that sees late.
+"""The agent finds the right pod for device ids while the kubelet picks ids at random, pod names and
+ids are reused, and the agent's view is late.
 
-The kubelet is written down from what the real one does (device manager): init containers that end
-leave their ids to those after them, ids of a pod that is over are given again while its object
-still stands, the list of pod resources has no uid and no init container that ends, the checkpoint
-has no name and keeps the dead.
+The simulated kubelet follows the device manager of the real one: init containers that end leave
+their ids to the containers after them; ids of a finished pod are reused while its object still
+exists; the list of pod resources has neither uids nor init containers that end; the checkpoint has
+no names and keeps finished pods.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def part(name: str, units: int, is_sidecar: bool = False) -> Container:
 
 
 class Kubelet:
-    """Ids by (pod uid, container). Those of pods that are over stay until somebody needs ids."""
+    """Device ids by (pod uid, container). Ids of finished pods stay until another pod needs ids."""
 
     def __init__(self) -> None:
         self.given: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -86,8 +86,8 @@ class WhoIsWho(RuleBasedStateMachine):
 
     @rule(data=st.data(), name=st.sampled_from("pq"), card=st.integers(0, 1), wished=st.booleans())
     def bind_and_admit(self, data: st.DataObject, name: str, card: int, wished: bool) -> None:
-        """A pod in the place of the one of that name. Its owner may wish for a lower limit of its
-        first container.
+        """A new pod takes the place of the pod with this name. Its owner may request a lower limit
+        for its first container.
         """
         for uid in [uid for uid, each in self.objects.items() if each.name == name]:
             self.kubelet.pods[uid] = structs.replace(

@@ -1,9 +1,9 @@
-"""A cluster in memory for the quota machine: an API server whose watch is late, controllers,
+"""A cluster in memory for the quota decider: an API server with late watches, controllers,
 kubelets, and a driver that may crash.
 
-Time jumps from one event to the next; chance decides how long each takes, from a seed. An auditor
-of its own counts, at every change, what is charged to each node of the tree from the API server's
-pods alone.
+Time jumps from one event to the next; a seeded random generator decides how long each step takes.
+At every change an independent auditor counts, from the API server's pods alone, what is charged to
+each node of the tree.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ NODE = Node(
     conditions=(Condition("Ready", "True"),),
 )
 PROTECTED = "kube-system"
-"""Its pods are strangers, wherever the tree has it."""
+"""A namespace whose pods are not counted, wherever it stands in the tree."""
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "RayJob", "MPIJob")
 
 
 class Owning(Struct):
     """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, RayJob
-    (suspended as a whole), MPIJob (without suspend), or Bare. `replicas`: of a Job its
-    `parallelism`. `marks`: its annotations. `failed`: pods of a Job that somebody else than its
-    controller deleted.
+    (suspended as a whole), MPIJob (without suspend), or Bare. `replicas`: the `parallelism` for a
+    Job. `marks`: its annotations. `failed`: pods of a Job that were deleted, but not by its
+    controller.
     """
 
     kind: str
@@ -93,8 +93,8 @@ class Owning(Struct):
 
 
 class Faults(Struct, frozen=True):
-    """Chances by call: `lost` without an answer (done or not, even chance), `busy` refused with
-    429; `crash` before or after it.
+    """Probabilities per call. `lost`: the call has no answer (carried out or not, with equal
+    chance). `busy`: refused with 429. `crash`: the controller crashes before or after the call.
     """
 
     lost: float = 0.0
@@ -106,13 +106,13 @@ NO_FAULTS = Faults()
 
 
 class FakeCluster:
-    """`unclaimed`: evictions that came to the API server while no pod there said that it waits for
-    any.
+    """`unclaimed`: evictions that reached the API server while no pod there had the condition that
+    it waits for evictions.
 
-    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order;
-    `removed`: admitted pods that the controller of a Job removed since its `parallelism` was
-    lowered. `machine`: what is under test. `is_binding`: whether pods come to nodes;
-    `is_answering`: whether a scheduler refuses those that do not.
+    `evictions`: uids of pods that the decider's calls evicted, suspended or deleted, in order.
+    `removed`: admitted pods that the controller of a Job removed because its `parallelism` was
+    lowered. `machine`: the decider under test. `is_binding`: whether pods are bound to nodes.
+    `is_answering`: whether a scheduler refuses pods that are not bound.
     """
 
     def __init__(
@@ -174,7 +174,9 @@ class FakeCluster:
         self.now = until
 
     def settle(self, quiet: float = 45.0, most: float = 7200.0) -> None:
-        """Until nothing has changed for a while."""
+        """Runs until nothing has changed for `quiet` seconds. Raises AssertionError after `most`
+        seconds.
+        """
         end = self.now + most
         while self.now < end:
             before = self._picture()
@@ -184,12 +186,12 @@ class FakeCluster:
         raise AssertionError("no end")
 
     def _picture(self) -> object:
-        """What matters of all pods; sentences may go on changing."""
+        """The state of all pods that must come to rest; messages may go on changing."""
         return sorted(
             (uid, self.is_admitted(pod), pod.deleted_at, pod.node) for uid, pod in self.pods.items()
         ), len(self.evictions)
 
-    # --- what people do ---------------------------------------------------------------------------
+    # --- actions of users -------------------------------------------------------------------------
 
     def create(
         self,
@@ -208,7 +210,7 @@ class FakeCluster:
         return uid
 
     def scale(self, uid: str, replicas: int) -> None:
-        """What is too much is deleted, waiting pods first."""
+        """Deletes surplus pods, waiting pods first."""
         owner = self.owners[uid]
         owner.replicas = replicas
         mine = sorted(self._live(uid), key=lambda pod: (self.is_admitted(pod), pod.name))
@@ -217,14 +219,14 @@ class FakeCluster:
         self.after(0, lambda: self._sync(uid))
 
     def budget(self, namespace: str, least: int) -> None:
-        """At least so many pods of the namespace stay."""
+        """A PodDisruptionBudget: at least `least` pods of the namespace stay."""
         selector = (Expression("app", "Exists"),)
         self.budgets[namespace] = Budget(namespace, "web", f"pdb-{namespace}", selector, 0)
         self._least = {**getattr(self, "_least", {}), namespace: least}
         self._disrupt(namespace)
 
     def fail(self, uid: str) -> None:
-        """A pod ends by itself."""
+        """A pod ends without a call of the controller."""
         self._gone(uid)
 
     def set_tree(self, root: QuotaNode | None, **more: Any) -> None:
@@ -236,7 +238,7 @@ class FakeCluster:
         self.root = root or self.root
         self._watch("tree", "tree")
 
-    # --- what is there ----------------------------------------------------------------------------
+    # --- what exists ------------------------------------------------------------------------------
 
     @staticmethod
     def is_admitted(pod: Pod) -> bool:
@@ -270,7 +272,7 @@ class FakeCluster:
         ]
 
     def _audit(self) -> None:
-        """Never above max: from the API server's pods alone."""
+        """No node is ever above its max, counted from the API server's pods alone."""
         for node in self.root.walk():
             spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
             for resource, most in node.max.items():
@@ -299,7 +301,7 @@ class FakeCluster:
             for pod in live:
                 self._stop(pod.uid, by_owner=True)
         elif owner.kind == "Job" and len(live) > owner.replicas:
-            self.rng.shuffle(live)  # the real order leaves ties to chance
+            self.rng.shuffle(live)  # the real order of equal pods is random
             live.sort(
                 key=lambda pod: (bool(pod.node), self._is_ready(pod), -(pod.created_at or 0.0))
             )
@@ -380,7 +382,7 @@ class FakeCluster:
         ):
             self.removed.append(uid)
         seconds = self.some(self.grace) if grace is None else min(grace, self.some(self.grace))
-        if not pod.node:  # nobody has to stop it
+        if not pod.node:  # no kubelet has to stop it
             seconds = 0.0
         self.pods[uid] = replace(pod, deleted_at=float(int(self.now)))
         self._watch("pod", uid)
@@ -403,7 +405,9 @@ class FakeCluster:
             self.after(self.some(self.delay), lambda: self._disrupt(pod.namespace))
 
     def _disrupt(self, namespace: str) -> None:
-        """The disruption controller: what may go, from who is ready."""
+        """The disruption controller: how many disruptions are allowed, from the number of ready
+        pods.
+        """
         healthy = sum(
             1
             for pod in self.pods.values()
@@ -524,7 +528,7 @@ class FakeCluster:
         return Outcome()
 
     def edit(self, uid: str, **changes: Any) -> None:
-        """The owner of a job changes it: `parallelism`, `suspend`."""
+        """The owner of a job changes `parallelism` or `suspend`."""
         owner = self.owners[uid]
         owner.replicas = changes.get("parallelism", owner.replicas)
         owner.is_suspended = changes.get("suspend", owner.is_suspended)
@@ -534,7 +538,9 @@ class FakeCluster:
     # --- the watch --------------------------------------------------------------------------------
 
     def _watch(self, kind: str, key: str = "") -> None:
-        """Tell the present life of the controller, later, of each kind in order."""
+        """Sends changes to the current life of the controller, with a delay, in order for each
+        kind.
+        """
         life, value = self._life, self._value(kind, key)
         at = max(self._told_at.get(kind, 0.0), self.now + self.some(self.delay))
         self._told_at[kind] = at
@@ -605,7 +611,7 @@ class FakeCluster:
     # --- the driver -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """A new leader lists everything first."""
+        """A new leader first lists everything."""
         self._life += 1
         self._told_at.clear()
         self._look_at = None
@@ -631,7 +637,7 @@ class FakeCluster:
         self._look_when_due()
 
     def crash(self) -> None:
-        """The next life begins when no call of this one can be on its way any more."""
+        """The next life begins when no call of this life can still be under way."""
         if self.machine is None:
             return
         self.crashes += 1
@@ -667,7 +673,7 @@ class FakeCluster:
             crash = self.rng.random()
             if crash < self.faults.crash:
                 self.crash()
-                if crash < self.faults.crash / 2:  # before it was sent
+                if crash < self.faults.crash / 2:  # the crash comes before the call is sent
                     self._flying -= 1
                     return
             self.after(self.some(1.0), lambda action=action, life=life: self._arrive(action, life))

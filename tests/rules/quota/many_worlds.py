@@ -1,11 +1,11 @@
-"""The properties of docs/spec/quota.md#properties-of-every-plan, each a check of its own, over
-random worlds.
+"""Checks the properties of docs/spec/quota.md#properties-of-every-plan over random worlds, one
+function per property.
 
     python -m tests.rules.quota.many_worlds [--count 100000] [--seed 0]
 
-plays so many worlds, tells the first that breaks a property, made as small as it gets, and how long
-all of them took. (1) and (8), no node above its max and nobody both admitted and evicted, are
-checked by the small world itself at every plan.
+plays `--count` worlds and prints the first world that violates a property, reduced as far as
+possible, and the total time. Properties (1) and (8), no node above its max and no unit both
+admitted and evicted, are checked by `SmallWorld` itself at every plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OTHER_REASONS = ("NeverFits", "GangIncomplete", "UserCap", "NonPreemptibleOverM
 
 
 def check_world(recipe: Recipe) -> None:
-    """Raises AssertionError with the property that it breaks."""
+    """Raises AssertionError with the property that the world violates."""
     world = recipe.world()
     world.settle(PLANS_MAX)
     leaf = next(iter(world.tree.leaves())).name
@@ -46,7 +46,7 @@ def check_world(recipe: Recipe) -> None:
         check_victims(world, first)
         check_sentences(first)
         plan = world.step()
-        # a second later than `first`, and carried out
+        # one second later than `first`, and carried out
         for unit in {each.for_unit for each in plan.evict}:
             caused[unit] += 1
             assert caused[unit] == 1, f"(4) {unit} causes evictions again"
@@ -58,8 +58,8 @@ def check_world(recipe: Recipe) -> None:
 
 
 def check_sentences(plan: QuotaPlan) -> None:
-    """Every reason has clauses, so that pages can translate it: the sentence is made of them, and
-    of each clause the code and the values give its words again.
+    """Every reason has clauses, so that pages can translate it: the sentence is composed of the
+    clauses, and each clause's code and values reproduce its words.
     """
     for row in plan.waiting:
         assert row.clauses, f"no clauses of `{row.message}`"
@@ -68,8 +68,8 @@ def check_sentences(plan: QuotaPlan) -> None:
 
 
 def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:
-    """(6) nobody could be spared, (7) with all victims gone it fits; for plans that evict for one
-    unit only.
+    """(6) no victim could be spared; (7) the unit fits once all victims are gone. Only for plans
+    that evict for one unit.
     """
     units = {each.for_unit for each in plan.evict}
     waiting = {row.unit: row for row in plan.waiting}
@@ -101,7 +101,9 @@ def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:
 
 
 def fits(tree: QuotaNode, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
-    """Plain sums: no node on its way above its max with it, that is not so without."""
+    """Plain sums: whether no node on the unit's path exceeds its max with it, in a resource that it
+    requests.
+    """
     for node in tree.walk():
         spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
         if row.pods[0].namespace in spaces:
@@ -114,7 +116,7 @@ def fits(tree: QuotaNode, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
 
 
 def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
-    """Whether its pods find room beside these, first fit."""
+    """Whether the unit's pods find room on nodes beside these pods, first fit."""
     if world.nodes is None:
         return True
     free = {
@@ -145,10 +147,11 @@ def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) ->
 
 
 def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
-    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in
-    the way.
+    """(9) in the end no unit waits that its leaf's min covers, unless a PodDisruptionBudget
+    prevents it.
 
-    Where there are nodes: if they had room, had all gone who have no min at all.
+    With cluster nodes, only units count for which there would be room if all pods without any min
+    were gone.
     """
     if world.budgets:
         return
@@ -181,8 +184,8 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
 
 
 def counted_min(world: SmallWorld, leaf: QuotaNode, resource: str) -> int:
-    """What of a leaf's min counts at least: in proportion, where the nodes have less than is
-    promised.
+    """The least that a leaf's min counts as: proportionally less where the nodes have less than all
+    mins promise.
     """
     least, nodes = (
         leaf.min.get(resource, 0),
@@ -198,8 +201,8 @@ def counted_min(world: SmallWorld, leaf: QuotaNode, resource: str) -> int:
 
 
 def could_have_room(world: SmallWorld, row: QuotaWaiting) -> bool:
-    """Whether its pods would find room if all had gone who have no min at all and belong to
-    nothing.
+    """Whether the unit's pods would find room if all preemptible pods that have no min and belong
+    to no gang were gone.
     """
     borrowers = without_min(world.tree) - {row.pods[0].namespace}
     stays = [
@@ -224,14 +227,14 @@ def without_min(node: QuotaNode) -> set[str]:
 
 
 def check_arrival(recipe: Recipe) -> None:
-    """(8) what arrives at once in an empty tree settles without evictions."""
+    """(8) pods that arrive together in an empty tree settle without evictions."""
     world = recipe.world()
     world.settle(PLANS_MAX)
     assert not world.evictions, f"(8) {world.evictions} evictions for what arrived at once"
 
 
 def broken(recipe: Recipe) -> str:
-    """Which property it breaks; "" = none."""
+    """The property that the world violates; "" = none."""
     try:
         check_world(recipe)
     except AssertionError as error:
@@ -240,7 +243,7 @@ def broken(recipe: Recipe) -> str:
 
 
 def smallest(recipe: Recipe) -> Recipe:
-    """Without what it does not need to break a property."""
+    """The recipe without everything that is not needed to violate a property."""
     for number in reversed(range(len(recipe.orders))):
         less = recipe._replace(orders=[*recipe.orders[:number], *recipe.orders[number + 1 :]])
         if less.orders and broken(less):
@@ -267,7 +270,7 @@ def told(recipe: Recipe) -> str:
 
 
 def _bytes(plan: QuotaPlan) -> bytes:
-    """Lists in their order; the keys of mappings have none."""
+    """Lists keep their order; the keys of mappings are sorted."""
     return msgspec.json.encode(plan, order="deterministic")
 
 

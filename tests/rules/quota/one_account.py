@@ -1,4 +1,4 @@
-"""Whether the sentences of a plan and its table have the same numbers."""
+"""Compares the numbers in the sentences of a plan with the numbers of its table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FULL = (
 
 
 def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) -> list[str]:
-    """Clauses of a sentence with a number that the table does not have."""
+    """Clauses of a sentence with a number that differs from the table."""
     found = []
     nodes = {node.name: node for node in state.tree.walk()}
     clauses = [(each.code, each.values, each.text) for each in row.clauses]
@@ -38,7 +38,8 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
     for each in row.blocked:
         own = table[each.node]
         used, claimed = own.used.get(each.resource, 0), own.claimed.get(each.resource, 0)
-        is_own_claim = row.reason is Reason.WAITING_FOR_EVICTIONS  # which is no obstacle to it
+        # a unit's own claim does not block it
+        is_own_claim = row.reason is Reason.WAITING_FOR_EVICTIONS
         if each.used != used or (
             each.claimed != claimed and not (is_own_claim and each.claimed < claimed)
         ):

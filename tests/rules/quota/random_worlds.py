@@ -1,6 +1,6 @@
-"""Random trees and pods: 1 to 4 levels, two resources, gangs, jobs that are suspended,
+"""Random trees and pods: 1 to 4 levels, two resources, gangs, jobs that can be suspended,
 PodDisruptionBudgets, priorities, users with caps, non-preemptible pods, lend limits, both scopes. A
-third of the worlds has cluster nodes, with more or less than the tree promises.
+third of the worlds has cluster nodes, with more or less capacity than the tree promises.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def random_tree(rng: random.Random) -> QuotaNode:
 def _children(
     rng: random.Random, parent: str, least: dict[str, int], most: dict[str, int], levels: int
 ) -> tuple[QuotaNode, ...]:
-    """Children whose mins add up to no more than the parent's, and whose max is no more than the
-    nearest above.
+    """Children whose mins sum to at most the parent's min, and whose max is at most the nearest max
+    above.
     """
     count = rng.randint(1, 3)
     left = dict(least)
@@ -62,7 +62,7 @@ def _children(
 
 
 class Order(NamedTuple):
-    """What somebody creates at once; then all settles, or does not."""
+    """Pods that a user creates together. `settles`: whether the world settles afterwards."""
 
     leaf: str
     count: int
@@ -74,7 +74,7 @@ class Order(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A world that can be made again, whole or in part."""
+    """A description from which a world can be made again, in whole or in part."""
 
     seed: int
     tree: QuotaNode
@@ -122,8 +122,8 @@ def random_recipe(seed: int, *, is_empty: bool = False) -> Recipe:
 
 
 def on_nodes(recipe: Recipe, rng: random.Random) -> Recipe:
-    """Some nodes, some with strangers on them, some cordoned; pods may ask for what the tree does
-    not manage.
+    """Adds cluster nodes: some carry pods that quota does not count, some are cordoned. Pods may
+    request resources that the tree does not manage.
     """
     count, part = rng.randint(1, 4), rng.uniform(0.3, 1.5)
     other = {"memory": rng.randint(1, 12)} if rng.random() < 0.3 else {}
@@ -149,7 +149,7 @@ def on_nodes(recipe: Recipe, rng: random.Random) -> Recipe:
 
 
 def with_strict_leaves(recipe: Recipe) -> Recipe:
-    """The same world, with `fairlead.io/queue: strict` on two leaves of three."""
+    """The same world, with `fairlead.io/queue: strict` on two of three leaves."""
     rng = random.Random(f"strict {recipe.seed}")
 
     def turned(node: QuotaNode) -> QuotaNode:

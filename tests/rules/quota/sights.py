@@ -1,4 +1,4 @@
-"""Objects as an API server shows them, for what quota sees of a cluster: pods, their owners,
+"""Objects as an API server returns them, from which quota reads its state: pods, their owners,
 budgets, nodes, a tree.
 """
 
@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 
 def meta(name: str, *, owner: Object | None = None, namespace: str = "team", **more: Any) -> Object:
-    """`owner`: the object that controls it."""
+    """Metadata of an object. `owner`: the object that controls it."""
     found: Object = {
         "name": name,
         "namespace": namespace,
@@ -89,7 +89,7 @@ def pod(
 
 
 def gated(name: str = "p", **more: Any) -> Object:
-    """A pod as admission makes it, before it is admitted."""
+    """A pod as admission creates it, before quota admits it."""
     found = pod(name, status={"phase": "Pending", "conditions": []}, **more)
     del found["spec"]["nodeName"]
     found["spec"]["schedulingGates"] = [{"name": "fairlead.io/quota"}]
@@ -130,7 +130,7 @@ def read_workload(value: Object) -> Workload:
 def seen(
     value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget] = (), **settings: Any
 ) -> QuotaPod | None:
-    """What quota sees of the pod among these."""
+    """The pod as quota reads it, given these owners and budgets."""
     around = QuotaSight(QuotaSettings(**settings))
     for each in owners:
         around.put(read_workload(each))

@@ -1,8 +1,8 @@
-"""A small world for quota plans: what controllers do with pods and jobs, in memory.
+"""A small world in memory for quota plans: it does what controllers do with pods and jobs.
 
-Evicted pods stop for some steps and come back waiting; the pods of a suspended job stop and come
-back when it is resumed. Where there are cluster nodes, who is admitted is bound to the first by
-name that has room. Every plan is checked for what must hold of any.
+Evicted pods stop for some steps and then wait again; the pods of a suspended job stop and return
+when it is resumed. With cluster nodes, an admitted pod is bound to the first node by name that has
+room. Every plan is checked for the invariants that hold for all plans.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from fairlead.rules.quota.plan import plan_quota
 def tree(
     text: str, attributes: Mapping[str, Mapping[str, str]] | None = None, resource: str = "gpu"
 ) -> QuotaNode:
-    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is
-    written.
+    """Each leaf has one namespace with the leaf's name. Root's max is its min unless the text gives
+    a max.
     """
     return parse_tree(text, attributes, resource)
 
 
 class SmallWorld:
-    """Pods by key. Time goes on by one second with each step."""
+    """Pods by key. Each step advances time by one second."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SmallWorld:
         kind: str = "PyTorchJob",
         **more: Any,
     ) -> None:
-        """A job that can be suspended; a gang of all its pods unless it is a Job."""
+        """A job that can be suspended. All its pods form one gang unless it is a Job."""
         asked = request if isinstance(request, Mapping) else {self._resource: request}
         uid = f"uid-{leaf}/{name}"
         size = 0 if kind == "Job" else int(more.pop("gang_size", count))
@@ -116,7 +116,7 @@ class SmallWorld:
         self.add(leaf, count, asked, owner=uid, **gang, **more)
 
     def remove(self, keep: Callable[[QuotaPod], bool]) -> None:
-        """Whatever is not kept is gone at once."""
+        """Removes every pod that is not kept, at once."""
         self.pods = {key: pod for key, pod in self.pods.items() if keep(pod)}
         self._ends = {key: at for key, at in self._ends.items() if key in self.pods}
 
@@ -141,7 +141,7 @@ class SmallWorld:
         )
 
     def step(self) -> QuotaPlan:
-        """One plan, carried out; who stops may come to his end."""
+        """Makes one plan and carries it out; stopping pods may end."""
         self.now += 1
         for key, at in list(self._ends.items()):
             if at <= self.now:
@@ -197,7 +197,7 @@ class SmallWorld:
         return bool(self._ends)
 
     def running(self, *leaves: str) -> tuple[int, ...]:
-        """Admitted pods by namespace."""
+        """Number of admitted pods by namespace."""
         counts = Counter(
             pod.namespace for pod in self.pods.values() if pod.is_admitted and not pod.is_stopping
         )
@@ -212,7 +212,7 @@ class SmallWorld:
         return [each.message for each in self.plan(self.state()).waiting if each.leaf == leaf]
 
     def _come(self, pod: QuotaPod) -> None:
-        """A new pod like this one."""
+        """A new pod with the same properties."""
         self._numbers[pod.namespace] += 1
         self.now += 0.001
         name = f"p{self._numbers[pod.namespace]:03d}"
@@ -260,7 +260,9 @@ class SmallWorld:
         self._bind(key)
 
     def _bind(self, key: str) -> None:
-        """To the first node that has room; without one it waits, admitted."""
+        """Binds a pod to the first node that has room; without one it stays admitted
+        and unbound.
+        """
         if self.nodes is None:
             self.change(key, node="node-1")
             return
@@ -278,7 +280,7 @@ class SmallWorld:
 
     @property
     def unbound(self) -> list[str]:
-        """Who was admitted and found no room."""
+        """Pods that were admitted and found no room on a node."""
         return [key for key, pod in self.pods.items() if pod.is_admitted and not pod.node]
 
     def _stop(self, pod: QuotaPod) -> None:
@@ -297,8 +299,8 @@ class SmallWorld:
             self._go(self.pods.pop(pod.key))
 
     def _lower(self, workload: Workload | None) -> None:
-        """One pod fewer. Those that wait would go before any
-        that runs, as its controller has it.
+        """Lowers the job by one running pod. Its waiting pods go as well, because its controller
+        removes them before running pods.
         """
         assert workload is not None
         job = self.workloads[workload.uid]
@@ -317,8 +319,8 @@ class SmallWorld:
         self.pods[key] = replace(self.pods[key], **more)
 
     def _check(self, plan: QuotaPlan) -> None:
-        """What holds of every plan: no node above its max, stopping pods included; nobody both
-        admitted and evicted, nor a member admitted to a gang that is evicted.
+        """The invariants of every plan: no node above its max, stopping pods included; no pod both
+        admitted and evicted; no member admitted to a gang that is evicted.
         """
         admitted = {each.pod.key for each in plan.admit}
         evicted = {each.pod.key for each in plan.evict}

@@ -1,5 +1,5 @@
-"""The account that is told pod by pod gives the plan of one that is filled at once, whatever
-happens.
+"""A quota account that is updated pod by pod gives the same plan as an account that is filled at
+once, after any events.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairlead.rules.quota.plan import plan_account, plan_quota
 
 
 class Follower:
-    """An account that hears what is different from one state to the next, in any order."""
+    """An account that receives only the differences between two states, in random order."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -100,8 +100,8 @@ def _events(world: SmallWorld, rng: random.Random) -> None:
 
 
 def _changed(rng: random.Random, nodes: tuple[NodeRoom, ...]) -> tuple[NodeRoom, ...]:
-    """One is cordoned or not any more, offers something else, has strangers; or it goes, or another
-    comes.
+    """One node is cordoned or uncordoned, offers other amounts, or has other pods on it; or a node
+    goes or comes.
     """
     node, rest = nodes[0], nodes[1:]
     what = rng.random()
@@ -127,7 +127,7 @@ def _changed(rng: random.Random, nodes: tuple[NodeRoom, ...]) -> tuple[NodeRoom,
 
 
 def test_what_did_not_change_is_not_looked_at() -> None:
-    """A pod that goes wakes who waits for its room, and nobody else."""
+    """A pod that goes causes a new look at the units that wait for its room, and at no others."""
     follower = Follower(1)
     world = SmallWorld(tree("root[20]{a[10/10] b[10/10]}"), plan=follower.plan)
     world.add("a", 12, 1)
@@ -141,7 +141,7 @@ def test_what_did_not_change_is_not_looked_at() -> None:
 
 
 def test_a_sentence_with_the_capacity_follows_it_where_the_min_counts_as_before() -> None:
-    """3 of 14 are 1 of 9 and of 8 GPUs."""
+    """A min of 3 of 14 GPUs counts as 1 both with 9 and with 8 GPUs."""
     follower = Follower(1)
     nodes = tuple(NodeRoom(name, {"gpu": gpus}) for name, gpus in (("n1", 5), ("n2", 4)))
     world = SmallWorld(tree("root[14]{a[3] b[11]}"), nodes=nodes, plan=follower.plan)

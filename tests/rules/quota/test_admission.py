@@ -1,4 +1,4 @@
-"""The rules of admission, judged by the table that the API server's policies are judged by."""
+"""The rules of admission, against the same table as the API server's admission policies."""
 
 from __future__ import annotations
 

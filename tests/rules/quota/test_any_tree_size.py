@@ -1,5 +1,5 @@
-"""The deepest tree that is read, and one with 20,000 nodes: planned, accounted for, validated,
-saved.
+"""The deepest tree that is accepted, and a tree with 20,000 nodes: planned, accounted for,
+validated, saved.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The properties of docs/spec/quota.md#properties-of-every-plan over random trees and pods: a few
-hundred worlds here, 3,000 where long tests run.
+hundred worlds here, 3,000 with the long tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def test_what_holds_in_every_world(first: int) -> None:
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.long)])
 def test_what_arrives_at_once_settles_without_evictions(count: int) -> None:
-    """The aim of the contract is 999 of 1,000."""
+    """The specification's target is 999 of 1,000."""
     evicted = []
     for seed in range(count):
         try:

@@ -1,4 +1,5 @@
-"""What the cluster's nodes have bounds the root, and mins that promise more count in proportion.
+"""The capacity of the cluster's nodes limits the root; mins that promise more than the nodes have
+count in proportion.
 
 See docs/spec/quota.md#cluster-nodes.
 """
@@ -34,14 +35,14 @@ def room(name: str, gpus: int = 8, **more: Any) -> NodeRoom:
 
 
 def mins(account: QuotaAccount) -> list[int]:
-    """Of the leaves, as they count."""
+    """The mins of the leaves as they count."""
     plan_account(account, 0.0)
     return [account.index.min[place][0] for place in sorted(account.books)]
 
 
 def test_root_gives_no_more_than_its_schedulable_nodes_have() -> None:
-    """20 are promised; of 24 there 8 are cordoned and 6 a stranger's: each min counts floor(10 x 10
-    / 20).
+    """20 GPUs are promised. Of 24 on the nodes, 8 are cordoned and 6 used by uncounted pods, so
+    each min counts as floor(10 x 10 / 20).
     """
     nodes = (room("n1"), room("n2", taken={"gpu": 6}), room("n3", is_schedulable=False))
     pods = (
@@ -57,7 +58,7 @@ def test_root_gives_no_more_than_its_schedulable_nodes_have() -> None:
 
 
 def test_an_unlimited_root_honours_mins() -> None:
-    """Contract 2.12. Nothing but the nodes says that b takes what a is owed."""
+    """The root has no max, so only the nodes' capacity shows that `b` uses what `a` is owed."""
     root = QuotaNode(
         "root", "root", children=tree("root[8]{a[4] b[0]}").children, unlimited=("gpu",)
     )
@@ -67,8 +68,8 @@ def test_an_unlimited_root_honours_mins() -> None:
 
 
 def test_a_min_counts_at_least_what_non_preemptible_pods_use() -> None:
-    """Of 20 promised 10 are there: each min counts 5, but that of a, whose such pods use 8, counts
-    8. It goes down as they go.
+    """10 of 20 promised GPUs exist, so each min counts as 5. But the non-preemptible pods of `a`
+    use 8, so its min counts as 8, and less as they go.
     """
     firm = tuple(running(f"f{number}", is_preemptible=False) for number in range(8))
     account = account_of(QuotaState(tree("root[20]{a[10] b[10]}"), firm, nodes=(room("n1", 10),)))
@@ -88,8 +89,8 @@ def test_a_min_counts_at_least_what_non_preemptible_pods_use() -> None:
 
 
 def test_what_inner_nodes_keep_shares_what_leaves_are_not_promised() -> None:
-    """20 are there. Leaves are promised 10, which count; x keeps 20 beyond its child's and y 10:
-    they share the other 10.
+    """20 GPUs exist. The mins of leaves promise 10, which count in full. `x` keeps 20 more than its
+    child's min and `y` 10 more; they share the other 10.
     """
     root = tree("root[40]{x[25]{c[5]} y[15]{d[5]}}")
     keeps = replace(
@@ -138,7 +139,7 @@ def test_parents_count_with_their_children() -> None:
     ],
 )
 def test_nodes_that_nobody_knows_of_bind_nothing(nodes: tuple[NodeRoom, ...], reason: str) -> None:
-    """Nobody is evicted, and nobody hears that he can never run."""
+    """Nothing is evicted, and no pod gets the reason that it can never run."""
     pods = (*(running(f"b{number}", "b") for number in range(3)), pod("a1", gpus=2))
     state = QuotaState(tree("root[4]{a[4] b[0]}"), pods, nodes=nodes)
     account, plan = account_of(state), plan_quota(state)
@@ -148,8 +149,8 @@ def test_nodes_that_nobody_knows_of_bind_nothing(nodes: tuple[NodeRoom, ...], re
 
 
 def test_a_lowered_ceiling_evicts_nobody() -> None:
-    """16 run; a node is cordoned, or its device plugin goes away: nobody waits, nobody goes, drain
-    or not.
+    """16 GPUs are in use when a node is cordoned, loses its device plugin or gets uncounted pods.
+    No pod is evicted, even in a root that drains.
     """
     drains = tree("root[16]{a[16] b[0]}", {"root": {"fairlead.io/drain-over-max": "true"}})
     pods = tuple(
@@ -167,8 +168,8 @@ def test_a_lowered_ceiling_evicts_nobody() -> None:
     ids=["cordoned", ("its device plugin is away")],
 )
 def test_what_runs_where_nobody_may_come_takes_nothing_from_the_others(second: NodeRoom) -> None:
-    """Of n1 two are free: they are given, though 14 run and n1 alone has 8. A claimant has one
-    evicted, not nine.
+    """Two GPUs of n1 are free. They are given, although 14 are in use and n1 alone has 8. A
+    claimant for 3 evicts one pod, not nine.
     """
     pods = tuple(
         running(f"b{number}", "b", node="n1" if number < 6 else "n2") for number in range(14)
@@ -184,8 +185,8 @@ def test_what_runs_where_nobody_may_come_takes_nothing_from_the_others(second: N
 
 
 def test_a_pod_that_is_lost_holds_nothing() -> None:
-    """A dead node's pods stop for ever: after five minutes they are not charged, and their node is
-    not counted.
+    """The pods of a dead node stop for ever. After five minutes they are not charged, and their
+    node is not counted.
     """
     gone = tuple(
         running(f"a{number}", node="n2", is_stopping=True, stopping_at=0.0) for number in range(8)
@@ -200,8 +201,8 @@ def test_a_pod_that_is_lost_holds_nothing() -> None:
 
 
 def test_more_than_all_nodes_have_waits_for_nodes_to_come() -> None:
-    """It can run one day, holds up nobody, makes nothing scarce; and the sentence says what is
-    there.
+    """The pod could run one day. It holds back no other pod and makes nothing scarce, and its
+    message gives the capacity that exists.
     """
     root = tree("root[40]{a[20] b[20]}")
     world = SmallWorld(root, nodes=(room("n1"), room("n2")))
@@ -231,7 +232,7 @@ def test_the_sentences_name_what_the_nodes_have() -> None:
 
 @pytest.mark.parametrize("resource", ["gpu", "cpu"])
 def test_nodes_that_come_are_used(resource: str) -> None:
-    """An account that is told of them, as the controller's is."""
+    """As in the controller, the account is updated when nodes come."""
     root = QuotaNode(
         "root",
         "root",
@@ -268,8 +269,8 @@ def changed(chance: random.Random, nodes: list[NodeRoom]) -> None:
 
 @pytest.mark.long
 def test_a_capacity_that_changes_is_cheap() -> None:
-    """A stranger comes to a node of 1,000, where mins promise more than there is: no leaf's pods
-    are read anew.
+    """A pod that quota does not count comes to one of 1,000 nodes, in a tree that promises more
+    than exists: no leaf's pods are read again.
     """
     leaves = tuple(
         QuotaNode(f"l{n}", f"l{n}", "root", {"gpu": 60}, {}, (f"l{n}",)) for n in range(1000)
@@ -291,8 +292,8 @@ def test_a_capacity_that_changes_is_cheap() -> None:
 
 
 def test_shares_are_parts_of_what_there_is_now() -> None:
-    """a uses 40 of 50 GPUs, b 45 of 55 cpu: a goes first. Five more cpu come: now b has the smaller
-    share of what there is.
+    """a uses 40 of 50 GPUs, b 45 of 55 cpu: a is first. With five more cpu the share of b is the
+    smaller one.
     """
     leaves = tuple(QuotaNode(name, name, "root", {}, {}, (name,)) for name in "abc")
     root = QuotaNode("root", "root", children=leaves, unlimited=("cpu", "gpu"))
@@ -309,15 +310,17 @@ def test_shares_are_parts_of_what_there_is_now() -> None:
 
 
 def test_a_root_that_drains_does_so_to_the_max_that_is_written() -> None:
-    """Pods that are on no node yet are more than the nodes have."""
+    """Pods that are not bound yet make the use larger than the nodes' capacity; the root drains to
+    its written max only.
+    """
     drains = tree("root[16]{a[16]}", {"root": {"fairlead.io/drain-over-max": "true"}})
     pods = tuple(running(f"a{number}", node="n1" if number < 8 else "") for number in range(16))
     assert plan_quota(QuotaState(drains, pods, nodes=(room("n1"),))).is_empty
 
 
 def test_a_kept_sentence_follows_what_there_is() -> None:
-    """20 are promised; 12 are there, then 11: a's min counts 6, then 5. And 13: it counts 6 again,
-    of 13. Nobody's pods change.
+    """20 GPUs are promised. 12 exist: the min of `a` counts as 6; 13: still 6, but of 13; 11: 5. No
+    pod changes.
     """
     root = tree("root[20]{a[10] b[10]}")
     firm = tuple(running(f"f{number}", is_preemptible=False) for number in range(5))

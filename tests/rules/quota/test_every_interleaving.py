@@ -1,10 +1,10 @@
-"""A model check of the quota machine: two leaves, a pod that borrows, two that wait, and the
-replacement: every interleaving.
+"""A model check of the quota decider: every interleaving of two leaves, a pod that borrows, waiting
+pods, and a replacement of the controller.
 
-The first borrows all of the root, which the other leaf is guaranteed. At any time any of these may
-happen next: an event of the watch comes, the machine looks, a call arrives at the API server, its
-answer comes back, a stopping pod is gone, the controller is replaced by a new one that lists
-everything. States are visited once each, the machine with all it knows among them.
+The first pod borrows all of the root, which the other leaf is guaranteed. At any time one of these
+events may come next: the watch delivers an event, the decider looks, a call arrives at the API
+server, its answer comes back, a stopping pod is gone, a new controller replaces the old one and
+lists everything. Each state, which includes everything the decider knows, is visited once.
 
 A run takes the first of WORLDS; `QUOTA_INTERLEAVINGS=all` takes all (two minutes).
 """
@@ -42,7 +42,7 @@ from fairlead.rules.quota.machine import QuotaMachine
 
 NOW = 1_000_000.0
 WORLDS = ("a+ a b", "a+ b b", "a+ b")
-"""Pods by their leaf; what has a + runs from the beginning."""
+"""The pods of each world, by their leaf; a pod with a `+` runs from the beginning."""
 ROOT = tree("root[1]{a[0] b[1]}")
 NODE = Node(
     "node-1", "node", allocatable={"gpu": 9, "pods": 99}, conditions=(Condition("Ready", "True"),)
@@ -54,7 +54,7 @@ SPACES = {
 
 
 class Flying(Struct):
-    """A call: sent, or carried out with an answer on its way back."""
+    """A call: sent, or carried out with its answer on the way back."""
 
     action: QuotaAction
     outcome: Outcome | None = None
@@ -155,7 +155,7 @@ def move(world: World, word: str, place: int) -> None:
 
 
 def send(world: World, actions: list[QuotaAction]) -> None:
-    """What only tells is done at once: nothing follows from it."""
+    """Calls that only write messages are carried out at once, because nothing follows from them."""
     for action in actions:
         is_claim = (
             isinstance(action, SetPodCondition) and action.condition.reason == "WaitingForEvictions"
@@ -189,7 +189,7 @@ def carry_out(world: World, action: QuotaAction) -> Outcome:
             if action.condition.reason == "WaitingForEvictions":
                 put(world, there.uid, told)
             else:
-                world.pods[there.uid] = told  # nothing follows from it, also not from seeing it
+                world.pods[there.uid] = told  # no event follows: the watch does not deliver it
     return Outcome()
 
 
@@ -206,7 +206,7 @@ def charged(world: World) -> int:
 
 
 def canonical(value: object) -> object:
-    """The same for states that go on alike, however they came about."""
+    """A form that is equal for states with the same future, however they came about."""
     if isinstance(value, Pod):
         return (
             value.uid,
@@ -247,9 +247,9 @@ def canonical(value: object) -> object:
 
 
 def follow(first: World) -> tuple[int, list[World]]:
-    """How many states there are, and those in which nothing happens any more.
+    """The number of states, and the final states, in which no event is possible any more.
 
-    Each state must be able to reach one of these.
+    Each state must be able to reach a final state.
     """
     frontier = [(digest(first), pickle.dumps(first))]
     names = {frontier[0][0]}

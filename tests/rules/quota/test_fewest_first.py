@@ -1,8 +1,8 @@
-"""A plan costs the fewest: no gang is broken while single pods would do
+"""A plan evicts as few pods as possible: no gang is broken while evicting single pods would suffice
 (docs/spec/quota.md#reclaim-from-other-leaves, docs/spec/quota.md#preemption-inside-a-leaf,
 docs/spec/quota.md#cluster-nodes).
 
-The oracle tries every legal set of victims of small worlds, and is written from the contract alone.
+The oracle tries every legal set of victims of small worlds, and follows the specification alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100
 
 
 def evicted(world: SmallWorld) -> Counter[str]:
-    """Victims by namespace, of one plan."""
+    """The number of victims by namespace, of one plan."""
     return Counter(each.pod.namespace for each in world.step().evict)
 
 
@@ -64,7 +64,9 @@ def test_no_gang_is_enough_so_the_largest_goes_with_the_smallest_that_fills_the_
 
 
 def test_a_larger_pod_goes_where_smaller_ones_would_leave_only_a_gang() -> None:
-    """The small pod is the first of its leaf to go, and would bring it to its min."""
+    """The small pod is the first of its leaf to go, and evicting it would bring the leaf to its
+    min.
+    """
     world = SmallWorld(tree("root[16]{a[4] b[0] prod[12]}"))
     world.add("a", 1, 4, runs=True)
     world.add("a", 1, 1, runs=True)
@@ -100,7 +102,7 @@ def test_what_is_above_a_lowered_max_is_given_up_by_single_pods_first() -> None:
 
 
 def test_on_cluster_nodes_a_pod_goes_rather_than_a_gang() -> None:
-    """n1 has the gang; of n2 all single pods are needed."""
+    """n1 runs the gang; on n2 all single pods would have to go."""
     nodes = (NodeRoom("n1", {"gpu": 4}), NodeRoom("n2", {"gpu": 4}))
     world = SmallWorld(tree("root[100]{research[0] best[0] prod[8]}"), nodes=nodes)
     world.add("research", 2, 2, runs=True, gang="g", gang_size=2)
@@ -151,8 +153,8 @@ def test_no_gang_is_broken_where_any_legal_set_without_one_would_do(first: int) 
 
 
 def full_world(rng: random.Random) -> SmallWorld:
-    """No room is left, and one pod waits that its leaf's min covers. Priorities are all 0: in its
-    own leaf nobody gives way.
+    """A world without free room, in which one pod waits that its leaf's min covers. All priorities
+    are 0, so no pod of its own leaf is a victim.
     """
     shape = rng.choice(
         (("root[{0}]{{a[{1}] b[{2}] p[{3}]}}"), ("root[{0}]{{g[{4}]{{a[{1}] b[{2}]}} p[{3}]}}"))
@@ -186,7 +188,7 @@ def full_world(rng: random.Random) -> SmallWorld:
 
 
 def gangs_broken(world: SmallWorld, plan: QuotaPlan) -> list[str]:
-    """Of which fewer members are left than the gang needs."""
+    """Gangs that keep fewer members than they need."""
     lost = Counter((each.pod.namespace, each.pod.gang) for each in plan.evict if each.pod.gang)
     return sorted(
         gang for (leaf, gang), count in lost.items() if count > surplus(world, leaf, gang)
@@ -199,8 +201,8 @@ def surplus(world: SmallWorld, leaf: str, gang: str) -> int:
 
 
 def without_gangs(world: SmallWorld, unit: QuotaPod) -> Iterator[list[str]]:
-    """All sets of single pods and gang surplus that may go one after the other, and after which it
-    fits.
+    """All sets of single pods and surplus gang members that may be evicted one after the other, and
+    after which the unit fits.
     """
     running = {
         pod.key: pod for pod in world.pods.values() if pod.key != unit.key and not pod.is_stopping
@@ -244,8 +246,8 @@ def may_go(world: SmallWorld, pod: QuotaPod, gone: frozenset[str]) -> bool:
 
 
 def is_lending(node: QuotaNode, pod: QuotaPod, used: Mapping[str, int], path: set[str]) -> bool:
-    """Whether all are above min on the way down to its leaf, but
-    for those on the way to who waits.
+    """Whether all nodes between `node` and the pod's leaf are above their min, except those on the
+    path of the waiting unit.
     """
     below = [each for each in node.walk() if pod.namespace in spaces(each) and each is not node]
     return (

@@ -1,4 +1,4 @@
-"""Pods that other controllers' gates hold, and pods that never preempt.
+"""Pods that have scheduling gates of other controllers, and pods that never preempt.
 
 See docs/spec/quota.md#contested-resources-and-guaranteed-units.
 """
@@ -42,7 +42,9 @@ def test_it_asks_for_nothing_until_only_our_gate_is_left() -> None:
 
 
 def test_it_makes_nothing_scarce() -> None:
-    """Demand above the max would make `a` a borrower, who stands behind who is guaranteed."""
+    """If its demand counted, demand would exceed the max, and `a` would be a borrower behind the
+    guaranteed unit.
+    """
     world = SmallWorld(tree("root[4]{a[0] b[4]}"))
     world.add("b", 1, 4)
     world.change("b/p001", gated_by=GATE)

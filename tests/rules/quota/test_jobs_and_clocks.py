@@ -1,4 +1,5 @@
-"""Jobs that are suspended, gangs with more or later members, and what only the clock changes.
+"""Jobs that are suspended, gangs with surplus or late members, and changes that only the clock
+causes.
 
 See docs/spec/quota.md#units-and-gangs, docs/spec/quota.md#victims, docs/spec/quota.md#claims,
 docs/spec/quota.md#non-preemptible-pods-and-caps, docs/spec/quota.md#cluster-nodes,
@@ -53,7 +54,7 @@ def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
 
 
 def test_a_victim_is_told_of_the_resource_that_is_taken_back() -> None:
-    """Cpu comes first in every list, and there is enough of it: what `b` lacks are GPUs."""
+    """Cpu is the first resource in every list, but there is enough of it; `b` lacks GPUs."""
     most = {"cpu": 1000, "gpu": 4}
     a = QuotaNode("a", "a", "root", {"cpu": 1, "gpu": 0}, most, ("a",))
     b = QuotaNode("b", "b", "root", {"cpu": 999, "gpu": 4}, most, ("b",))
@@ -96,8 +97,8 @@ def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
 
 
 def test_a_gang_goes_with_its_surplus_when_the_surplus_does_not_help() -> None:
-    """The members without a GPU are the first to go, but only those with one make room: all go, or
-    a rest would hold on to nothing.
+    """Members without a GPU are the first to go, but only members with a GPU free what is needed.
+    All members go, because the rest could not run alone.
     """
     light = [running(f"light-{number}", gpus=0, gang="g", gang_size=3) for number in range(2)]
     heavy = [
@@ -193,8 +194,8 @@ def test_who_is_never_bound_returns_and_a_bare_pod_is_told() -> None:
 
 
 def test_nobody_returns_where_no_scheduler_answers() -> None:
-    """Nobody was placed and nobody refused since the pod was admitted: deleting it would help
-    nobody.
+    """Since the pod was admitted, the scheduler has placed no pod and refused none. Deleting the
+    pod would free nothing for others.
     """
     unbound = replace(running("unbound"), node="", owner="u", admitted_at=50.0)
     state = QuotaState(
@@ -237,8 +238,8 @@ def test_of_a_job_as_many_pods_go_as_are_needed_and_come_back_one_by_one() -> No
 
 
 def test_the_first_of_a_job_to_go_is_whom_its_controller_removes_first() -> None:
-    """By our own order the newest would go, but the controller takes one that is on no node, and
-    then one that is not ready.
+    """By quota's own order the newest pod would go first. The Job controller first removes a pod
+    without a node, then a pod that is not ready.
     """
     job = Workload(
         "Job",
@@ -396,9 +397,7 @@ def test_who_is_spared_is_named() -> None:
 
 
 def test_capacity_below_the_mins_shares_them_out() -> None:
-    """20 are promised and 10 are there: each min counts half, and
-    root gives no more than there is.
-    """
+    """20 are promised and 10 exist: each min counts half, and root gives no more than exists."""
     pods = (
         *(pod(f"a{number}") for number in range(9)),
         *(pod(f"b{number}", "b") for number in range(9)),

@@ -1,4 +1,4 @@
-"""The quota machine against a cluster in memory: the demo of docs/spec/quota.md#the-40-core-demo,
+"""The quota decider against a cluster in memory: the demo of docs/spec/quota.md#the-40-core-demo,
 faults and crashes.
 """
 
@@ -52,16 +52,16 @@ def test_the_demo_with_late_watches_and_any_grace(seed: int) -> None:
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(10, 200, 10))]
 )
 def test_the_demo_with_lost_answers_refusals_and_crashes_200_of_200(first: int) -> None:
-    """A tenth of all calls fail, half of those after they were done; one in fifty calls is the
-    controller's last.
+    """A tenth of all calls fail, half of those after they were carried out; one in fifty calls is
+    the controller's last.
     """
     for seed in range(first, first + 10):
         play_demo(seed, Faults(lost=0.1, busy=0.05, crash=0.02))
 
 
 def storm(seed: int) -> FakeCluster:
-    """Random trees, Deployments, StatefulSets, bare pods, gangs, budgets; people scale while things
-    happen.
+    """Random trees, Deployments, StatefulSets, bare pods, gangs and budgets; users scale workloads
+    meanwhile.
     """
     rng = random.Random(seed)
     root = random_tree(rng)
@@ -96,7 +96,7 @@ def storm(seed: int) -> FakeCluster:
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 400, 20))]
 )
 def test_storms_end_and_never_exceed_a_max(first: int) -> None:
-    """The auditor of the cluster in memory counts at every admission."""
+    """The auditor of the cluster in memory checks every admission."""
     for seed in range(first, first + 20):
         try:
             storm(seed)
@@ -109,8 +109,8 @@ def one_leaf(**more: object) -> FakeCluster:
 
 
 def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
-    """A pod that nobody makes anew may borrow from the moment on when it may be evicted; and it is,
-    when `b` wants its own.
+    """A pod without a controller may borrow once the setting makes it evictable, and it is evicted
+    when `b` needs its guarantee.
     """
     world = one_leaf()
     world.create("Bare", "a", "alone", 1, 5)
@@ -125,7 +125,7 @@ def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
 
 
 def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone() -> None:
-    """Its pods are neither counted nor evicted, and those at the gate are let go."""
+    """Its pods are neither counted nor evicted, and gated pods are released."""
     world = FakeCluster(tree("root[20]{kube-system[0] b[20]}"))
     world.create("Deployment", "kube-system", "dns", 2, 5)
     world.settle()
@@ -136,7 +136,7 @@ def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone() -> None:
 
 
 def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_look() -> None:
-    """A pod that no node takes goes back after seven seconds."""
+    """A pod that no node accepts is returned after seven seconds."""
     world = one_leaf(delay=0.1)
     world.set_tree(world.root, settings=QuotaSettings(unbound_seconds=7))
     world.is_binding = False
@@ -148,7 +148,7 @@ def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_
 
 
 def test_a_second_tree_counts_for_nothing() -> None:
-    """One that another tool's definition let in, and that is listed first."""
+    """The second tree was accepted under another tool's definition, and is listed first."""
     world = FakeCluster(tree("root[20]{a[10/10]}"))
     right = world.tree
     second = QuotaTree("second", "kube-system", tree("root[20]{a[20]}"), "1")
@@ -212,8 +212,8 @@ def test_several_victims_are_tried_dry_and_all_go() -> None:
 
 
 def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
-    """The watch still says that one may go when the API server already says no: another victim, or
-    none.
+    """The watch still shows one allowed disruption when the API server already refuses it: another
+    pod is evicted, or none.
     """
     world = one_leaf(delay=10.0)
     world.create("Deployment", "a", "web", 4, 5)
@@ -287,7 +287,7 @@ def test_the_feed_refuses_a_kind_that_quota_does_not_follow() -> None:
 
 
 def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhere() -> None:
-    """Eighty wait in four leaves; then root gives more, and a fifth leaf takes what it is
+    """Eighty pods wait in four leaves; then root gets more, and a fifth leaf takes what it is
     guaranteed.
     """
     root = tree("root[40]{a[0] b[0] c[0] d[0] e[20]}")
@@ -312,7 +312,7 @@ def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhe
 
 
 def told(world: FakeCluster, space: str) -> list[str]:
-    """What the pods that wait there are told."""
+    """The messages of the pods that wait in this namespace."""
     return [
         each.message
         for pod in world.waiting(space)

@@ -1,8 +1,8 @@
-"""The quota machine and batch Jobs: as many of their pods go as are needed, by a lower
-`parallelism`, and come back one by one.
+"""The quota decider and batch Jobs: it lowers `parallelism` so that as many pods go as are needed,
+and raises it again one by one.
 
-What their owners write wins, whenever they write it; a controller that dies between any two calls
-leaves nothing undone.
+What the owner of a Job writes wins, whenever it is written. A controller that dies between any two
+calls leaves nothing undone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUSPENDED_FOR = "fairlead.io/suspended-for"
 
 
 def job_and_owner(owner_pods: int = 1, **more: object) -> tuple[FakeCluster, str, str]:
-    """A Job of four borrows all of it; then its owner takes back some."""
+    """A Job of four pods borrows everything; then the other leaf takes back some."""
     world = FakeCluster(tree(LEAVES), **more)  # type: ignore[arg-type]
     job = world.create("Job", "a", "sweep", 4, 5)
     world.settle()
@@ -65,9 +65,7 @@ def test_pods_come_back_as_there_is_room_and_at_last_the_owners_own_number() -> 
     assert (len(world.removed), world.owners[job].failed) == (3, 0)
 
 
-def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_there_is_room_for() -> (
-    None
-):
+def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_fit() -> None:
     world, job, web = job_and_owner(4)
     assert (
         world.running("a", "b"),
@@ -92,8 +90,8 @@ def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_t
 
 
 def test_pods_that_wait_go_with_a_lowered_job_and_the_right_one_of_those_that_run() -> None:
-    """Its controller removes pods without a node first: a Job of six of which two wait is lowered
-    to three, not to five.
+    """The Job controller removes pods without a node first: to free one running pod, a Job of six
+    of which two wait is lowered to three, not to five.
     """
     world = FakeCluster(tree(LEAVES))
     job = world.create("Job", "a", "sweep", 6, 5)
@@ -121,8 +119,8 @@ def test_what_the_owner_of_a_job_writes_wins(number: int) -> None:
 
 
 def test_the_number_that_the_owner_writes_back_after_another_is_his() -> None:
-    """Both edits come between two looks of ours: what was seen not to be ours does not become ours
-    again.
+    """Both edits come between two looks. A number that the owner changed is not taken for the
+    controller's own number again.
     """
     world, job, web = job_and_owner(delay=0.0)
     world.edit(job, parallelism=2)
@@ -135,8 +133,8 @@ def test_the_number_that_the_owner_writes_back_after_another_is_his() -> None:
 
 
 def test_an_edit_that_comes_while_we_lower_is_not_undone() -> None:
-    """We ask for `before`: the API server refuses our number, and the next plan reckons with the
-    owner's.
+    """The patch tests the previous value, so the API server refuses it, and the next plan uses the
+    owner's number.
     """
     world = FakeCluster(tree(LEAVES), delay=5.0)
     job = world.create("Job", "a", "sweep", 4, 5)
@@ -145,7 +143,7 @@ def test_an_edit_that_comes_while_we_lower_is_not_undone() -> None:
     for _ in range(3000):
         world.run(0.01)
         if any(isinstance(call, EvictPod) and call.is_trial for call in world.calls):
-            world.owners[job].replicas = 2  # and the watch says so five seconds later
+            world.owners[job].replicas = 2  # the watch delivers it five seconds later
             world.after(5.0, lambda: world.edit(job, parallelism=2))
             break
     world.run(4.0)
@@ -270,7 +268,7 @@ def test_nothing_is_returned_while_no_scheduler_answers() -> None:
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 200, 20))]
 )
 def test_crashes_and_lost_answers_between_any_two_calls_take_no_pod_more(first: int) -> None:
-    """The claimant needs two: two are taken, whatever fails on the way."""
+    """The claimant needs two pods: two are taken, whatever fails on the way."""
     for seed in range(first, first + 20):
         faults = Faults(lost=0.2, crash=0.1) if seed % 2 else Faults(crash=0.3)
         world = FakeCluster(tree(LEAVES), seed=seed, faults=faults, delay=(0.0, 1.0, 5.0)[seed % 3])

@@ -1,5 +1,5 @@
-"""The quota machine: jobs that it suspends and resumes, pods that no node takes, what it says,
-clocks that go back.
+"""The quota decider suspends and resumes jobs, returns pods that no node accepts, writes messages,
+and survives clocks that go back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SUSPENDED_PRIORITY = "fairlead.io/suspended-priority"
 
 
 class Checked(QuotaMachine):
-    """Each plan is compared with the one that is made of everything at once."""
+    """Compares each plan with the plan that is made from the whole state at once."""
 
     whole: QuotaState | None = None
     plans = 0
@@ -84,8 +84,8 @@ class Checked(QuotaMachine):
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(4, 200, 4))]
 )
 def test_kept_pod_by_pod_or_read_at_once_the_plan_is_the_same(first: int) -> None:
-    """With calls on their way, refused, without an answer; jobs suspended and resumed; scarce room
-    on the node.
+    """With calls under way, refused or unanswered, jobs suspended and resumed, and scarce room on
+    the node.
     """
     for seed in range(first, first + 4):
         rng = random.Random(seed)
@@ -114,7 +114,7 @@ def test_kept_pod_by_pod_or_read_at_once_the_plan_is_the_same(first: int) -> Non
 
 
 def job_and_owner() -> tuple[FakeCluster, str]:
-    """A job borrows all of it; then its owner comes."""
+    """A job borrows everything; the guaranteed workload comes later."""
     world = FakeCluster(tree(LEAVES))
     job = world.create("RayJob", "a", "train", 4, 5)
     world.settle()
@@ -162,7 +162,7 @@ def test_a_job_is_suspended_for_a_claimant_and_resumed_when_there_is_room() -> N
 def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_back_first() -> (
     None
 ):
-    """Their templates name a class at most; what it was worth is known of their pods."""
+    """The job's template names at most a priority class; the number is known only from its pods."""
     world = FakeCluster(tree(LEAVES))
     jobs = [
         world.create("RayJob", "a", name, 2, 5, priority=priority)
@@ -179,7 +179,9 @@ def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_
 
 
 def test_the_room_of_a_worker_that_failed_is_kept_for_the_one_that_follows() -> None:
-    """A borrower who got it would be evicted as soon as the operator has made the new worker."""
+    """If a borrower got the room, it would be evicted as soon as the operator has created the new
+    worker.
+    """
     world = FakeCluster(tree(LEAVES), delay=2.0)
     world.create("RayJob", "b", "train", 2, 5, gang=True)
     world.create("Deployment", "a", "web", 4, 5)
@@ -196,7 +198,7 @@ def test_it_is_kept_for_some_seconds_and_not_longer() -> None:
     job = world.create("RayJob", "b", "train", 2, 5, gang=True)
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
-    world.owners[job].replicas = 1  # nobody follows, and the job's object says two still
+    world.owners[job].replicas = 1  # no pod follows, while the job's object still has two workers
     world.fail(next(uid for uid, pod in world.pods.items() if pod.namespace == "b"))
     world.run(3)
     assert world.running("a", "b") == (2, 1)
@@ -220,7 +222,7 @@ def test_a_job_that_cannot_be_suspended_stays() -> None:
     job = world.create("MPIJob", "a", "train", 4, 5)
     world.settle()
     running = world.running("a")
-    assert running > (1,)  # admitted before anybody knew whose they are
+    assert running > (1,)  # admitted before their job was seen
     world.create("Deployment", "b", "web", 2, 5)
     world.settle()
     assert (world.running("a"), world.evictions) == (running, [])
@@ -270,7 +272,7 @@ def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
     world = FakeCluster(tree("root[20]{a[10] b[10]}"))
     world.create("Deployment", "a", "web", 3, 5)
     world.settle()
-    # what the table says beside it, once the plan is carried out
+    # the table's numbers once the plan is carried out
     sentences = ["a uses 15 of guaranteed 10 gpu, borrows 5"] * 3
     said = [
         each for pod in world.pods.values() for each in pod.conditions if each.reason == "Admitted"

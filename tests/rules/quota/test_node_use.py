@@ -1,4 +1,4 @@
-"""What each quota node uses, lends and promises: sums of contract 1.5, worked out by hand."""
+"""What each quota node uses, lends and promises: sums worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One account for sentence and table: every number in what a plan says is the number of `quota
-tree`, of the status and of the metrics, over random trees, and over clusters that have less than
-the mins promise.
+"""Sentences and tables agree: every number in a plan's message is also the number of `quota tree`,
+of the status and of the metrics, over random trees, and over clusters that have less than the mins
+promise.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fairlead.rules.quota.usage import usage_of
 
 
 def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
-    """The state as its plan leaves it: who is admitted has no gate any more, who claims says so,
-    jobs are resumed.
+    """The state after its plan is carried out: admitted pods have no gate, claimants have the
+    condition, jobs are resumed.
     """
     admitted = {each.pod.key for each in plan.admit}
     claimed = {pod.key for claim in plan.claims for pod in claim.pods}
@@ -46,7 +46,7 @@ def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
 
 
 def resumed(state: QuotaState, plan: QuotaPlan) -> dict[str, Workload]:
-    """Jobs that come back, as the controller sees them until their pods are there."""
+    """Resumed jobs, as the controller sees them until their pods exist."""
     found: dict[str, Workload] = {}
     for each in plan.resume:
         job = found.get(each.workload.uid, each.workload)
@@ -58,7 +58,7 @@ def resumed(state: QuotaState, plan: QuotaPlan) -> dict[str, Workload]:
 
 
 def looks(seed: int) -> list[tuple[QuotaState, QuotaPlan]]:
-    """The states and plans of a random life; every second one in a cluster that has less than is
+    """The states and plans of a random world; every second world has a cluster with less than is
     promised.
     """
     recipe = random_recipe(seed)
@@ -92,8 +92,8 @@ def test_every_number_of_a_sentence_is_the_number_of_the_table(first: int) -> No
 
 
 def test_room_kept_for_a_member_that_comes_late_is_promised_in_every_table() -> None:
-    """An MPIJob's two workers claim and run, its launcher comes last: 3 are promised, then the
-    launcher's 1, then nothing.
+    """An MPIJob's two workers claim and run, and its launcher comes last: 3 are promised, then 1
+    for the launcher, then nothing.
     """
     job = Workload(
         "MPIJob",
@@ -114,7 +114,9 @@ def test_room_kept_for_a_member_that_comes_late_is_promised_in_every_table() -> 
     world.add("a", 2, gang="mpi", gang_size=2, owner="u")
 
     def promised() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-        """In the plan and its sentence, after it, and in what boards and `quota tree` show."""
+        """What the plan reports, and what boards and `quota tree` show afterwards: claimed,
+        claimed, used.
+        """
         plan = world.step()
         told = next(row for row in plan.nodes if row.name == "a")
         [shown] = [use.own for use in usage_of(world.state()) if use.node.name == "a"]

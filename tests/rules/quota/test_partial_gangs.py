@@ -1,5 +1,5 @@
-"""Gangs that lost a member: they go after all claimants, and one plan never both fills and evicts
-them.
+"""Gangs that lost a member come after all claimants, and one plan never both fills and evicts such
+a gang.
 
 See docs/spec/quota.md#order-of-candidates.
 """
@@ -10,7 +10,7 @@ from tests.rules.quota.small import SmallWorld, tree
 
 
 def lame_world(text: str = "root[6]{a[0] b[6]}", *, size: int = 3, priority: int = 0) -> SmallWorld:
-    """A gang of `a` that is one pod short. The missing one waits, and is older than whatever comes
+    """A gang of `a` that lacks one pod. That pod waits, and is older than all pods that a test adds
     later.
     """
     world = SmallWorld(tree(text))
@@ -49,7 +49,7 @@ def test_one_plan_does_not_fill_a_gang_and_evict_it() -> None:
 
 
 def test_the_missing_member_does_not_join_a_gang_that_the_same_plan_evicts() -> None:
-    """The claimant evicts first, and the room is enough for both."""
+    """The claimant evicts first, and the room would suffice for both."""
     world = lame_world("root[6]{a[0] b[6]}", size=4)
     world.add("b", 3, 1, runs=True)
     world.add("b", 1, 1)

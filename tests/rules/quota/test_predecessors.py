@@ -1,4 +1,4 @@
-"""A rolling update in a full leaf: pods that it replaces go first.
+"""A rolling update in a full leaf: the pods that it replaces are evicted first.
 
 See docs/spec/quota.md#preemption-inside-a-leaf.
 """
@@ -12,7 +12,7 @@ from tests.rules.quota.small import SmallWorld, tree
 
 def full_leaf(*, surge: bool = True) -> SmallWorld:
     """`web` at its old revision and `other`, of lower priority, fill the leaf; a pod of the new
-    revision comes.
+    revision waits.
     """
     world = SmallWorld(tree("root[4]{a[4]}"))
     world.add("a", 2, runs=True, priority=10, deployment="web", revision=1)

@@ -1,4 +1,4 @@
-"""A snapshot becomes the state of a plan: what is in it, whatever the order of rows."""
+"""A cluster snapshot becomes the state for a plan, independent of the order of rows."""
 
 from __future__ import annotations
 

@@ -171,7 +171,9 @@ def test_what_is_laid_out_can_be_taken_back() -> None:
 
 
 def test_the_freest_node_is_named() -> None:
-    """As in the contract's sentence: asks 4 on one node; the freest of 3 nodes, gpu-1, has 2."""
+    """As in the specification's example: asks 4 on one node; the freest of 3 nodes,
+    gpu-1, has 2.
+    """
     nodes = [
         room(f"gpu-{i}", 8, offers={GPU: 4}, taken={GPU: 4 - free})
         for i, free in ((1, 2), (2, 1), (3, 0))
@@ -183,7 +185,9 @@ def test_the_freest_node_is_named() -> None:
 
 
 def fits_anywhere(nodes: list[NodeRoom], bound: list[QuotaPod], one: QuotaPod) -> bool:
-    """Slowly and plainly: some node's allocatable, less all that is there, holds it."""
+    """A slow, plain oracle: whether the pod fits into the allocatable amounts of one node, minus
+    everything on it.
+    """
     for node in nodes:
         used = {
             name: node.taken.get(name, 0)
@@ -205,7 +209,9 @@ def fits_anywhere(nodes: list[NodeRoom], bound: list[QuotaPod], one: QuotaPod) -
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_comes_and_goes_the_answer_is_the_plain_one(seed: int) -> None:
-    """Answers do not depend on what was asked before, though what was asked is remembered."""
+    """Answers do not depend on earlier questions, although the results of earlier questions are
+    cached.
+    """
     chance = random.Random(seed)
     nodes = [
         room(
@@ -247,8 +253,8 @@ def test_the_order_of_rows_does_not_matter(seed: int) -> None:
 
 @pytest.mark.long
 def test_five_thousand_nodes_and_hundreds_of_waiting_pods_are_quick() -> None:
-    """A full cluster, where every question looks at every node the first time: well under a second,
-    a few times what it takes.
+    """In a full cluster every question looks at every node the first time. The limit, well under a
+    second, is a few times the usual duration.
     """
     nodes = [
         NodeRoom(f"n{i:04d}", {"cpu": 64_000, "memory": 1 << 38, GPU: 8, "pods": 110})

@@ -1,5 +1,5 @@
-"""Quota is free and no cluster node has room: the fewest leave one for who is guaranteed, or nobody
-does.
+"""Quota is free but no cluster node has room: as few pods as possible are evicted for a guaranteed
+unit, or none.
 
 See docs/spec/quota.md#cluster-nodes.
 """
@@ -65,11 +65,11 @@ def victims(plan: QuotaPlan) -> list[str]:
 
 NODES = [room("n1"), room("n2"), room("n3")]
 SMALL = [room(f"s{number}", 1, offers={"memory": 10}) for number in range(8)]
-"""More quota, where nobody of any size fits."""
+"""Nodes that add capacity to the quota, but on which no larger pod fits."""
 
 
 def test_the_node_where_the_fewest_go_is_taken() -> None:
-    """Each node has two free; on n2 one pod of 4 gives what elsewhere several do."""
+    """Each node has two GPUs free; on n2 one pod of 4 frees what takes several pods elsewhere."""
     pods = [running(f"{node}-{n}", node, gpus=2) for node in ("n1", "n3") for n in range(3)]
     pods += [running("n2-big", "n2", gpus=4), running("n2-small", "n2", gpus=2)]
     plan = planned([*pods, waiting("a1", gpus=6)], NODES)
@@ -122,7 +122,7 @@ def test_who_may_not_be_evicted_stays(there: list[QuotaPod]) -> None:
 
 
 def test_nobody_leaves_when_it_does_not_help() -> None:
-    """Who borrows on n1 gives 4; the rest is b's own."""
+    """The borrower on n1 has 4; the rest is `b`'s guarantee."""
     pods = [running("b1", "n1", "b", gpus=4), running("c1", "n1", gpus=4)]
     assert victims(
         planned(
@@ -136,8 +136,8 @@ def test_nobody_leaves_when_it_does_not_help() -> None:
 
 
 def test_what_the_tree_does_not_manage_counts_too() -> None:
-    """There are GPUs enough; memory is lacking, which no leaf has a min of: who is above min in
-    what is counted gives it.
+    """There are enough GPUs; memory is lacking, for which no leaf has a min. The pod of a leaf
+    above its min in a managed resource is evicted.
     """
     pods = [
         running("b1", "n1", "b", gpus=1, more={"memory": 5}),
@@ -150,7 +150,7 @@ def test_what_the_tree_does_not_manage_counts_too() -> None:
 
 
 def test_nobody_leaves_for_who_asks_for_nothing_that_is_promised() -> None:
-    """The tree knows GPUs only: b could not be owed memory."""
+    """The tree manages only GPUs, so memory cannot be guaranteed to `b`."""
     pods = [
         running("c1", "n1", gpus=1, more={"memory": 8}),
         waiting("u", "b", gpus=0, more={"memory": 4}),
@@ -175,8 +175,8 @@ def test_a_gang_that_borrows_goes_as_a_whole() -> None:
 
 
 def test_a_claimant_keeps_the_room_that_is_being_made() -> None:
-    """While c's pod stops, nobody else gets its place; when it is gone the claimant is admitted,
-    and nobody else has had to go.
+    """While the pod of `c` stops, its room stays reserved. Afterwards the claimant is admitted, and
+    no further pod is evicted for it.
     """
     world = SmallWorld(tree(ROOT), nodes=(room("n1"), room("n2")), grace=5)
     world.add("c", 4, 3, owner="c")
@@ -199,7 +199,9 @@ def test_where_a_node_must_be_of_a_kind_only_such_are_cleared() -> None:
 
 
 def test_a_choice_for_quota_that_fits_nowhere_is_made_on_one_node() -> None:
-    """The newest of c would go first, one on each node; a needs both places on one."""
+    """By quota alone the newest pods of `c` would go, one on each node; `a` needs both places on
+    one node.
+    """
     pods = [
         running(f"{node}-{n}", node, gpus=4, created_at=float(n))
         for node in ("n1", "n2")
@@ -210,7 +212,7 @@ def test_a_choice_for_quota_that_fits_nowhere_is_made_on_one_node() -> None:
 
 
 def test_two_jobs_do_not_take_turns_on_a_node() -> None:
-    """Both are guaranteed in quota; the node has room for one."""
+    """Both jobs are guaranteed by quota; the node has room for one."""
     world = SmallWorld(tree("root[16]{a[8] b[8]}"), nodes=(room("n1", 8), *SMALL))
     world.add("a", 1, 6, owner="a")
     world.settle()
@@ -249,8 +251,8 @@ def asking(each: QuotaPod, cpu: int, gpus: int, memory: int = 0) -> QuotaPod:
     ],
 )
 def test_being_above_min_in_something_else_does_no_harm(memory: int, why: str) -> None:
-    """x is above min in cpu, of which there is enough; of the scarce GPUs it has what it is
-    guaranteed.
+    """x is above its min in cpu, of which there is enough; of the scarce GPUs it has only its
+    guarantee.
     """
     root = two_resources(("a", both(4, 8)), ("x", both(0, 6)), ("y", both(0, 6)))
     there = [
@@ -269,7 +271,7 @@ def test_being_above_min_in_something_else_does_no_harm(memory: int, why: str) -
 
 
 def test_what_a_min_guarantees_of_what_is_lacking_is_never_taken() -> None:
-    """x borrows scarce cpu; of the GPUs that the node lacks it has what it is guaranteed."""
+    """x borrows scarce cpu; of the GPUs that the node lacks it has only its guarantee."""
     root = two_resources(("a", both(4, 8)), ("x", both(0, 6)), ("y", both(0, 0)))
     pods = [
         asking(running("x1", "n1", "x"), 4, 6),
@@ -296,8 +298,8 @@ def test_of_one_node_the_fewest_go_whoever_is_the_first_to_go() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_nowhere_would_fewer_do(seed: int) -> None:
-    """Every set of pods of every node is tried: GPUs, and
-    memory, which the tree does not manage.
+    """The oracle tries every set of pods on every node, for GPUs and for memory, which the tree
+    does not manage.
     """
     chance = random.Random(seed)
     nodes = [room(f"n{n}", 8, offers={"memory": 20}) for n in range(4)]
@@ -354,7 +356,7 @@ def test_of_nodes_where_as_many_go_it_is_the_least_important() -> None:
 
 
 def test_nobody_of_its_own_leaf_leaves() -> None:
-    """The leaf is above min in cpu, of which there is enough."""
+    """The leaf is above its min in cpu, of which there is enough."""
     root = two_resources(("a", both(0, 8)), ("b", both(0, 8)))
     pods = [asking(running("a1", "n1", "a"), 5, 4), asking(waiting("u"), 0, 4)]
     nodes = [NodeRoom("n1", both(20, 6)), *(NodeRoom(f"s{n}", both(0, 1)) for n in range(14))]
@@ -367,8 +369,8 @@ def test_nobody_of_its_own_leaf_leaves() -> None:
 
 
 def test_claimants_of_one_plan_share_a_node() -> None:
-    """Between them somebody is admitted: what the first has leave must still count as leaving for
-    the second.
+    """A small unit is admitted between them. The victims of the first claimant must still count as
+    leaving for the second.
     """
     pods = [running(f"c{n}", "n1", gpus=4) for n in range(2)]
     units = [
@@ -381,8 +383,8 @@ def test_claimants_of_one_plan_share_a_node() -> None:
 
 
 def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claimant() -> None:
-    """a needs all of n1, where four are free and four stop. b fits on n2; but a scheduler, who
-    knows of no claims, may choose n1.
+    """a needs all of n1, where four GPUs are free and four are stopping. b fits on n2, but the
+    scheduler knows of no claims and may choose n1.
     """
     stops = running("c1", "n1", gpus=4, is_stopping=True, stopping_at=90.0)
     pods = [

@@ -1,5 +1,5 @@
 """The worked scenarios of docs/spec/quota.md#the-40-core-demo, docs/spec/quota.md#worked-scenarios,
-in memory, played through plan after plan.
+played in memory, plan after plan.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def test_unallocated_quota_is_first_come() -> None:
 
 
 def test_only_what_is_contested_counts() -> None:
-    """`x` is over its min in cpu, of which there is enough: whoever needs a GPU takes it from `y`,
-    which borrows GPUs.
+    """`x` is above its min in cpu, of which there is enough. A unit that needs a GPU takes it from
+    `y`, which borrows GPUs.
     """
     world = SmallWorld(
         tree("root[cpu 60, gpu 4]{x[cpu 0, gpu 2] y[cpu 20, gpu 0] z[cpu 20, gpu 2]}")
@@ -215,9 +215,7 @@ def test_what_is_larger_than_a_ceiling_never_runs() -> None:
 
 
 def test_a_rolling_update_in_a_full_leaf_swaps_pod_by_pod() -> None:
-    """A newer pod of the same Deployment takes the place of an older one once it has waited a
-    minute.
-    """
+    """A newer pod of the same Deployment replaces an older one after it has waited for a minute."""
     world = SmallWorld(tree("root[4]{a[4]}"))
     world.add("a", 2, 2, runs=True, deployment="a/web", revision=1, owner="none")
     world.add("a", 1, 2, deployment="a/web", revision=2)
@@ -237,7 +235,7 @@ def test_strangers_are_not_counted() -> None:
 
 
 def test_a_victim_that_is_not_needed_is_spared() -> None:
-    """The newest goes first; when the next one makes room enough, the newest may stay."""
+    """The newest pod would go first; when the next victim alone frees enough, the newest stays."""
     world = SmallWorld(tree("root[10]{a[0] b[10]}"))
     for size in (5, 4, 1):
         world.add("a", 1, size, runs=True)

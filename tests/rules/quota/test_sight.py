@@ -1,4 +1,4 @@
-"""What quota sees of pods and their owners, as real API servers and operators write them.
+"""What quota reads from pods and their owners, as real API servers and operators write them.
 
 See docs/spec/quota.md#pods-that-are-counted, docs/spec/quota.md#units-and-gangs,
 docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims, docs/spec/quota.md#claims,
@@ -53,7 +53,7 @@ def mpi_job(version: str = "v2beta1", workers: int = 3, **spec: Any) -> dict[str
     )
 
 
-# --- who is counted -------------------------------------------------------------------------------
+# --- which pods are counted -----------------------------------------------------------------------
 
 
 def test_a_pod_counts_from_its_admission_until_its_object_is_gone() -> None:
@@ -108,8 +108,8 @@ def test_kubelets_and_daemon_sets_pods_are_exempt_and_a_forged_owner_exempts_nob
 def test_an_owner_that_no_collector_misses_exempts_nobody_from_before_admission(
     kind: str, version: str
 ) -> None:
-    """Of a kind that is not served, the garbage collector finds nothing missing; a node is there,
-    but this is no kubelet's mirror.
+    """The kind is not served, so the garbage collector does not find the owner missing. The pod has
+    a node, but is not a kubelet's mirror pod.
     """
     assert seen(pod(owner=owned(kind, version))) is not None
 
@@ -120,7 +120,7 @@ def test_the_leaf_that_a_label_names_plays_no_part() -> None:
     )
 
 
-# --- what it asks ---------------------------------------------------------------------------------
+# --- what a pod requests --------------------------------------------------------------------------
 
 
 def test_a_request_is_the_peak_of_all_containers_and_overhead_of_every_resource() -> None:
@@ -194,7 +194,7 @@ def test_gpu_memory_is_asked_of_one_card_unless_the_pod_splits_it(
     assert (found.request, found.card_units) == ({"aliyun.com/gpu-mem": 8}, units)
 
 
-# --- to whom it belongs ---------------------------------------------------------------------------
+# --- which leaf, owner and user a pod belongs to --------------------------------------------------
 
 
 def test_a_deployments_pod_knows_deployment_revision_and_user() -> None:
@@ -334,7 +334,7 @@ def test_every_form_of_a_gang_is_known(more: dict[str, Any], gang: tuple[str, in
 
 
 def test_a_training_job_is_one_gang_whatever_some_of_its_pods_labels_say() -> None:
-    """`arena submit mpijob --gang` labels the workers, not the launcher."""
+    """`arena submit mpijob --gang` labels the workers, but not the launcher."""
     job = mpi_job()
     between = workload("batch/v1", "Job", "train-launcher", {"template": template()}, owner=job)
     worker, launcher = (
@@ -372,9 +372,7 @@ def test_a_launcher_that_comes_late_is_not_waited_for_and_its_request_is_known(
 
 
 def test_a_ray_jobs_submitter_comes_late() -> None:
-    """kuberay-operator makes it when the cluster runs, with 500m
-    and 200Mi where nothing is said.
-    """
+    """kuberay-operator creates it when the cluster runs, with 500m and 200Mi by default."""
     group = {"groupName": "w", "replicas": 2, "template": template("3")}
     cluster = {"headGroupSpec": {"template": template("2")}, "workerGroupSpecs": [group]}
     found = read_workload(workload("ray.io/v1", "RayJob", "ray", {"rayClusterSpec": cluster}))
@@ -461,7 +459,7 @@ def test_what_a_lowered_job_lacks(
     held: int,
     own: int,
 ) -> None:
-    """Once its owner has written another number, what we kept of it does not hold any more."""
+    """Once the owner has written another number, the recorded one is void."""
     body = {**spec, "template": template("2")}
     found = read_workload(workload("batch/v1", "Job", "j", body, status, annotations=notes))
     assert (found.pods, found.held, found.own_parallelism, found.each) == (
@@ -474,7 +472,7 @@ def test_what_a_lowered_job_lacks(
 
 
 def test_indexes_that_run_all_at_once_are_a_gang_and_others_are_not() -> None:
-    """An index that failed for good makes no pod again, so the gang is smaller."""
+    """An index that failed for good gets no new pod, so the gang is smaller."""
     body = {
         "completionMode": "Indexed",
         "completions": 5,
@@ -496,7 +494,9 @@ def test_indexes_that_run_all_at_once_are_a_gang_and_others_are_not() -> None:
 
 
 def test_a_work_queue_that_is_winding_down_gives_nothing_back() -> None:
-    """Its controller starts no pod any more once one has succeeded: whoever went would be lost."""
+    """Its controller starts no more pods once one has succeeded, so an evicted pod
+    would be lost.
+    """
     for succeeded, expected in ((0, (True, None)), (1, (False, False))):
         job = read_workload(
             workload(
@@ -511,7 +511,9 @@ def test_a_work_queue_that_is_winding_down_gives_nothing_back() -> None:
 
 
 def test_pods_that_the_controller_of_a_job_removes_are_stopping() -> None:
-    """After a crash between our call and its: the Job is lowered, its pods are all there."""
+    """After a crash between the quota controller's call and the Job controller's: the Job is
+    lowered, and all its pods still exist.
+    """
     job = workload(
         "batch/v1",
         "Job",
@@ -604,8 +606,8 @@ def test_old_mpi_jobs_cannot_be_suspended_and_are_not_preemptible_unless_they_sa
 def test_a_ray_job_that_its_operator_will_not_suspend_is_not_preemptible_unless_it_says_so(
     spec: dict[str, Any], can_suspend: bool
 ) -> None:
-    """kuberay-operator 1.4.2 (`ValidateRayJobSpec`) calls it invalid with `suspend: true`, and
-    leaves its pods as they are.
+    """kuberay-operator 1.4.2 (`ValidateRayJobSpec`) rejects such a job with `suspend: true`, and
+    leaves its pods running.
     """
     job = workload(
         "ray.io/v1",
@@ -629,8 +631,8 @@ def test_a_ray_job_in_a_cluster_of_others_is_its_submitter_alone() -> None:
 
 
 def test_what_runs_of_a_training_job_that_is_not_seen_yet_is_no_victim() -> None:
-    """It may borrow all the same. A launcher is the pod of a
-    Job, which is seen before its owner.
+    """Such pods may still borrow. A launcher is the pod of a Job, which is seen before the job that
+    owns it.
     """
     job = mpi_job()
     assert [counted(pod(owner=job), known).is_preemptible for known in ([], [job])] == [False, True]
@@ -644,7 +646,7 @@ def test_what_runs_of_a_training_job_that_is_not_seen_yet_is_no_victim() -> None
 
 
 def test_the_launcher_of_the_oldest_mpi_job_comes_late() -> None:
-    """Its operator starts it when the workers are ready."""
+    """The operator creates it when the workers are ready."""
     found = read_workload(
         workload(
             "kubeflow.org/v1alpha1", "MPIJob", "train", {"replicas": 2, "template": template("3")}
@@ -675,7 +677,7 @@ def test_bare_pods_are_not_preemptible_unless_somebody_says_so(
     )
 
 
-# --- what its condition says ----------------------------------------------------------------------
+# --- the condition of a pod -----------------------------------------------------------------------
 
 
 def test_a_claim_lives_on_the_pods_condition() -> None:
@@ -775,7 +777,7 @@ def test_a_budget_that_its_controller_has_not_seen_as_it_is_allows_nothing(
     assert read_budget("b", {"selector": {}}, status, generation).allowed == allowed
 
 
-# --- what changes what ----------------------------------------------------------------------------
+# --- which change affects which pods --------------------------------------------------------------
 
 
 def test_who_follows_hears_whether_other_rows_follow_from_a_change() -> None:

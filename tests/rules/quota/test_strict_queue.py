@@ -1,8 +1,9 @@
-"""A leaf with `fairlead.io/queue: strict`: the first unit that lacks room holds all later ones.
+"""A leaf with `fairlead.io/queue: strict`: the first unit that lacks room holds back all later
+units.
 
-The oracle walks the queue of one leaf by plain sums. It is written from these sentences alone:
-units are tried by priority, then age, then name; the first that lacks room holds all later ones;
-claimants pass; a unit that waits for another reason holds none.
+The oracle walks the queue of one leaf by plain sums and follows these sentences alone: units are
+tried by priority, then age, then name; the first that lacks room holds back all later ones;
+claimants pass; a unit that waits for another reason holds back none.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def strict_tree(text: str, *leaves: str, **more: Mapping[str, str]) -> QuotaNode
 
 
 def waits(world: SmallWorld, leaf: str = "a") -> list[tuple[str, str]]:
-    """The units of a leaf that wait, each with its reason, in the order of the plan."""
+    """The waiting units of a leaf, each with its reason, in the order of the plan."""
     return [
         (each.unit, str(each.reason))
         for each in world.plan(world.state()).waiting
@@ -46,8 +47,8 @@ def waits(world: SmallWorld, leaf: str = "a") -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("queue", "starves"), [("strict", False), ("backfill", True), ("", True)])
 def test_a_big_pod_behind_a_stream_of_small_ones(queue: str, starves: bool) -> None:
-    """Each second one small pod ends and another comes. Ten run at first; the big one asks for five
-    of ten.
+    """Each second one small pod ends and another comes. Ten run at first; the large pod requests
+    five of ten.
     """
     world = SmallWorld(
         tree("root[10]{a[10]}", {"a": {"fairlead.io/queue": queue}} if queue else {})
@@ -106,7 +107,7 @@ def test_later_units_are_held_with_a_reason_and_a_sentence_of_their_own() -> Non
 
 
 def test_a_later_unit_within_the_min_waits_for_an_earlier_one_that_borrows() -> None:
-    """The leaf uses 8 of its min of 10. The first asks 4, the second 2."""
+    """The leaf uses 8 of its min of 10. The first unit requests 4, the second 2."""
     world = SmallWorld(strict_tree("root[20]{a[10] b[10]}"))
     world.add("b", 10, 1, runs=True)
     world.add("a", 4, 2, runs=True)
@@ -150,7 +151,9 @@ def test_a_gang_is_first_by_its_eldest_member() -> None:
 def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_suspended(
     kind: str,
 ) -> None:
-    """They are made after that unit. Behind it they would wait with the job's deadline running."""
+    """Its pods are created after that unit. If they stood behind it, they would wait while the
+    job's deadline runs.
+    """
     world = SmallWorld(strict_tree("root[10]{a[10/10]}"))
     world.add("a", 8, 1, runs=True)
     world.add_job("a", "train", 2, 1, kind=kind)
@@ -168,7 +171,7 @@ def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_
     assert waits(world) == [("a/p011", "OverMax")]
 
 
-# --- units that hold no others --------------------------------------------------------------------
+# --- units that hold back no others ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -209,7 +212,7 @@ def test_a_job_over_the_count_of_jobs_holds_no_others() -> None:
 
 
 def test_a_unit_that_no_node_has_room_for_holds_the_later_ones_until_there_is() -> None:
-    """Each node has two free; a stream of small ones would fill them."""
+    """Each node has two GPUs free; a stream of small pods would fill them."""
     nodes = tuple(NodeRoom(name, {"gpu": 4}) for name in ("n1", "n2"))
     world = SmallWorld(strict_tree("root[8]{a[8]}"), nodes=nodes)
     world.add("a", 1, 2, runs=True)
@@ -291,8 +294,8 @@ def test_the_first_holds_no_room_above_its_leaf() -> None:
 
 
 def test_units_admitted_after_one_that_gives_way_in_the_same_plan_give_way_too() -> None:
-    """The first of `b` is at its user's cap, so what the second is owed is asked for when `a` has
-    borrowed it already.
+    """The first unit of `b` is at its user's cap, so the guarantee of the second is considered only
+    after `a` has borrowed it.
     """
     root = strict_tree("root[12]{a[0] b[6] c[6]}", "a", "b")
     a, b, c = root.children
@@ -308,8 +311,8 @@ def test_units_admitted_after_one_that_gives_way_in_the_same_plan_give_way_too()
 
 
 def test_two_that_give_way_together_are_taken_back_once() -> None:
-    """The single pod of `a` gives way before the gang that was admitted after it; `c` then finds no
-    room but that of `d`.
+    """The single pod of `a` gives way before the gang that was admitted after it; then only the
+    room of `d` is left for `c`.
     """
     root = strict_tree("root[16]{a[4] b[10] c[2] d[0]}", "a", "b", "c")
     a, b, c, d = root.children
@@ -333,7 +336,7 @@ def test_two_that_give_way_together_are_taken_back_once() -> None:
 
 
 def test_a_first_unit_whose_victims_a_budget_protects_holds_the_later_ones() -> None:
-    """3 of 20 are idle. The first takes back 2 beside them, which the budget refuses; the second
+    """3 of 20 are idle. The first unit would evict 2 pods, which the budget refuses; the second
     would fit now.
     """
     world = SmallWorld(strict_tree("root[20]{a[10] b[10]}"), budgets={"b/all": 0})
@@ -345,7 +348,7 @@ def test_a_first_unit_whose_victims_a_budget_protects_holds_the_later_ones() -> 
 
 
 def test_a_strict_leaf_is_planned_again_when_another_leaf_frees_room() -> None:
-    """One account for all plans, as the controller has it; only the other leaf changes."""
+    """One account serves all plans, as in the controller; only the other leaf changes."""
     from fairlead.rules.quota.account import account_of
     from fairlead.rules.quota.plan import plan_account
 
@@ -376,8 +379,8 @@ def test_a_strict_leaf_is_planned_again_when_another_leaf_frees_room() -> None:
 
 @pytest.mark.parametrize("first", SEEDS)
 def test_one_leaf_admits_what_its_line_admits_walked_by_hand(first: int) -> None:
-    """Equal priorities evict nobody, so each plan admits a beginning of the line, but for those
-    that can never fit.
+    """Equal priorities cause no evictions, so each plan admits the beginning of the queue, except
+    units that can never fit.
     """
     held = 0
     for seed in range(first, first + 200):
@@ -414,13 +417,17 @@ def one_leaf(rng: random.Random) -> SmallWorld:
 
 
 def within(world: SmallWorld, key: str) -> bool:
-    """Whether it has room beside what runs before it: no world begins above its max."""
+    """Whether the pod has room beside the pods that run before it: no world begins
+    above its max.
+    """
     there = [pod for other, pod in world.pods.items() if other <= key and pod.is_admitted]
     return asked(there) <= world.tree.max["gpu"]
 
 
 def walked(world: SmallWorld) -> tuple[list[str], str]:
-    """Names of gangs and pods that are admitted, and the key of the unit that holds the rest."""
+    """Names of gangs and pods that are admitted, and the key of the unit that holds
+    back the rest.
+    """
     used, most = asked(pod for pod in world.pods.values() if pod.is_admitted), world.tree.max["gpu"]
     units: defaultdict[str, list[QuotaPod]] = defaultdict(list)
     for pod in world.pods.values():
@@ -442,23 +449,23 @@ def asked(pods: Iterable[QuotaPod]) -> int:
 
 
 def place(pods: Sequence[QuotaPod], jobs: Mapping[str, float] = {}) -> tuple[object, ...]:
-    """The place of a unit in the queue; `jobs`: when jobs that can be suspended were made, whose
-    pods are as old.
+    """The sort key of a unit in the queue. `jobs`: creation times of jobs that can be suspended;
+    their pods count as equally old.
     """
     eldest = min(pods, key=lambda pod: (pod.created_at, pod.name))
     age = min(eldest.created_at, jobs.get(eldest.owner, eldest.created_at))
     return -max(pod.priority for pod in pods), age, eldest.namespace, eldest.name
 
 
-# --- worlds of every kind -------------------------------------------------------------------------
+# --- random worlds --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(60, 600, 60))]
 )
 def test_no_plan_admits_a_unit_behind_one_that_lacks_room(first: int) -> None:
-    """Trees of several levels, gangs, budgets, evictions, nodes: before a unit admitted without a
-    claim none lacked room.
+    """Trees of several levels, gangs, budgets, evictions, nodes: before a unit that is admitted
+    without a claim, none lacks room.
     """
     queued = passed = 0
     for seed in range(first, first + 60):
@@ -481,8 +488,8 @@ def test_no_plan_admits_a_unit_behind_one_that_lacks_room(first: int) -> None:
 def check_line(
     world: SmallWorld, root: QuotaNode, plan: QuotaPlan, before: Mapping[str, QuotaPod]
 ) -> int:
-    """Asserts what holds for each strict leaf after any plan; gives the number of units that are
-    held.
+    """Asserts the invariants of each strict leaf after a plan; returns the number of units that are
+    held back.
     """
     queued = 0
     for leaf in root.leaves():
@@ -530,8 +537,8 @@ def check_line(
 
 
 def lacks_room(row: QuotaWaiting) -> bool:
-    """Only the sure cases: NoFitOnNodes may be for ever, and the surplus of a gang waits for its
-    gang.
+    """Only the certain cases: NoFitOnNodes may last for ever, and the surplus of a gang waits for
+    its gang.
     """
     return row.reason in (
         Reason.WAITING_FOR_IDLE_QUOTA,
@@ -553,7 +560,7 @@ def admitted_units(plan: QuotaPlan, leaf: str) -> list[list[QuotaPod]]:
 
 
 def is_partial(before: Mapping[str, QuotaPod], pod: QuotaPod) -> bool:
-    """Whether others of its gang ran already."""
+    """Whether other members of its gang ran already."""
     return bool(pod.gang) and any(
         each.is_admitted and (each.namespace, each.gang) == (pod.namespace, pod.gang)
         for each in before.values()

@@ -1,4 +1,4 @@
-"""Every code of docs/spec/quota.md#validation: which tree it refuses, and in which words."""
+"""Every code of docs/spec/quota.md#validation: the trees that it refuses, and its message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMESPACES = ("ns1", "ns2", "ns3", "ns4")
 
 
 def node(name: str, bounds: Any = None, *children: Any, **more: Any) -> dict[str, Any]:
-    """`bounds`: cpu of min and max, or a ResourceList for both, or a pair of ResourceLists."""
+    """`bounds`: cpu of min and max, or one ResourceList for both, or a pair of ResourceLists."""
     least, most = bounds if isinstance(bounds, tuple) else (bounds, bounds)
     limits = {
         key: {"cpu": value} if isinstance(value, int | str) else value
@@ -46,8 +46,8 @@ def leaf(name: str, bounds: Any, *namespaces: str, **more: Any) -> dict[str, Any
 
 
 def demo(**changes: Any) -> dict[str, Any]:
-    """Document 004's tree. `changes` replace leaves by name (`a1` is root.a.1; None takes one
-    away).
+    """The tree of document 004. `changes` replace leaves by name (`a1` is root.a.1; None removes
+    the leaf).
     """
     leaves = {
         name: leaf(f"root.{name[0]}.{name[1]}", (10, 20), namespace)
@@ -80,14 +80,22 @@ def test_the_tree_of_document_004_is_sound() -> None:
             "DuplicateName",
             "root.a: 2 nodes have this name (under root, under root.a)",
         ),
-        param(demo(b1=leaf("root.b.1", (10, 20), "ns1")), "NamespaceInTwoLeaves", ("root.b.1: namespace "
-"ns1 is on "
-"root.a.1 as well")),
-        param(demo(b1=leaf("root.b.1", (10, 20), "x", "x")), "NamespaceInTwoLeaves", ("root.b.1: "
-"namespace x is "
-"listed here twice")),
         param(
-            demo(a1=node("root.a.1", (10, 20), leaf("root.a.1.x", (10, 20)), namespaces=["ns1", "ns9"])),
+            demo(b1=leaf("root.b.1", (10, 20), "ns1")),
+            "NamespaceInTwoLeaves",
+            ("root.b.1: namespace ns1 is on root.a.1 as well"),
+        ),
+        param(
+            demo(b1=leaf("root.b.1", (10, 20), "x", "x")),
+            "NamespaceInTwoLeaves",
+            ("root.b.1: namespace x is listed here twice"),
+        ),
+        param(
+            demo(
+                a1=node(
+                    "root.a.1", (10, 20), leaf("root.a.1.x", (10, 20)), namespaces=["ns1", "ns9"]
+                )
+            ),
             "ParentWithNamespaces",
             "root.a.1: has children and namespaces (ns1, ns9); only a leaf has namespaces",
         ),
@@ -104,18 +112,29 @@ def test_the_tree_of_document_004_is_sound() -> None:
         param(
             demo(a2=leaf("root.a.2", (15, 20), "ns2")),
             "SumOfMinExceedsParent",
-            ("root.a: children guarantee 25 cpu (root.a.1 10, root.a.2 15), more than its own "
-"min 20"),
+            (
+                "root.a: children guarantee 25 cpu (root.a.1 10, root.a.2 15), more than its own "
+                "min 20"
+            ),
         ),
         param(
-            node("root", {"cpu": 40}, *(leaf(f"root.{n}", ("6500m", None), f"ns{n}") for n in range(8))),
+            node(
+                "root",
+                {"cpu": 40},
+                *(leaf(f"root.{n}", ("6500m", None), f"ns{n}") for n in range(8)),
+            ),
             "SumOfMinExceedsParent",
-            "root: children guarantee 52 cpu (root.0 6500m, root.1 6500m, root.2 6500m, "
-"root.3 6500m, root.4 6500m, and 3 more),"
-            " more than its own min 40",
+            (
+                "root: children guarantee 52 cpu (root.0 6500m, root.1 6500m, root.2 6500m, "
+                "root.3 6500m, root.4 6500m, and 3 more), more than its own min 40"
+            ),
         ),
         param(
-            node("root", {"cpu": 40, "memory": "64Gi"}, node("a", (40, 40), leaf("b", ({"cpu": 40, "memory": "1536Mi"}, None), "ns1"))),
+            node(
+                "root",
+                {"cpu": 40, "memory": "64Gi"},
+                node("a", (40, 40), leaf("b", ({"cpu": 40, "memory": "1536Mi"}, None), "ns1")),
+            ),
             "SumOfMinExceedsParent",
             "a: children guarantee 1536Mi memory (b 1536Mi), more than its own min 0",
         ),
@@ -130,12 +149,23 @@ def test_the_tree_of_document_004_is_sound() -> None:
             "root.a.1: max of cpu is 40500m, more than the max 40 of root",
         ),
         param(
-            node("root", {"cpu": 40, "memory": "1Gi"}, leaf("root.a", ({"cpu": 40, "memory": "1Gi"}, {"gpu": 1}), "ns1")),
+            node(
+                "root",
+                {"cpu": 40, "memory": "1Gi"},
+                leaf("root.a", ({"cpu": 40, "memory": "1Gi"}, {"gpu": 1}), "ns1"),
+            ),
             "UnknownResource",
             "root.a: names gpu, which root does not; it names cpu, memory",
         ),
         param(
-            demo(a1=leaf("root.a.1", (10, 20), "ns1", attributes={"alibabacloud.com/lendlimit": '{"cpus":"5"}'})),
+            demo(
+                a1=leaf(
+                    "root.a.1",
+                    (10, 20),
+                    "ns1",
+                    attributes={"alibabacloud.com/lendlimit": '{"cpus":"5"}'},
+                )
+            ),
             "UnknownResource",
             "root.a.1: names cpus, which root does not; it names cpu",
         ),
@@ -165,12 +195,15 @@ def test_the_tree_of_document_004_is_sound() -> None:
             "root: min of cpu is 0 and max is unlimited; they must be equal at the root",
         ),
         param(
-            demo(a1=leaf("root.a.1", ("2147483647Ki", 20), "ns1"), a2=leaf("root.a.2", (20, 20), "ns2")),
+            demo(
+                a1=leaf("root.a.1", ("2147483647Ki", 20), "ns1"),
+                a2=leaf("root.a.2", (20, 20), "ns2"),
+            ),
             "UnlimitedMin",
             "root.a.1: min of cpu is unlimited; only the root's may be",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_tree_with_one_fault_is_refused_in_one_sentence(
     root: dict[str, Any], code: str, sentence: str
 ) -> None:
@@ -327,7 +360,7 @@ def test_a_group_makes_use_of_a_leaf_without_namespaces() -> None:
     )
 
 
-# --- what changes ---------------------------------------------------------------------------------
+# --- changes between two trees --------------------------------------------------------------------
 
 
 def runs(namespace: str, name: str, phase: PodPhase = PodPhase.RUNNING, owner: str = "") -> Pod:

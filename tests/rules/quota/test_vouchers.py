@@ -1,4 +1,4 @@
-"""Scope `subtree`: every voucher is tried, the lowest first.
+"""Scope `subtree`: every voucher (the node whose min guarantees a unit) is tried, the lowest first.
 
 See docs/spec/quota.md#contested-resources-and-guaranteed-units.
 """
@@ -13,7 +13,7 @@ BY_SUBTREE = {"root": {"fairlead.io/reclaim-scope": "subtree"}}
 
 
 def test_a_leaf_within_its_min_takes_from_its_sibling() -> None:
-    """All that others borrow is protected, so the lowest voucher is the only way."""
+    """A budget protects everything that other leaves borrow, so only the lowest voucher works."""
     world = SmallWorld(tree("root[11]{A[9]{a0[7] a1[2]} B[2]}", BY_SUBTREE), budgets={"B/web": 0})
     world.add("B", 4, 1, runs=True, budgets=("B/web",))
     world.add("a1", 4, 1, runs=True)
@@ -28,7 +28,7 @@ def test_a_leaf_within_its_min_takes_from_its_sibling() -> None:
 
 
 def test_who_is_above_min_outside_goes_first() -> None:
-    """B borrows 2, and A as a whole nothing."""
+    """B borrows 2; A as a whole borrows nothing."""
     world = SmallWorld(tree("root[11]{A[9]{a0[7] a1[2]} B[2]}", BY_SUBTREE))
     world.add("B", 4, 1, runs=True)
     world.add("a1", 4, 1, runs=True)
@@ -38,7 +38,7 @@ def test_who_is_above_min_outside_goes_first() -> None:
 
 
 def test_a_leaf_above_its_min_takes_nothing_from_its_siblings() -> None:
-    """A vouches for a0, which is above its own min: its victims are outside of A."""
+    """A vouches for a0, which is above its own min, so its victims are outside of A."""
     world = SmallWorld(tree("root[11]{A[9]{a0[1] a1[2]} B[2]}", BY_SUBTREE), budgets={"B/web": 0})
     world.add("B", 4, 1, runs=True, budgets=("B/web",))
     world.add("a1", 4, 1, runs=True)
@@ -48,7 +48,7 @@ def test_a_leaf_above_its_min_takes_nothing_from_its_siblings() -> None:
 
 
 def test_of_several_resources_each_has_its_own_voucher() -> None:
-    """In cpu the leaf vouches for itself, in gpu only A does."""
+    """For cpu the leaf vouches for itself; for gpu only A does."""
     text = (
         "root[cpu 11, gpu 11]{A[cpu 9, gpu 9]{a0[cpu 7, gpu 2] a1[cpu 2, gpu 7]} B[cpu 2, gpu 2]}"
     )

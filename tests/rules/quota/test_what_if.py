@@ -1,4 +1,6 @@
-"""What would happen, settled in thought: the contract's demo and scenarios as questions."""
+"""What-if questions about the specification's demo and scenarios, answered from a plan that is not
+carried out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `quota why` answers, in the sentences of docs/spec/quota.md#conditions-and-sentences and the
+"""The answers of `quota why`: the sentences of docs/spec/quota.md#conditions-and-sentences in the
 states of its demo.
 """
 
@@ -153,7 +153,7 @@ def test_a_job_that_we_suspended_waits_without_pods() -> None:
 
 
 def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
-    """As it is now: the condition tells how it was when it was admitted."""
+    """The answer gives the current numbers; the condition has those of the time of admission."""
     then = replace(
         AFTER_NGINX3[0],
         condition_reason="Admitted",
@@ -219,8 +219,8 @@ def waits(leaf: str, name: str, **more: Any) -> QuotaPod:
 
 
 def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
-    """2.5: claimants, oldest claim first; then who is guaranteed; higher priority; who
-    borrows less; age; those without hope last.
+    """The order: claimants, oldest claim first; then guaranteed units; higher priority; the leaf
+    that borrows less; age; units that can never run last.
     """
     pods = [
         *deployment("a1", 3, 0),
@@ -297,7 +297,7 @@ def test_what_would_have_to_be_free() -> None:
 
 
 def test_the_own_claim_of_a_claimant_is_no_obstacle() -> None:
-    """b1 asks for 5 of its 10 and claims them: it lacks 5 below root, and nothing in its own leaf,
+    """b1 requests 5 of its 10 and claims them. It lacks 5 below root, and nothing in its own leaf,
     whose max is 20.
     """
     pods = [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 4)]

@@ -2,31 +2,38 @@
 (the plan in memory, the simulated cluster, a real control plane).
 
     title, section                          # of docs/spec/quota.md
-    resource = "cpu"                        # what plain numbers speak of
-    tree = "root[40]{a[10/20] b[30]}"       # name[min/max]; several resources: x[cpu 1/2, nvidia.com/gpu 0/4]; Kubernetes quantities
+    resource = "cpu"                        # the resource of plain numbers
+    tree = "root[40]{a[10/20] b[30]}"       # name[min/max] in Kubernetes quantities;
+                                            # several resources: x[cpu 1/2, nvidia.com/gpu 0/4]
     namespaces = {a = ["team-a"]}           # default: one, the leaf's name with - for .
     [attributes.root] "fairlead.io/reclaim-scope" = "subtree"
-    needs = ["operators"]                   # or "admission": worlds without it leave the scenario out, and say so
-    is_slow = true                          # minutes in a world whose time cannot be sped up
-    refused_on_entry = ["MaxExceedsParent"] # what is wrong with the tree, which the webhook would refuse: the plan is right all the same
+    needs = ["operators"]                   # or "admission": worlds without it skip the scenario,
+                                            # with a message
+    is_slow = true                          # takes minutes in a world whose time cannot be sped up
+    refused_on_entry = ["MaxExceedsParent"] # faults for which the webhook would refuse the tree;
+                                            # the plan is right all the same
 
-    [[steps]]                               # each is played when the one before has settled
-    add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]   # also priority, gang, preemptible, namespace,
+    [[steps]]                               # each begins when the one before has settled
+    add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]
+                                            # also priority, gang, preemptible, namespace,
                                             # gate (of another controller), never_preempts
-    budgets = [{name = "web", workload = "a/web", allows = 0}]                          # made before what is added
+    budgets = [{name = "web", workload = "a/web", allows = 0}]  # made before what is added
     update = ["a/web"]                      # a new revision of its template, all else the same
     remove = ["a/web"]
     tree = "..."                            # the tree from now on
-    attempts = ["remove the gate of a/web"] # of a user; also "set the node of a/web". Each is refused
-    wait = 60                               # seconds go by
-    [steps.expect]                          # when it has settled: the plan is empty, nothing is stopping
+    attempts = ["remove the gate of a/web"] # of a user; also "set the node of a/web".
+                                            # Each is refused
+    wait = 60                               # seconds that pass
+    [steps.expect]                          # when settled: the plan is empty, no pod is stopping
     running = {a = 4}                       # admitted pods by leaf
     evictions = 0                           # since the beginning (E)
     victims = {a = 1}                       # pods evicted or suspended in this step, by leaf
     waiting = {a = {OverMax = 1}}           # units by reason, all of the leaf
-    sentences = {a = ["cpu asks 5; a uses 20 of max 20"]}   # each is some unit's
-    untouched = {other = 3}                 # pods by namespace off the tree that were never gated and run
-    daemons = ["a"]                         # leaves in which pods of DaemonSets run that were never gated
+    sentences = {a = ["cpu asks 5; a uses 20 of max 20"]}   # each is the message of a unit
+    untouched = {other = 3}                 # pods outside of the tree that run and were never
+                                            # gated, by namespace
+    daemons = ["a"]                         # leaves in which pods of DaemonSets run that were
+                                            # never gated
 """
 
 from __future__ import annotations
@@ -49,11 +56,11 @@ HERE = Path(__file__).parent
 
 
 class ScenarioWorkload(Struct, frozen=True, forbid_unknown_fields=True):
-    """`kind`: Deployment, StatefulSet, Job, MPIJob, PyTorchJob, DaemonSet, or Pod (bare ones,
+    """`kind`: Deployment, StatefulSet, Job, MPIJob, PyTorchJob, DaemonSet, or Pod (bare pods
     `name-0`, `name-1`, …).
 
-    `leaf`: none of a stranger, who has a namespace instead. `gang`: so many run together.
-    `preemptible`: the label; None = without.
+    `leaf`: empty for a workload outside of the tree, which has a namespace instead. `gang`: the
+    number of pods that run together. `preemptible`: the label; None = no label.
     """
 
     name: str
@@ -70,7 +77,7 @@ class ScenarioWorkload(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScenarioBudget(Struct, frozen=True, forbid_unknown_fields=True):
-    """A PodDisruptionBudget over all pods of one workload (`leaf/name`)."""
+    """A PodDisruptionBudget for all pods of one workload (`leaf/name`)."""
 
     name: str
     workload: str
@@ -111,15 +118,15 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     refused_on_entry: list[str] = []
 
     def root(self, text: str = "") -> QuotaNode:
-        """The tree that is written, or the one of a step."""
+        """The scenario's tree, or the one in `text` (of a step)."""
         return parse_tree(text or self.tree, self.attributes, self.resource, self.namespaces)
 
     def asks(self, workload: ScenarioWorkload) -> Amounts:
-        """`5`, or `cpu 2, nvidia.com/gpu 1`."""
+        """The amounts in `5` or `cpu 2, nvidia.com/gpu 1`."""
         return {name: parse_amount(name, text) for name, text in self.quantities(workload).items()}
 
     def quantities(self, workload: ScenarioWorkload) -> dict[str, str]:
-        """The same, as a manifest writes it."""
+        """The same amounts as a manifest writes them."""
         parts = [part.strip().rpartition(" ") for part in workload.asks.split(",")]
         return {word or self.resource: text for word, _, text in parts}
 
@@ -127,11 +134,11 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         return workload.namespace or self.leaf_namespace(workload.leaf)
 
     def leaf_namespace(self, name: str) -> str:
-        """The first of a leaf."""
+        """The first namespace of a leaf."""
         return next(leaf.namespaces[0] for leaf in self.root().leaves() if leaf.name == name)
 
     def workload(self, key: str) -> ScenarioWorkload:
-        """Of `leaf/name`, as a step adds it."""
+        """The workload `leaf/name`, as a step adds it."""
         leaf, _, name = key.partition("/")
         return next(
             each
@@ -155,7 +162,7 @@ def parse_tree(
     resource: str = "cpu",
     namespaces: Mapping[str, list[str]] | None = None,
 ) -> QuotaNode:
-    """Root's max is its min unless it is written."""
+    """Root's max is its min unless the text gives a max."""
     found, rest = _Reader(attributes or {}, resource, namespaces or {}).node(text, "", "")
     assert not rest.strip(), rest
     return replace(found, max=found.max or found.min)

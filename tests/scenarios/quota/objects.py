@@ -1,7 +1,7 @@
-"""A scenario as objects of the Kubernetes API, as a person would write them.
+"""A scenario as objects of the Kubernetes API, as a user would write them.
 
-A pod says by its labels whose it is: `app` is the workload's name, and `played` marks all that a
-scenario makes.
+The labels of a pod show its workload: `app` is the workload's name, and `played` marks all objects
+of a scenario.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _written(amounts: Amounts) -> Object:
 
 
 def namespaces(scenario: Scenario) -> list[Object]:
-    """Of the tree, whatever it becomes, and of strangers."""
+    """The namespaces of all trees of the scenario, and of workloads outside of them."""
     trees = [scenario.root(), *(scenario.root(step.tree) for step in scenario.steps if step.tree)]
     names = {space for tree in trees for leaf in tree.leaves() for space in leaf.namespaces}
     names |= {scenario.namespace(workload) for step in scenario.steps for workload in step.add}
@@ -93,15 +93,15 @@ def priority_classes(scenario: Scenario) -> list[Object]:
 
 
 def _class(workload: ScenarioWorkload) -> str:
-    """The name of its PriorityClass; "" = none."""
+    """The name of the workload's PriorityClass; "" = none."""
     if workload.never_preempts:
         return f"priority-{workload.priority}-never"
     return f"priority-{workload.priority}" if workload.priority else ""
 
 
 def nodes() -> list[Object]:
-    """Two cluster nodes with more room than any tree gives away: one with whole GPUs, one that
-    shares them.
+    """Two cluster nodes with more capacity than any tree: one with whole GPUs, one that shares
+    them.
     """
     host = {"cpu": "256", "memory": "1024Gi", "pods": "500"}
     more: dict[str, Object] = {
@@ -112,7 +112,7 @@ def nodes() -> list[Object]:
 
 
 def _node(name: str, amounts: Object) -> Object:
-    """KWOK plays it: the annotation makes it Ready."""
+    """A node that KWOK simulates: the annotation makes it Ready."""
     labels = {"kubernetes.io/hostname": name, **({"cgpu": "true"} if GPU_MEMORY in amounts else {})}
     metadata = {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
     return {
@@ -124,7 +124,7 @@ def _node(name: str, amounts: Object) -> Object:
 
 
 def budget_object(scenario: Scenario, budget: ScenarioBudget) -> Object:
-    """Over the pods of one workload; so many of them may be away."""
+    """A budget for the pods of one workload; `allows` of them may be unavailable."""
     leaf, _, app = budget.workload.partition("/")
     metadata = {
         "name": budget.name,

@@ -1,8 +1,8 @@
-"""A scenario played through an API server, real or simulated, and its outcome read there: pods,
-Jobs that we suspended, the tree's status.
+"""Plays a scenario through an API server, real or simulated, and reads the outcome there: pods,
+Jobs that quota suspended, the tree's status.
 
-What runs and who waits is counted here from the objects alone, by code that it shares with no rule
-of ours.
+Running and waiting pods are counted here from the objects alone, by code that is not shared with
+the quota rules.
 """
 
 from __future__ import annotations
@@ -34,48 +34,48 @@ REFUSED = {
         "nodeName: Forbidden: cannot be set until all schedulingGates",
     ),
 }
-"""What is said to the user, one of it. A pod with a gate and a node a real API server refuses
-before it asks our policies.
+"""Parts of the errors for a user; the error contains at least one of them. A real API server
+refuses a pod with both a gate and a node before it evaluates Fairlead's policies.
 """
 TRAINING_JOB = "training.kubeflow.org/job-name"
 
 
 class Hands(Protocol):
-    """What a player does in one world, and what it sees there."""
+    """The actions of a player in one kind of world, and what the player reads there."""
 
     def make(self, objects: list[Object]) -> None: ...
 
     def set_tree(self, tree: Object) -> None:
-        """Write it, and wait until it counts in all namespaces that it names."""
+        """Writes the tree, and waits until it is in effect in all its namespaces."""
 
     def remove(self, plural: str, namespace: str, app: str) -> None:
-        """All objects of this kind with this label `app`."""
+        """Deletes all objects of this kind with this label `app`."""
 
     def roll(self, namespace: str, name: str) -> None:
-        """Change the template of a Deployment."""
+        """Changes the template of a Deployment."""
 
     def attempt(self, does: str, namespace: str, app: str) -> str:
-        """What the API server answers to an ordinary user who tries; "" where it let him."""
+        """The API server's error for an ordinary user; "" if it accepted the attempt."""
 
     def settle(self, differences: Callable[[], list[str]], seconds: float) -> list[str]:
-        """Wait until there are none and go on for a moment, at most so long beyond `seconds`; those
-        that are left.
+        """Waits until there are no differences, and then a moment longer, for at most a limit
+        beyond `seconds`. Returns the remaining differences.
         """
 
     def pods(self) -> Iterable[Object]: ...
 
     def jobs(self) -> Iterable[Object]:
-        """Of all kinds that can be suspended."""
+        """Jobs of all kinds that can be suspended."""
 
     def tree(self) -> Object: ...
 
     def planned(self, leaf: str) -> list[tuple[str, str]]:
-        """Reason and sentence of all that wait in a leaf, as the plan says now; empty where nobody
-        can be asked.
+        """Reason and message of all waiting units of a leaf in the current plan; empty where no
+        plan can be read.
         """
 
     def stopped(self) -> dict[str, str]:
-        """All admitted pods of the tree's namespaces that somebody has deleted since the beginning:
+        """All admitted pods in the tree's namespaces that were deleted since the beginning:
         namespace by uid.
         """
 
@@ -88,7 +88,7 @@ class ScenarioPlayer:
         self._spaces = {leaf.name: leaf.namespaces for leaf in scenario.root().leaves()}
 
     def play(self) -> None:
-        """AssertionError with what is otherwise than the file says."""
+        """Raises AssertionError with the differences from the file."""
         self.hands.make([*namespaces(self.scenario), *priority_classes(self.scenario)])
         self.hands.set_tree(tree_object(self.scenario.root()))
         for number, step in enumerate(self.scenario.steps, 1):
@@ -125,18 +125,18 @@ class ScenarioPlayer:
             self.hands.roll(self.scenario.namespace(workload), workload.name)
 
     def _attempt(self, text: str) -> None:
-        """`remove the gate of a/web`, or `set the node of a/web`: of a waiting pod, and of a new
-        one.
+        """`remove the gate of a/web`, or `set the node of a/web`: tried with a waiting pod, and
+        with a new one.
         """
         does, _, key = text.rpartition(" of ")
         workload = self.scenario.workload(key)
         told = self.hands.attempt(does, self.scenario.namespace(workload), workload.name)
         assert any(words in told for words in REFUSED[does]), f"{text}: {told or 'he was let'}"
 
-    # --- what is seen -----------------------------------------------------------------------------
+    # --- observations -----------------------------------------------------------------------------
 
     def _differences(self, expect: Expectation, before: Counter[str]) -> list[str]:
-        """Wherever the world is not as the file says."""
+        """Every difference between the world and the file."""
         pods = [pod for pod in self.hands.pods() if not _is_daemon(pod)]
         found = [f"{_app(pod)} of {_space(pod)} is stopping" for pod in pods if _is_stopping(pod)]
         for leaf, wanted in expect.running.items():
@@ -175,14 +175,14 @@ class ScenarioPlayer:
         return found
 
     def _is_stranger(self, pod: Object) -> bool:
-        """In no namespace of the tree, and left alone."""
+        """Whether the pod is in no namespace of the tree, and was left alone."""
         return all(_space(pod) not in spaces for spaces in self._spaces.values()) and _is_untouched(
             pod
         )
 
     def _unsaid(self, expect: Expectation) -> list[str]:
-        """Sentences that nobody says. Where only the sentence changes, a pod's condition may be a
-        minute old (3.2); the plan is not.
+        """Expected messages that no unit has. If only the message changes, a pod's condition may be
+        a minute old; the plan is current.
         """
         found: list[str] = []
         for leaf, sentences in expect.sentences.items():
@@ -209,8 +209,8 @@ class ScenarioPlayer:
         return found
 
     def _suspended(self, leaf: str) -> int:
-        """Units of the leaf that have no pod: Jobs that we suspended, and each pod that we took
-        from a batch Job.
+        """Units of the leaf that have no pod: Jobs that quota suspended, and each pod by which
+        quota lowered a batch Job.
         """
         return sum(
             _units_away(job) for job in self.hands.jobs() if _space(job) in self._spaces[leaf]
@@ -219,7 +219,9 @@ class ScenarioPlayer:
     def _compare_waiting(
         self, found: list[str], leaf: str, wanted: Counter[str], pods: list[Object]
     ) -> None:
-        """Units by reason; a Job that we suspended has no pod that could say its reason."""
+        """Compares waiting units by reason; a Job that quota suspended has no pod with
+        the reason.
+        """
         seen = Counter(
             {
                 _unit(pod): str(_said(pod).get("reason", ""))
@@ -249,12 +251,12 @@ class ScenarioPlayer:
         return [pod for pod in pods if _space(pod) in self._spaces[leaf]]
 
     def _victims(self) -> list[str]:
-        """Namespaces of those that were stopped and not removed by the scenario itself."""
+        """Namespaces of pods that were stopped, but not by the scenario itself."""
         return [space for uid, space in self.hands.stopped().items() if uid not in self._removed]
 
 
 def _unit(pod: Object) -> tuple[str, ...]:
-    """What is admitted together: a gang, or the pod alone."""
+    """The key of the unit that is admitted together: a gang, or a single pod."""
     labels = pod["metadata"].get("labels") or {}
     gang = labels.get(GANG) or labels.get(TRAINING_JOB)
     return (_space(pod), "gang", gang) if gang else (_uid(pod),)
@@ -273,7 +275,7 @@ def _is_admitted(pod: Object) -> bool:
 
 
 def _is_untouched(pod: Object) -> bool:
-    """Runs, and was neither gated nor admitted: both leave something."""
+    """Whether the pod runs, and was neither gated nor admitted; both leave traces."""
     labels = pod["metadata"].get("labels") or {}
     is_ours = "fairlead.io/managed" in labels or _said(pod)
     return (pod.get("status") or {}).get("phase") == "Running" and not is_ours and _is_admitted(pod)
@@ -289,7 +291,7 @@ def _is_stopping(pod: Object) -> bool:
 
 def _units_away(job: Object) -> int:
     annotations = job["metadata"].get("annotations") or {}
-    if "parallelism" not in job["spec"]:  # an item of a list says no kind
+    if "parallelism" not in job["spec"]:  # items of a list have no kind
         return int(SUSPENDED_FOR in annotations)
     runs = 0 if SUSPENDED_FOR in annotations else int(job["spec"]["parallelism"])
     return int(annotations.get(OWN_PARALLELISM, job["spec"]["parallelism"])) - runs

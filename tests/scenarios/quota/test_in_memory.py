@@ -1,5 +1,5 @@
-"""The worked scenarios of docs/spec/quota.md, played through plan after plan in memory, with
-several seeds for grace and order.
+"""The worked scenarios of docs/spec/quota.md, played in memory, plan after plan, with several seeds
+for grace periods and order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.rules.quota.validate import validate
 
 JOBS = ("Job", "MPIJob", "PyTorchJob")
 PATHS = [path for path in scenario_paths() if "admission" not in read_scenario(path).needs]
-"""The plan sees no pod that quota leaves alone."""
+"""Without scenarios that need admission: the plan does not contain pods that quota leaves alone."""
 SEEDS = [range(2), pytest.param(range(2, 110), marks=pytest.mark.long)]
 
 
@@ -105,7 +105,9 @@ class _Player:
         self.world.add(space, workload.replicas, asks, **more, **owner)
 
     def _roll(self, key: str) -> None:
-        """A new revision beside the old one: of one replica, the surge is one pod."""
+        """Creates a new revision beside the old one; a Deployment of one replica has a surge of one
+        pod.
+        """
         leaf, _, name = key.partition("/")
         uid = f"uid-{self.spaces[leaf][0]}/{name}"
         (old,) = [pod for pod in self.world.pods.values() if pod.deployment == uid]

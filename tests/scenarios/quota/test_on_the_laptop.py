@@ -1,5 +1,5 @@
-"""The worked scenarios of quota in the simulated cluster, with all that lives on a laptop: its
-controllers, its scheduler, its admission, and the quota machine in the world's own time.
+"""The worked scenarios of quota in the simulated cluster with everything that a laptop has: its
+controllers, its scheduler, its admission, and the quota decider in the world's own time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairlead_sim.schema.status import ApiStatus
 Object = dict[str, Any]
 EPOCH = 1_767_600_000.0
 SETTLE_SECONDS = 180.0
-"""Of the world's time: a sentence that alone has changed is told within 60."""
+"""In the world's time: a message that alone has changed is written within 60 seconds."""
 JOBS = ("Job", "PyTorchJob", "MPIJob")
 ROOM = """
 title = "Room for every scenario"
@@ -44,7 +44,7 @@ shared = true
 
 
 class SimulatedHands:
-    """A world of its own for each scenario."""
+    """`Hands` for a simulated world, which is new for each scenario."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.world = sharing_world(parse_scenario(ROOM, "room"), seed, EPOCH)
@@ -126,7 +126,7 @@ class SimulatedHands:
         return found
 
     def planned(self, leaf: str) -> list[tuple[str, str]]:
-        """No condition is old here."""
+        """No plan is needed, because no condition is old here."""
         return []
 
     def stopped(self) -> dict[str, str]:

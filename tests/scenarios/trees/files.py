@@ -1,10 +1,11 @@
-"""Quota trees as a person writes them, one a file, with what is said to each: the scenario of
-docs/spec/quota.md#scenario-trees-that-are-refused, and bad input.
+"""Quota trees as a user writes them, one per file, with the errors for each: the scenario of
+docs/spec/quota.md#scenario-trees-that-are-refused, and invalid input.
 
-# refused: CODE: sentence           # an error of `validate`; a line each. Without one nothing is
-wrong # definition: words                 # what the API server says by its definition alone;
-without it the definition lets the tree in # needs: standing                   # `standing.yaml` is
-the tree until then, and a pod runs in the namespace `busy`
+    # refused: CODE: sentence   # an error of `validate`, one per line; none: a valid tree
+    # definition: words         # the API server's error from the CRD alone; without it the CRD
+                                # accepts the tree
+    # needs: standing           # `standing.yaml` is the tree before, and a pod runs in the
+                                # namespace `busy`
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from msgspec import Struct
 
 STANDING = "standing"
 STOPPING = ("BadShape", "DuplicateName", "NamespaceInTwoLeaves", "ParentWithNamespaces")
-"""Codes with a star in docs/spec/quota.md#validation: such a tree admits and evicts nothing, should
-it have got in.
+"""Codes with a star in docs/spec/quota.md#validation: if such a tree is written all the same, quota
+admits and evicts nothing.
 """
 
 

@@ -1,5 +1,5 @@
-"""What is said to each of these trees by the rule itself, by `fairlead quota validate FILE`, and by
-the simulated cluster.
+"""The errors for each of these trees from the rule itself, from `fairlead quota validate FILE`, and
+from the simulated cluster.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def test_every_code_that_refuses_a_write_has_a_file() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_laptop_says_so(file: TreeFile) -> None:
-    """In one answer: the webhook's words, as its API knows no rules in CEL; or its schema's."""
+    """In one answer: the webhook's errors, because the simulated API evaluates no CEL rules, or the
+    errors of the schema.
+    """
     world = sharing_world(load_scenario("documents-004"), 0, 1_767_600_000.0)
     world.warm_up()
     cluster = world.cluster

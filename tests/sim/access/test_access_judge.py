@@ -1,5 +1,5 @@
-"""Who may do what: rules, bindings, what is missing. tests/contracts/test_access.py sets the same
-evaluator against a real server.
+"""Which users may do what: rules, bindings, and missing roles. tests/contracts/test_access.py
+compares the same evaluator with a real server.
 """
 
 from __future__ import annotations

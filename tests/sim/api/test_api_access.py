@@ -1,5 +1,5 @@
 """Tokens and rights as a server sees them: the world's clock, one signing key over restarts, and an
-administrator who costs nothing.
+administrator whose checks cost nothing.
 """
 
 from __future__ import annotations
@@ -236,8 +236,8 @@ JOB_KINDS = [ref for ref in RESOURCES if ref.is_custom and ref is not ELASTIC_QU
 async def test_the_roles_of_a_world_cover_the_kinds_of_its_operators(
     ref: ResourceKind, role: str, may_write: bool
 ) -> None:
-    """Asked with the rights of a ServiceAccount of one namespace, not as a review: of rights that
-    gathering has brought together.
+    """The request has the rights of a ServiceAccount of one namespace, by an aggregated role; it is
+    not a review.
     """
     cluster = small_world().cluster
     app = server(cluster)

@@ -1,5 +1,5 @@
-"""Through the API: who asks reaches the admission hooks, whatever the verb, and a dry run is judged
-alike.
+"""The API passes the requesting user to the admission hooks, whatever the verb, and a dry run is
+judged in the same way.
 """
 
 from __future__ import annotations

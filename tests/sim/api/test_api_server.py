@@ -1,5 +1,5 @@
 """The API server as a process sees it: slow and dying watchers, bookmarks, expired pages, bugs,
-credentials, a quick stop.
+credentials, a fast stop.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Controllers: Deployments roll, Jobs retry, MPIJobs and training jobs live as their operators let
-them.
+"""Controllers: Deployments roll out, Jobs retry, MPIJobs and training jobs live as under their
+operators.
 """
 
 from __future__ import annotations
@@ -448,7 +448,7 @@ def test_a_failed_replica_fails_the_job() -> None:
 
 
 def test_exit_code_restarts_what_a_signal_killed_and_no_limit_but_zero_counts_that() -> None:
-    """A pod made anew has no restarts, and these are all that the operator counts."""
+    """A pod that was created again has no restarts, and the operator counts only restarts."""
     world = small_world()
     world.cluster.create(
         training_job("PyTorchJob", "crash:30s", {"Master": 1}, restart="ExitCode", backoffLimit=2)

@@ -1,4 +1,4 @@
-"""CronJobs: when they strike, what their policies do, what they keep."""
+"""CronJobs: their scheduled times, the effect of their policies, and the Jobs that they keep."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def test_one_job_a_minute_where_it_strikes_more_often() -> None:
 
 
 def test_a_deadline_shorter_than_its_pace_lets_it_never_strike() -> None:
-    """As on a real cluster: the controller looks for strikes from so many seconds ago on, and
-    `@every` counts from there.
+    """As on a real cluster: the controller looks only at scheduled times within the deadline, and
+    `@every` counts from the beginning of that time.
     """
     world = small_world(CPU_POOL)
     world.cluster.create(cron_job(schedule="@every 5m", startingDeadlineSeconds=60))

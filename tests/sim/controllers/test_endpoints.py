@@ -1,4 +1,4 @@
-"""Services and the pods behind them."""
+"""Services and the endpoints of the pods behind them."""
 
 from __future__ import annotations
 

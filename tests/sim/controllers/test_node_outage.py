@@ -1,5 +1,5 @@
-"""A node falls silent: unknown, tainted, its pods evicted after five minutes and stuck until it
-comes back.
+"""A node stops reporting: it becomes unknown and tainted, its pods are evicted after five minutes
+and stay terminating until it comes back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Workloads for the controllers of the simulated world."""
+"""Manifests of workloads for tests of the simulated world's controllers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Simulated GPUs: memory adds up, counters never fall, temperature follows, a sick card tells."""
+"""Simulated GPUs: memory adds up, counters never decrease, temperature follows load, and an
+unhealthy card reports its fault.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads: levels stay in bounds, and the closed-form integral is the integral."""
+"""Loads: levels stay in bounds, and the closed form of the integral equals the integral."""
 
 from __future__ import annotations
 

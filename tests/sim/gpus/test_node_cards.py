@@ -1,4 +1,4 @@
-"""Simulated GPUs of one node, named by a text."""
+"""Simulated GPUs of one node, described by a text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the load generator on a simulated card: what the contract says of each (telemetry 7), to
-the second.
+"""Tests of the load generator on a simulated card have the effects of the contract (telemetry 7),
+to the second.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Simulated devices on a beat: snapshots are numbered, others live between two parts, and a fault
-of ours costs no card its name.
+"""Simulated devices that are sampled at an interval: snapshots are numbered, other tasks run
+between two parts, and a bug of Fairlead's removes no card from the page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead_sim.gpus.sampled import SampledDevices
 
 
 class Cards:
-    """Four cards, one a part; `failure` is raised in the place of the last."""
+    """Four cards, one per part; `failure` is raised instead of the last."""
 
     def __init__(self) -> None:
         self.turns: list[str] = []

@@ -1,5 +1,5 @@
-"""Containers whose image tells nothing: their command does, or they end after a while; and who goes
-on all the same.
+"""When containers end whose image has no known behaviour: their command decides, or they end after
+a while; and which containers keep running.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def test_an_init_container_that_fails_fails_its_pod() -> None:
 
 
 def test_in_a_copy_of_another_cluster_what_is_not_scripted_goes_on() -> None:
-    """Its commands were not taken along: nobody knows what its programs do."""
+    """The copy has no commands of the other cluster, so what its programs do is unknown."""
     world = small_world()
     world.cluster.create(job("batch/report:7"))
     live(world, 20)

@@ -1,4 +1,6 @@
-"""A pod's life on its node: start, end, restart, deletion, and the cards it holds meanwhile."""
+"""A pod's life on its node: start, end, restart, deletion, and
+the cards that it holds meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -285,8 +287,8 @@ def test_a_pod_put_on_a_full_node_by_hand_is_rejected() -> None:
 def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(
     asks: dict[str, str], reason: str, message: str
 ) -> None:
-    """`lifecycle/predicate.go` of the kubelet; the pod's message and the event's, as `rejectPod`
-    writes them.
+    """`lifecycle/predicate.go` of the kubelet; the messages of the pod and of the event are those
+    of `rejectPod`.
     """
     world = small_world()
     world.cluster.create(pod("first", nodeName="cpu-1"))
@@ -309,8 +311,8 @@ def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(
 
 
 def test_a_pod_put_by_hand_on_a_node_of_other_labels_is_ended() -> None:
-    """`AdmissionCheck` of kube-scheduler, which the kubelet asks; the real one is asked in
-    `tests/kubelet/test_twins.py`.
+    """`AdmissionCheck` of kube-scheduler, which the kubelet calls; `tests/kubelet/test_twins.py`
+    compares the real one.
     """
     world = small_world()
     world.cluster.create(pod("first", nodeName="cpu-1", nodeSelector={"disk": "ssd"}))

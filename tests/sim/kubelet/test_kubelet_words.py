@@ -1,5 +1,5 @@
-"""What do people read while a pod lives? The words of `kubectl get pods`, of the status and of the
-events: a real kubelet's.
+"""The words that users read while a pod lives, in `kubectl get pods`, the status and the events,
+are those of a real kubelet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairlead_sim.world.world import World
 
 
 def words(world: World, seconds: float, step: float = 0.2) -> list[str]:
-    """The STATUS words that a person sees one after the other while the world lives."""
+    """The STATUS words that a user sees one after the other while the world runs."""
     seen: list[str] = []
     for _ in range(int(seconds / step)):
         live(world, step)

@@ -1,4 +1,4 @@
-"""Lines of containers: computed, equal when asked twice, and growing only at their end."""
+"""Lines of containers: computed, the same in every request, and growing only at their end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a command does, judged by a real shell: the same lines, the same exit code; and what is not
-understood is said not to be.
+"""What a command does, compared with a real shell: the same lines, the same exit code; a command
+that is not understood is reported as such.
 """
 
 from __future__ import annotations

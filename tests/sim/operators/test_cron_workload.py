@@ -1,4 +1,4 @@
-"""KubeDL's Crons: when they strike, what their policies do, what they remember. EPOCH is
+"""KubeDL's Crons: their scheduled times, the effect of their policies, and their history. EPOCH is
 2026-01-05T08:00:00Z.
 """
 

@@ -1,4 +1,4 @@
-"""A RayJob's life: a cluster of its own, a submitter, the end, and what stays."""
+"""A RayJob's life: a cluster of its own, a submitter, the end, and the objects that stay."""
 
 from __future__ import annotations
 

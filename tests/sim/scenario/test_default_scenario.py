@@ -1,6 +1,4 @@
-"""The default world has something to say on every panel of the four boards, at the start and hours
-later.
-"""
+"""The default world has data for every panel of the four boards, at the start and hours later."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ LIVES = [
 
 @pytest.fixture(scope="module", params=LIVES)
 def life(request: pytest.FixtureRequest) -> tuple[World, Counter[str]]:
-    """The world then, and how often quota told anybody what."""
+    """The world hours later, and the number of messages that quota wrote."""
     seed, hours = request.param
     world = sharing_world(load_scenario("default"), seed, EPOCH)
     told: Counter[str] = Counter()
@@ -159,8 +157,8 @@ def test_the_world_stays_small(world: World) -> None:
 
 @pytest.mark.long
 def test_the_warm_up_takes_seconds_of_cpu_and_no_more() -> None:
-    """1.7 s on a free machine, of which half is for quota; a busy one takes
-    more than twice as long for the same.
+    """1.7 s on a free machine, of which half is for quota; a busy machine takes more than twice as
+    long.
     """
     began = process_time()
     sharing_world(load_scenario("default"), 0, EPOCH).warm_up()

@@ -1,4 +1,6 @@
-"""The worlds of the five documents: what they print is there, and what they type works."""
+"""The worlds of the five documents have what the documents print, and the documents' commands work
+in them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def world_of(number: int) -> World:
 
 @cache
 def looked_at(number: int) -> World:
-    """For tests that only read."""
+    """A world for tests that only read."""
     return world_of(number)
 
 

@@ -1,4 +1,4 @@
-"""The scenario of everything that breaks shows each fault as a real cluster would."""
+"""The scenario `faults` shows each fault as a real cluster would."""
 
 from __future__ import annotations
 

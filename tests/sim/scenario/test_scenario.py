@@ -1,4 +1,6 @@
-"""Scenarios: the default loads, and every fault names the file, the line and the key."""
+"""Scenarios: the default loads, and the message of every fault names the file, the line and the
+key.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,8 @@ def test_a_good_scenario_loads() -> None:
 
 
 LIVED_ELSEWHERE = {"default", "faults", "telemetry"}
-"""`make test` lives these in test_default_scenario, test_faults_scenario and
-test_telemetry_scenario.
+"""Scenarios that test_default_scenario, test_faults_scenario and test_telemetry_scenario run in
+`make test`.
 """
 
 

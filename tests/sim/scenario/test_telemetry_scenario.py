@@ -1,4 +1,4 @@
-"""Scenario `telemetry` on the exporter's page: oracles are its own lines and
+"""Scenario `telemetry` on the exporter's page. The oracles are its own lines and
 docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#sampling-and-fault-isolation,
 docs/spec/telemetry.md#metrics-of-the-exporter-itself.
 """
@@ -26,7 +26,7 @@ GIB = 2**30
 
 
 class Page:
-    """What the exporter of the whole cluster prints of a world now."""
+    """The page that the exporter of the whole cluster prints of a world now."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -1,4 +1,6 @@
-"""Where labels let a pod go: node affinity with every operator, other pods as neighbours."""
+"""Nodes that labels allow for a pod: node affinity with every
+operator, and affinity to other pods.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def pod_affinity(kind: str, app: str, key: str = "zone", **more: Any) -> Object:
 def place(
     world: World, name: str, app: str = "", namespace: str = "work", **spec: Any
 ) -> str | None:
-    """The node that a new pod gets, None if it waits."""
+    """The node that a new pod gets; None if it waits."""
     new = pod(name, **spec)
     new["metadata"] |= {"labels": {"app": app}, "namespace": namespace}
     world.cluster.create(new)

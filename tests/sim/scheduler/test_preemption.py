@@ -1,4 +1,4 @@
-"""Priorities: who is pushed aside for whom, and the words. The long ones are recorded from
+"""Priorities: which pods are preempted for which, and the messages. The long ones are recorded from
 kube-scheduler 1.36.3.
 """
 

@@ -1,4 +1,4 @@
-"""Where pods go, and with which words they wait."""
+"""Where pods are placed, and the messages of waiting pods."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The scheduler's queue: who is tried, when again, and that many who wait for the same cost one
-look.
+"""The scheduler's queue: which pod is tried, and when again; many pods that wait for the same cost
+a single look.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Object = dict[str, Any]
 
 
 def full_world(waiting: int) -> World:
-    """Four cards, all taken for ten minutes, and pods that want four."""
+    """Four cards, all taken for ten minutes, and pods that request four."""
     world = small_world(CPU_POOL, GPU_POOL)
     world.cluster.create(pod("first", "train:10m", gpus=4))
     live(world, 60)

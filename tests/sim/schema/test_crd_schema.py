@@ -1,5 +1,5 @@
-"""Structural schemas on values: what contracts with the real server cannot see, that nothing is
-changed in place and what is shared.
+"""Structural schemas applied to values: what contracts with the real server cannot see, that values
+are not changed in place and which parts are shared.
 """
 
 from __future__ import annotations
@@ -79,9 +79,12 @@ def test_an_object_that_misses_nothing_is_the_same_object() -> None:
 def test_pruning_tells_where_and_keeps_what_is_free() -> None:
     unknown: list[str] = []
     spec = {
-        "no": 1, "list": [{"b": 1}], "map": {"k": {"a": "", "b": 1}}, "free": {"x": {"y": 1}, "known": {"z": 1}},
+        "no": 1,
+        "list": [{"b": 1}],
+        "map": {"k": {"a": "", "b": 1}},
+        "free": {"x": {"y": 1}, "known": {"z": 1}},
         "inner": {"apiVersion": "v1", "kind": "K", "metadata": {"any": 1}, "other": 1},
-    }  # fmt: skip
+    }
     kept = pruned(
         SCHEMA,
         {"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec},

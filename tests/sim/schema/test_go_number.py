@@ -1,4 +1,4 @@
-"""Whole numbers in strangers' texts: what Go reads, and nothing that makes Python stumble."""
+"""Whole numbers in texts of users: what Go reads, and no input that makes Python fail."""
 
 from __future__ import annotations
 

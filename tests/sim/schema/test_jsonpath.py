@@ -1,4 +1,4 @@
-"""JSONPath of printer columns: what it finds, and that what is missing finds nothing."""
+"""JSONPath of printer columns: what it finds, and that a missing field finds nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Patches: they do what they say, share what they leave alone, and never change what they were
-given.
+"""Patches: they have the right result, share the parts that they do not change, and never change
+their input.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _difference(old: Any, new: Any) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Nulls in objects cannot be said by a merge patch; those in lists can."""
+    """A merge patch cannot express nulls in objects; it can express those in lists."""
     if isinstance(value, dict):
         return {key: _without_nulls(held) for key, held in value.items() if held is not None}
     return value
@@ -92,8 +92,8 @@ def test_lists_without_one_are_replaced() -> None:
 
 
 def test_lists_of_one_name_have_the_key_of_their_kind() -> None:
-    """A container's ports are known by their container port, a service's by their port; those of a
-    network policy are replaced.
+    """A container's ports are matched by their container port, a service's by their port; those of
+    a network policy are replaced.
     """
     two = [{"containerPort": 1, "port": 1}, {"containerPort": 2, "port": 1}]
     patch = {"ports": [{"containerPort": 2, "port": 1, "name": "x"}]}

@@ -1,4 +1,6 @@
-"""Patterns in Kubernetes' dialect and time."""
+"""Regular expressions of schemas: Go's dialect and messages, and a time that grows only with the
+text.
+"""
 
 from __future__ import annotations
 

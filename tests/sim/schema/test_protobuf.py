@@ -1,5 +1,5 @@
-"""Request bodies in protobuf: what Go clients send reads as their JSON would; broken bytes are a
-400 and nothing else.
+"""Request bodies in protobuf: what Go clients send is read like their JSON; broken bytes are a 400
+and nothing else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Label and field selectors; that they choose as the real server does is the contract suite's to
-say.
-"""
+"""Label and field selectors; the contract suite checks that they select as the real server does."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def labelled(labels: dict[str, str]) -> dict[str, Any]:
 
 
 def _holds(term: dict[str, Any], labels: dict[str, str]) -> bool:
-    """The definition of a requirement, written down a second time."""
+    """The definition of a requirement, written a second time."""
     value = labels.get(term["key"])
     wanted = {
         "In": value in term.get("values", ()),

@@ -1,4 +1,6 @@
-"""The object store: how objects go away, with grace, finalizers, owners and namespaces."""
+"""The object store: how objects are deleted, with grace periods,
+finalizers, owners and namespaces.
+"""
 
 from __future__ import annotations
 

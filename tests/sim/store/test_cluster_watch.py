@@ -1,5 +1,5 @@
-"""The object store: what watchers and listeners see, in which order, and what happens to those who
-read too slowly.
+"""The object store: what watchers and listeners see, in which order, and what happens to watchers
+that read too slowly.
 """
 
 from __future__ import annotations

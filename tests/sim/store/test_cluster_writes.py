@@ -282,7 +282,8 @@ cluster = StoredCluster(StillClock(), seed=7)
 for name in "cab":
     made = cluster.create(job(name, labels={"z": "1", "a": "2"}))
     cluster.create(pod(generateName="x-", name=""))
-print(hashlib.sha256(json.dumps([cluster.list(ref) for ref in cluster.kinds()]).encode()).hexdigest())
+text = json.dumps([cluster.list(ref) for ref in cluster.kinds()])
+print(hashlib.sha256(text.encode()).hexdigest())
 """
 
 

@@ -1,5 +1,5 @@
-"""CustomResourceDefinitions inside the store: what listeners see, and what is left when one goes.
-The rest is contract.
+"""CustomResourceDefinitions inside the store: what listeners see, and what is left when one is
+deleted. The contract suite checks the rest.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ def test_what_is_not_served_is_not_in_discovery(cluster: StoredCluster) -> None:
 
 
 def test_the_worlds_own_names_do_not_depend_on_definitions() -> None:
-    """Histories of before stay the histories of now: uids are
-    dealt as if no definition were there.
-    """
+    """Histories stay what they were before: uids are assigned as if no definition existed."""
     cluster = StoredCluster(SimClock(0.0), seed=7)
     assert cluster.names.counter == len(
         ("default", "kube-node-lease", "kube-public", "kube-system")

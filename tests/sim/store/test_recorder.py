@@ -1,5 +1,5 @@
-"""Events: counted where they are equal, and in the order of happening wherever their names or
-versions put them.
+"""Events: equal ones are counted, and they are listed in the order in which they happened, whatever
+their names or versions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORDS = ("zebra", "apple", "mango", "kiwi", "berry", "yuzu", "fig", "date")
 
 
 def told(world: World, about: str = "p") -> list[Object]:
-    """As the API lists them: by name."""
+    """The events in the API's order: by name."""
     return [
         event
         for event in world.cluster.list(EVENTS, NAMESPACE)

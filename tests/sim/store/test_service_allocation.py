@@ -1,5 +1,5 @@
-"""What Services hold is read from those that are there: nothing has to be given back, and a world
-that goes on gives nothing twice.
+"""What Services hold is read from the existing ones: nothing has to be given back, and a restored
+world gives nothing twice.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def cluster() -> StoredCluster:
 
 
 def test_a_world_that_goes_on_gives_nothing_twice(cluster: StoredCluster) -> None:
-    """The second life begins to number names where the first one
-    did, so it would choose the same.
+    """The restored world numbers names from the same start as the first one, so it would choose the
+    same address.
     """
     other = StoredCluster(StillClock())
     first = cluster.create(service("a"))
@@ -53,7 +53,7 @@ def test_a_world_that_goes_on_gives_nothing_twice(cluster: StoredCluster) -> Non
 
 
 def test_a_service_of_another_cluster_keeps_what_it_has(cluster: StoredCluster) -> None:
-    """Its address is out of the range here, and its ports may be, too."""
+    """Its address is outside the range here, and its ports may be, too."""
     foreign = service("a", node_port=20000, clusterIP="172.16.0.9", clusterIPs=["172.16.0.9"])
     cluster.load({**foreign, "metadata": {**foreign["metadata"], "namespace": "default"}})
     changed = cluster.merge_patch(SERVICES, "default", "a", {"spec": {"selector": {"app": "a"}}})

@@ -1,4 +1,6 @@
-"""Clock, pace and timers: simulated time moves forward only, and ties keep their order."""
+"""Clock, pace and timers: simulated time moves only forward, and timers of the same instant keep
+their order.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The rules of pods stumble over nothing that a controller copies out of a custom resource; that
-they hold, tests/contracts shows.
+"""The rules of pods do not fail on anything that a controller copies from a custom resource;
+tests/contracts checks that they are right.
 """
 
 from __future__ import annotations

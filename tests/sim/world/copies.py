@@ -1,4 +1,4 @@
-"""A world that goes on from the objects of another."""
+"""Starts a world from the objects of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds that were saved, and go on."""
+"""Saves worlds and restores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = 1_000_000
 def saved_of(
     world: World, hours_off: float = HOURS_OFF, standstills: tuple[tuple[float, float], ...] = ()
 ) -> SavedWorld:
-    """What the file of a world that is stopped now would hold: values that went through JSON."""
+    """The contents of the file of a world that is stopped now: values that went through JSON."""
     objects = [obj for ref in world.cluster.kinds() for obj in world.cluster.list(ref)]
     stopped = world.clock.now()
     return SavedWorld(

@@ -1,5 +1,5 @@
 """(scenario, seed) decides the whole history: in any process, under any hash seed, however time is
-cut into steps.
+divided into steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def living(hash_seed: str, seeds: int, seconds: int) -> subprocess.Popen[str]:
-    """A process that lives through the seeds below `seeds`, one line each."""
+    """A process that runs the seeds below `seeds`, one line each."""
     command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(seeds), str(seconds)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

@@ -1,5 +1,5 @@
-"""How people move simulated time: it never jumps, never runs backwards, stands still when told, and
-lives through all of a run.
+"""How users move simulated time: it never jumps, never runs backwards, stops when asked, and passes
+through every instant of a run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairlead_sim.world.world import World
 
 
 class Wall:
-    """Real time, as a test has it; each look at it may cost some."""
+    """Real time, set by the test; each reading of it may cost some."""
 
     def __init__(self, cost: float = 0.0) -> None:
         self.at = 1000.0
@@ -129,7 +129,7 @@ def test_a_step_where_nothing_ever_happens_ends() -> None:
     driver, world, _ = driven(cost=0.001)
     while world.step() and world.clock.now() < EPOCH + 10:
         pass
-    # a world without anything to come; there is no such scenario
+    # a world without any timer; there is no such scenario
     world.timers = Timers(world.clock)
     assert driver.step() == []
 
@@ -139,7 +139,7 @@ async def test_a_run_is_lived_through_in_slices_while_others_are_served() -> Non
     world = sharing_world(load_scenario("default"), 0, EPOCH)
     driver = Driver(world, 1.0)
     driver.pause()
-    # of this process: a busy machine is not a failure
+    # measured for this process: a busy machine is not a failure
     longest, looked, last = 0.0, 0, time.process_time()
     async with running(driver):
         driver.run_until(EPOCH + 3 * 3600)
@@ -240,7 +240,7 @@ def test_each_order_and_the_end_of_a_run_can_be_noticed() -> None:
 
 @pytest.fixture(scope="module")
 def unmoved() -> tuple[World, str]:
-    """A history lived through in one go, and its digest."""
+    """A history that ran in one go, and its digest."""
     heard = Histories()
     whole = World(load_scenario("default"), 7, EPOCH, hooks=heard.listen)
     whole.run_until(EPOCH + 2000)
@@ -255,7 +255,7 @@ def unmoved() -> tuple[World, str]:
 def test_however_time_is_moved_the_history_is_the_same(
     how: str, unmoved: tuple[World, str]
 ) -> None:
-    """Byte by byte, all events of all kinds, with a person's writes at the same instants."""
+    """Byte by byte, all events of all kinds, with a user's writes at the same instants."""
     whole, digest = unmoved
     moved = Histories()
     wall = Wall(0.0003)
@@ -272,7 +272,9 @@ def test_however_time_is_moved_the_history_is_the_same(
 
 
 def move(driver: Driver, wall: Wall, how: str, end: float) -> None:
-    """To `end` exactly; the last bit always by a run, because no wall clock hits an instant."""
+    """Move time to `end` exactly; the last bit always by a run, because no wall clock meets an
+    exact instant.
+    """
     turn = 0
     while driver.world.clock.now() < end:
         turn += 1
@@ -295,8 +297,8 @@ def move(driver: Driver, wall: Wall, how: str, end: float) -> None:
 
 
 def _step_within(driver: Driver, end: float) -> None:
-    """One step, unless the next write may lie behind `end`: timers that write nothing are passed
-    over by a step.
+    """One step, unless the next write may be after `end`: a step passes over timers that write
+    nothing.
     """
     if driver.world.clock.now() < end - 60:
         driver.step()

@@ -1,5 +1,5 @@
-"""Nothing that people send stops the world: deleted nodes and namespaces, emptied statuses, specs
-of any shape.
+"""No request of a user stops the world: deleted nodes and namespaces, emptied statuses, specs of
+any shape.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A snapshot becomes a world: the same nodes, cards, pods and words, and then life goes on."""
+"""A snapshot becomes a world with the same nodes, cards, pods
+and messages, which then continues.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,7 @@ def new_pod(name: str, gpus: int) -> Object:
     }
 
 
-# --- clusters that say less -----------------------------------------------------------------------
+# --- clusters with fewer facts --------------------------------------------------------------------
 
 
 def a_node(

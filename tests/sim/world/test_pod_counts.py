@@ -1,5 +1,5 @@
-"""Absurd numbers of pods: refused by the API in a sentence, and what is allowed is made in bursts,
-so that nobody waits for it.
+"""Absurd numbers of pods: the API refuses them with a message, and what is allowed is created in
+bursts, so that no client waits for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", *ROLES)
 
 
 def asking(kind: str, count: Any) -> Object:
-    """An object of the kind that asks for so many pods."""
+    """An object of the kind that requests this number of pods."""
     if kind == "Job":
         version, spec = (
             "batch/v1",
@@ -109,7 +109,7 @@ def test_scaling_goes_no_further_than_creating(ref: Any, kind: str) -> None:
 
 
 def births(world: World, seconds: float) -> list[int]:
-    """How many pods each step of the world made."""
+    """How many pods each step of the world created."""
     until, counts, before = world.clock.now() + seconds, [], world.cluster.count(PODS, NAMESPACE)
     while (due := world.timers.next_at()) is not None and due <= until:
         world.step()
@@ -148,7 +148,7 @@ def test_many_objects_that_ask_at_once_take_turns() -> None:
 
 
 async def test_the_driver_lets_others_have_their_turn() -> None:
-    """Ten things that take long are due at once: between them the event loop is free."""
+    """Ten long tasks are due at once: the event loop is free between them."""
     world, wall = small_world(), StillClock()
     driver = Driver(world, 1.0, wall.now)
     done: list[float] = []

@@ -1,5 +1,5 @@
-"""A world that goes on: what was saved of one, put back into another, lives as if it had only
-slept.
+"""A restored world: the saved state of one, loaded into another,
+continues as if it had only slept.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_told_twice() -> N
 
 
 def test_a_promised_place_is_still_promised() -> None:
-    """Nobody is pushed aside a second time."""
+    """No pod is preempted a second time."""
     world = new_small_world()
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
     world.cluster.create({**kind, "metadata": {"name": "high"}})
@@ -362,7 +362,7 @@ def test_a_kind_that_is_going_takes_its_objects_along() -> None:
 
 
 def custom(world: World) -> str:
-    """A kind of one's own; its plural."""
+    """A user's own kind; its plural."""
     names = {"plural": "wodgets", "singular": "wodget", "kind": "Wodget", "listKind": "WodgetList"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     world.cluster.create(

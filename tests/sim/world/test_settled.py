@@ -1,4 +1,4 @@
-"""Worlds that begin in full swing, and scenarios written with `count`."""
+"""Worlds that start with running workloads, and scenarios written with `count`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world as one value: who looks again and again sees what a first look would."""
+"""The world as one value: repeated looks see the same as a first look would."""
 
 from __future__ import annotations
 

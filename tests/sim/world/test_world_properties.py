@@ -1,5 +1,5 @@
-"""Whatever people and chance do: no node above its allocatable, every pod's life a legal path,
-versions that only grow.
+"""Whatever users and chance do: no node is above its allocatable, every pod's life is legal, and
+versions only grow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FINISHED = ("Succeeded", "Failed")
 
 
 class Witness:
-    """Looks at every event as it happens. `watched` is the world, once it is there."""
+    """Looks at every event when it happens. `watched` is the world, once it exists."""
 
     def __init__(self) -> None:
         self.versions: list[int] = []
@@ -58,13 +58,13 @@ def watched(scenario: Any, seed: int) -> tuple[Witness, World]:
 
 def check_room(world: World) -> None:
     """Requests of bound, unfinished pods stay within allocatable; units of every shared card within
-    its size; cards have one holder.
+    its size; a whole card has one holder.
     """
     for node in world.cluster.list(NODES):
         name = node["metadata"]["name"]
         mine = [item for item in world.cluster.list(PODS) if item["spec"].get("nodeName") == name]
         asked = sum_of(pod_needs(item) for item in mine if item["status"]["phase"] not in FINISHED)
-        # a pod keeps the card that fails under it
+        # a pod keeps the card that fails while the pod holds it
         lost = sum(bool(card.failed_by and card.holds) for card in world.devices.cards(name))
         offered = sum_of([amounts_of(node["status"]["allocatable"]), {NVIDIA_GPU: lost}])
         assert all(amount <= offered.get(resource, 0) for resource, amount in asked.items()), (
@@ -78,7 +78,7 @@ def check_room(world: World) -> None:
 
 
 def check_cards(world: World, node: str, alive: set[str]) -> None:
-    """Per card: grants fit, a whole card has one pod, and whoever runs on it is there."""
+    """Per card: grants fit, a whole card has one pod, and every pod that runs on it exists."""
     for card in world.devices.cards(node):
         where = f"{node} card {card.index}"
         assert sum(hold.limit_mib for hold in card.holds) <= card.model.memory_mib, (
@@ -125,7 +125,7 @@ actions = st.lists(
 )
 
 
-# A sidecar that ends by itself while its pod is going: no reason for the pod to fail while its
+# A sidecar that ends by itself while its pod is terminating: the pod must not fail while its
 # program still runs.
 @examples(30, 150, st.integers(0, 1000), actions)
 @example(
@@ -141,7 +141,7 @@ actions = st.lists(
 def test_whatever_people_do(seed: int, steps: list[tuple[Any, ...]]) -> None:
     witness, world = watched(small_scenario(), seed)
     for number, (kind, *rest) in enumerate(steps):
-        with suppress(ApiStatus):  # people are refused what cannot be; the world goes on
+        with suppress(ApiStatus):  # the API refuses impossible requests; the world continues
             act(world, number, kind, *rest)
         check_room(world)
     live(world, 600)
@@ -187,7 +187,7 @@ def act(world: World, number: int, kind: str, *rest: Any) -> None:
 
 
 def of_pod(cluster: StoredCluster, kind: str, which: int, grace: int | None = None) -> None:
-    """Something happens to the `which`-th pod there is."""
+    """An action on the `which`-th existing pod."""
     there = [item["metadata"]["name"] for item in cluster.list(PODS, NAMESPACE)]
     if not there:
         return
@@ -221,7 +221,7 @@ def make_workload(cluster: StoredCluster, ref: Any, name: int, count: int, image
 
 
 def unsettle(world: World, kind: str, which: int, is_on: bool) -> None:
-    """Close a node to new pods, or let its kubelet fall silent; and back."""
+    """Close a node to new pods, or let its kubelet stop reporting; and back."""
     name = world.cluster.list(NODES)[which]["metadata"]["name"]
     if kind == "cordon":
         world.cluster.merge_patch(NODES, None, name, {"spec": {"unschedulable": is_on or None}})

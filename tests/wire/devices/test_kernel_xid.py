@@ -1,4 +1,6 @@
-"""XIDs of the kernel's log, and when two reports are one (docs/spec/telemetry.md#xid-errors)."""
+"""XIDs in the kernel's log, and when two reports are about one event
+(docs/spec/telemetry.md#xid-errors).
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,7 @@ def test_two_of_each_source_are_two() -> None:
 
 
 def test_a_report_is_the_pair_of_one_other() -> None:
-    """One event of NVML, two records of the kernel beside it: one of them was not heard."""
+    """One event of NVML and two records of the kernel: NVML missed one of the two."""
     heard = XidReport("0000:3b:00", 79, 1000.0, source="nvml")
     records = [XidReport("0000:3b:00", 79, at) for at in (1000.1, 1000.2)]
     assert len(fresh_reports([heard, *records])) == 2
@@ -145,7 +147,7 @@ def fresh_reports(
 
 
 def most_pairs(ones: tuple[int, ...], others: tuple[int, ...]) -> int:
-    """By trying all."""
+    """The largest number of pairs, by trying all."""
     if not ones:
         return 0
     tried = [most_pairs(ones[1:], others)]

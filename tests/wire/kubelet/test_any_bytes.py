@@ -1,5 +1,5 @@
-"""Files of the node as nobody wrote them: read as what they say, or refused; what is read can be
-used.
+"""Damaged files of a node: the readers read exactly what a file contains, or refuse it, and the
+result can be used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LIMITS = render_limits(
 
 @st.composite
 def damaged(draw: st.DrawFn, text: bytes) -> bytes:
-    """The text with a few places cut out, doubled or written over."""
+    """The text with a few places removed, doubled or overwritten."""
     for _ in range(draw(st.integers(1, 3))):
         at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 8))
         middle = draw(
@@ -94,7 +94,7 @@ def use_faults(text: bytes) -> None:
 
 
 def use_limits(text: bytes) -> None:
-    """Nothing is guessed: what is read is what stands there, to the byte."""
+    """Nothing is guessed: what is read equals the text, byte for byte."""
     read = parse_limits(text)
     if not isinstance(read, Refusal):
         assert sorted(render_limits(read).split(b"\n")) == sorted(text.split(b"\n"))

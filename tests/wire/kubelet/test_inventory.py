@@ -1,5 +1,5 @@
-"""The inventory annotation, to the letter of the contract (1.3), and read back by those who read
-it.
+"""The inventory annotation, exactly as the specification defines it, and read back by
+its readers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Files of a node: the kubelet's checkpoint, CDI, limits, grants. The texts are the contract's and
-a kubelet's.
+"""Files of a node: the kubelet's checkpoint, CDI, limits, grants. The texts come from the
+specification and from a kubelet.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def test_the_checkpoint_tells_who_has_which_ids() -> None:
 
 
 def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> None:
-    """Go writes an empty map as null. Of the ids a token is made."""
+    """Go writes an empty map as null. An id that is listed twice counts once, because a token is
+    computed from the ids.
+    """
     twice = {**ENTRY, "DeviceIDs": {"0": ["GPU-b-_-0"], "1": ["GPU-b-_-0"]}}
     read = parse_checkpoint(checkpoint([{**ENTRY, "DeviceIDs": None}, twice]))
     assert not isinstance(read, Refusal)
@@ -186,7 +188,7 @@ def test_a_limits_file_that_says_something_else_is_refused(text: str, words: str
 
 
 def test_half_a_limits_file_is_none() -> None:
-    """Of half a line of the region nobody can tell that it is half."""
+    """Half a line about the region could not be recognized as half."""
     assert all(
         isinstance(parse_limits(TWO_CARDS[:length].encode()), Refusal)
         for length in range(len(TWO_CARDS))

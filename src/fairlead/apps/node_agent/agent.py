@@ -114,7 +114,7 @@ class NodeAgent:
         self._kubelet_trouble = ""
         self._has_regained = False
         self._is_given_written = True
-        self._told_lists: dict[str, tuple[OfferedDevice, ...]] = {}
+        self._written_lists: dict[str, tuple[OfferedDevice, ...]] = {}
         self._shared = SharedAnswers(desk)
         answers = {
             GPU_MEMORY: self._shared,
@@ -171,9 +171,9 @@ class NodeAgent:
 
     def _remember(self) -> None:
         faults, given = self.desk.files.read_faults(), self.desk.files.read_given()
-        for told in (faults, given):
-            if isinstance(told, Refusal):
-                _log.warning("%s; what is still known otherwise is written again", told.reason)
+        for read in (faults, given):
+            if isinstance(read, Refusal):
+                _log.warning("%s; what is still known otherwise is written again", read.reason)
         self._is_given_written = not isinstance(given, Refusal)
         self.desk.machine.remember(
             () if isinstance(faults, Refusal) else faults,
@@ -300,7 +300,7 @@ class NodeAgent:
         ended.
         """
         faults = self.desk.machine.healths.kept()
-        told = [
+        state = [
             (
                 each.uuid,
                 each.reason,
@@ -310,9 +310,9 @@ class NodeAgent:
             )
             for each in faults
         ]
-        if told != self._kept_faults:
+        if state != self._kept_faults:
             self.desk.files.write_faults(faults)
-            self._kept_faults = told
+            self._kept_faults = state
         if self.desk.machine.forget() or not self._is_given_written:
             self._is_given_written = False
             self.desk.files.write_given(self.desk.machine.rows)
@@ -369,27 +369,27 @@ class NodeAgent:
             return
         await asyncio.sleep(AHEAD_SECONDS)
         new = self._new_lists()
-        self._told_lists.update(new)
+        self._written_lists.update(new)
         node = self.desk.machine.node
         if node is not None and (patch := counts_patch(node, new)):
             outcome = await self._api.apply(patch)
             if outcome.result in (Result.REFUSED, Result.UNKNOWN):
                 _log.info(
-                    ("the kubelet itself tells the API server what it was told: %s"), outcome.reason
+                    "counts were not written; the kubelet reports them itself: %s", outcome.reason
                 )
 
     def _new_lists(self) -> dict[str, tuple[OfferedDevice, ...]]:
         """Lists that the kubelet has and whose counts were not written yet."""
         lists = self.seen.plan.lists if self.seen else {}
-        heard = {
+        received = {
             name: lists[name]
             for name, served in self._served.items()
             if served.is_watched and name in lists
         }
         return {
             name: devices
-            for name, devices in heard.items()
-            if self._told_lists.get(name) is not devices
+            for name, devices in received.items()
+            if self._written_lists.get(name) is not devices
         }
 
     async def _find_runtime(self) -> None:

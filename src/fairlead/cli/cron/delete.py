@@ -15,8 +15,8 @@ from fairlead.errors import FairleadError, UserError
 
 NAME = "cron delete"
 HELP = (
-    "Delete crons and the jobs that they created. A name that does not exist is reported and "
-    "skipped."
+    "Delete crons and the jobs that they created. "
+    "A name that does not exist is reported and skipped."
 )
 
 

@@ -1,6 +1,4 @@
-"""Finds the cron that a command means; the messages and the switch that the verbs about crons
-share.
-"""
+"""Finds the cron that a command means; what the verbs about crons share."""
 
 from __future__ import annotations
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 NAME = "cron tfjob"
 HELP = """Create a TFJob at each time of --schedule, with the name of the cron and the time.
 
-A schedule has five fields, as in cron (`*/30 * * * *`), or is a word such as @daily, or an interval: `@every 1h30m`. A prefix
-`TZ=Asia/Shanghai ` names a time zone. A schedule that the controller would not accept, or that never occurs, is refused."""
+A schedule has five fields, as in cron (`*/30 * * * *`), or is a word such as @daily, or an
+interval: `@every 1h30m`. A prefix `TZ=Asia/Shanghai ` names a time zone. A schedule that the
+controller would not accept, or that never occurs, is refused."""
 
 _WORDS: Final = Words(
     "The cron tfjob {name} has been submitted successfully",
@@ -76,7 +77,7 @@ _OPTIONS: Final = (
         "schedule",
         _schedule,
         metavar="CRON",
-        help=("when, e.g. `0 22 * * *` (required)"),
+        help="when, e.g. `0 22 * * *` (required)",
     ),
     text(
         "--concurrency-policy",
@@ -92,7 +93,7 @@ _OPTIONS: Final = (
         "deadline",
         _deadline,
         metavar="TIME",
-        help=("create no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
+        help="create no jobs after this time, e.g. `2026-10-01T13:00:00Z`",
     ),
     text(
         "--history-limit",
@@ -100,7 +101,7 @@ _OPTIONS: Final = (
         values.count,
         default="10",
         metavar="N",
-        help=("number of ended jobs to keep"),
+        help="number of ended jobs to keep",
     ),
 )
 
@@ -122,7 +123,7 @@ def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> Job
 
     if not args.schedule:
         raise invalid(
-            ("--schedule must be set "), ("`--schedule '0 22 * * *'` is every evening at ten")
+            "--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten"
         )
     if args.tensorboard:
         raise invalid("--tensorboard is invalid: a cron has none", "each run is a new job")

@@ -24,8 +24,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "prometheus_ca_file": "the authority of its certificate",
     "console_address": "the console's address, which `logviewer` prints",
     "imagePullSecrets": (
-        "secrets of `submit` and `serve`, separated by commas, if `--image-pull-secret` is not "
-        "given"
+        "secrets of `submit` and `serve`, separated by commas, "
+        "if `--image-pull-secret` is not given"
     ),
     "tfjob_role_sequence": "role sequence of `submit tfjob`, if `--role-sequence` is not given",
     "sync_git_image": "image of `--sync-mode git`",

@@ -1,9 +1,9 @@
 """`arena completion bash|zsh|fish` prints a script that completes commands, flags, and the names of
 jobs and nodes.
 
-Commands and flags are written into the script from the parsers, so pressing Tab starts a program only where
-the name of a job or a node is wanted; those are asked of the cluster that the line itself names (-n,
---kubeconfig, --context, --snapshot).
+Commands and flags are written into the script from the parsers, so pressing Tab starts a program
+only where the name of a job or a node is wanted; those are asked of the cluster that the line
+itself names (-n, --kubeconfig, --context, --snapshot).
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ HELP = """Print a script that completes commands, flags, jobs and nodes. SHELL i
 
 _NAMES: Final = {"JOB": "jobs", "NODE": "nodes", "SERVING_JOB": "servings"}
 _PASSED_ON: Final = ("-n", "--namespace", "--kubeconfig", "--config", "--context", "--snapshot")
+_FIRST_COLUMN: Final = "NR > 1 { print $1 }"
+"""awk: the first column of a table, without its head."""
 
 
 class _Words(NamedTuple):
@@ -101,27 +103,27 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
     function = f"_{program}_complete"
     cases = [f'        "") words="{" ".join(firsts)}" ;;']
     cases += [
-        (f'        "{first}") words="{" ".join(seconds)}" ;;') for first, seconds in groups.items()
+        f'        "{first}") words="{" ".join(seconds)}" ;;' for first, seconds in groups.items()
     ]
     for name, command in commands.items():
         names = (
-            (f' words="$({program}_names {command.names} "${{options[@]}}")"')
+            f' words="$({program}_names {command.names} "${{options[@]}}")"'
             if command.names
             else ""
         )
         cases.append(
-            f'        "{name}") flags="{" ".join(command.flags)}"\n            [[ '
-            '"$current" == '
-            f"-* ]] ||{names or ' words='} ;;"
+            f'        "{name}") flags="{" ".join(command.flags)}"\n'
+            f'            [[ "$current" == -* ]] ||{names or " words="} ;;'
         )
+    with_values = "|".join(f"{flag}=*" for flag in _PASSED_ON if flag.startswith("--"))
     return f"""# Completion of {program} for bash; load it with: source <({program} completion bash)
 {program}_names() {{
     local what="$1"
     shift
     case "$what" in
-        jobs) {program} list "$@" 2>/dev/null | awk 'NR > 1 {{ print $1 }}' ;;
-        servings) {program} serve list "$@" 2>/dev/null | awk 'NR > 1 {{ print $1 }}' ;;
-        nodes) {program} top node "$@" 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}' ;;
+        jobs) {program} list "$@" 2>/dev/null | awk '{_FIRST_COLUMN}' ;;
+        servings) {program} serve list "$@" 2>/dev/null | awk '{_FIRST_COLUMN}' ;;
+        nodes) {program} top node "$@" 2>/dev/null | awk '/^---/ {{ exit }} {_FIRST_COLUMN}' ;;
     esac
 }}
 
@@ -136,7 +138,7 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
                 place=$((place + 1))
                 options+=("$word" "${{COMP_WORDS[place]}}")
                 ;;
-            {"|".join(f"{flag}=*" for flag in _PASSED_ON if flag.startswith("--"))}) options+=("$word") ;;
+            {with_values}) options+=("$word") ;;
             -*) ;;
             *)
                 case "$verb" in
@@ -165,6 +167,7 @@ def _zsh(program: str, commands: Mapping[str, _Words]) -> str:
 
 
 def _fish(program: str, commands: Mapping[str, _Words]) -> str:
+    options = f"(__{program}_options) 2>/dev/null"
     lines = [
         f"# Completion of {program} for fish; load it with: {program} completion fish | source",
         f"complete -c {program} -f",
@@ -172,20 +175,11 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
         f"function __{program}_names",
         "    switch $argv[1]",
         "        case jobs",
-        (
-            f"            {program} list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ print "
-            f"$1 }}'"
-        ),
+        f"            {program} list {options} | awk '{_FIRST_COLUMN}'",
         "        case servings",
-        (
-            f"            {program} serve list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ "
-            f"print $1 }}'"
-        ),
+        f"            {program} serve list {options} | awk '{_FIRST_COLUMN}'",
         "        case nodes",
-        (
-            f"            {program} top node (__{program}_options) 2>/dev/null | awk '/^---/ {{ "
-            f"exit }} NR > 1 {{ print $1 }}'"
-        ),
+        f"            {program} top node {options} | awk '/^---/ {{ exit }} {_FIRST_COLUMN}'",
         "    end",
         "end",
     ]
@@ -199,9 +193,8 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
         seen = f"__fish_seen_subcommand_from {first}"
         if second:
             lines.append(
-                f"complete -c {program} -n '{seen}; and not __fish_seen_subcommand_from "
-                f"{second}' "
-                f"-a {second}"
+                f"complete -c {program} -n "
+                f"'{seen}; and not __fish_seen_subcommand_from {second}' -a {second}"
             )
             seen += f"; and __fish_seen_subcommand_from {second}"
         lines += [f"complete -c {program} -n '{seen}' -l {flag[2:]}" for flag in command.flags]

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
 
 class GlobalOptions(NamedTuple):
-    """The flags every verb understands (docs/spec/arena-cli.md#global-flags); empty text = not
-    given.
-    """
+    """The flags of every verb (docs/spec/arena-cli.md#global-flags); empty text = not given."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -49,8 +47,8 @@ class GlobalOptions(NamedTuple):
 
 
 class ClusterReader(Protocol):
-    """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one.
-    Blocking.
+    """A cluster as reading verbs see it: a real one, a saved one,
+    or the embedded simulated one. Blocking.
     """
 
     def read_nodes(
@@ -114,8 +112,8 @@ class ClusterJobs(Protocol):
         ...
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
-        """Delete what Fairlead wrote for an absent job of these kinds; returns `configmap/NAME` of
-        each.
+        """Delete what Fairlead wrote for an absent job of these kinds;
+        returns `configmap/NAME` of each.
         """
         ...
 
@@ -144,9 +142,7 @@ class ClusterJobs(Protocol):
         ...
 
     def is_absent(self, namespace: str) -> bool:
-        """Whether the cluster reports that the namespace does not exist; False if it may not be
-        read.
-        """
+        """Whether the cluster reports the namespace as absent; False if it may not be read."""
         ...
 
 
@@ -213,9 +209,7 @@ class ClusterCrons(Protocol):
         ...
 
     def delete(self, namespace: str, name: str) -> bool:
-        """Delete it and, in the background, the jobs that it made; False when there is no such
-        cron.
-        """
+        """Delete it and, in the background, the jobs that it made; False: no such cron."""
         ...
 
 
@@ -244,8 +238,8 @@ class Clusters(Protocol):
         ...
 
     def objects(self) -> ClusterObjects | None:
-        """The objects of that cluster; None for a file or the embedded cluster, which keep no
-        changes.
+        """The objects of that cluster;
+        None for a file or the embedded cluster, which keep no changes.
         """
         ...
 
@@ -268,8 +262,8 @@ class Clusters(Protocol):
         ...
 
     def namespace(self) -> str:
-        """The namespace to work in: of the flag, else the config file, else the context, else
-        `default`.
+        """The namespace to work in: of the flag,
+        else the config file, else the context, else `default`.
         """
         ...
 
@@ -286,8 +280,8 @@ class Clusters(Protocol):
         ...
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
-        """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C; its exit
-        status.
+        """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C;
+        its exit status.
         """
         ...
 
@@ -323,8 +317,8 @@ class LoadBackend(Protocol):
     def work(
         self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float
     ) -> Sequence[WorkDone]:
-        """Keep `ratio` of the tested part of all these cards busy for about `seconds`; the work of
-        each.
+        """Keep `ratio` of the tested part of all these cards busy for about `seconds`;
+        the work of each.
         """
         ...
 
@@ -334,8 +328,8 @@ class LoadBackend(Protocol):
 
 
 class Machine(Protocol):
-    """The machine on which a verb runs: files that a person names, arena's config, a laptop, new
-    keys.
+    """The machine on which a verb runs:
+    files that a person names, arena's config, a laptop, new keys.
     """
 
     def read(self, name: str) -> bytes:
@@ -345,8 +339,8 @@ class Machine(Protocol):
     def new_file(
         self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]
     ) -> NewFile:
-        """`what`: its kind; `example`: a file name for hints; `is_own` checks the first bytes of an
-        existing file.
+        """`what`: its kind; `example`: a file name for hints;
+        `is_own` checks the first bytes of an existing file.
         """
         ...
 
@@ -368,8 +362,8 @@ class Machine(Protocol):
         ...
 
     def laptop(self, state_dir: str) -> Laptop | None:
-        """The laptop that keeps its files there; without `state_dir` any running one in the usual
-        place.
+        """The laptop that keeps its files there;
+        without `state_dir` any running one in the usual place.
         """
         ...
 
@@ -391,8 +385,8 @@ class Machine(Protocol):
         ...
 
     def page(self, url: str) -> str:
-        """The body of a page. Raises OutsideError when it cannot be had, UserError for what is no
-        address.
+        """The body of a page. Raises OutsideError when it cannot be had,
+        UserError for what is no address.
         """
         ...
 
@@ -408,8 +402,8 @@ class Output(Protocol):
 
 
 class Context(NamedTuple):
-    """One invocation. `program` is how it was started (`fairlead` or `arena`); `now` gives epoch
-    seconds.
+    """One invocation. `program` is how it was started (`fairlead` or `arena`);
+    `now` gives epoch seconds.
     """
 
     program: str

@@ -10,7 +10,7 @@ from fairlead.errors import UserError
 def check_output(output: str, *more: str) -> None:
     if output not in ("", "wide", "json", "yaml", *more):
         raise UserError(
-            ("unknown output format,only support:[wide|json|yaml]"), ("without `-o` it is a table")
+            "unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table"
         )
 
 
@@ -43,7 +43,7 @@ def render_yaml(document: object) -> str:
 
 
 def number(value: float) -> float:
-    """An int when whole, else rounded to what matters, so that no `14.666666666666666` reaches a
-    reader.
+    """An int when whole, else rounded to what matters,
+    so that no `14.666666666666666` reaches a reader.
     """
     return int(value) if value == int(value) else round(value, 2)

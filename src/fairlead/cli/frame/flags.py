@@ -27,9 +27,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class BooleanFlag(argparse.Action):
-    """A flag that is true when named and takes a value only as `--flag=false`; the last mention
-    wins.
-    """
+    """A flag that is true when named, and false as `--flag=false`; the last mention counts."""
 
     def __init__(
         self,
@@ -148,7 +146,7 @@ def _boolean(name: str, text: str) -> str:
     truth = is_true(text)
     if truth is None:
         raise UserError(
-            (f'invalid argument "{text}" for "{name}" flag: it is true or false'),
+            f'invalid argument "{text}" for "{name}" flag: it is true or false',
             f"write `{name}` or `{name}=false`",
         )
     return "true" if truth else "false"
@@ -171,8 +169,8 @@ _REPLICAS: Final = ("--workers", "--worker-replicas", "--task-replicas", "--repl
 _GPUS: Final = ("--gpus", "--worker-gpu", "--task-gpus")
 _IMAGES: Final = ("--image", "--task-images")
 _TWINS: Final = {name: names for names in (_REPLICAS, _GPUS, _IMAGES) for name in names}
-"""What one kind of job calls so, another calls otherwise: spelling alone would suggest something
-else.
+"""What one kind of job calls so, another calls otherwise:
+spelling alone would suggest something else.
 """
 
 
@@ -243,7 +241,7 @@ def text_flag(
         *spellings,
         default=default,
         metavar=metavar or "TEXT",
-        help=help if has_default else (f"{help} (default {default})"),
+        help=help if has_default else f"{help} (default {default})",
     )
     _add_twin(parser, action, twin)
 

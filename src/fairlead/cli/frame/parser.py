@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _GLOBAL_WITH_VALUE: Final = (
-    "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace", "--loglevel", "--snapshot", "--helm-binary",
+    "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace",
+    "--loglevel", "--snapshot", "--helm-binary",
 )  # fmt: skip
 _TWO_DASHES: Final = "--"
 _KEPT: Final = "\0--"
@@ -226,7 +227,7 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
         "--config",
         metavar="FILE",
         default="",
-        help=("kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)"),
+        help="kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)",
     )
     add("--context", metavar="NAME", default="", help="context of the kubeconfig")
     add(
@@ -234,20 +235,20 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
         "-n",
         metavar="NS",
         default="",
-        help=("namespace (else the context's, else default)"),
+        help="namespace (else the context's, else default)",
     )
     add(
         "--snapshot",
         metavar="FILE",
         default="",
-        help=("read a file that `fairlead snapshot save` wrote instead of a cluster"),
+        help="read a file that `fairlead snapshot save` wrote instead of a cluster",
     )
     add("--loglevel", metavar="LEVEL", default="info", help="debug, info, warn or error")
     add(
         "--arena-namespace",
         metavar="NS",
         default="arena-system",
-        help=("namespace of arena's own objects"),
+        help="namespace of arena's own objects",
     )
     add("--pprof", action=BooleanFlag, help=argparse.SUPPRESS)
     add("--trace", action=BooleanFlag, help=argparse.SUPPRESS)
@@ -278,9 +279,8 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
 
 def overview(program: str, words: Sequence[str] = ()) -> str:
     """The text of `fairlead --help`, or of one group (`fairlead snapshot`)."""
-    verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(
-        program
-    )
+    known, group = verbs_of(program), tuple(words[:1])
+    verbs = [verb for verb in known if verb.words[:1] == group] or known
     width = max(len(verb.spellings) for verb in verbs)
     lines = "".join(f"  {verb.spellings:<{width}}  {verb.summary}\n" for verb in verbs)
     purpose = {
@@ -305,8 +305,10 @@ _NAMES: Final = {"JOB": "job", "SERVING_JOB": "serving job", "CRON": "cron"}
 def _sentence(message: str) -> str:
     """argparse's complaint with the values in backticks.
 
-    >>> _sentence("unrecognized arguments: -- x"), _sentence("argument --port: invalid int value: 'x'")
-    ('it takes no argument `x`', 'argument --port: invalid int value: `x`')
+    >>> _sentence("unrecognized arguments: -- x")
+    'it takes no argument `x`'
+    >>> _sentence("argument --port: invalid int value: 'x'")
+    'argument --port: invalid int value: `x`'
     """
     if (name := _NAMES.get(message.removeprefix(_MISSING))) is not None:
         return f"not set {name} name,please set it"

@@ -29,11 +29,11 @@ def add_exec_flags(parser: argparse.ArgumentParser, instance: str) -> None:
         metavar="CMD",
         nargs="*",
         default=[],
-        help=(f"the command, its arguments after it (default {SHELL})"),
+        help=f"the command, its arguments after it (default {SHELL})",
     )
     parser.add_argument("--instance", "-i", metavar="POD", default="", help=instance)
     parser.add_argument(
-        "--container", "-c", metavar="NAME", default="", help=("this container of the pod")
+        "--container", "-c", metavar="NAME", default="", help="this container of the pod"
     )
 
 

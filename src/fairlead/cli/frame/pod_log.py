@@ -26,13 +26,13 @@ def add_log_flags(parser: argparse.ArgumentParser, instance: str) -> None:
     """`instance`: what `-i` is for."""
     parser.add_argument("--follow", "-f", action=BooleanFlag, help="go on until the container ends")
     parser.add_argument(
-        "--since", metavar="SPAN", default="", help=("only what is newer than 5s, 2m or 3h")
+        "--since", metavar="SPAN", default="", help="only what is newer than 5s, 2m or 3h"
     )
     parser.add_argument(
         "--since-time",
         metavar="TIME",
         default="",
-        help=("only what is newer than a time such as 2026-01-05T09:30:00Z"),
+        help="only what is newer than a time such as 2026-01-05T09:30:00Z",
     )
     parser.add_argument(
         "--tail",
@@ -40,12 +40,12 @@ def add_log_flags(parser: argparse.ArgumentParser, instance: str) -> None:
         metavar="N",
         type=int,
         default=_WHOLE_LOG,
-        help=("only the last N lines (default -1: all)"),
+        help="only the last N lines (default -1: all)",
     )
     parser.add_argument("--timestamps", action=BooleanFlag, help="the time before each line")
     parser.add_argument("--instance", "-i", metavar="POD", default="", help=instance)
     parser.add_argument(
-        "--container", "-c", metavar="NAME", default="", help=("this container of the pod")
+        "--container", "-c", metavar="NAME", default="", help="this container of the pod"
     )
 
 
@@ -58,7 +58,7 @@ def log_options(args: argparse.Namespace) -> dict[str, str | int]:
         )
     if args.tail < _WHOLE_LOG:
         raise UserError(
-            (f"invalid value {args.tail} for --tail"), ("give a number of lines, or -1 for all")
+            f"invalid value {args.tail} for --tail", "give a number of lines, or -1 for all"
         )
     options: dict[str, str | int] = {}
     if args.follow:
@@ -85,7 +85,7 @@ def _seconds(text: str) -> int:
         raise UserError(f"invalid value for --since: {error}", "give `5s`, `2m` or `3h`") from error
     if seconds <= 0:
         raise UserError(
-            (f"--since must be more than nothing, not `{text}`"), ("give `5s`, `2m` or `3h`")
+            f"--since must be more than nothing, not `{text}`", "give `5s`, `2m` or `3h`"
         )
     return seconds
 
@@ -106,8 +106,8 @@ def _checked_time(text: str) -> str:
 
 
 def container_of(pod: Pod, named: str) -> str:
-    """The one that is named; of a pod that initializes the one that fetches the code; else its
-    first.
+    """The one that is named; of a pod that initializes the one that fetches the code;
+    else its first.
     """
     from fairlead.rules.pods.status import pod_status
 

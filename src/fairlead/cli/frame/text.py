@@ -1,6 +1,4 @@
-"""Cells of tables, spelt as arena does: lengths of time, moments in the local time zone, counts,
-sizes.
-"""
+"""Cells of tables, spelt as arena does: lengths of time, moments in local time, counts, sizes."""
 
 from __future__ import annotations
 

@@ -62,15 +62,13 @@ def number(flag: str, text: str) -> int:
         value = int(text)
     except ValueError:
         raise UserError(
-            f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing '
-            f'"{text}": '
-            "invalid syntax"
+            f'invalid argument "{text}" for "--{flag}" flag: '
+            f'strconv.ParseInt: parsing "{text}": invalid syntax'
         ) from None
     if abs(value) > _INT_MAX:
         raise UserError(
-            f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing '
-            f'"{text}": '
-            "value out of range"
+            f'invalid argument "{text}" for "--{flag}" flag: '
+            f'strconv.ParseInt: parsing "{text}": value out of range'
         )
     return value
 
@@ -102,7 +100,7 @@ def seconds(flag: str, text: str) -> int | None:
     pieces = _TIME.findall(text)
     if not pieces or "".join(amount + unit for amount, unit in pieces) != text or len(text) > 40:
         raise UserError(
-            (f'invalid argument "{text}" for "--{flag}" flag: time: invalid duration "{text}"'),
+            f'invalid argument "{text}" for "--{flag}" flag: time: invalid duration "{text}"',
             "write it as `1h2m3s`",
         )
     value = int(sum(float(amount) * _SECONDS[unit] for amount, unit in pieces))
@@ -287,7 +285,7 @@ def secret_envs(flag: str, texts: Iterable[str]) -> tuple[SecretEnv, ...]:
         secret, _, key = source.partition(":")
         if not _ENV.fullmatch(name) or not _OBJECT.fullmatch(secret):
             raise invalid(
-                (f"--{flag} is invalid: `{text}`"), ("write it as NAME=SECRET or NAME=SECRET:KEY")
+                f"--{flag} is invalid: `{text}`", "write it as NAME=SECRET or NAME=SECRET:KEY"
             )
         found.append(SecretEnv(name, secret, key or name))
     return tuple(found)

@@ -58,8 +58,10 @@ class Verb(NamedTuple):
     def is_writing(self) -> bool:
         """Whether it changes the cluster that it speaks to, or what runs there.
 
-        >>> Verb(("submit", "mpijob"), "", "").is_writing, Verb(("serve", "list"), "", "").is_writing
-        (True, False)
+        >>> Verb(("submit", "mpijob"), "", "").is_writing
+        True
+        >>> Verb(("serve", "list"), "", "").is_writing
+        False
         """
         return self.words[0] in _WRITING or self.name in _WRITING
 
@@ -205,7 +207,7 @@ VERBS: Final = (
         aliases=("tf",),
     ),
     Verb(
-        ("serve", "triton"), "serving.triton", ("serve models with NVIDIA's Triton"), is_arenas=True
+        ("serve", "triton"), "serving.triton", "serve models with NVIDIA's Triton", is_arenas=True
     ),
     Verb(("serve", "kserve"), "serving.kserve", "serve a model with KServe", is_arenas=True),
     Verb(("serve", "list"), "serving.list", "list serving jobs", is_arenas=True, aliases=("ls",)),
@@ -265,8 +267,8 @@ VERBS: Final = (
         ("place",),
         "nodes.place",
         (
-            "print where pods that share a GPU would be placed, and which pods would have to be "
-            "evicted"
+            "print where pods that share a GPU would be placed, "
+            "and which pods would have to be evicted"
         ),
     ),
     Verb(
@@ -275,7 +277,7 @@ VERBS: Final = (
         "print what the quota controller would do now, or with another tree or other pods",
     ),
     Verb(
-        ("quota", "why"), "quota.why", ("print why a pod or a job waits for quota, or what it uses")
+        ("quota", "why"), "quota.why", "print why a pod or a job waits for quota, or what it uses"
     ),
     Verb(("quota", "doctor"), "quota.doctor", "check the installation of quota, and print fixes"),
     Verb(("install",), "installation.install", "install Fairlead in a cluster, without Helm"),
@@ -318,21 +320,21 @@ PLUGINS: Final = {
 
 _HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts the command in --image"
 _TRAFFIC: Final = (
-    "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two "
-    "versions"
+    "Istio's VirtualService or a Gateway's HTTPRoute splits traffic "
+    "between the Services of two versions"
 )
 PLANNED: Final = {
     **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),
-    ("serve update"): (
+    "serve update": (
         "`kubectl set image`, `kubectl set resources` and `kubectl scale` change the Deployment "
         "that `serve list` shows"
     ),
     **dict.fromkeys(("serve traffic-split", "serve traffic-router-split"), _TRAFFIC),
     **dict.fromkeys(
-        (("serve tensorrt"), ("serve trt")), ("TensorRT's server became Triton: `serve triton`")
+        ("serve tensorrt", "serve trt"), "TensorRT's server became Triton: `serve triton`"
     ),
     **dict.fromkeys(("serve kfserving", "serve kf"), "KFServing became KServe: `serve kserve`"),
-    ("serve distributed"): (
+    "serve distributed": (
         "a LeaderWorkerSet serves one model on several nodes; `kubectl apply` creates it"
     ),
     "serve seldon": "`kubectl apply` creates a SeldonDeployment",
@@ -340,8 +342,8 @@ PLANNED: Final = {
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of docs/spec/arena-cli.md#commands that are not implemented: their error names an
-alternative.
+"""Commands of docs/spec/arena-cli.md#commands that are not implemented:
+their error names an alternative.
 """
 
 
@@ -407,5 +409,5 @@ def suggest_verb(words: Sequence[str], program: str) -> str:
     return (
         f"did you mean `{program} {firsts[near[0]]}`?"
         if near
-        else (f"`{program} --help` lists the commands")
+        else f"`{program} --help` lists the commands"
     )

@@ -22,7 +22,7 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action=BooleanFlag, help="only the version")
     parser.add_argument(
-        "--verbose", "-v", action=BooleanFlag, help=("also the versions of the libraries in use")
+        "--verbose", "-v", action=BooleanFlag, help="also the versions of the libraries in use"
     )
 
 

@@ -14,10 +14,12 @@ from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 
 NAME = "attach"
-HELP = """Run a command in a container of a training job: a shell, or the command after `--`, in its chief pod or in the pod that -i names.
+HELP = """Run a command in a container of a training job: a shell, or the command after `--`, in its
+chief pod or in the pod that -i names.
 
-With a terminal as stdin the command gets one, too. The exit status is the command's. The API server must be of Kubernetes 1.30 or
-later (or 1.29 with its feature gate TranslateStreamCloseWebsocketRequests): the command's streams go over a WebSocket, not over SPDY."""
+With a terminal as stdin the command gets one, too. The exit status is the command's. The API server
+must be of Kubernetes 1.30 or later (or 1.29 with its feature gate
+TranslateStreamCloseWebsocketRequests): the command's streams go over a WebSocket, not over SPDY."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

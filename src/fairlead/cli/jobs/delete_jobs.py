@@ -48,8 +48,8 @@ def _delete(
     found = without_others_jobs(jobs.read_jobs(kinds, namespace, name, with_pods=False), name)
     if len(found.jobs) > 1:
         raise UserError(
-            f"there are more than 1 training jobs with the same name {name}, please double "
-            f"check with `arena list | grep {name}`. "
+            f"there are more than 1 training jobs with the same name {name}, "
+            f"please double check with `arena list | grep {name}`. "
             f"And use `arena delete {name} --type` to delete the exact one"
         )
     failed = [

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 NAME = "get"
 HELP = (
-    "Show a training job: its state and pods, and with flags its GPUs, its events, and why it "
-    "waits."
+    "Show a training job: its state and pods, "
+    "and with flags its GPUs, its events, and why it waits."
 )
 
 
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--events", "-e", action=BooleanFlag, help="events of its pods")
     parser.add_argument("--gpus", "-g", action=BooleanFlag, help="its GPUs, and how they are used")
     parser.add_argument(
-        "--output", "-o", metavar="FORMAT", default="", help=("wide, json, yaml or name")
+        "--output", "-o", metavar="FORMAT", default="", help="wide, json, yaml or name"
     )
     parser.add_argument(
-        "--explain", action=BooleanFlag, help=("why each pod waits, and what would help")
+        "--explain", action=BooleanFlag, help="why each pod waits, and what would help"
     )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output, "name")
     jobs, namespace = context.world.jobs(), context.world.namespace()
     absent = (
-        f"Not found training job {args.job} in namespace {namespace},please use 'arena submit' to "
-        "create it."
+        f"Not found training job {args.job} in namespace "
+        f"{namespace},please use 'arena submit' to create it."
     )
     is_document = args.output in ("json", "yaml")
     found = find_job(
@@ -137,8 +137,7 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]
     room = _why_no_room(context, waits)
     reasons = {
-        pod.key: (f"{wait.reason}: {wait.message}") if wait else ("it starts")
-        for pod, wait in waits
+        pod.key: f"{wait.reason}: {wait.message}" if wait else "it starts" for pod, wait in waits
     }
     return [f"{pod.name}: {room.get(pod.key, '')}{reasons[pod.key]}" for pod, _ in waits]
 
@@ -179,5 +178,5 @@ def _shortage(ledger: Ledger, pod: Pod) -> str:
         if short is None
         else short.text
         if short.text == short.by_node
-        else (f"{short.text} ({short.by_node})")
+        else f"{short.text} ({short.by_node})"
     )

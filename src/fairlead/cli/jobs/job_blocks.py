@@ -144,7 +144,7 @@ def _event_lines(events: Events, now: float) -> Iterator[str]:
         for event in found:
             age = short_duration(now - event.at) if event.at is not None else NOTHING
             yield _row(
-                (source, event.type, age, " ".join((f"[{event.reason}] {event.message}").split()))
+                (source, event.type, age, " ".join(f"[{event.reason}] {event.message}".split()))
             )
         yield ""
 

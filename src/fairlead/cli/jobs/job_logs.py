@@ -27,7 +27,8 @@ from fairlead.model.refusal import Refusal
 NAME = "logs"
 HELP = """Print the log of a training job's chief pod, or of the pod that -i names.
 
--f follows the log from the beginning until the container ends, also of a job that is still waiting or suspended."""
+-f follows the log from the beginning until the container ends, also of a job that is
+still waiting or suspended."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +73,7 @@ def _show_next(
                 f"{waits_for(pod, container)}"
             )
             why, has_ended = (
-                (f"the job has ended: {why}") if has_ended else why,
+                f"the job has ended: {why}" if has_ended else why,
                 has_ended or pod.is_finished,
             )
         if has_ended and after:
@@ -82,7 +83,7 @@ def _show_next(
             raise UserError(
                 why,
                 f"`arena get {args.job} --explain` shows why"
-                + (("; -f waits") if can_change else ""),
+                + ("; -f waits" if can_change else ""),
             )
         if is_suspended(job):
             context.messages.warn(f"{why}; waiting for it")

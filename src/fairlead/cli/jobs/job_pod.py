@@ -25,16 +25,14 @@ if TYPE_CHECKING:
 def chosen_pod(
     args: argparse.Namespace, jobs: ClusterJobs, namespace: str
 ) -> tuple[Job, Pod | Refusal]:
-    """The job and its pod; refused without a chief. Raises UserError for a pod that is not the
-    job's.
-    """
+    """The job and its pod; refused without a chief. Raises UserError for a pod of another job."""
     from fairlead.kinds.instances import instances_of
 
     found = find_job(jobs, args.job, namespace, args.type)
     pods = found.sources.get("pods")
     if pods is not None and not pods.is_ok:
         raise OutsideError(
-            "kubernetes", (f"the pods of job {args.job} cannot be read: {pods.message}"), pods.hint
+            "kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint
         )
     job = instances_of(found.jobs[0], found)
     if not job.pods:

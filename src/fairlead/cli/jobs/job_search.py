@@ -34,7 +34,7 @@ def add_type(parser: argparse.ArgumentParser) -> None:
         "-T",
         metavar="TYPE",
         default="",
-        help=("only jobs of this type, e.g. mpijob, tfjob, pytorchjob"),
+        help="only jobs of this type, e.g. mpijob, tfjob, pytorchjob",
     )
 
 
@@ -60,9 +60,7 @@ def kinds_of(word: str) -> tuple[JobKind, ...]:
 def check_sources(
     found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, namespace: str, messages: Messages
 ) -> bool:
-    """Warn of what was left out; whether that was anything. Raises when nothing could be read at
-    all.
-    """
+    """Warn of what was left out; whether that was anything. Raises if nothing could be read."""
     labels = _labels(kinds)
     read = {labels[name]: source for name, source in found.sources.items() if name in labels}
     served = {name: source for name, source in read.items() if not source.is_missing}
@@ -190,8 +188,8 @@ def warn_of_readings(
 
 
 def is_legacy(args: argparse.Namespace, context: Context) -> bool:
-    """The layout of arena 0.4: by flag, else by ARENA_OUTPUT, else by the config file's
-    `output=legacy`.
+    """The layout of arena 0.4: by flag, else by ARENA_OUTPUT,
+    else by the config file's `output=legacy`.
     """
     from fairlead.cli.frame.arena_config import is_legacy_layout
 

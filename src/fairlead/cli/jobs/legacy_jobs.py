@@ -119,7 +119,7 @@ def _gpu_rows(instance: InstanceReport) -> Iterator[tuple[str, str, str, str, st
         memory = (
             NOTHING
             if use.used_mib is None or use.total_mib is None
-            else (f"{use.used_mib:.1f}MiB / {use.total_mib:.1f}MiB ")
+            else f"{use.used_mib:.1f}MiB / {use.total_mib:.1f}MiB "
         )
         yield name, str(use.index), duty, memory, status, node
         name = status = node = ""

@@ -53,22 +53,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--status",
         metavar="STATUS",
         default="",
-        help=("only jobs in this status; several with commas"),
+        help="only jobs in this status; several with commas",
     )
     parser.add_argument(
         "--sort-by",
         metavar="FIELD",
         default="age",
-        help=(f"{', '.join(_SORTS)} (default age: newest first)"),
+        help=f"{', '.join(_SORTS)} (default age: newest first)",
     )
     parser.add_argument(
         "--watch",
         "-w",
         action=BooleanFlag,
-        help=("afterwards print each job that changes, until Ctrl-C"),
+        help="afterwards print each job that changes, until Ctrl-C",
     )
     parser.add_argument(
-        "--strict", action=BooleanFlag, help=("end with 1 when a kind of job could not be read")
+        "--strict", action=BooleanFlag, help="end with 1 when a kind of job could not be read"
     )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 

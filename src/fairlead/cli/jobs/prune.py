@@ -29,11 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-s",
         metavar="SPAN",
         default="",
-        help=("how long ago, e.g. 90m, 10h or 7d (required)"),
+        help="how long ago, e.g. 90m, 10h or 7d (required)",
     )
     add_all_namespaces(parser)
     parser.add_argument(
-        "--dry-run", action=BooleanFlag, help=("print what would be deleted, and delete nothing")
+        "--dry-run", action=BooleanFlag, help="print what would be deleted, and delete nothing"
     )
 
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             args.dry_run or jobs.delete(by_type[report.job.type], report.job)
         except FairleadError as error:
             context.messages.error(
-                (f"failed to delete {report.job.type} {report.job.name}: {error.what}"), error.hint
+                f"failed to delete {report.job.type} {report.job.name}: {error.what}", error.hint
             )
             status = 1
     if not old:
@@ -69,14 +69,14 @@ def _seconds(text: str) -> float:
 
     if not text:
         raise UserError(
-            ('required flag(s) "since" not set'),
+            'required flag(s) "since" not set',
             "`--since 10h` deletes what was submitted ten hours ago or earlier",
         )
     try:
         return parse_span(text)
     except ValueError as error:
         raise UserError(
-            (f"invalid value for --since: {error}"), ("give `90m`, `10h` or `7d`")
+            f"invalid value for --since: {error}", "give `90m`, `10h` or `7d`"
         ) from error
 
 

@@ -33,7 +33,7 @@ def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
         "-t",
         default="60s",
         metavar="TIME",
-        help=("how long the script may take (default 60s)"),
+        help="how long the script may take (default 60s)",
     )
     text_flag(parser, "--retry", default="0", metavar="N", help="how often it is tried again")
     text_flag(
@@ -44,7 +44,7 @@ def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
         help=f"command that notifies the program, in its launcher (default `{script}`)",
     )
     many_flag(
-        parser, "--env", "-e", metavar="NAME=VALUE", help=("an environment variable of the script")
+        parser, "--env", "-e", metavar="NAME=VALUE", help="an environment variable of the script"
     )
     truth_flag(parser, "--dry-run", help="print the object as YAML and create nothing")
 
@@ -69,7 +69,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
     word = scaling.kind.lower()
     if made is None:
         raise UserError(
-            (f"the {word} job {spec.name} exists already"), ("one can be created each second")
+            f"the {word} job {spec.name} exists already", "one can be created each second"
         )
     context.stdout.write(created_line(made))
     context.stdout.flush()
@@ -98,8 +98,8 @@ def _check(report: JobReport, scaling: Scaling, count: int) -> None:
     name, least_most = report.job.name, bounds(report.job)
     if report.status not in _SCALABLE:
         raise UserError(
-            f"the job: {name} status: {report.status} , is not RUNNING or SCALING, please try "
-            "again later"
+            f"the job: {name} status: {report.status} , "
+            "is not RUNNING or SCALING, please try again later"
         )
     workers = sum(
         1 for each in report.instances if each.role == WORKER and not each.pod.is_finished
@@ -112,8 +112,8 @@ def _check(report: JobReport, scaling: Scaling, count: int) -> None:
         )
     if scaling is not OUT and workers - count < least_most[0]:
         why = (
-            "the number of current workers minus the number of scaling in is less than the "
-            "min-workers"
+            "the number of current workers minus the number of "
+            "scaling in is less than the min-workers"
         )
         raise UserError(
             f"{why}. please try again later.",

@@ -41,16 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_type(parser)
     add_all_namespaces(parser)
     parser.add_argument(
-        "--instance", "-i", metavar="POD", default="", help=("with JOB: only this pod")
+        "--instance", "-i", metavar="POD", default="", help="with JOB: only this pod"
     )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument(
-        "--refresh", "-r", action=BooleanFlag, help=("with JOB: repeat every 2 s until Ctrl-C")
+        "--refresh", "-r", action=BooleanFlag, help="with JOB: repeat every 2 s until Ctrl-C"
     )
     parser.add_argument(
         "--resources",
         action=BooleanFlag,
-        help=("in the table: cpu and memory of pods on nodes, of the job's requests"),
+        help="in the table: cpu and memory of pods on nodes, of the job's requests",
     )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output)
     if args.resources and (args.job or args.legacy):
         raise UserError(
-            ("`--resources` applies to the table of jobs"), ("leave out JOB and `--legacy`")
+            "`--resources` applies to the table of jobs", "leave out JOB and `--legacy`"
         )
     if args.refresh and not args.job:
         raise UserError(

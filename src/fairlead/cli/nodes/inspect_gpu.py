@@ -30,20 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nodes",
         nargs="*",
         metavar="NODE",
-        help=("only these nodes (all that share GPUs when none is named)"),
+        help="only these nodes (all that share GPUs when none is named)",
     )
     parser.add_argument(
         "--details",
         "-d",
         action=BooleanFlag,
-        help=("the pods on each node, and what they have of each GPU"),
+        help="the pods on each node, and what they have of each GPU",
     )
     parser.add_argument(
         "--output",
         "-o",
         metavar="FORMAT",
         default="",
-        help=("wide (isolation, mode, unhealthy GPUs too) or json"),
+        help="wide (isolation, mode, unhealthy GPUs too) or json",
     )
 
 
@@ -58,8 +58,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode]:
-    """Used memory is read only for the document, which shows it. Draining cards cause warnings on
-    stderr.
+    """Used memory is read only for the document, which shows it.
+    Draining cards cause warnings on stderr.
     """
     from fairlead.rules.sharing.inspect import draining_cards, inspect_shares, unknown_node
     from fairlead.rules.sharing.ledger import ledger_of

@@ -33,7 +33,7 @@ def summary(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
     header = ["NAME", "IPADDRESS", *(f"GPU{index}(Allocated/Total)" for index in indexes)]
     header += (
         ["PENDING(Allocated)"] * has_pending
-        + [(f"GPU Memory({unit})")]
+        + [f"GPU Memory({unit})"]
         + ["ISOLATION", "MODE", "UNHEALTHY"] * is_wide
     )
     rows = [
@@ -114,7 +114,8 @@ def _summary_row(
 
 def _card_cell(node: InspectedNode, unit: MemoryUnit, index: int) -> str:
     cards = [card for card in node.cards if card.index == index]
-    return f"{_shown(node, sum(card.used for card in cards), unit)}/{_shown(node, sum(card.total for card in cards), unit)}"
+    used, total = sum(card.used for card in cards), sum(card.total for card in cards)
+    return f"{_shown(node, used, unit)}/{_shown(node, total, unit)}"
 
 
 def _block(node: InspectedNode, unit: MemoryUnit, pods: Sequence[Row], *, is_wide: bool) -> str:

@@ -61,8 +61,8 @@ def legacy_share_table(reports: Sequence[NodeReport]) -> str:
 
 
 def legacy_share_details(reports: Sequence[NodeReport]) -> str:
-    """A block per node that shares GPUs, with a line per pod; all dashes have the first block's
-    length.
+    """A block per node that shares GPUs, with a line per pod;
+    all dashes have the first block's length.
     """
     unit, nodes = _shares(reports)
     pods = [[_pod_line(node, holder) for holder in node.report.holders] for node in nodes]

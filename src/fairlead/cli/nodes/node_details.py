@@ -200,8 +200,8 @@ def _summary_lines(report: NodeReport) -> list[tuple[str, str]]:
         lines.append(("Allocated GPU Memory:", f"{gib(report.memory_allocated_bytes)} GiB"))
         if report.core:
             lines += [
-                (("Total GPU Core:"), str(report.core)),
-                (("Allocated GPU Core:"), str(report.core_allocated)),
+                ("Total GPU Core:", str(report.core)),
+                ("Allocated GPU Core:", str(report.core_allocated)),
             ]
     return lines
 

@@ -64,8 +64,8 @@ def _use_of_whole(report: NodeReport, reading: GpuReading) -> DeviceUse:
 
 
 def _total_bytes(node: Node, reading: GpuReading) -> float | None:
-    """The device's value; for a lost device that of its slot in the inventory, or of the node's
-    label.
+    """The device's value;
+    for a lost device that of its slot in the inventory, or of the node's label.
     """
     slot = next((slot.memory_mib for slot in node.gpus if slot.index == reading.index), None)
     return _scaled(reading.memory_total_mib or slot or node.card_memory_mib, _MIB)
@@ -110,10 +110,7 @@ def device_block(report: NodeReport) -> str:
             ]
         )
     table = render_rows(
-        [
-            [(f"  {row[0]}"), *row[1:]]
-            for row in [header, ["-" * len(cell) for cell in header], *rows]
-        ]
+        [[f"  {row[0]}", *row[1:]] for row in [header, ["-" * len(cell) for cell in header], *rows]]
     )
     summary = [
         ("Total GPUs:", count(report.gpus)),

@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 NAME = "place"
 HELP = (
-    "Print where pods that request a part of a GPU would be placed now, one after another, by "
-    "the scheduler's rules: pods with a number "
-    "of units, or the pods of a manifest (a Pod, or a workload with a pod template; a Service "
-    "in it is ignored). For pods without room, "
-    "print the reason and which pods would have to be evicted. "
-    "Only shared GPUs are considered, on nodes that nodeSelector, node affinity and "
-    "tolerations allow; kube-scheduler also considers "
-    "cpu, memory and other pods."
+    "Print where pods that request a part of a GPU would be placed now, one after another, "
+    "by the scheduler's rules: pods with a number of units, or the pods of a manifest (a Pod, "
+    "or a workload with a pod template; a Service in it is ignored). For pods without room, "
+    "print the reason and which pods would have to be evicted. Only shared GPUs are considered, "
+    "on nodes that nodeSelector, node affinity and tolerations allow; "
+    "kube-scheduler also considers cpu, memory and other pods."
 )
 MOST_PODS: Final = 1000
 Object = dict[str, Any]
@@ -37,35 +35,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpu-mem",
         type=int,
         metavar="UNITS",
-        help=("units of aliyun.com/gpu-mem that a pod requests"),
+        help="units of aliyun.com/gpu-mem that a pod requests",
     )
     parser.add_argument(
         "--gpu-count",
         type=int,
         metavar="M",
         default=1,
-        help=("number of GPUs of one node to split them over (default 1)"),
+        help="number of GPUs of one node to split them over (default 1)",
     )
     parser.add_argument(
         "--gpu-core",
         type=int,
         metavar="PERCENT",
         default=0,
-        help=("percent of a GPU's cores that it requests"),
+        help="percent of a GPU's cores that it requests",
     )
     parser.add_argument(
         "--replicas",
         type=int,
         metavar="N",
         default=0,
-        help=("number of pods (default 1, or the replicas of the manifest)"),
+        help="number of pods (default 1, or the replicas of the manifest)",
     )
     parser.add_argument(
         "--filename",
         "-f",
         metavar="FILE",
         default="",
-        help=("a manifest in YAML or JSON instead (`-`: stdin)"),
+        help="a manifest in YAML or JSON instead (`-`: stdin)",
     )
 
 
@@ -201,7 +199,7 @@ def _pod(template: Object, namespace: str, name: str, uid: str) -> Pod:
         )
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise UserError(
-            (f"the pod cannot be read: {error}"), ("`kubectl apply --dry-run=server` shows details")
+            f"the pod cannot be read: {error}", "`kubectl apply --dry-run=server` shows details"
         ) from error
 
 

@@ -37,41 +37,41 @@ _REFRESH_SECONDS: Final = 2.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "nodes", nargs="*", metavar="NODE", help=("only these nodes (all when none is named)")
+        "nodes", nargs="*", metavar="NODE", help="only these nodes (all when none is named)"
     )
     parser.add_argument(
         "--details",
         "-d",
         action=BooleanFlag,
-        help=("everything about each node: pods, devices, topology"),
+        help="everything about each node: pods, devices, topology",
     )
     parser.add_argument(
         "--gpu-mode",
         "-m",
         metavar="MODE",
         default="",
-        help=("only n(one), e(xclusive), t(opology) or s(hare) nodes"),
+        help="only n(one), e(xclusive), t(opology) or s(hare) nodes",
     )
     parser.add_argument(
         "--metric",
         action=BooleanFlag,
-        help=("with -d, -o: memory in use and duty cycle, from Prometheus"),
+        help="with -d, -o: memory in use and duty cycle, from Prometheus",
     )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--refresh", "-r", action=BooleanFlag, help="repeat every 2 s until Ctrl-C")
     parser.add_argument(
         "--resources",
         action=BooleanFlag,
-        help=("in tables: cpu and memory that pods request, of the node's allocatable amounts"),
+        help="in tables: cpu and memory that pods request, of the node's allocatable amounts",
     )
     parser.add_argument(
         "--sort-by",
         metavar="FIELD",
         default="",
-        help=(f"{', '.join(_SORTS)} (default: kind of node, then name)"),
+        help=f"{', '.join(_SORTS)} (default: kind of node, then name)",
     )
     parser.add_argument(
-        "--gpushare", "-s", action=BooleanFlag, help=("the layout of arena 0.4 for shared GPUs")
+        "--gpushare", "-s", action=BooleanFlag, help="the layout of arena 0.4 for shared GPUs"
     )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
@@ -93,7 +93,7 @@ def _checked(args: argparse.Namespace) -> str:
     """The GPU mode asked for (empty = all). Raises UserError before anything is read."""
     if args.output not in _OUTPUTS:
         raise UserError(
-            ("unknown output format,only support:[wide|json|yaml]"), ("without `-o` it is a table")
+            "unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table"
         )
     if args.sort_by and args.sort_by not in _SORTS:
         raise UserError(
@@ -134,7 +134,7 @@ def _output(
     _warn(args, snapshot, messages)
     if not reports:
         raise UserError(
-            ("failed to display nodes's informations: not found nodes"), _whom_else(args, mode)
+            "failed to display nodes's informations: not found nodes", _whom_else(args, mode)
         )
     is_legacy = (is_legacy or args.gpushare) and args.output not in ("json", "yaml")
     requested = (
@@ -188,9 +188,8 @@ def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
     for report in reports:
         if nvidia_gpus(report.node.capacity) > 0 and report.node.capacity.get(GPU_MEMORY, 0) > 0:
             messages.warn(
-                f"node {report.node.name} has both {NVIDIA_GPU} and {GPU_MEMORY}; it "
-                "counts as a "
-                "node that shares GPUs"
+                f"node {report.node.name} has both {NVIDIA_GPU} and {GPU_MEMORY}; "
+                "it counts as a node that shares GPUs"
             )
 
 
@@ -200,7 +199,7 @@ def _whom_else(args: argparse.Namespace, mode: str) -> str:
     return (
         "without `-m` every node is shown"
         if mode
-        else ("the cluster has no node: check that it is the right cluster")
+        else "the cluster has no node: check that it is the right cluster"
     )
 
 

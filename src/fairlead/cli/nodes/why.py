@@ -1,6 +1,4 @@
-"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has. It reads a cluster or a
-snapshot.
-"""
+"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has."""
 
 from __future__ import annotations
 
@@ -19,15 +17,15 @@ if TYPE_CHECKING:
 
 NAME = "why"
 HELP = (
-    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, the "
-    "answer of each node, and which pods "
-    "would have to be evicted for it to fit. For a running pod, print its GPUs."
+    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, "
+    "the answer of each node, and which pods would have to be evicted for it to fit. "
+    "For a running pod, print its GPUs."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "pod", metavar="NAMESPACE/POD", help=("the pod; without a namespace, that of -n")
+        "pod", metavar="NAMESPACE/POD", help="the pod; without a namespace, that of -n"
     )
 
 
@@ -53,7 +51,7 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
     hint = (
         f"pods of that name: {', '.join(elsewhere[:3])}"
         if elsewhere
-        else (f"`kubectl get pods -n {namespace}` shows the names")
+        else f"`kubectl get pods -n {namespace}` shows the names"
     )
     raise UserError(f"pod `{namespace}/{name}` does not exist", hint)
 
@@ -96,8 +94,8 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
 
 
 def _quota_wait(snapshot: ClusterSnapshot, pod: Pod) -> Wait | None:
-    """The reason in the quota plan of a pod that waits for quota, or its condition for the same
-    reason.
+    """The reason in the quota plan of a pod that waits for quota,
+    or its condition for the same reason.
     """
     from fairlead.model.keys import QUOTA_GATE
 
@@ -128,9 +126,8 @@ def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
                 (
                     "Card:",
                     (
-                        f"GPU {grant.index} {grant.uuid}: container {container} has "
-                        f"{grant.units}{of} "
-                        f"{account.unit}{mib}"
+                        f"GPU {grant.index} {grant.uuid}: "
+                        f"container {container} has {grant.units}{of} {account.unit}{mib}"
                     ),
                 )
             )

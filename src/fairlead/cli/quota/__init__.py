@@ -1,3 +1,1 @@
-"""`fairlead quota …`: the quota tree, its usage, plans of the controller, and reasons of waiting
-pods.
-"""
+"""`fairlead quota …`: the quota tree, its usage, the controller's plans, why pods wait."""

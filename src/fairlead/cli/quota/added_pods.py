@@ -36,7 +36,7 @@ def added_pods(text: str) -> AddedPods:
         raise UserError(f"the pods of `--add {text}` request nothing", _HINT)
     if count > MOST_PODS:
         raise UserError(
-            (f"`--add {text}`: {count} pods are too many"), (f"up to {MOST_PODS} at a time")
+            f"`--add {text}`: {count} pods are too many", f"up to {MOST_PODS} at a time"
         )
     for resource, quantity in given.items():
         try:
@@ -53,7 +53,7 @@ def _number(text: str, key: str, value: str) -> int:
         number = int(value)
     except ValueError:
         raise UserError(
-            (f"`--add {text}`: {key} is `{value}` and not a whole number"), _HINT
+            f"`--add {text}`: {key} is `{value}` and not a whole number", _HINT
         ) from None
     if number < _NUMBERS[key] or number > 2**31 - 1:
         raise UserError(f"`--add {text}`: {key} cannot be {value}", _HINT)

@@ -1,6 +1,4 @@
-"""The state that a quota plan follows from, read from a cluster or a snapshot, perhaps with another
-tree.
-"""
+"""The state for a quota plan, read from a cluster or a snapshot, perhaps with another tree."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def read_state(
         message = source.message or str(source.state)
         if source.name in _NEEDED or source.name == TREES:
             raise OutsideError(
-                "kubernetes", (f"{source.name} cannot be read: {message}"), source.hint
+                "kubernetes", f"{source.name} cannot be read: {message}", source.hint
             )
         if source.name not in _OF_NO_WEIGHT:
             context.messages.warn(

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota doctor"
-HELP = """Check everything that quota needs: the tree and its definition, the policies that gate pods and guard the gates, the
-labels of namespaces, the controller, its Lease and its rights. Each check is ok, BAD with a fix, or ? (not checked). The exit
-status is 1 if any check is BAD.
+HELP = """Check everything that quota needs: the tree and its definition, the policies that gate
+pods and guard the gates, the labels of namespaces, the controller, its Lease and its rights. Each
+check is ok, BAD with a fix, or ? (not checked). The exit status is 1 if any check is BAD.
 
-The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the controller is ok if it has
-read the current tree."""
+The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the
+controller is ok if it has read the current tree."""
 _OK: Final = "ok"
 _BAD: Final = "BAD"
 _NOT_ASKED: Final = "?"
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     bad = [each for each in checks if each.state == _BAD]
     if bad:
         context.stdout.write(
-            "\n" + "".join(render_rows([((f"{each.name}: {each.fix}"),)]) for each in bad)
+            "\n" + "".join(render_rows([(f"{each.name}: {each.fix}",)]) for each in bad)
         )
     return 1 if bad else 0
 
@@ -162,7 +162,7 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
             "labels",
             source.message or str(source.state)
             if source
-            else ("the snapshot contains no namespaces"),
+            else "the snapshot contains no namespaces",
         )
         return
     leaf_of = {space: leaf.name for leaf in snapshot.quota.leaves() for space in leaf.namespaces}
@@ -189,8 +189,8 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
             _OK,
             "labels",
             (
-                f"{sum(space.name in leaf_of for space in snapshot.namespaces)} namespaces are "
-                "enforced"
+                f"{sum(space.name in leaf_of for space in snapshot.namespaces)} "
+                "namespaces are enforced"
             ),
         )
 
@@ -218,7 +218,7 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
         yield _Check(_OK, "controller", f"{setup.ready} ready")
     elif is_held:
         yield _Check(
-            _OK, "controller", (f"{setup.holder} is active; no pod of its Deployment is ready")
+            _OK, "controller", f"{setup.holder} is active; no pod of its Deployment is ready"
         )
     elif setup.ready is None:
         yield _Check(
@@ -245,7 +245,7 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
         ago = (
             f"{setup.holder} released it {now - setup.renewed_at:.0f} s ago"
             if setup.holder
-            else ("no process holds fairlead-quota")
+            else "no process holds fairlead-quota"
         )
         fix = (
             f"a running controller acquires it: {_CONTROLLER}; check that the clocks of this "
@@ -282,9 +282,9 @@ def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
             yield _Check(_NOT_ASKED, name, setup.unasked)
         else:
             yield (
-                _Check(_OK, name, (f"{good} (tried)"))
+                _Check(_OK, name, f"{good} (tried)")
                 if is_so
-                else _Check(_BAD, name, (f"{bad} (tried)"), _REPORT)
+                else _Check(_BAD, name, f"{bad} (tried)", _REPORT)
             )
 
 
@@ -296,16 +296,16 @@ def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         yield _Check(_OK, "controller", "part of the laptop; it has no tree to follow")
     elif read == tree.generation:
         yield _Check(
-            _OK, "controller", (f"part of the laptop; it follows the tree's generation {read}")
+            _OK, "controller", f"part of the laptop; it follows the tree's generation {read}"
         )
     else:
         was = (
             "has not read the tree yet"
             if read is None
-            else (f"follows the tree's generation {read}, which is {tree.generation} now")
+            else f"follows the tree's generation {read}, which is {tree.generation} now"
         )
         yield _Check(_BAD, "controller", f"part of the laptop; it {was}", _TIME)
     yield _Check(_OK, "lease", "not needed: the laptop has one controller, which is part of it")
     yield _Check(
-        _OK, "rights", ("not needed: the laptop's controller writes without asking for rights")
+        _OK, "rights", "not needed: the laptop's controller writes without asking for rights"
     )

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fairlead.model.quota.tree import Violation
 
 NAME = "quota plan"
-HELP = """Print what the quota controller would do now: which pods it admits, which it evicts for which, which wait and why.
-Nothing is written.
+HELP = """Print what the quota controller would do now: which pods it admits, which it evicts for
+which, which wait and why. Nothing is written.
 
---tree, --add and --remove print what it would do with another tree, with additional pods or without some pods.
---until-settled simulates plan after plan until nothing is left to do: evicted pods stop, and those that a workload owns
-return as waiting pods (NAME+1); admitted pods run.
+--tree, --add and --remove print what it would do with another tree, with additional pods or without
+some pods. --until-settled simulates plan after plan until nothing is left to do: evicted pods stop,
+and those that a workload owns return as waiting pods (NAME+1); admitted pods run.
 
     fairlead quota plan --tree new.yaml --until-settled
     fairlead quota plan --add ns=team-a,count=8,nvidia.com/gpu=1,priority=10,gang=8"""
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tree",
         metavar="FILE",
         default="",
-        help=("use the ElasticQuotaTree of this file instead of the cluster's"),
+        help="use the ElasticQuotaTree of this file instead of the cluster's",
     )
     add = (
         "add N pods, replicas of a Deployment: "
@@ -45,12 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMESPACE/POD",
         action="append",
         default=[],
-        help=("remove this pod; repeatable"),
+        help="remove this pod; repeatable",
     )
     parser.add_argument(
         "--until-settled",
         action=BooleanFlag,
-        help=("simulate plan after plan until nothing is left to do"),
+        help="simulate plan after plan until nothing is left to do",
     )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
 

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 def plan_text(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
     resumed = [
         ("RESUME", "LEAF"),
-        *(
-            ((f"{each.workload.kind.lower()} {each.workload.key}"), each.leaf)
-            for each in plan.resume
-        ),
+        *((f"{each.workload.kind.lower()} {each.workload.key}", each.leaf) for each in plan.resume),
     ]
     returned = [("NEVER BOUND", "LEAF"), *((each.pod.key, each.leaf) for each in plan.returned)]
     parts = [
@@ -70,7 +67,7 @@ def _violations(violations: Sequence[Violation]) -> str:
         return ""
     rows = [("FAULT OF THE TREE", "WHAT")]
     rows += [
-        (each.code if each.is_error else (f"{each.code} (warning)"), each.message)
+        (each.code if each.is_error else f"{each.code} (warning)", each.message)
         for each in violations
     ]
     return render_rows(rows)
@@ -85,8 +82,8 @@ def _headline(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
         if each.workload is not None and str(each.method) == "suspend"
     }
     done = [
-        (len(plan.admit), ("admit {}"), "pod"),
-        (len(plan.evict), ("evict {}"), "pod"),
+        (len(plan.admit), "admit {}", "pod"),
+        (len(plan.evict), "evict {}", "pod"),
         (len(suspended), "suspend {}", "job"),
     ]
     done += [(len(plan.resume), "resume {}", "job"), (len(plan.returned), "return {}", "pod")]
@@ -103,7 +100,7 @@ def _admissions(admitted: Sequence[QuotaAdmission]) -> str:
         return ""
     rows = [("ADMIT", "LEAF", "GUARANTEED")]
     rows += [
-        (each.pod.key, each.leaf, "yes" if each.is_guaranteed else ("no, it borrows"))
+        (each.pod.key, each.leaf, "yes" if each.is_guaranteed else "no, it borrows")
         for each in admitted
     ]
     return render_rows(rows)
@@ -134,7 +131,7 @@ def _waiting(waiting: Sequence[QuotaWaiting]) -> list[str]:
     ]
     units = Counter((each.leaf, each.message) for each in waiting)
     sentences = "".join(
-        render_rows([((f"{leaf} ({number}): {message}"),)])
+        render_rows([(f"{leaf} ({number}): {message}",)])
         for (leaf, message), number in units.items()
     )
     return [render_rows(rows), sentences]

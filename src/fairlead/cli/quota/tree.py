@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 NAME = "quota tree"
 _OVER_MAX: Final = "!"
 """Mark of usage above a node's max."""
-HELP = """Show the quota tree: per node and resource the guarantee (MIN), the usage, the usage above MIN that is borrowed, the limit
-(MAX), and the number of waiting pods. N/A is unlimited. `!` marks usage above MAX: no pods are admitted there until it is gone.
-If the cluster has less than the sum of all mins, MIN is the part that counts, and a line gives the reason.
-The command reads a cluster or a snapshot, and needs no quota controller."""
+HELP = """Show the quota tree: per node and resource the guarantee (MIN), the usage, the usage above
+MIN that is borrowed, the limit (MAX), and the number of waiting pods. N/A is unlimited. `!` marks
+usage above MAX: no pods are admitted there until it is gone. If the cluster has less than the sum
+of all mins, MIN is the part that counts, and a line gives the reason. The command reads a cluster
+or a snapshot, and needs no quota controller."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     pods = snapshot.sources.get("pods")
     if pods is not None and pods.is_unread:
         raise OutsideError(
-            "kubernetes", (f"pods cannot be read: {pods.message or pods.state}"), pods.hint
+            "kubernetes", f"pods cannot be read: {pods.message or pods.state}", pods.hint
         )
     uses = quota_usage(snapshot)
     if args.output in ("json", "yaml"):

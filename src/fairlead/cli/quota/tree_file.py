@@ -49,5 +49,5 @@ def read_tree(filename: str, machine: Machine) -> QuotaTree:
         return parse_quota_tree(msgspec.convert(trees[0], WireQuotaTree, strict=False))
     except msgspec.ValidationError as error:
         raise UserError(
-            (f"the ElasticQuotaTree of `{filename}` cannot be read: {error}"), _HINT
+            f"the ElasticQuotaTree of `{filename}` cannot be read: {error}", _HINT
         ) from error

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota validate"
-HELP = """Check the quota tree in FILE and print every fault, each in one sentence with node, resource and numbers.
+HELP = """Check the quota tree in FILE and print every fault, each in one sentence with node,
+resource and numbers.
 
-If a cluster or a snapshot is available, the tree is also checked against its tree, namespaces and running pods; the last
-line names it. A max or a min below the current usage is a warning that names the pods. The exit status is 1 if the tree
-has an error; warnings do not change it."""
+If a cluster or a snapshot is available, the tree is also checked against its tree, namespaces and
+running pods; the last line names it. A max or a min below the current usage is a warning that names
+the pods. The exit status is 1 if the tree has an error; warnings do not change it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="FILE", help=("an ElasticQuotaTree in YAML or JSON (`-`: stdin)")
+        "file", metavar="FILE", help="an ElasticQuotaTree in YAML or JSON (`-`: stdin)"
     )
 
 
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     against = (
         f"checked against {context.world.reader().describe()}"
         if cluster
-        else ("not checked against a cluster: running pods are unknown")
+        else "not checked against a cluster: running pods are unknown"
     )
     context.stdout.write(f"{_summary(tree, errors, len(found) - errors)}; {against}\n")
     return 1 if errors else 0

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from fairlead.rules.quota.why import QuotaAnswer, Standing
 
 NAME = "quota why"
-HELP = """Print why a pod or a job waits for quota, in the sentence that its condition, its Events and the console contain.
-Then print since when it waits, its priority and place, what it lacks, how often it was evicted, what blocks it, which leaves
-borrow, and which pods cannot be evicted for it. For an admitted pod, print what its leaf uses and borrows.
+HELP = """Print why a pod or a job waits for quota, in the sentence that its condition, its Events
+and the console contain. Then print since when it waits, its priority and place, what it lacks, how
+often it was evicted, what blocks it, which leaves borrow, and which pods cannot be evicted for it.
+For an admitted pod, print what its leaf uses and borrows.
 
-The place is the position in the order in which units (pods, gangs, suspended jobs) are tried now: first claimants, then units
-that the leaf's min covers, then by priority, by how little the leaf borrows, and by age. It is not a promise: a unit that does
-not fit is skipped, and the order is computed again whenever something changes."""
+The place is the position in the order in which units (pods, gangs, suspended jobs) are tried now:
+first claimants, then units that the leaf's min covers, then by priority, by how little the leaf
+borrows, and by age. It is not a promise: a unit that does not fit is skipped, and the order is
+computed again whenever something changes."""
 _ROWS: Final = 20
 
 
@@ -33,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         metavar="NAMESPACE/NAME",
-        help=("a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n"),
+        help="a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n",
     )
     parser.add_argument(
-        "--output", "-o", metavar="FORMAT", default="", help=("table (default), json or yaml")
+        "--output", "-o", metavar="FORMAT", default="", help="table (default), json or yaml"
     )
 
 
@@ -98,7 +100,7 @@ def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
         waits = (
             "unknown"
             if answer.since is None
-            else (f"{render_time(answer.since)} ({short_duration(now - answer.since)})")
+            else f"{render_time(answer.since)} ({short_duration(now - answer.since)})"
         )
         rows.append(("Waits since:", waits))
     if len(answer.units) == 1:
@@ -126,8 +128,10 @@ def _lacking(lacking: Lacking) -> str:
     """How much of what, and where.
 
     >>> from fairlead.model.quota.plan import Lacking
-    >>> _lacking(Lacking("max", "root.a", "cpu", 5000)), _lacking(Lacking("node", "gpu-1", "cpu", 500))
-    ('5 cpu more below root.a', '500m cpu more on node gpu-1')
+    >>> _lacking(Lacking("max", "root.a", "cpu", 5000))
+    '5 cpu more below root.a'
+    >>> _lacking(Lacking("node", "gpu-1", "cpu", 500))
+    '500m cpu more on node gpu-1'
     """
     where = {
         "max": f"below {lacking.at}",
@@ -172,7 +176,7 @@ def _ahead(first: Standing) -> str:
     hidden = first.in_leaf.number - 1 - len(rows[1:])
     rows += [(f"{hidden} more", first.row.leaf, "-", "-")] if hidden > 0 else []
     rows += [
-        ((f"{count} of another leaf"), leaf, "-", "-")
+        (f"{count} of another leaf", leaf, "-", "-")
         for leaf, count in sorted(first.ahead_elsewhere.items())
     ]
     return render_rows(rows) if len(rows) > 1 else ""

@@ -12,7 +12,8 @@ NAME = "api-server"
 READS_A_CLUSTER = False
 HELP = """Serve a simulated cluster as a Kubernetes API over TLS, and write a kubeconfig for it.
 
-Each start creates a new certificate authority and token. The cluster is kept in memory and is lost when the process ends."""
+Each start creates a new certificate authority and token. The cluster is kept in memory and is lost
+when the process ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,16 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure-listen",
         action=BooleanFlag,
-        help=("listen where others can reach it (the token still guards it)"),
+        help="listen where others can reach it (the token still guards it)",
     )
     add_scenario(parser)
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="where to write the kubeconfig (default ./fairlead.kubeconfig); into one that exists "
-        "the context `fairlead` is merged, "
-        "and taken out at the end",
+        help="where to write the kubeconfig (default ./fairlead.kubeconfig); "
+        "into one that exists the context `fairlead` is merged, and taken out at the end",
     )
 
 

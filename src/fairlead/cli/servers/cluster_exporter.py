@@ -14,10 +14,11 @@ from fairlead.errors import UserError
 NAME = "cluster-exporter"
 HELP = """Serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster on /metrics.
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster); a scrape makes no request to the API
-server. One per cluster is enough. Of several that are started with --leader-elect, the process that holds the Lease
-fairlead-cluster-exporter prints the cluster, and the others only their own state, so that no sum counts a GPU twice. A process
-that cannot renew the Lease stops within ten seconds.
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster); a scrape makes
+no request to the API server. One per cluster is enough. Of several that are started with
+--leader-elect, the process that holds the Lease fairlead-cluster-exporter prints the cluster, and
+the others only their own state, so that no sum counts a GPU twice. A process that cannot renew the
+Lease stops within ten seconds.
 
 Its own metrics have the node of the variable NODE_NAME, else the host's name."""
 
@@ -28,19 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compat",
         metavar="FAMILIES",
         default="arena",
-        help=("arena beside the native families, or none (default arena)"),
+        help="arena beside the native families, or none (default arena)",
     )
     parser.add_argument(
         "--max-jobs",
         metavar="N",
         type=whole(1, 1_000_000),
         default=5000,
-        help=("newest jobs with series of their own (default 5000)"),
+        help="newest jobs with series of their own (default 5000)",
     )
     parser.add_argument(
         "--leader-elect",
         action=BooleanFlag,
-        help=("print the cluster only while this process holds the Lease"),
+        help="print the cluster only while this process holds the Lease",
     )
     add_lease(parser)
     add_gpu_source(parser)

@@ -11,9 +11,10 @@ from fairlead.cli.servers.flags import add_gpu_source, add_listen, add_prometheu
 NAME = "console"
 HELP = """Serve the console of a cluster: the boards Cluster, Nodes, Jobs and Quota, read only.
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come from Prometheus if one
-is configured, else from the last hour that the console has recorded. There is no sign-in yet: the console listens on addresses
-that other machines can reach only with --insecure-listen."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come
+from Prometheus if one is configured, else from the last hour that the console has recorded. There
+is no sign-in yet: the console listens on addresses that other machines can reach only
+with --insecure-listen."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,22 +23,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--insecure-listen",
         action=BooleanFlag,
         help=(
-            "listen on addresses that other machines can reach, behind a proxy that authenticates "
-            "users"
+            "listen on addresses that other machines can reach, "
+            "behind a proxy that authenticates users"
         ),
     )
     parser.add_argument(
         "--base-path",
         metavar="PATH",
         default="/",
-        help=("path below which a proxy serves it (default /)"),
+        help="path below which a proxy serves it (default /)",
     )
     parser.add_argument(
         "--allowed-host",
         metavar="NAME",
         action="append",
         default=[],
-        help=("host name that a proxy uses for it; repeatable"),
+        help="host name that a proxy uses for it; repeatable",
     )
     add_gpu_source(parser)
     add_prometheus(parser)

@@ -99,7 +99,7 @@ FLAGS: Final = (
         "none",
     ),
     DcgmFlag(
-        ("--kubernetes-enable-pod-labels",), WORKS, ("and the pod's labels, from the API server")
+        ("--kubernetes-enable-pod-labels",), WORKS, "and the pod's labels, from the API server"
     ),
     DcgmFlag(
         ("--kubernetes-pod-label-allowlist-regex",),
@@ -280,9 +280,7 @@ def add_dcgm_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def fill_dcgm_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
-    """Flag, else variable, else dcgm-exporter's default. Raises UserError for what is not of its
-    kind.
-    """
+    """Flag, else variable, else dcgm-exporter's default. Raises UserError for another kind."""
     for flag in FLAGS:
         given = getattr(args, flag.name)
         if not isinstance(given, bool):
@@ -293,9 +291,7 @@ def fill_dcgm_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
 
 
 def warnings_of(args: argparse.Namespace) -> list[str]:
-    """At most one sentence per kind: which of the flags and variables that were given change
-    nothing.
-    """
+    """At most one sentence per kind: which of the given flags and variables have no effect."""
     return [
         f"{', '.join(given)}: {effect}"
         for effect in dict.fromkeys(flag.effect for flag in FLAGS if flag.effect != WORKS)

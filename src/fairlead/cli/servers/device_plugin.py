@@ -12,12 +12,14 @@ from fairlead.cli.servers.flags import add_listen
 from fairlead.errors import UserError
 
 NAME = "device-plugin"
-HELP = """Serve the GPUs of this node to its kubelet: whole GPUs as nvidia.com/gpu or, if the node has the label cgpu=true, shared GPUs
-as aliyun.com/gpu-mem and aliyun.com/gpu-core.percentage. A container gets the GPU, and the part of it, that the scheduler
-extender chose for its pod (deploy/node-agent.yaml, docs/how-to/gpu-node.md).
+HELP = """Serve the GPUs of this node to its kubelet: whole GPUs as nvidia.com/gpu or, if the node
+has the label cgpu=true, shared GPUs as aliyun.com/gpu-mem and aliyun.com/gpu-core.percentage. A
+container gets the GPU, and the part of it, that the scheduler extender chose for its pod
+(deploy/node-agent.yaml, docs/how-to/gpu-node.md).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). The backend `sim` needs no GPU: any machine with a
-kubelet simulates a node with the GPUs of --sim-gpus. Running containers continue when it ends."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). The backend
+`sim` needs no GPU: any machine with a kubelet simulates a node with the GPUs of --sim-gpus. Running
+containers continue when it ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubelet-dir",
         metavar="DIR",
         default="/var/lib/kubelet",
-        help=("directory of the kubelet (default /var/lib/kubelet)"),
+        help="directory of the kubelet (default /var/lib/kubelet)",
     )
     add(
         "--cdi-dir",
         metavar="DIR",
         default="/var/run/cdi",
-        help=("where the container runtime looks for CDI files (default /var/run/cdi)"),
+        help="where the container runtime looks for CDI files (default /var/run/cdi)",
     )
     add(
         "--state-dir",
@@ -53,26 +55,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         choices=("nvml", "sim"),
         default="nvml",
-        help=("where GPUs come from: nvml or sim (default nvml)"),
+        help="where GPUs come from: nvml or sim (default nvml)",
     )
     add(
         "--sim-gpus",
         metavar="GPUS",
         default="",
-        help=("GPUs of the backend `sim`, such as 2xTesla-T4,1xNVIDIA-H200"),
+        help="GPUs of the backend `sim`, such as 2xTesla-T4,1xNVIDIA-H200",
     )
     add(
         "--memory-unit",
         choices=("GiB", "MiB"),
         default="GiB",
         metavar="UNIT",
-        help=("one unit of aliyun.com/gpu-mem (default GiB)"),
+        help="one unit of aliyun.com/gpu-mem (default GiB)",
     )
     add(
         "--ignore-xids",
         metavar="XIDS",
         default="",
-        help=("further XIDs that are not faults of the GPU, such as 63,94"),
+        help="further XIDs that are not faults of the GPU, such as 63,94",
     )
     add(
         "--over-grant",
@@ -88,15 +90,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test-image",
         metavar="IMAGE",
         default="",
-        help="an image with /bin/sh: for each version of kubelet and runtime, a pod with it tests "
-        "once whether the runtime supports CDI."
-        " Without it nothing is deferred until a container starts",
+        help="an image with /bin/sh: for each version of kubelet and runtime, "
+        "a pod with it tests once whether the runtime supports CDI. "
+        "Without it nothing is deferred until a container starts",
     )
     add(
         "--namespace",
         metavar="NS",
         default=settings.SYSTEM_NAMESPACE,
-        help=(f"namespace of that pod (default {settings.SYSTEM_NAMESPACE})"),
+        help=f"namespace of that pod (default {settings.SYSTEM_NAMESPACE})",
     )
 
 
@@ -109,7 +111,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     if args.backend == "sim" and not args.sim_gpus:
         raise UserError(
-            ("the backend `sim` has no GPUs of its own"), ("pass --sim-gpus, such as 2xTesla-T4")
+            "the backend `sim` has no GPUs of its own", "pass --sim-gpus, such as 2xTesla-T4"
         )
     if args.backend != "sim" and args.sim_gpus:
         raise UserError("--sim-gpus are GPUs of the backend `sim`", "add --backend sim")
@@ -121,6 +123,6 @@ def _xids(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
         raise UserError(
-            (f"`{wrong[0]}` of --ignore-xids is not an XID"), ("give numbers, such as 63,94")
+            f"`{wrong[0]}` of --ignore-xids is not an XID", "give numbers, such as 63,94"
         )
     return [int(part) for part in parts]

@@ -134,7 +134,7 @@ OWN_FLAGS: Final = (
         one_of("", "nvml", "sim"),
     ),
     OwnFlag(
-        ("--nvml-library",), "PATH", NVML, (f"NVIDIA's library, by name or path (default {NVML})")
+        ("--nvml-library",), "PATH", NVML, f"NVIDIA's library, by name or path (default {NVML})"
     ),
     OwnFlag(
         ("--slow-interval",),

@@ -28,7 +28,7 @@ def add_listen(parser: argparse.ArgumentParser, default: str, shown: str = "") -
         type=port,
         action=_Listen,
         host=host,
-        help=("only the port, 0 for a free one"),
+        help="only the port, 0 for a free one",
     )
     parser.set_defaults(has_address=False)
 
@@ -78,21 +78,21 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         metavar="NAME|FILE",
         default="default",
-        help=("a built-in scenario, or a TOML file (default: default)"),
+        help="a built-in scenario, or a TOML file (default: default)",
     )
     parser.add_argument(
         "--seed",
         metavar="N",
         type=whole(0, 2**63 - 1),
         default=0,
-        help=("seed of the simulated history (default 0)"),
+        help="seed of the simulated history (default 0)",
     )
     parser.add_argument(
         "--speed",
         metavar="X",
         type=speed,
         default=1.0,
-        help=("simulated seconds per second, 0.01 to 100000 (default 1)"),
+        help="simulated seconds per second, 0.01 to 100000 (default 1)",
     )
 
 
@@ -118,7 +118,7 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
         "--gpu-exporter-ca-file",
         metavar="FILE",
         default="",
-        help=("certificate authority of exporters' https pages"),
+        help="certificate authority of exporters' https pages",
     )
     parser.add_argument(
         "--gpu-exporter-pods",
@@ -149,19 +149,19 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
         "--prometheus",
         metavar="URL",
         default="",
-        help=("address of a Prometheus (else PROMETHEUS_ADDRESS)"),
+        help="address of a Prometheus (else PROMETHEUS_ADDRESS)",
     )
     parser.add_argument(
         "--prometheus-token-file",
         metavar="FILE",
         default="",
-        help=("bearer token for it (else PROMETHEUS_TOKEN)"),
+        help="bearer token for it (else PROMETHEUS_TOKEN)",
     )
     parser.add_argument(
         "--prometheus-ca-file",
         metavar="FILE",
         default="",
-        help=("certificate authority of its address"),
+        help="certificate authority of its address",
     )
 
 
@@ -205,8 +205,8 @@ def port(text: str) -> int:
 
 
 def port_or_name(text: str) -> str:
-    """A port by its number, or by the name that a pod gives it (at most 15 letters, as Kubernetes
-    has it).
+    """A port by its number, or by the name that a pod gives it
+    (at most 15 letters, as Kubernetes has it).
     """
     if (
         not text

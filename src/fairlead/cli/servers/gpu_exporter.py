@@ -18,12 +18,15 @@ from fairlead.errors import UserError
 NAME = "gpu-exporter"
 READS_A_CLUSTER = False
 HAS_GO_FLAGS = True
-HELP = """Serve Prometheus metrics of GPU devices on /metrics: DCGM names, fairlead_gpu_* and nvidia_gpu_*.
+HELP = """Serve Prometheus metrics of GPU devices on /metrics: DCGM names,
+fairlead_gpu_* and nvidia_gpu_*.
 
-It reads the devices of this node by NVML. The backend `sim` serves simulated devices: those of one node of a simulated cluster, or
-of all nodes with --all-nodes. It accepts every flag of dcgm-exporter, with one dash or two, and its variables
-(DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …), and warns of flags without effect at the start. The other flags have variables
-FAIRLEAD_EXPORTER_NAME. On SIGHUP it reads the counters and the web configuration again."""
+It reads the devices of this node by NVML. The backend `sim` serves simulated devices: those of one
+node of a simulated cluster, or of all nodes with --all-nodes. It accepts every flag of
+dcgm-exporter, with one dash or two, and its variables (DCGM_EXPORTER_LISTEN,
+DCGM_EXPORTER_INTERVAL, …), and warns of flags without effect at the start. The other flags have
+variables FAIRLEAD_EXPORTER_NAME. On SIGHUP it reads the counters and the web
+configuration again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         metavar="P",
         type=port,
-        help=("instead of --listen: only the port, 0 for a free one"),
+        help="instead of --listen: only the port, 0 for a free one",
     )
     add_scenario(parser)
     add_dcgm_flags(parser)
@@ -40,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--version",
         "-v",
         action=BooleanFlag,
-        help=("print the version, as dcgm-exporter does, and end"),
+        help="print the version, as dcgm-exporter does, and end",
     )
 
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 NAME = "gpu-load"
 READS_A_CLUSTER = False
-HELP = """Generate a defined GPU load, to check metrics, boards and autoscalers. A test has the id of the DCGM field that it
-raises: 1001 graphics engine, 1002 SMs, 1003 occupancy, 1004 tensor cores, 1005 memory, 1006 to 1008 FP64, FP32, FP16,
-1009 and 1010 PCIe, 1011 and 1012 NVLink. It accepts the flags of dcgmproftester, each with its value as one argument or two.
+HELP = """Generate a defined GPU load, to check metrics, boards and autoscalers. A test has the id
+of the DCGM field that it raises: 1001 graphics engine, 1002 SMs, 1003 occupancy, 1004 tensor cores,
+1005 memory, 1006 to 1008 FP64, FP32, FP16, 1009 and 1010 PCIe, 1011 and 1012 NVLink. It accepts the
+flags of dcgmproftester, each with its value as one argument or two.
 
 The backend `sim` needs no GPU: simulated GPUs show the load ($FAIRLEAD_GPU_LOAD_DIR)."""
 _MODES: Final = ("generateload", "report", "validate", "fast")
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-t",
         metavar="IDS",
         default="all",
-        help=("ids by comma, all, nvlink or nonvlink (default all)"),
+        help="ids by comma, all, nvlink or nonvlink (default all)",
     )
     number(
         "--duration",
@@ -50,14 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=1,
         high=10_000_000,
         default=30.0,
-        help=("seconds of each test (default 30)"),
+        help="seconds of each test (default 30)",
     )
     parser.add_argument(
         "--gpuIds",
         "-i",
         metavar="IDS",
         default="all",
-        help=("indices of the GPUs by comma, or all (default all)"),
+        help="indices of the GPUs by comma, or all (default all)",
     )
     number(
         "--report",
@@ -65,22 +66,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0.01,
         high=10,
         default=1.0,
-        help=("seconds between two reports, at most 10 (default 1)"),
+        help="seconds between two reports, at most 10 (default 1)",
     )
     parser.add_argument(
         "--no-dcgm-validation",
         action=BooleanFlag,
-        help=("do not compare with the values of an exporter"),
+        help="do not compare with the values of an exporter",
     )
     parser.add_argument(
         "--target-max-value",
         action=BooleanFlag,
-        help=("full load from the start, instead of a slow increase"),
+        help="full load from the start, instead of a slow increase",
     )
     parser.add_argument(
         "--cublas",
         action=BooleanFlag,
-        help=("use matrix products for 1006 to 1008 instead of sums"),
+        help="use matrix products for 1006 to 1008 instead of sums",
     )
     parser.add_argument(
         "--mode",
@@ -93,10 +94,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0,
         high=99.999,
         default=None,
-        help=("how far off a measured value may be, in percent (default 10)"),
+        help="how far off a measured value may be, in percent (default 10)",
     )
     number(
-        "--absolute-tolerance", "-a", low=0, high=1e18, default=None, help=("the same as an amount")
+        "--absolute-tolerance", "-a", low=0, high=1e18, default=None, help="the same as an amount"
     )
     number("--match-value", "-m", low=0, high=1e18, default=None, help="expected value")
     number(
@@ -105,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0,
         high=99.999,
         default=0.0,
-        help=("percent of a test before values are compared (default 0)"),
+        help="percent of a test before values are compared (default 0)",
     )
     number("--min-value", low=0, high=1e18, default=None, help="least expected value")
     number("--max-value", low=0, high=1e18, default=None, help="greatest expected value")
@@ -114,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0,
         high=255,
         default=0.0,
-        help=("number of GPUs at once (default 0: all)"),
+        help="number of GPUs at once (default 0: all)",
     )
     parser.add_argument("--config-file", "-c", metavar="FILE", help="accepted without effect")
     parser.add_argument("--sync-count", metavar="N", help="accepted without effect")
@@ -127,16 +128,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backend",
         metavar="NAME",
         choices=("auto", "cuda", "sim"),
-        help=("auto, cuda or sim (default auto)"),
+        help="auto, cuda or sim (default auto)",
     )
     parser.add_argument(
         "--sim-gpus",
         metavar="GPUS",
         default="1xTesla-T4",
-        help=("GPUs of `--backend sim` (default 1xTesla-T4)"),
+        help="GPUs of `--backend sim` (default 1xTesla-T4)",
     )
     parser.add_argument(
-        "--exporter", metavar="URL", help=(f"exporter page to compare with (default {_ADDRESS})")
+        "--exporter", metavar="URL", help=f"exporter page to compare with (default {_ADDRESS})"
     )
 
 
@@ -241,8 +242,8 @@ class _Tester:
     def _work(
         self, cards: Sequence[LoadCard], test: LoadTest
     ) -> Iterator[tuple[float, Sequence[WorkDone], list[float | None]]]:
-        """After each report: seconds since the test's start, what each card did, what was measured
-        of it.
+        """After each report: seconds since the test's start,
+        what each card did, what was measured of it.
         """
         from fairlead.model.devices.gpu_load import WorkDone
 
@@ -277,7 +278,7 @@ class _Tester:
 
         if self._modes["report"]:
             self._say(
-                ("" if self._is_alone else (f"Worker 0:{card.index}[{field}]: "))
+                ("" if self._is_alone else f"Worker 0:{card.index}[{field}]: ")
                 + render_report(field, done, measured)
             )
 
@@ -293,7 +294,7 @@ def _fields(text: str) -> tuple[int, ...]:
     if word in FIELD_GROUPS:
         return FIELD_GROUPS[word]
     return _numbers(
-        word, "--fieldId", ("`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink")
+        word, "--fieldId", "`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink"
     )
 
 

@@ -12,7 +12,8 @@ from fairlead.errors import UserError
 
 NAME = "env"
 READS_A_CLUSTER = False
-HELP = """Print what makes the laptop that runs on this machine (`fairlead up`) the cluster of a shell, for kubectl and arena alike:
+HELP = """Print what makes the laptop that runs on this machine (`fairlead up`) the cluster of a
+shell, for kubectl and arena alike:
 
     eval "$(fairlead env)"                  sh, bash, zsh
     fairlead env --shell fish | source      fish
@@ -28,13 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         choices=SHELLS,
         default="posix",
-        help=("posix (sh, bash, zsh) or fish (default posix)"),
+        help="posix (sh, bash, zsh) or fish (default posix)",
     )
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
         type=path_name,
-        help=("of the laptop, where several run and it was started with one"),
+        help="of the laptop, where several run and it was started with one",
     )
 
 

@@ -9,11 +9,13 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "quota-controller"
-HELP = """Enforce the cluster's ElasticQuotaTree: remove the quota gate from pods that are admitted, evict or suspend borrowers when
-the owner of the guarantee needs it, and write the reason to every waiting pod (deploy/quota-controller.yaml).
+HELP = """Enforce the cluster's ElasticQuotaTree: remove the quota gate from pods that are admitted,
+evict or suspend borrowers when the owner of the guarantee needs it, and write the reason to every
+waiting pod (deploy/quota-controller.yaml).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several processes, the holder of the Lease
-fairlead-quota is active; while there is none, pods of the tree's namespaces wait, and running pods continue."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several
+processes, the holder of the Lease fairlead-quota is active; while there is none, pods of the tree's
+namespaces wait, and running pods continue."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,14 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(1, 10_000),
         default=300,
-        help=("writes a second to the API server (default 300)"),
+        help="writes a second to the API server (default 300)",
     )
     add(
         "--kube-api-burst",
         metavar="N",
         type=whole(1, 100_000),
         default=500,
-        help=("number of writes at once (default 500)"),
+        help="number of writes at once (default 500)",
     )
 
 

@@ -9,11 +9,13 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "scheduler-extender"
-HELP = """Extend a stock kube-scheduler for pods that share GPUs: filter and score nodes by room on one GPU, choose pods to preempt, and
-bind pods with their GPUs. The `extenders` of kube-scheduler name it (deploy/gpushare-scheduler.yaml).
+HELP = """Extend a stock kube-scheduler for pods that share GPUs: filter and score nodes by room on
+one GPU, choose pods to preempt, and bind pods with their GPUs. The `extenders` of kube-scheduler
+name it (deploy/gpushare-scheduler.yaml).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several processes, the holder of the Lease
-fairlead-gpushare answers. Clients that are neither on loopback nor have a client certificate may only read /inspect and /metrics."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several
+processes, the holder of the Lease fairlead-gpushare answers. Clients that are neither on loopback
+nor have a client certificate may only read /inspect and /metrics."""
 _POLICIES = ("binpack", "spread")
 
 
@@ -29,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tls-private-key-file",
         metavar="FILE",
         default="",
-        help=("the key of the certificate (PEM)"),
+        help="the key of the certificate (PEM)",
     )
     add(
         "--client-ca-file",
         metavar="FILE",
         default="",
-        help=("authority (PEM) of clients on other machines that may place pods"),
+        help="authority (PEM) of clients on other machines that may place pods",
     )
     add_lease(parser)
     add(
@@ -43,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=_POLICIES,
         default="binpack",
         metavar="POLICY",
-        help=("choice of node: binpack or spread (default binpack)"),
+        help="choice of node: binpack or spread (default binpack)",
     )
     add(
         "--gpu-policy",
         choices=_POLICIES,
         default="binpack",
         metavar="POLICY",
-        help=("choice of GPU: binpack or spread (default binpack)"),
+        help="choice of GPU: binpack or spread (default binpack)",
     )
     add(
         "--memory-unit",
@@ -64,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(1, 10_000),
         default=100,
-        help=("requests a second to the API server (default 100)"),
+        help="requests a second to the API server (default 100)",
     )
     add(
         "--kube-api-burst",
         metavar="N",
         type=whole(1, 100_000),
         default=200,
-        help=("number of requests at once (default 200)"),
+        help="number of requests at once (default 200)",
     )
 
 

@@ -1,6 +1,4 @@
-"""`fairlead time`: look at the clock of the laptop's simulated cluster, stop it, step it, run it
-ahead.
-"""
+"""`fairlead time`: shows, stops, steps and advances the clock of a laptop."""
 
 from __future__ import annotations
 
@@ -19,18 +17,21 @@ if TYPE_CHECKING:
 
 NAME = "time"
 READS_A_CLUSTER = False
-HELP = """Show and change the time of a laptop (`fairlead up`): the laptop that KUBECONFIG names, else the one that runs on this
-machine. ACTION is one of
+HELP = """Show and change the time of a laptop (`fairlead up`): the laptop that KUBECONFIG names,
+else the one that runs on this machine. ACTION is one of
 
     show           print the simulated time and its speed (default)
-    pause          stop the time: the API serves reads and writes, watches stay open, nothing else changes; ends a run
+    pause          stop the time: the API serves reads and writes, watches stay open, nothing else
+                   changes; ends a run
     resume         continue
     step           pause, advance to the next write, and print it
-    advance SPAN   advance by 90s, 20m, 1h30m or 2d, as fast as this machine can, then continue as before
+    advance SPAN   advance by 90s, 20m, 1h30m or 2d, as fast as this machine can,
+                   then continue as before
     until TIME     advance to a time such as 2026-01-05T09:30:00Z (no zone: UTC)
     speed X        simulated seconds per second, 0.01 to 100000
 
-`advance` and `until` wait for the end of the run and show its progress; Ctrl-C pauses the time there."""
+`advance` and `until` wait for the end of the run and show its progress;
+Ctrl-C pauses the time there."""
 
 TAKES: Final = {
     "advance": "a span of time, such as `10m`",
@@ -43,10 +44,10 @@ POLL_SECONDS: Final = 0.25
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", metavar="ACTION", nargs="?", default="show", help=("what to do; see above")
+        "action", metavar="ACTION", nargs="?", default="show", help="what to do; see above"
     )
     parser.add_argument(
-        "value", metavar="VALUE", nargs="?", default="", help=("for advance, until and speed")
+        "value", metavar="VALUE", nargs="?", default="", help="for advance, until and speed"
     )
     parser.add_argument(
         "--output",
@@ -54,16 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         choices=("text", "json"),
         default="text",
-        help=("text or json (default text)"),
+        help="text or json (default text)",
     )
     parser.add_argument(
-        "--no-wait", action=BooleanFlag, help=("start a run and do not wait for its end")
+        "--no-wait", action=BooleanFlag, help="start a run and do not wait for its end"
     )
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
         type=path_name,
-        help=("state directory of the laptop, if it was started with one"),
+        help="state directory of the laptop, if it was started with one",
     )
 
 
@@ -111,7 +112,7 @@ def _seconds(text: str) -> float:
         return parse_span(text)
     except ValueError as error:
         raise UserError(
-            str(error), ("days, hours, minutes, seconds: `2d`, `1h30m`, `90s`")
+            str(error), "days, hours, minutes, seconds: `2d`, `1h30m`, `90s`"
         ) from error
 
 
@@ -125,7 +126,7 @@ def _number(text: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise UserError(
-            (f"`{text}` is not a speed"), ("give simulated seconds per second, such as `60`")
+            f"`{text}` is not a speed", "give simulated seconds per second, such as `60`"
         )
     return value
 

@@ -12,7 +12,8 @@ from fairlead.cli.serving.logs import serving_pod
 from fairlead.cli.serving.search import add_type, add_version
 
 NAME = "serve attach"
-HELP = """Run a command in a container of a serving job: a shell, or what stands after `--`; in its pod, or in the one that -i names.
+HELP = """Run a command in a container of a serving job: a shell, or what stands after `--`; in its
+pod, or in the one that -i names.
 
 With a terminal as stdin the command gets one, too. The exit status is the command's."""
 

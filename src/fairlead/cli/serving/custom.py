@@ -42,41 +42,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         twin="restfulPort",
         default="0",
         metavar="PORT",
-        help=("port of HTTP (0: none)"),
+        help="port of HTTP (0: none)",
     )
     text_flag(
-        parser, "--metrics-port", default="0", metavar="PORT", help=("port of metrics (0: none)")
+        parser, "--metrics-port", default="0", metavar="PORT", help="port of metrics (0: none)"
     )
     text_flag(
         parser,
         "--max-surge",
         metavar="N",
-        help=("how many pods more than --replicas an update may start: a number or a percentage"),
+        help="how many pods more than --replicas an update may start: a number or a percentage",
     )
     text_flag(
         parser,
         "--max-unavailable",
         metavar="N",
-        help=("how many pods may be missing during an update: a number or a percentage"),
+        help="how many pods may be missing during an update: a number or a percentage",
     )
     for probe in PROBES:
         text_flag(
             parser,
             f"--{probe}-probe-action",
             metavar="ACTION",
-            help=("kind of probe: httpGet, exec, grpc or tcpSocket"),
+            help="kind of probe: httpGet, exec, grpc or tcpSocket",
         )
         many_flag(
             parser,
             f"--{probe}-probe-action-option",
             metavar="OPTION",
-            help=("e.g. `path: /healthz`, `port: 8080`, `command=cat /ready`"),
+            help="e.g. `path: /healthz`, `port: 8080`, `command=cat /ready`",
         )
         many_flag(
             parser,
             f"--{probe}-probe-option",
             metavar="OPTION",
-            help=("e.g. `initialDelaySeconds: 3`"),
+            help="e.g. `initialDelaySeconds: 3`",
         )
 
 

@@ -21,8 +21,8 @@ from fairlead.errors import FairleadError
 
 NAME = "serve delete"
 HELP = (
-    "Delete serving jobs with their Services and pods. A name that does not exist is reported and "
-    "skipped."
+    "Delete serving jobs with their Services and pods. "
+    "A name that does not exist is reported and skipped."
 )
 
 

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "--protocol-version",
         metavar="VERSION",
-        help=("protocol of the model server: v1, v2, grpc-v1, grpc-v2"),
+        help="protocol of the model server: v1, v2, grpc-v1, grpc-v2",
     )
     text_flag(parser, "--port", default="0", metavar="PORT", help="port of the container")
     text_flag(
@@ -52,14 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics-port",
         default="8080",
         metavar="PORT",
-        help=("port of metrics (accepted; KServe determines it)"),
+        help="port of metrics (accepted; KServe determines it)",
     )
     text_flag(
         parser,
         "--min-replicas",
         default="1",
         metavar="N",
-        help=("least number of pods (0: none without requests)"),
+        help="least number of pods (0: none without requests)",
     )
     text_flag(parser, "--max-replicas", metavar="N", help="greatest number of pods")
     text_flag(parser, "--scale-target", metavar="N", help="target value of the autoscaler")
@@ -67,13 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "--scale-metric",
         metavar="METRIC",
-        help=("metric of the autoscaler: cpu, memory, concurrency, rps"),
+        help="metric of the autoscaler: cpu, memory, concurrency, rps",
     )
     text_flag(
         parser,
         "--container-concurrency",
         metavar="N",
-        help=("number of requests that a container serves at once"),
+        help="number of requests that a container serves at once",
     )
     text_flag(parser, "--timeout", metavar="SECONDS", help="how long a request may take")
     text_flag(
@@ -81,28 +81,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--canary-traffic-percent",
         default="-1",
         metavar="N",
-        help=("percent of the traffic for the newest revision (-1: all)"),
+        help="percent of the traffic for the newest revision (-1: all)",
     )
     truth_flag(parser, "--enable-prometheus", help="let Prometheus read the pods' metrics")
     many_flag(
         parser,
         "--security-context",
         metavar="KEY=VALUE",
-        help=("a field of the pods' security context, e.g. `runAsUser=1000`"),
+        help="a field of the pods' security context, e.g. `runAsUser=1000`",
     )
     text_flag(
         parser,
         "--affinity-policy",
         default="none",
         metavar="POLICY",
-        help=("none, spread or binpack"),
+        help="none, spread or binpack",
     )
     text_flag(
         parser,
         "--affinity-constraint",
         default="preferred",
         metavar="HOW",
-        help=("preferred or required"),
+        help="preferred or required",
     )
 
 

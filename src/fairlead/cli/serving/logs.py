@@ -62,8 +62,8 @@ def _why_none(serving: Serving) -> str:
     if serving.workload.replicas == 0:
         return "it is scaled to 0 instances"
     return (
-        f"it wants {serving.workload.replicas} and none is there yet: its controller has yet to "
-        "make them"
+        f"it wants {serving.workload.replicas} and none is there yet: "
+        "its controller has yet to make them"
     )
 
 
@@ -87,9 +87,8 @@ def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
     names = "\n".join(pod.name for pod in pods)
     if not args.instance:
         raise UserError(
-            f"there are {len(pods)} instances:\n\n{names}\n\nplease use '-i' or "
-            "'--instance' to "
-            "filter."
+            f"there are {len(pods)} instances:\n\n{names}\n\n"
+            "please use '-i' or '--instance' to filter."
         )
     for pod in pods:
         if pod.name == args.instance:

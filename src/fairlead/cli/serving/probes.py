@@ -46,7 +46,7 @@ def probes(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
             }
         elif asked or numbers:
             raise invalid(
-                (f"--{probe}-probe-action is not set"), (f"it is one of {', '.join(_ACTIONS)}")
+                f"--{probe}-probe-action is not set", f"it is one of {', '.join(_ACTIONS)}"
             )
     return found
 
@@ -63,7 +63,7 @@ def _action(probe: str, action: str, texts: Sequence[str]) -> dict[str, Any]:
     needed = "command" if action == "exec" else "port"
     if not found.get(needed):
         raise invalid(
-            (f"--{flag} is invalid: {action} needs `{needed}`"), (f"add --{flag} `{needed}: …`")
+            f"--{flag} is invalid: {action} needs `{needed}`", f"add --{flag} `{needed}: …`"
         )
     return found
 

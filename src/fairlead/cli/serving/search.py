@@ -34,7 +34,7 @@ def add_type(parser: argparse.ArgumentParser) -> None:
         "-T",
         metavar="TYPE",
         default="",
-        help=("only jobs of this type, e.g. custom, tf, triton, kserve"),
+        help="only jobs of this type, e.g. custom, tf, triton, kserve",
     )
 
 
@@ -144,7 +144,7 @@ def _check_sources(found: FoundServings, namespace: str, type_: str, context: Co
         )
     if not workloads.is_ok:
         raise OutsideError(
-            "kubernetes", (f"no serving job can be listed: {workloads.message}"), workloads.hint
+            "kubernetes", f"no serving job can be listed: {workloads.message}", workloads.hint
         )
     from fairlead.kinds.serving.kinds import TYPES
 

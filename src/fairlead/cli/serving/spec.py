@@ -37,7 +37,7 @@ def add_common_flags(parser: argparse.ArgumentParser, *, image: str = "") -> Non
         "words_of_command",
         nargs="*",
         metavar="COMMAND",
-        help=("command to run with --shell, joined by blanks"),
+        help="command to run with --shell, joined by blanks",
     )
     add_flags(parser, _common(image))
 
@@ -49,7 +49,7 @@ def common_spec(
     name = values.job_name(args.name, may_begin_with_digit=True)
     if args.words_of_command and args.command:
         raise invalid(
-            ("--command is invalid: a command stands after the flags as well"), ("give one of them")
+            "--command is invalid: a command stands after the flags as well", "give one of them"
         )
     return ServingSpec(
         type=type_,
@@ -85,7 +85,7 @@ def _common(image: str) -> tuple[Flag, ...]:
         text(
             "--version",
             twin="servingVersion",
-            help=("version of the serving job (default: the time, such as 202601051030)"),
+            help="version of the serving job (default: the time, such as 202601051030)",
         ),
         text("--image", "image", default=image, help=described),
         text(
@@ -101,7 +101,7 @@ def _common(image: str) -> tuple[Flag, ...]:
         text("--command", metavar="COMMAND", help="command to run instead of the server's own"),
         text("--shell", "shell", default="sh", help="shell that runs the command"),
         text(
-            "--replicas", "replicas", values.count, default="1", metavar="N", help=("how many pods")
+            "--replicas", "replicas", values.count, default="1", metavar="N", help="how many pods"
         ),
         text(
             "--gpus",
@@ -109,7 +109,7 @@ def _common(image: str) -> tuple[Flag, ...]:
             values.count,
             default="0",
             metavar="N",
-            help=("whole GPUs of each pod"),
+            help="whole GPUs of each pod",
         ),
         text("--gpumemory", "gpu_memory", values.count, default="0", metavar="N", help=units),
         text(
@@ -118,14 +118,14 @@ def _common(image: str) -> tuple[Flag, ...]:
             values.count,
             default="0",
             metavar="PERCENT",
-            help=("percent of a GPU's cores of each pod"),
+            help="percent of a GPU's cores of each pod",
         ),
         many(
             "--device",
             "devices",
             values.devices,
             metavar="RESOURCE=N",
-            help=("another chip, e.g. `amd.com/gpu=1`"),
+            help="another chip, e.g. `amd.com/gpu=1`",
         ),
         *ONE_SIZE,
         text(
@@ -133,7 +133,7 @@ def _common(image: str) -> tuple[Flag, ...]:
             "shared_memory",
             values.quantity,
             metavar="SIZE",
-            help=("size of /dev/shm"),
+            help="size of /dev/shm",
         ),
         many("--data -d", metavar="CLAIM:PATH", help="mount a persistent volume claim"),
         many("--data-subpath-expr", metavar="CLAIM:EXPR", help=part),
@@ -142,10 +142,10 @@ def _common(image: str) -> tuple[Flag, ...]:
             "host_dirs",
             values.host_dirs,
             metavar="HOST[:PATH]",
-            help=("mount a folder of the node"),
+            help="mount a folder of the node",
         ),
         many(
-            "--temp-dir", metavar="NAME:PATH", help=("mount an empty folder that ends with its pod")
+            "--temp-dir", metavar="NAME:PATH", help="mount an empty folder that ends with its pod"
         ),
         many("--temp-dir-subpath-expr", metavar="NAME:EXPR", help=empty_part),
         many("--config-file", metavar="FILE[:PATH]", help="mount a file of this machine"),
@@ -163,13 +163,13 @@ def _common(image: str) -> tuple[Flag, ...]:
             "--enable-istio",
             "has_istio",
             twin="enableIstio",
-            help=("let Istio inject its proxy into the pods"),
+            help="let Istio inject its proxy into the pods",
         ),
         truth(
             "--expose-service",
             "is_exposed",
             twin="exposeService",
-            help=("also serve on a port of every node"),
+            help="also serve on a port of every node",
         ),
         text(
             "--model-name",
@@ -177,14 +177,14 @@ def _common(image: str) -> tuple[Flag, ...]:
             _labelled("modelName"),
             twin="modelName",
             metavar="NAME",
-            help=("name of the model"),
+            help="name of the model",
         ),
         text(
             "--model-version",
             "model_version",
             _labelled("modelVersion"),
             metavar="VERSION",
-            help=("version of the model"),
+            help="version of the model",
         ),
         DRY_RUN,
     )
@@ -197,8 +197,7 @@ def check_service_name(name: str) -> None:
     if len(name) > _LABEL_MAX:
         raise invalid(
             f"--name and --version are invalid: the Service would be called {name}, "
-            f"{len(name)} "
-            f"characters; {_LABEL_MAX} fit"
+            f"{len(name)} characters; {_LABEL_MAX} fit"
         )
     if not name[0].isalpha():
         raise invalid(

@@ -45,27 +45,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         twin="restfulPort",
         default="8501",
         metavar="PORT",
-        help=("port of HTTP (default 8501)"),
+        help="port of HTTP (default 8501)",
     )
     text_flag(
         parser,
         "--model-path",
         twin="modelPath",
         metavar="PATH",
-        help=("path of the model in the container"),
+        help="path of the model in the container",
     )
     text_flag(
         parser,
         "--model-config-file",
         twin="modelConfigFile",
         metavar="PATH",
-        help=("path of a list of models in the container, instead"),
+        help="path of a list of models in the container, instead",
     )
     text_flag(
         parser,
         "--monitoring-config-file",
         metavar="PATH",
-        help=("path of the settings of metrics in the container"),
+        help="path of the settings of metrics in the container",
     )
     policy = parser.add_argument(
         "--version-policy", default="", metavar="POLICY", help=argparse.SUPPRESS
@@ -78,9 +78,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     if args.version_policy:
         context.messages.warn(
-            "--version-policy has no effect: the file of --model-config-file lists the "
-            "versions "
-            "to serve"
+            "--version-policy has no effect: "
+            "the file of --model-config-file lists the versions to serve"
         )
     return serve(args, context, _spec, objects)
 

@@ -35,31 +35,31 @@ _IMAGE: Final = "nvcr.io/nvidia/tritonserver:24.12-py3"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser, image=_IMAGE)
     text_flag(
-        parser, "--model-repository", metavar="PATH", help=("path of the models in the container")
+        parser, "--model-repository", metavar="PATH", help="path of the models in the container"
     )
     text_flag(
-        parser, "--http-port", default="8000", metavar="PORT", help=("port of HTTP (default 8000)")
+        parser, "--http-port", default="8000", metavar="PORT", help="port of HTTP (default 8000)"
     )
     text_flag(
-        parser, "--grpc-port", default="8001", metavar="PORT", help=("port of gRPC (default 8001)")
+        parser, "--grpc-port", default="8001", metavar="PORT", help="port of gRPC (default 8001)"
     )
     text_flag(
         parser,
         "--metrics-port",
         default="8002",
         metavar="PORT",
-        help=("port of metrics (default 8002)"),
+        help="port of metrics (default 8002)",
     )
     truth_flag(parser, "--allow-metrics", help="serve metrics")
     many_flag(
-        parser, "--load-model", metavar="MODEL", help=("load only this model of the repository")
+        parser, "--load-model", metavar="MODEL", help="load only this model of the repository"
     )
     text_flag(parser, "--extend-command", metavar="WORDS", help="more arguments for tritonserver")
     text_flag(
         parser,
         "--backend",
         metavar="NAME",
-        help=("accepted without effect: the model's configuration names its backend"),
+        help="accepted without effect: the model's configuration names its backend",
     )
 
 

@@ -1,6 +1,4 @@
-"""`fairlead snapshot save FILE`: the whole cluster as one value in one file, what a bug report
-attaches.
-"""
+"""`fairlead snapshot save FILE`: the whole cluster in one file, to attach to a bug report."""
 
 from __future__ import annotations
 
@@ -18,11 +16,13 @@ if TYPE_CHECKING:
 NAME = "snapshot save"
 HELP = """Read the cluster and save its state to FILE (gzip of JSON).
 
-Every reading command accepts such a file with --snapshot FILE, and `fairlead up --from-snapshot FILE` simulates the
-cluster from there on. The file contains no Secrets, no ConfigMaps, and no environment or command of containers, but names
-of namespaces, nodes, pods, images and users: check it before you share it.
+Every reading command accepts such a file with --snapshot FILE, and
+`fairlead up --from-snapshot FILE` simulates the cluster from there on. The file contains no
+Secrets, no ConfigMaps, and no environment or command of containers, but names of namespaces, nodes,
+pods, images and users: check it before you share it.
 
-If anything cannot be read, nothing is saved, unless --partial is given: then the file records what is missing."""
+If anything cannot be read, nothing is saved, unless --partial is given: then the file
+records what is missing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partial",
         action=BooleanFlag,
-        help=("save what can be read if not everything can (default: save nothing)"),
+        help="save what can be read if not everything can (default: save nothing)",
     )
 
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             "get the right to list them in all namespaces, or save what can be read with --partial"
         )
         raise OutsideError(
-            "kubernetes", (f"snapshot `{args.file}` is not saved: {names} cannot be read"), hint
+            "kubernetes", f"snapshot `{args.file}` is not saved: {names} cannot be read", hint
         )
     data = render_snapshot(
         SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects)
@@ -59,9 +59,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     file.write(data)
     context.stdout.write(
         f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and "
-        f"{len(snapshot.jobs)} jobs"
-        f" of {reader.describe()} to {args.file} ({len(data)} "
-        f"bytes){f', without {names}' if unread else ''}\n"
+        f"{len(snapshot.jobs)} jobs of {reader.describe()} to "
+        f"{args.file} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
     )
     return 0
 

@@ -55,7 +55,7 @@ def _rows(saved: SavedSnapshot) -> list[tuple[str, str]]:
             rows.append(
                 (
                     f"{source.name}:",
-                    (f"{source.state}: {source.message}") if source.message else source.state,
+                    f"{source.state}: {source.message}" if source.message else source.state,
                 )
             )
     return rows

@@ -13,7 +13,8 @@ from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit deepspeedjob"
-HELP = """Submit a DeepSpeed job: a launcher that runs the command, and workers that it reaches by ssh.
+HELP = """Submit a DeepSpeed job: a launcher that runs the command, and workers that
+it reaches by ssh.
 
 If the cluster has no operator for elastic training, the job becomes an MPIJob."""
 

@@ -21,18 +21,18 @@ ELASTIC: Final = (
     text(
         "--job-restart-policy",
         metavar="POLICY",
-        help=("start a failed job again: Never or OnFailure (Never)"),
+        help="start a failed job again: Never or OnFailure (Never)",
     ),
     text("--job-backoff-limit", default="6", metavar="N", help="number of restarts with OnFailure"),
     text(
         "--ssh-secret",
         metavar="SECRET",
-        help=("a secret with ssh keys, instead of a new one for the job"),
+        help="a secret with ssh keys, instead of a new one for the job",
     ),
     many(
         "--launcher-selector",
         metavar="KEY=VALUE",
-        help=("only nodes with this label, for the launcher"),
+        help="only nodes with this label, for the launcher",
     ),
     many("--launcher-annotation", metavar="KEY=VALUE", help="an annotation of the launcher"),
     many("--worker-annotation", metavar="KEY=VALUE", help="an annotation of each worker"),

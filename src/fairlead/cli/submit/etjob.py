@@ -19,8 +19,8 @@ from fairlead.wire import names
 
 NAME = "submit etjob"
 HELP = (
-    "Submit an elastic training job: a launcher that runs the command, and a variable number of "
-    "workers."
+    "Submit an elastic training job: a launcher that runs the command, "
+    "and a variable number of workers."
 )
 
 _WORKER_RESTARTS: Final = ("", "Never", "OnFailure", "Always", "ExitCode")
@@ -30,17 +30,17 @@ _FLAGS: Final = (
         "--max-workers",
         default="1000",
         metavar="N",
-        help=("greatest number of workers after scaling out"),
+        help="greatest number of workers after scaling out",
     ),
     text(
-        "--min-workers", default="1", metavar="N", help=("least number of workers after scaling in")
+        "--min-workers", default="1", metavar="N", help="least number of workers after scaling in"
     ),
     truth("--spot-instance", help="run on spot instances, under the job supervisor"),
     text(
         "--max-wait-time",
         default="0",
         metavar="SECONDS",
-        help=("give up after this time without spot instances"),
+        help="give up after this time without spot instances",
     ),
     text("--worker-restart-policy", metavar="POLICY", help="Never, OnFailure, Always or ExitCode"),
 )

@@ -110,7 +110,7 @@ def job_file_words(job: Mapping[str, Any], type_: str) -> Words:
         reader = _KEYS.get(str(key))
         if reader is None:
             raise UserError(
-                (f"unknown key `{key}` in the job file"), (f"known are {', '.join(sorted(_KEYS))}")
+                f"unknown key `{key}` in the job file", f"known are {', '.join(sorted(_KEYS))}"
             )
         if value is not None:
             words += reader(value, type_)

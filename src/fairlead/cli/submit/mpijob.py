@@ -21,7 +21,7 @@ _FLAGS: Final = (
     truth(
         "--mounts-on-launcher",
         "mounts_on_launcher",
-        help=("mount --data and --data-dir on the launcher, too"),
+        help="mount --data and --data-dir on the launcher, too",
     ),
     truth("--gputopology", "has_gpu_topology", help="let the scheduler choose GPUs by their links"),
 )

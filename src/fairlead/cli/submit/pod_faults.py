@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 _HINT: Final = (
     "`--gpus N` asks for whole GPUs; `--gpumemory N`, with `--gpucore PERCENT` or without, "
-    "for a part of one; in a file these are "
-    f"limits: nvidia.com/gpu, {GPU_MEMORY} and {GPU_CORE}"
+    f"for a part of one; in a file these are limits: nvidia.com/gpu, {GPU_MEMORY} and {GPU_CORE}"
 )
 _PARTS: Final = ("containers", "initContainers")
 
@@ -34,8 +33,8 @@ def check_shares(objects: Sequence[Manifest]) -> None:
 
 
 def check_mounts(objects: Sequence[Manifest]) -> None:
-    """Raises UserError for a container that sees two volumes at one path, which the API server
-    refuses.
+    """Raises UserError for a container that sees two volumes at one path,
+    which the API server refuses.
     """
     for pod in (pod for obj in objects for pod in _pods_in(obj)):
         for container in _containers(pod["spec"]):
@@ -88,7 +87,7 @@ def _fault(pod: dict[str, Any]) -> UserError | None:
     need = gpu_need(read)
     fault = need.fault or units_for_bytes(need.units)
     return (
-        invalid((f"a pod {fault}") if fault.startswith("asks") else fault, _HINT) if fault else None
+        invalid(f"a pod {fault}" if fault.startswith("asks") else fault, _HINT) if fault else None
     )
 
 

@@ -38,7 +38,7 @@ _FLAGS: Final = (
         "nproc_per_node",
         _nproc,
         metavar="N",
-        help=("processes of each pod: auto, cpu, gpu or a number"),
+        help="processes of each pod: auto, cpu, gpu or a number",
     ),
 )
 

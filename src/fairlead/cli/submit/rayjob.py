@@ -40,7 +40,7 @@ _OPTIONS: Final = (
     text(
         "--active-deadline-seconds",
         metavar="TIME",
-        help=("end the job after this time, e.g. `1h30m`"),
+        help="end the job after this time, e.g. `1h30m`",
     ),
     truth("--suspend", "is_suspended", help=_SUSPEND),
     text("--ray-version", "version", metavar="VERSION", help="version of Ray in the images"),
@@ -58,7 +58,7 @@ _AUTOSCALER: Final = (
         values.quantity,
         default="500m",
         metavar="CPU",
-        help=("cpu of the autoscaler"),
+        help="cpu of the autoscaler",
     ),
     text(
         "--autoscaler-memory",
@@ -66,13 +66,13 @@ _AUTOSCALER: Final = (
         values.quantity,
         default="512Mi",
         metavar="SIZE",
-        help=("memory of the autoscaler"),
+        help="memory of the autoscaler",
     ),
     text(
         "--autoscaler-image",
         "image",
         metavar="IMAGE",
-        help=("image of the autoscaler (Ray's own by default)"),
+        help="image of the autoscaler (Ray's own by default)",
     ),
     text(
         "--autoscaler-image-pull-policy",
@@ -104,7 +104,7 @@ _AUTOSCALER: Final = (
 def _of_roles() -> Iterator[Flag]:
     for role in ("head", "worker"):
         yield text(
-            f"--{role}-image", metavar="IMAGE", help=(f"image of the {role}, instead of --image")
+            f"--{role}-image", metavar="IMAGE", help=f"image of the {role}, instead of --image"
         )
         yield text(f"--{role}-cpu", metavar="CPU", help=f"cpu of the {role}")
         yield text(f"--{role}-memory", metavar="SIZE", help=f"memory of the {role}")
@@ -133,7 +133,7 @@ _SIZES: Final = (
         values.count,
         default="0",
         metavar="N",
-        help=("fewest workers, for the autoscaler"),
+        help="fewest workers, for the autoscaler",
     ),
     text("--worker-max-replicas", default="0", metavar="N", help=_MOST),
     text(
@@ -142,7 +142,7 @@ _SIZES: Final = (
         _hosts,
         default="1",
         metavar="N",
-        help=("pods of each worker"),
+        help="pods of each worker",
     ),
 )
 
@@ -163,7 +163,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def ray_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     if not args.worker_replicas:
         raise UserError(
-            ('required flag(s) "worker-replicas" not set'),
+            'required flag(s) "worker-replicas" not set',
             "`--worker-replicas N` sets the number of workers",
         )
     _check(args)

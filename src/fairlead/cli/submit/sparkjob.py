@@ -45,16 +45,16 @@ _OPTIONS: Final = (
         "main_class",
         default="org.apache.spark.examples.SparkPi",
         metavar="CLASS",
-        help=("class to run"),
+        help="class to run",
     ),
     text(
-        "--jar", metavar="URI", help=("jar with the class (default: Spark's examples in the image)")
+        "--jar", metavar="URI", help="jar with the class (default: Spark's examples in the image)"
     ),
     text(
         "--spark-version",
         default="3.5.0",
         metavar="VERSION",
-        help=("version of Spark in the image"),
+        help="version of Spark in the image",
     ),
     text(
         "--driver-cpu-request",
@@ -62,7 +62,7 @@ _OPTIONS: Final = (
         _cores,
         default="1",
         metavar="N",
-        help=("cores of the driver"),
+        help="cores of the driver",
     ),
     text(
         "--driver-memory-request",
@@ -70,7 +70,7 @@ _OPTIONS: Final = (
         _size,
         default="500m",
         metavar="SIZE",
-        help=("memory of the driver"),
+        help="memory of the driver",
     ),
     text("--driver-service-account", default="spark", metavar="NAME", help=_ACCOUNT),
     text(
@@ -79,7 +79,7 @@ _OPTIONS: Final = (
         _cores,
         default="1",
         metavar="N",
-        help=("cores of each executor"),
+        help="cores of each executor",
     ),
     text(
         "--executor-memory-request",
@@ -87,7 +87,7 @@ _OPTIONS: Final = (
         _size,
         default="500m",
         metavar="SIZE",
-        help=("memory of each executor"),
+        help="memory of each executor",
     ),
 )
 """Those with a field are `SparkOptions`."""
@@ -110,7 +110,7 @@ def spark_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> Jo
     executors = values.number("replicas", args.replicas)
     if executors < 1:
         raise values.invalid(
-            "WorkersMustMoreThanOne", (f"--replicas is {executors}, and a job needs an executor")
+            "WorkersMustMoreThanOne", f"--replicas is {executors}, and a job needs an executor"
         )
     version = args.spark_version
     return JobSpec(

@@ -26,14 +26,14 @@ LABELLED: Final = (
         "annotations",
         values.keyed,
         metavar="KEY=VALUE",
-        help=("an annotation of the job and its pods"),
+        help="an annotation of the job and its pods",
     ),
     many(
         "--label -l",
         "labels",
         values.labels,
         metavar="KEY=VALUE",
-        help=("a label of the job and its pods"),
+        help="a label of the job and its pods",
     ),
 )
 PLACED: Final = (
@@ -42,14 +42,14 @@ PLACED: Final = (
         "selector",
         values.labels,
         metavar="KEY=VALUE",
-        help=("only nodes with this label"),
+        help="only nodes with this label",
     ),
     many(
         "--toleration",
         "tolerations",
         values.tolerations,
         metavar="TAINT",
-        help=("KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"),
+        help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`",
     ),
 )
 DRY_RUN: Final = truth("--dry-run", help="print the objects as YAML and create nothing")
@@ -58,7 +58,7 @@ WAY: Final = (
     text(
         "--file -f",
         metavar="FILE",
-        help=("create the objects of a YAML file (`-`: stdin); flags come after it"),
+        help="create the objects of a YAML file (`-`: stdin); flags come after it",
     ),
 )
 """How the objects come into being, whatever they are."""
@@ -68,14 +68,14 @@ TIMES: Final = (
         "running_seconds",
         values.seconds,
         metavar="TIME",
-        help=("end the job after this time, e.g. `1h30m`"),
+        help="end the job after this time, e.g. `1h30m`",
     ),
     text(
         "--ttl-after-finished",
         "ttl_seconds",
         values.seconds,
         metavar="TIME",
-        help=("delete the job this time after its end"),
+        help="delete the job this time after its end",
     ),
 )
 """Where the operator ends jobs, and removes those that have ended."""
@@ -110,14 +110,14 @@ SHARED: Final = (
         values.count,
         default="0",
         metavar="PERCENT",
-        help=("percent of a GPU's cores of each GPU pod"),
+        help="percent of a GPU's cores of each GPU pod",
     ),
     many(
         "--device",
         "devices",
         values.devices,
         metavar="RESOURCE=N",
-        help=("another chip, e.g. `amd.com/gpu=1`"),
+        help="another chip, e.g. `amd.com/gpu=1`",
     ),
     text(
         "--retry",
@@ -125,14 +125,14 @@ SHARED: Final = (
         values.count,
         default="0",
         metavar="N",
-        help=("number of retries of a failed job"),
+        help="number of retries of a failed job",
     ),
     many(
         "--env -e",
         "env",
         values.env,
         metavar="NAME=VALUE",
-        help=("an environment variable of the training containers"),
+        help="an environment variable of the training containers",
     ),
     many(
         "--env-from-secret",
@@ -148,21 +148,21 @@ SHARED: Final = (
         "priority",
         values.object_name,
         metavar="CLASS",
-        help=("priority class of the pods"),
+        help="priority class of the pods",
     ),
     text(
         "--scheduler",
         "scheduler",
         values.object_name,
         metavar="NAME",
-        help=("scheduler of the pods"),
+        help="scheduler of the pods",
     ),
     text(
         "--service-account",
         "service_account",
         values.object_name,
         metavar="NAME",
-        help=("service account of the pods"),
+        help="service account of the pods",
     ),
     text(
         "--restart-policy",
@@ -183,7 +183,7 @@ SHARED: Final = (
         values.quantity,
         default="2Gi",
         metavar="SIZE",
-        help=("size of /dev/shm"),
+        help="size of /dev/shm",
     ),
     text("--shell", "shell", default="sh", help="shell that runs the command"),
     text(
@@ -192,14 +192,14 @@ SHARED: Final = (
         twin="workingDir",
         default="/root",
         metavar="DIR",
-        help=("working directory of the command"),
+        help="working directory of the command",
     ),
     many(
         "--data -d",
         "claims",
         values.claims,
         metavar="CLAIM:PATH",
-        help=("mount a persistent volume claim"),
+        help="mount a persistent volume claim",
     ),
     many(
         "--data-dir",
@@ -207,7 +207,7 @@ SHARED: Final = (
         values.host_dirs,
         twin="dataDir",
         metavar="HOST[:PATH]",
-        help=("mount a folder of the node"),
+        help="mount a folder of the node",
     ),
     many("--config-file", metavar="FILE[:PATH]", help="mount a file of this machine"),
     text("--sync-mode", twin="syncMode", metavar="MODE", help="copy code first: git or rsync"),
@@ -215,7 +215,7 @@ SHARED: Final = (
         "--sync-source",
         twin="syncSource",
         metavar="SOURCE",
-        help=("the repository, or the source of rsync"),
+        help="the repository, or the source of rsync",
     ),
     text("--sync-image", twin="syncImage", metavar="IMAGE", help="image of the copying container"),
     truth("--tensorboard", help="run TensorBoard with the job"),
@@ -223,7 +223,7 @@ SHARED: Final = (
         "--tensorboard-image",
         twin="tensorboardImage",
         metavar="IMAGE",
-        help=("image of TensorBoard"),
+        help="image of TensorBoard",
     ),
     text("--logdir", default="/training_logs", metavar="DIR", help="path of TensorBoard's logs"),
     text("--model-name", metavar="NAME", help="name of the model that is trained"),
@@ -287,9 +287,7 @@ def common_spec(
 def one_size_spec(
     args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]
 ) -> JobSpec:
-    """Where every worker has the same image, cpu and memory: of a table with `COMMON` and
-    `ONE_SIZE`.
-    """
+    """Where all workers have the same image, cpu and memory: a table of `COMMON` and `ONE_SIZE`."""
     check_image(args)
     spec = common_spec(args, namespace, machine, table)
     replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run

@@ -223,9 +223,8 @@ def _check_priority(context: Context, priority: str, served: Served) -> None:
         )
     if priority and served.has_priority is None:
         context.messages.warn(
-            f"it is unknown whether the priority {priority} exists: priority classes may "
-            "not be "
-            "read"
+            f"it is unknown whether the priority {priority} exists: "
+            "priority classes may not be read"
         )
 
 

@@ -32,33 +32,33 @@ def _of_roles() -> Iterator[Flag]:
                 f"--{role}-{part}",
                 twin=f"{old}{title}",
                 metavar=part.upper(),
-                help=(f"{part} of each {role}"),
+                help=f"{part} of each {role}",
             )
             limit = f"limit of {part} of each {role} (default: the request)"
             yield text(f"--{role}-{part}-limit", metavar=part.upper(), help=limit)
         yield many(
             f"--{role}-selector",
             metavar="KEY=VALUE",
-            help=(f"only nodes with this label, for the {role}"),
+            help=f"only nodes with this label, for the {role}",
         )
     for role in ("worker", "ps"):
         yield text(
             f"--{role}-image",
             twin=f"{role}Image",
             metavar="IMAGE",
-            help=(f"image of the {role}, instead of --image"),
+            help=f"image of the {role}, instead of --image",
         )
         yield text(
             f"--{role}-affinity-policy",
             default="none",
             metavar="POLICY",
-            help=("none, spread or binpack"),
+            help="none, spread or binpack",
         )
         yield text(
             f"--{role}-affinity-constraint",
             default="preferred",
             metavar="HOW",
-            help=("preferred or required"),
+            help="preferred or required",
         )
     for role in ("worker", "ps", "chief"):
         yield text(
@@ -66,7 +66,7 @@ def _of_roles() -> Iterator[Flag]:
             twin=f"{role}Port",
             default="0",
             metavar="PORT",
-            help=(f"port of the {role} (2222)"),
+            help=f"port of the {role} (2222)",
         )
 
 
@@ -91,7 +91,7 @@ FLAGS: Final = (
         "starting_seconds",
         values.seconds,
         metavar="TIME",
-        help=("give up if it has not started after this time"),
+        help="give up if it has not started after this time",
     ),
 )
 
@@ -137,10 +137,10 @@ def _check_image(args: argparse.Namespace) -> None:
         return
     if args.worker_image:
         raise invalid(
-            ("--image or --psImage must be set"), ("`--image IMAGE` names the image of every role")
+            "--image or --psImage must be set", "`--image IMAGE` names the image of every role"
         )
     raise invalid(
-        ("--image or --workerImage must be set"), ("`--image IMAGE` names the image of every role")
+        "--image or --workerImage must be set", "`--image IMAGE` names the image of every role"
     )
 
 

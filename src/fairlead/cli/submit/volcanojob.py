@@ -18,8 +18,8 @@ from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit volcanojob"
 HELP = (
-    "Submit a Volcano job: one task per image. Volcano starts at least --min-available pods at "
-    "once."
+    "Submit a Volcano job: one task per image. "
+    "Volcano starts at least --min-available pods at once."
 )
 
 _TASK_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -39,30 +39,30 @@ _OPTIONS: Final = (
         values.object_name,
         default="default",
         metavar="QUEUE",
-        help=("queue of Volcano"),
+        help="queue of Volcano",
     ),
     text(
         "--scheduler-name",
         twin="schedulerName",
         default="volcano",
         metavar="NAME",
-        help=("scheduler of the pods"),
+        help="scheduler of the pods",
     ),
     text(
         "--task-name",
         twin="taskName",
         default="task",
         metavar="NAME",
-        help=("tasks are called NAME-0, NAME-1, …"),
+        help="tasks are called NAME-0, NAME-1, …",
     ),
     many(
         "--task-images",
         twin="taskImages",
         metavar="IMAGE,…",
-        help=("an image for each task (ubuntu,nginx,busybox)"),
+        help="an image for each task (ubuntu,nginx,busybox)",
     ),
     text(
-        "--task-replicas", twin="taskReplicas", default="1", metavar="N", help=("pods of each task")
+        "--task-replicas", twin="taskReplicas", default="1", metavar="N", help="pods of each task"
     ),
     text("--task-cpu", twin="taskCPU", default="250m", metavar="CPU", help="cpu of each pod"),
     text(
@@ -70,7 +70,7 @@ _OPTIONS: Final = (
         twin="taskMemory",
         default="128Mi",
         metavar="SIZE",
-        help=("memory of each pod"),
+        help="memory of each pod",
     ),
     text("--task-gpus", default="0", metavar="N", help="whole GPUs of each pod"),
     text(
@@ -80,7 +80,7 @@ _OPTIONS: Final = (
         twin="taskPort",
         default="2222",
         metavar="PORT",
-        help=("port of each pod"),
+        help="port of each pod",
     ),
 )
 """Those with a field are `VolcanoOptions`."""
@@ -90,7 +90,7 @@ _COMMAND: Final = "what each task runs, joined by blanks (else what its image do
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_job_flags(
         parser,
-        (text("--name", help=("name of the job (required)")), *_OPTIONS, *LABELLED, *WAY),
+        (text("--name", help="name of the job (required)"), *_OPTIONS, *LABELLED, *WAY),
         _COMMAND,
     )
 
@@ -121,9 +121,8 @@ def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> 
     )
     if least > replicas * len(images):
         raise values.invalid(
-            f"--min-available is invalid: it is {least}, and the job has "
-            f"{replicas * len(images)} "
-            "pods"
+            f"--min-available is invalid: it is {least}, "
+            f"and the job has {replicas * len(images)} pods"
         )
     return JobSpec(
         name=values.job_name(args.name, may_begin_with_digit=True),
@@ -153,6 +152,6 @@ def _task_name(text: str, count: int) -> str:
     if not _TASK_NAME.fullmatch(text) or len(text) > longest:
         hint = f"at most {longest} lower case letters, digits and `-`"
         raise values.invalid(
-            (f"--task-name is invalid: `{text}` is not a valid name of a task"), hint
+            f"--task-name is invalid: `{text}` is not a valid name of a task", hint
         )
     return text

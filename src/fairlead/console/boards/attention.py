@@ -91,12 +91,11 @@ def _node_lines(
     silent = [_node(node) for node in gpu_nodes if is_silent(node)]
     gpus = sum(cards[thing.about.name] for thing in silent)
     text = (
-        f"{counted(len(silent), 'node')} unreachable; what runs on "
-        f"{'its' if len(silent) == 1 else 'their'} "
-        f"{counted(gpus, 'GPU')} is unknown"
+        f"{counted(len(silent), 'node')} unreachable; "
+        f"what runs on {'its' if len(silent) == 1 else 'their'} {counted(gpus, 'GPU')} is unknown"
     )
     yield from _line(
-        "node-silent", "broken", silent, text, ("kubectl describe node {name}"), {"gpus": gpus}
+        "node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus}
     )
     unready = [_node(node) for node in gpu_nodes if not is_ready(node) and not is_silent(node)]
     text = f"{counted(len(unready), 'node')} not ready"
@@ -151,8 +150,8 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
 def _starved_lines(
     leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]
 ) -> Iterator[AttentionLine]:
-    """Leaves below their guarantee while pods wait, the largest gap first; since their oldest
-    waiting pod.
+    """Leaves below their guarantee while pods wait,
+    the largest gap first; since their oldest waiting pod.
     """
     if not leaves:
         return
@@ -184,9 +183,7 @@ def _starved_lines(
 
 
 def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Iterator[AttentionLine]:
-    """Jobs that have waited long for room or quota, the longest first, with the reason of the
-    first.
-    """
+    """Jobs that waited long for room or quota, the longest first, with the first one's reason."""
     long = (
         (row, row.waiting, at)
         for row, at in jobs
@@ -251,8 +248,8 @@ def _pod_lines(
         describe,
     )
     text = (
-        f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, {counted(restarts, 'restart')} "
-        "so far"
+        f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, "
+        f"{counted(restarts, 'restart')} so far"
     )
     yield from _line("pod-crashing", "broken", crashing, text, logs, {"restarts": restarts})
     yield from _line(

@@ -298,8 +298,8 @@ class BoardState:
 
     @cached_property
     def quota_resources(self) -> tuple[str, ...]:
-        """The five of the Quota board always, others as far as the tree names them; none without a
-        tree.
+        """The five of the Quota board always, others as far as the tree names them;
+        none without a tree.
         """
         root = self.snapshot.quota
         named = managed_resources(root) if root else ()
@@ -350,9 +350,7 @@ class BoardState:
 
     @cached_property
     def quota_faults(self) -> list[TreeFault]:
-        """What is wrong with the tree, and keeps it from being written or obeyed; warnings left
-        out.
-        """
+        """Faults of the tree for which it is not written or not obeyed; without warnings."""
         return fault_rows(each for each in self._violations if each.is_error)
 
     @cached_property
@@ -366,8 +364,8 @@ class BoardState:
 
     @cached_property
     def waiting(self) -> RowSet[WaitingUnit]:
-        """Who waits for quota, and why: in the sentences that the controller writes, from the same
-        plan.
+        """Who waits for quota, and why:
+        in the sentences that the controller writes, from the same plan.
         """
         return waiting_rows(self._quota_plan, self.snapshot.quota)
 
@@ -397,8 +395,8 @@ class BoardState:
         )
 
     def what_if(self, asked: QuotaWhatIf) -> QuotaEffects:
-        """Raises UserError for a node that the tree does not have, and where plans do not come to
-        an end.
+        """Raises UserError for a node that the tree does not have,
+        and where plans do not come to an end.
         """
         now = self._quota_tree
         tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)

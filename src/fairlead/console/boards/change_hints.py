@@ -39,8 +39,8 @@ The status of the quota tree is none: it follows from the pods.
 
 
 class TopicVersions:
-    """The version of each topic, by comparing the parts of two snapshots (the same object =
-    unchanged).
+    """The version of each topic, by comparing the parts of two snapshots
+    (the same object = unchanged).
     """
 
     def __init__(self) -> None:
@@ -49,9 +49,7 @@ class TopicVersions:
         self._versions = dict.fromkeys(TOPICS, 0)
 
     def note_time(self, version: int) -> None:
-        """Counts the topic `clock` up if `version` differs from the last call's: the time was
-        changed.
-        """
+        """Counts the topic `clock` up if the time was changed: `version` is not the last call's."""
         self._count_moved({"time": version})
 
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
@@ -126,8 +124,8 @@ class ChangeHints:
 
     @property
     def unannounced(self) -> frozenset[str]:
-        """Topics that moved since they were last announced; those that never moved are not among
-        them.
+        """Topics that moved since they were last announced;
+        those that never moved are not among them.
         """
         return frozenset(
             topic

@@ -162,8 +162,8 @@ def is_open(node: Node) -> bool:
 
 
 def withheld_gpus(occupied: NodeOccupancy) -> int:
-    """GPUs that the node does not offer though it has them, beyond the cards that are known to be
-    broken.
+    """GPUs that the node does not offer though it has them,
+    beyond the cards that are known to be broken.
     """
     return max(
         0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards)
@@ -186,8 +186,8 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
 def _seen_card(
     card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool
 ) -> SeenCard:
-    """The grants of a shared card determine what is held of it, even if a pod waits for its own
-    grant.
+    """The grants of a shared card determine what is held of it,
+    even if a pod waits for its own grant.
     """
     claimant = claim if isinstance(claim, Pod) else None
     may_be_held = is_lost and claimant is None and not card.holders and not card.is_divided

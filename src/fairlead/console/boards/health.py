@@ -102,11 +102,11 @@ class _Found(Struct, frozen=True):
 
 _NO_SERVER: Final = _Found(
     "off",
-    [Sentence("health-snapshot", {}, ("this is a saved snapshot: there is no API server"))],
+    [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")],
     is_settable=False,
 )
 _NOTHING_SHARED: Final = _Found(
-    "off", [Sentence("health-nothing-shared", {}, ("no node shares its GPUs"))]
+    "off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")]
 )
 
 
@@ -163,12 +163,12 @@ def _failure(look: ServerLook | Source) -> Sentence:
     message = (
         look.failure
         if isinstance(look, ServerLook)
-        else look.message or (f"`{look.name}` cannot be read")
+        else look.message or f"`{look.name}` cannot be read"
     )
     hint = look.hint
     if hint:
         return Sentence(
-            "health-failure-hint", {"message": message, "hint": hint}, (f"{message} ({hint})")
+            "health-failure-hint", {"message": message, "hint": hint}, f"{message} ({hint})"
         )
     return Sentence("health-failure", {"message": message}, message)
 
@@ -225,9 +225,7 @@ def _answers(look: ServerLook) -> Sentence:
 
 
 def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
-    """Sources that the API server provides. Faults of the quota tree are not failures of the
-    server.
-    """
+    """Sources of the API server. Faults of the quota tree are not failures of the server."""
     found = sorted(snapshot.main_sources.values(), key=lambda source: source.name)
     return [each for each in found if each.name not in (GPU_TELEMETRY, QUOTA_PLURAL)]
 
@@ -246,16 +244,12 @@ def _permissions(facts: HealthFacts) -> _Found:
         and not any(source.is_ok for source in _inputs(facts.snapshot))
     ):
         return _Found(
-            "off", [Sentence("health-unknown", {}, ("unknown: the API server does not respond"))]
+            "off", [Sentence("health-unknown", {}, "unknown: the API server does not respond")]
         )
     if not forbidden:
         return _Found(
             "ok",
-            [
-                Sentence(
-                    "health-allowed", {}, ("the server can read everything that the pages show")
-                )
-            ],
+            [Sentence("health-allowed", {}, "the server can read everything that the pages show")],
         )
     sentence = Sentence(
         "health-forbidden",
@@ -279,7 +273,7 @@ def _prometheus(facts: HealthFacts) -> _Found:
             [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [],
         )
     series = Sentence(
-        "health-series", {"series": look.series or 0}, (f"it has {look.series or 0} GPU series")
+        "health-series", {"series": look.series or 0}, f"it has {look.series or 0} GPU series"
     )
     return _Found("ok" if look.series else "warn", [_answers(look), series])
 
@@ -288,11 +282,11 @@ def _telemetry(facts: HealthFacts) -> _Found:
     source = facts.snapshot.sources.get(GPU_TELEMETRY)
     if not facts.nodes:
         return _Found(
-            "off", [Sentence("health-no-gpus", {}, ("no node has GPUs"))], is_settable=False
+            "off", [Sentence("health-no-gpus", {}, "no node has GPUs")], is_settable=False
         )
     if source is None or source.state == SourceState.OFF:
         return _Found(
-            "off", [Sentence("health-no-telemetry", {}, ("no source of GPU values is configured"))]
+            "off", [Sentence("health-no-telemetry", {}, "no source of GPU values is configured")]
         )
     if source.has_failed or source.is_missing:
         return _Found("fail", [_failure(source)], [GPU_TELEMETRY])
@@ -323,12 +317,10 @@ def _cluster_exporter(facts: HealthFacts) -> _Found:
 
 
 def _component(facts: HealthFacts, name: str) -> _Found | None:
-    """State of a component by its pods; None if it has none. A simulated cluster needs no
-    components.
-    """
+    """State of a component by its pods; None if it has none. A simulated cluster needs none."""
     if facts.is_simulated:
         return _Found(
-            "ok", [Sentence("health-played", {}, ("the simulated cluster performs this work"))]
+            "ok", [Sentence("health-played", {}, "the simulated cluster performs this work")]
         )
     pods = [
         pod
@@ -387,9 +379,7 @@ def _shared_nodes(facts: HealthFacts) -> list[str]:
 
 
 def _device_plugin(facts: HealthFacts) -> _Found:
-    """State of the device plugin by its effect: nodes whose GPUs are to be shared offer parts of
-    them.
-    """
+    """State of the device plugin by its effect: nodes that share GPUs offer parts of them."""
     shared = set(_shared_nodes(facts))
     if not shared:
         return _NOTHING_SHARED
@@ -452,10 +442,10 @@ def _job_kinds(facts: HealthFacts) -> _Found:
     if not known:
         return _Found(
             "off",
-            [Sentence("health-no-kinds", {}, ("this cluster serves no kinds of training jobs"))],
+            [Sentence("health-no-kinds", {}, "this cluster serves no kinds of training jobs")],
         )
     kinds = ", ".join(
-        (f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}").strip() for kind in known
+        f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known
     )
     sentences = [Sentence("health-kinds", {"kinds": kinds}, f"served: {kinds}")]
     unread = sorted(
@@ -477,7 +467,7 @@ def _fluid(facts: HealthFacts) -> _Found:
     served = facts.looks.served if facts.looks else None
     if served is None:
         return _Found(
-            "off", [Sentence("health-not-known", {}, ("it is unknown what the cluster serves"))]
+            "off", [Sentence("health-not-known", {}, "it is unknown what the cluster serves")]
         )
     versions = "/".join(served.get(DATASETS, ()))
     if not versions:
@@ -539,7 +529,7 @@ def _clock_skew(facts: HealthFacts) -> _Found:
     if facts.is_simulated:
         return _Found(
             "off",
-            [Sentence("health-own-time", {}, ("a simulated cluster has its own time"))],
+            [Sentence("health-own-time", {}, "a simulated cluster has its own time")],
             is_settable=False,
         )
     ahead = facts.looks.api.ahead_seconds if facts.looks else None
@@ -561,7 +551,7 @@ def _clock_skew(facts: HealthFacts) -> _Found:
             ],
         )
     code, side = (
-        ("health-clock-ahead", ("ahead of")) if ahead > 0 else ("health-clock-behind", "behind")
+        ("health-clock-ahead", "ahead of") if ahead > 0 else ("health-clock-behind", "behind")
     )
     sentence = Sentence(
         code,
@@ -576,7 +566,7 @@ def _base_url(facts: HealthFacts) -> _Found:
         "ok",
         [
             Sentence(
-                "health-base", {"path": facts.base_path}, (f"the pages are below {facts.base_path}")
+                "health-base", {"path": facts.base_path}, f"the pages are below {facts.base_path}"
             )
         ],
     )

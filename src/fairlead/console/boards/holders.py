@@ -100,7 +100,7 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
     text = f"{counted(len(rows), 'pod')} of {counted(owners, 'owner')} hold {counted(gpus, 'GPU')}"
     if idle:
         return Sentence(
-            "holders-idle", dict(values), (f"{text}, {idle:g} of them idle for over an hour.")
+            "holders-idle", dict(values), f"{text}, {idle:g} of them idle for over an hour."
         )
     return Sentence("holders", dict(values), f"{text}.")
 

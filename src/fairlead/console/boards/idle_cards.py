@@ -26,8 +26,8 @@ _DAY_SECONDS: Final = 86_400
 
 
 class IdleHours(Struct, frozen=True):
-    """(namespace, pod, UUID of a card) -> hours of the last day in which the card was idle for that
-    pod.
+    """(namespace, pod, UUID of a card) -> hours of the last day
+    in which the card was idle for that pod.
     """
 
     hours_by_key: Mapping[tuple[str, str, str], float] = {}

@@ -12,8 +12,8 @@ from fairlead.rules.jobs.waiting import why_no_pod, why_pod_waits
 
 
 def instance_logs(each: JobInstances) -> list[InstanceLog]:
-    """Every container of the job's pods, the chief's first; in a pod its containers before its init
-    steps.
+    """Every container of the job's pods, the chief's first;
+    in a pod its containers before its init steps.
     """
     pods = sorted(each.pods, key=lambda pod: pod is not each.chief)
     return [instance_log(pod, name) for pod in pods for name in _containers(pod)]

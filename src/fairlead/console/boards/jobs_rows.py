@@ -112,7 +112,7 @@ def jobs_sentence(
         values["waitSeconds"] = int(max(waits))
         text += f" (the oldest for {spoken_duration(max(waits))})"
     return Sentence(
-        code, dict(values), (f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
+        code, dict(values), f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed."
     )
 
 
@@ -302,8 +302,8 @@ def waits_for_room(each: JobInstances) -> bool:
 
 
 def waits_since(each: JobInstances) -> float | None:
-    """Of a job that waits: since it was made; of one that ran and waits anew, since those pods
-    were.
+    """Of a job that waits: since it was made;
+    of one that ran and waits anew, since those pods were.
     """
     anew = waiting_anew(each.job, each.pods)
     return (

@@ -1,5 +1,5 @@
-"""My work: what one user or namespace holds, may use, could start now, and waits for, with the
-queue.
+"""My work: what one user or namespace holds, may use,
+could start now, and waits for, with the queue.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class WaitingLines:
         self._plan = plan
 
     def of(self, pods: Iterable[Pod]) -> tuple[str, list[Pod]] | None:
-        """The queue of the first of these pods that is in one, and the pods before it, nearest
-        first.
+        """The queue of the first of these pods that is in one,
+        and the pods before it, nearest first.
         """
         for pod in pods:
             if (
@@ -159,8 +159,8 @@ class WaitingLines:
 
     @cached_property
     def _queues(self) -> dict[str, list[Pod]]:
-        """GPU resource -> unbound pods that ask for it, in kube-scheduler's order: priority, then
-        age.
+        """GPU resource -> unbound pods that ask for it,
+        in kube-scheduler's order: priority, then age.
         """
         found: dict[str, list[Pod]] = {}
         for pod in self._snapshot.pods:
@@ -332,7 +332,7 @@ def mine_sentence(
     if not me.user and not me.namespace:
         if not users:
             return Sentence(
-                "mine-unnamed", {}, ("Jobs in this cluster name no user; choose a namespace.")
+                "mine-unnamed", {}, "Jobs in this cluster name no user; choose a namespace."
             )
         return Sentence("mine-nobody", {"users": len(users)}, "Choose a user or a namespace.")
     who = me.namespace or me.user
@@ -349,10 +349,10 @@ def mine_sentence(
             "idle": idle,
         }
         return Sentence(
-            "mine-idle", values, (f"{holds}, {idle:g} of them idle for over an hour; {rest}.")
+            "mine-idle", values, f"{holds}, {idle:g} of them idle for over an hour; {rest}."
         )
     return Sentence(
-        "mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, (f"{holds}; {rest}.")
+        "mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, f"{holds}; {rest}."
     )
 
 
@@ -437,8 +437,8 @@ def _wait(
     waiting: Waiting,
     found: tuple[str | None, list[Ahead]],
 ) -> MyWait:
-    """`thing`: namespace, name, job; `asked`: GPUs, units; `found`: the queue and who is before me
-    in it.
+    """`thing`: namespace, name, job; `asked`: GPUs, units;
+    `found`: the queue and who is before me in it.
     """
     line, ahead = found
     place = len(ahead) + 1 if line else None

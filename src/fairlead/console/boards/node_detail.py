@@ -65,8 +65,8 @@ def taint_rows(node: Node) -> list[TaintRow]:
 
 
 def is_about_node(node: Node) -> Callable[[Event], bool]:
-    """Whether an event is about this very node. A kubelet writes the node's name where its uid
-    belongs.
+    """Whether an event is about this very node.
+    A kubelet writes the node's name where its uid belongs.
     """
     known = ("", node.uid, node.name)
     return lambda event: (
@@ -238,8 +238,8 @@ def _claimant(pod: Pod, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> G
 
 
 def _free_mib(seen: SeenCard) -> float | None:
-    """What a new pod could get of the card: of a whole one all or nothing, of a divided one what is
-    left.
+    """What a new pod could get of the card:
+    of a whole one all or nothing, of a divided one what is left.
     """
     card = seen.card
     if card.is_healthy is False or card.is_draining:

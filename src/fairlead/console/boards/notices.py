@@ -34,8 +34,8 @@ _CORE: Final = ("nodes", "pods")
 def warnings_of(
     sources: Mapping[str, Source], page: str, without: Collection[str] = ()
 ) -> list[Warning]:
-    """Warnings of the sources that the page needs, in the order of their names, but of those in
-    `without`.
+    """Warnings of the sources that the page needs,
+    in the order of their names, but of those in `without`.
     """
     shown = (
         (name, source)
@@ -77,9 +77,7 @@ def needs(page: str, source: str) -> bool:
 
 
 def warnings_beside(sources: Mapping[str, Source]) -> list[Warning]:
-    """Warnings of sources that a page reads itself; a kind that the cluster does not serve has
-    none.
-    """
+    """Warnings of sources that a page reads itself; a kind that is not served has none."""
     return [
         warning
         for _, source in sorted(sources.items())
@@ -118,7 +116,7 @@ def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
     means = (
         "the GPUs that report"
         if over == reporting
-        else (f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken")
+        else f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken"
     )
     some = listed(
         [each.node.name for each, reported, expected in counts if reported < expected], NAMED_NODES
@@ -168,7 +166,7 @@ def _warning(source: Source) -> Warning | None:
     if is_telemetry and source.state != SourceState.SYNCING:
         code, default = (
             "prometheus-unreachable",
-            _NO_TELEMETRY.get(source.state, ("GPU telemetry cannot be read")),
+            _NO_TELEMETRY.get(source.state, "GPU telemetry cannot be read"),
         )
     if not code:
         return None

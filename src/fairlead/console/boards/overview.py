@@ -182,8 +182,8 @@ def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
     withheld = withheld_gpus(occupied)
     if withheld:
         reason = (
-            f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; which ones "
-            "is unknown"
+            f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not "
+            "offered to pods; which ones is unknown"
         )
         yield FaultyGpu(node=occupied.node.name, index=None, uuid="", model="", reason=reason)
 

@@ -81,8 +81,8 @@ def _types_in(annotation: Any) -> set[Any]:
 
 
 def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
-    """All rows that match, sorted. Raises UserError for a key of `sort` or `fields` that rows do
-    not have.
+    """All rows that match, sorted.
+    Raises UserError for a key of `sort` or `fields` that rows do not have.
     """
     check_keys("sort", (key.key for key in query.sort), sortable_keys(rows.row_type))
     check_keys("fields", query.fields, list(keys_of(rows.row_type)))

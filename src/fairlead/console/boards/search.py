@@ -50,7 +50,7 @@ def asked_text(text: str) -> str:
     asked = text.strip()
     if not asked:
         raise UserError(
-            ("`q` is empty"), ("give a name, a UID, a GPU's UUID, or a label as `key=value`")
+            "`q` is empty", "give a name, a UID, a GPU's UUID, or a label as `key=value`"
         )
     if len(asked) > TEXT_MAX:
         raise UserError(f"`q` has {len(asked)} characters", f"give at most {TEXT_MAX}")
@@ -87,9 +87,7 @@ def search(
     most: int = SHOWN,
     namespaces: Collection[str] | None = None,
 ) -> Search:
-    """`job_by_pod`: pod key -> `type/name`. `namespaces`: those that the reader may see; None =
-    all.
-    """
+    """`job_by_pod`: pod key -> `type/name`. `namespaces`: those the reader may see; None = all."""
     best, asked = _Best(most), _Asked(text.lower())
     for thing in asked.candidates(among):
         if (
@@ -170,8 +168,8 @@ def nearness(text: str, asked: str) -> int:
 
 
 class _Best:
-    """The nearest so far, of each nearness as many as can be shown; the others are counted and
-    forgotten.
+    """The nearest so far, of each nearness as many as can be shown;
+    the others are counted and forgotten.
     """
 
     def __init__(self, most: int) -> None:
@@ -218,8 +216,8 @@ def _hit(thing: _Thing, found: _Found, asked: str, job_by_pod: Mapping[str, str]
 
 
 def _piece(text: str, asked: str) -> str:
-    """As the field writes it. A letter may have another length in lower case: then it is the whole
-    field.
+    """As the field writes it. A letter may have another length in lower case:
+    then it is the whole field.
     """
     lowered = text.lower()
     at = lowered.find(asked)

@@ -50,7 +50,7 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
                 code="cache-syncing",
                 source=lines.source,
                 message=message,
-                hint=("wait for the first samples"),
+                hint="wait for the first samples",
             )
         ]
     if lines.source == BUILT_IN and not query.is_kept:
@@ -60,7 +60,7 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
                 code="history-none",
                 source=BUILT_IN,
                 message=message,
-                hint=("start the console with `--prometheus URL`"),
+                hint="start the console with `--prometheus URL`",
             )
         ]
     silent = [
@@ -71,14 +71,14 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
     hint = (
         "wait for the first samples"
         if lines.source == BUILT_IN
-        else ("look at the query behind the chart")
+        else "look at the query behind the chart"
     )
     values: dict[str, Scalar] = {"query": query.name}
     return [
         Warning(
             code="chart-empty",
             source=lines.source,
-            message=(f"there is no data for `{query.name}`"),
+            message=f"there is no data for `{query.name}`",
             hint=hint,
             values=values,
         )
@@ -97,7 +97,7 @@ def _why_short(
                 code="history-syncing",
                 source=BUILT_IN,
                 message=message,
-                hint=("the chart fills by itself"),
+                hint="the chart fills by itself",
             )
         ]
     if asked.seconds <= history.seconds:
@@ -117,8 +117,8 @@ def _why_short(
 def heatmap(
     board_state: BoardState, filters: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> Chart:
-    """The latest utilization of every GPU: one line per node, and a point per card as (index,
-    value).
+    """The latest utilization of every GPU:
+    one line per node, and a point per card as (index, value).
     """
     heat = ((each.node.name, _heat(each, filters)) for each in board_state.occupancy.nodes)
     lines = [
@@ -138,8 +138,8 @@ def heatmap(
         shown=len(lines),
         source=BUILT_IN,
         query=(
-            "the newest utilization of every GPU: each line is a node, each point (card index, "
-            "percent)"
+            "the newest utilization of every GPU: "
+            "each line is a node, each point (card index, percent)"
         ),
         step=0,
     )

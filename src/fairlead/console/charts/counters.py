@@ -1,6 +1,4 @@
-"""The console's own metrics, on a registry of their own, because several apps may share one
-process.
-"""
+"""The console's own metrics, on their own registry: several apps may share one process."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class ConsoleCounters:
             registry=self._registry,
         )
         self._board_states = Counter(
-            "fairlead_console_pictures", ("Pictures of the cluster made."), registry=self._registry
+            "fairlead_console_pictures", "Pictures of the cluster made.", registry=self._registry
         )
         self._picture_seconds = Gauge(
             "fairlead_console_picture_seconds",

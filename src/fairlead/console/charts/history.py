@@ -176,8 +176,8 @@ class History:
         return line
 
     def _forget(self, tick: int) -> None:
-        """Drop lines silent for the whole history; if it is still too full, the ones silent the
-        longest.
+        """Drop lines silent for the whole history;
+        if it is still too full, the ones silent the longest.
         """
         ages = [
             (line.newest, query, labels)

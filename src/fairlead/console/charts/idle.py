@@ -55,8 +55,10 @@ def idle_since(points: Points, busy: float, step: float) -> float | None:
 
     >>> idle_since([(0, 0.5), (10, 0.0), (20, 0.0)], 0.01, 10)
     0
-    >>> idle_since([(0, 0.0), (10, None), (20, 0.0)], 0.01, 10), idle_since([(0, 0.0), (10, 0.7)], 0.01, 10)
-    (10, None)
+    >>> idle_since([(0, 0.0), (10, None), (20, 0.0)], 0.01, 10)
+    10
+    >>> idle_since([(0, 0.0), (10, 0.7)], 0.01, 10) is None
+    True
     """
     since = None
     for at, value in reversed(points):

@@ -150,9 +150,8 @@ def _either(together: str, label: str, *named: tuple[str, str]) -> str:
     """
     lines = (
         (
-            f'label_replace({together} by (Hostname,gpu,UUID) ({family}{{$m}}), "{label}", '
-            f'"{word}", '
-            '"", "")'
+            f"label_replace({together} by (Hostname,gpu,UUID) ({family}{{$m}}), "
+            f'"{label}", "{word}", "", "")'
         )
         for word, family in named
     )
@@ -189,7 +188,7 @@ def _container(
         (nvidia, _NVIDIA_CONTAINER),
     )
     spellings = tuple(
-        Spelling((f"avg by ({','.join(labels)}) ({expression})"), labels)
+        Spelling(f"avg by ({','.join(labels)}) ({expression})", labels)
         for expression, labels in spelled
     )
     return ChartQuery(name, title, unit, words, spellings, _CONTAINER_FILTERS)
@@ -197,8 +196,8 @@ def _container(
 
 def _lines(**expressions: str) -> str:
     """Several expressions without labels as lines of one chart."""
-    return (" or ").join(
-        (f'label_replace({expression}, "line", "{line}", "", "")')
+    return " or ".join(
+        f'label_replace({expression}, "line", "{line}", "", "")'
         for line, expression in expressions.items()
     )
 
@@ -228,7 +227,7 @@ def _of_card(metric: str) -> str:
 def _job(name: str, title: str, unit: str, words: str, own: str, arena: str) -> ChartQuery:
     spellings = (
         Spelling(own, _JOB),
-        Spelling((f"max by (job_namespace,job_type,job_name) ({arena} >= 0)"), _JOB),
+        Spelling(f"max by (job_namespace,job_type,job_name) ({arena} >= 0)", _JOB),
     )
     return ChartQuery(name, title, unit, words, spellings, _JOB_FILTERS)
 
@@ -287,7 +286,7 @@ CHART_QUERIES: Final = {
             ),
             _lines(
                 used="sum(DCGM_FI_DEV_FB_USED)",
-                total=("sum(DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE)"),
+                total="sum(DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE)",
             ),
             _lines(
                 used=f"max(arena_used_gpu_memory_of_cluster){_MIB}",
@@ -433,7 +432,7 @@ CHART_QUERIES: Final = {
             "GPU SM Clocks",
             "MHz",
             Spelling(
-                ('avg by (node_name,gpu,uuid) (fairlead_gpu_clock_hertz{clock="sm",$m}) / 1000000'),
+                'avg by (node_name,gpu,uuid) (fairlead_gpu_clock_hertz{clock="sm",$m}) / 1000000',
                 _OWN_GPU,
             ),
             Spelling("avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_SM_CLOCK{$m})", _DCGM_GPU),
@@ -533,8 +532,8 @@ CHART_QUERIES: Final = {
             "GPU Memory That Containers May Use",
             "MiB",
             (
-                "memory each container may use on each GPU; of one that has the card for itself "
-                "all of it"
+                "memory each container may use on each GPU; "
+                "of one that has the card for itself all of it"
             ),
             (
                 Spelling(

@@ -72,7 +72,7 @@ def parse_chart_request(
         raise UserError("`from` is not before `to`", "give an earlier `from`")
     if end - start > SECONDS_MAX:
         raise UserError(
-            (f"the range is {(end - start) / 86_400:.0f} days"), ("ask for 90 days or less")
+            f"the range is {(end - start) / 86_400:.0f} days", "ask for 90 days or less"
         )
     step = _step(end - start, parse_whole("step", single.get("step"), 0, 1, SECONDS_MAX))
     return ChartRequest(
@@ -107,7 +107,7 @@ def _time(name: str, text: str | None, default: float) -> float:
             )
     if not 0 <= at <= _YEAR_9999:
         raise UserError(
-            (f"`{name}` is `{text[:60]}`, which is not a date"), ("give epoch milliseconds")
+            f"`{name}` is `{text[:60]}`, which is not a date", "give epoch milliseconds"
         )
     return at
 
@@ -141,7 +141,7 @@ def _filters(
         if name not in known:
             filterable = ", ".join(f"`{each}`" for each in known) or "no filter"
             raise UserError(
-                (f"the chart `{query}` cannot be filtered by `{name}`"), (f"it knows {filterable}")
+                f"the chart `{query}` cannot be filtered by `{name}`", f"it knows {filterable}"
             )
         if text:
             if name == HOLDER and text.count("/") != 1:
@@ -180,7 +180,7 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
         for space, names in sorted(pods.items())
     ]
     window = max(request.step, RATE_SECONDS)
-    return (" or ").join(
+    return " or ".join(
         spelling.promql(matchers + pod + card, window)
         for pod in matching or [""]
         for card in cards or [""]
@@ -188,9 +188,7 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
 
 
 def _matcher(theirs: str, ours: str, values: Sequence[str]) -> str:
-    """In any case of letters, as lists compare; by a pattern only where a name may have capital
-    letters.
-    """
+    """In any case of letters, as lists compare; by a pattern only where capitals may occur."""
     if ours in _LOWER:
         values = [value.lower() for value in values]
     elif any(value.lower() != value.upper() for value in values):

@@ -61,8 +61,8 @@ class Refused(Exception):
 
 
 def refusal_of(error: Exception) -> Refused:
-    """The response for any exception. That of a bug does not contain its text, which may contain
-    anything.
+    """The response for any exception.
+    That of a bug does not contain its text, which may contain anything.
     """
     if isinstance(error, Refused):
         return error
@@ -71,7 +71,7 @@ def refusal_of(error: Exception) -> Refused:
     if isinstance(error, TimeoutError):
         return Refused(
             504,
-            str(error) or ("the source did not answer in time"),
+            str(error) or "the source did not answer in time",
             "ask for a shorter time range, or look at the source",
         )
     if isinstance(error, NotFound):
@@ -142,7 +142,7 @@ def _answer(
 ) -> Response:
     kept = {
         "ETag": packed.tag,
-        "Cache-Control": ("private, no-cache"),
+        "Cache-Control": "private, no-cache",
         "Vary": "Accept-Encoding",
         **(headers or {}),
     }

@@ -52,7 +52,5 @@ class AskedHealth:
         """What they answered lately. `name`: the cluster's, where it does not answer in time."""
         found = await self._answers.of(name, dependencies.look)
         return found or DependencyLooks(
-            ServerLook(
-                name, failure=(f"`{name}` has not answered for {self._answers.patience:g} s")
-            )
+            ServerLook(name, failure=f"`{name}` has not answered for {self._answers.patience:g} s")
         )

@@ -1,6 +1,4 @@
-"""The workloads and Services of serving jobs, read when their page is open and kept for some
-seconds.
-"""
+"""Workloads and Services of serving jobs, read for an open page and kept for some seconds."""
 
 from __future__ import annotations
 
@@ -28,8 +26,8 @@ class AskedServings:
         )
 
     async def of(self, servings: ServingQuestions) -> ServingObjects:
-        """What was read lately, or is now. Raises as `read` does, and OutsideError when it takes
-        too long.
+        """What was read lately, or is now. Raises as `read` does,
+        and OutsideError when it takes too long.
         """
         found = await self._answers.of("", servings.read)
         if found is None:

@@ -139,14 +139,14 @@ class BoardStates:
         what = (
             f"the cluster is still being read: {waiting}"
             if waiting
-            else ("the cluster is still being read")
+            else "the cluster is still being read"
         )
         if failing is not None:
             what = f"the cluster cannot be read: {failing.message or failing.name}"
         return Refused(
             503,
             what,
-            (failing.hint if failing else "") or ("wait a moment and ask again"),
+            (failing.hint if failing else "") or "wait a moment and ask again",
             {"Retry-After": "1"},
         )
 

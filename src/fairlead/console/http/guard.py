@@ -81,7 +81,7 @@ class Guard:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             raise Refused(
-                400, ("the header `Content-Length` is no number"), ("send a whole number of bytes")
+                400, "the header `Content-Length` is no number", "send a whole number of bytes"
             )
         if int(length[:20]) > BODY_MAX:
             raise too_large()

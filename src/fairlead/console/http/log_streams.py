@@ -112,9 +112,7 @@ async def _first(pieces: AsyncGenerator[bytes, None]) -> bytes:
 
 
 class _LogAnswer(Response):
-    """The answer that streams. A failure after its first byte cuts it short: it must not look
-    whole.
-    """
+    """The answer that streams. A failure after the first byte cuts it: it must not look whole."""
 
     def __init__(
         self,

@@ -366,8 +366,8 @@ async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -
 
 
 def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
-    """In a thread: an object may have a megabyte, and the page of everybody else waits for the
-    event loop.
+    """In a thread: an object may have a megabyte,
+    and the page of everybody else waits for the event loop.
     """
     shown, redacted = shown_manifest(manifest)
     return render_manifests([shown]), redacted

@@ -27,14 +27,17 @@ DIST: Final = Path(fairlead.__file__).parent / "web_dist"
 _YEAR: Final = "public, max-age=31536000, immutable"
 _COMPRESSED: Final = (".js", ".css", ".svg", ".json", ".html", ".txt", ".map")
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' "
-    "data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>
-<style nonce="{nonce}">body{{font:15px/1.6 system-ui,sans-serif;margin:15vh auto;max-width:34em;color:#222}}
+<style nonce="{nonce}">
+body{{font:15px/1.6 system-ui,sans-serif;margin:15vh auto;max-width:34em;color:#222}}
 code{{background:#eee;padding:0 .3em}}</style>
-<h1>The page is not built</h1><p>This server runs from a source tree without its client. The API under <code>{base}api/v1</code> works.</p>
+<h1>The page is not built</h1>
+<p>This server runs from a source tree without its client. The API under
+<code>{base}api/v1</code> works.</p>
 <p>Run <code>make up</code> in the source tree, then reload.</p></html>
 """
 
@@ -67,7 +70,8 @@ def page_build() -> str:
 
 @lru_cache(maxsize=4)
 def _build(file: Path, changed_ns: int) -> str:
-    return f"{fairlead.__version__}+{hashlib.blake2b(_read(file, changed_ns), digest_size=6).hexdigest()}"
+    digest = hashlib.blake2b(_read(file, changed_ns), digest_size=6).hexdigest()
+    return f"{fairlead.__version__}+{digest}"
 
 
 def _file(dist: Path, path: str) -> Path | None:
@@ -90,7 +94,7 @@ def _file(dist: Path, path: str) -> Path | None:
 
 def _no_file(path: str) -> Refused:
     return Refused(
-        404, (f"there is no file `{path[:200]}`"), ("reload the page: it may have been built anew")
+        404, f"there is no file `{path[:200]}`", "reload the page: it may have been built anew"
     )
 
 
@@ -138,5 +142,5 @@ def _index(request: Request, dist: Path, base: str) -> Response:
     )
     headers = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY.format(nonce=nonce)}
     return Response(
-        page.encode(), 200 if file.is_file() else 503, headers, ("text/html; charset=utf-8")
+        page.encode(), 200 if file.is_file() else 503, headers, "text/html; charset=utf-8"
     )

@@ -43,8 +43,8 @@ class Happened(Json, frozen=True):
 
 
 class ClockMoved(Json, frozen=True):
-    """The clock after an order, and for a step what happened (the first 200 writes of
-    `happened_count`).
+    """The clock after an order, and for a step what happened
+    (the first 200 writes of `happened_count`).
     """
 
     clock: ClockFace
@@ -53,8 +53,8 @@ class ClockMoved(Json, frozen=True):
 
 
 class ClockOrder(Json, frozen=True, forbid_unknown_fields=True):
-    """`advance` takes `seconds`, `until` an RFC 3339 `until`, `speed` a `speed`; the others take
-    nothing.
+    """`advance` takes `seconds`, `until` an RFC 3339 `until`,
+    `speed` a `speed`; the others take nothing.
     """
 
     action: Literal["pause", "resume", "step", "advance", "until", "speed"]
@@ -87,7 +87,7 @@ def parse_order(body: bytes) -> ClockOrder:
     except msgspec.DecodeError as error:
         raise UserError(
             f"this is not an order for the clock: {error}",
-            ('send JSON such as {"action": "advance", "seconds": 600}'),
+            'send JSON such as {"action": "advance", "seconds": 600}',
         ) from error
     needed = TAKES.get(order.action)
     given = [key for key in TAKES.values() if getattr(order, key) is not None]
@@ -140,7 +140,7 @@ def _instant(text: str) -> float:
         return parse_time(text)
     except ValueError as error:
         raise UserError(
-            (f"`{text[:100]}` is no time"), ("write it as `2026-01-05T09:30:00Z`")
+            f"`{text[:100]}` is no time", "write it as `2026-01-05T09:30:00Z`"
         ) from error
 
 

@@ -11,8 +11,8 @@ from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
 
 
 class GpuNodeCounts(Json, frozen=True):
-    """`unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node
-    reports.
+    """`unhealthy`: Ready is not True.
+    `faulty`: at least one broken card, whatever the node reports.
     """
 
     total: int

@@ -79,8 +79,12 @@ def _cell(value: Any) -> Any:
 def _text(value: Any) -> str:
     """Null is empty, as a cell of its own and within one.
 
-    >>> _text(["a", "b"]), _text([{"user": "ann", "used": 4}, {"user": None, "used": 7}]), _text({"a": 1})
-    ('a; b', 'ann=4;=7', 'a=1')
+    >>> _text(["a", "b"])
+    'a; b'
+    >>> _text([{"user": "ann", "used": 4}, {"user": None, "used": 7}])
+    'ann=4;=7'
+    >>> _text({"a": 1})
+    'a=1'
     """
     if value is None:
         return ""

@@ -69,8 +69,8 @@ class Endpoint(Struct, frozen=True):
 
 ERROR_TEXTS: Final = {
     400: (
-        "`malformed`: an unknown or unreadable query parameter; the answer names it and the known "
-        "ones."
+        "`malformed`: an unknown or unreadable query parameter; "
+        "the answer names it and the known ones."
     ),
     403: (
         "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; "
@@ -162,9 +162,8 @@ LOG_PARAMETERS: Final = (
     Parameter(
         "tail",
         (
-            "Number of the newest lines, 1 to 10,000 (default 500); at most 2 MiB unless the "
-            "log is "
-            "followed."
+            "Number of the newest lines, 1 to 10,000 (default 500); "
+            "at most 2 MiB unless the log is followed."
         ),
         type="integer",
     ),
@@ -178,10 +177,10 @@ CHART_PARAMETERS: Final = (
     ),
     Parameter("to", "End (default now)."),
     Parameter(
-        "step", ("Seconds between points; raised so that at most 240 points come."), type="integer"
+        "step", "Seconds between points; raised so that at most 240 points come.", type="integer"
     ),
     Parameter(
-        "top", ("Lines at most, 1 to 50 (default 8), the highest means first."), type="integer"
+        "top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"
     ),
     *(
         Parameter(item.name, item.text, repeated=True)
@@ -220,7 +219,7 @@ ENDPOINTS: Final = (
         MyWork,
         parameters=(
             Parameter(
-                "user", ("User whose work is returned; without it the answer lists the users.")
+                "user", "User whose work is returned; without it the answer lists the users."
             ),
             Parameter("namespace", "All work of a namespace, in the place of a user's."),
         ),
@@ -267,7 +266,7 @@ ENDPOINTS: Final = (
         HolderGroupList,
         parameters=(
             *LIST_PARAMETERS,
-            Parameter("by", ("owner (default), leaf, user or namespace.")),
+            Parameter("by", "owner (default), leaf, user or namespace."),
             *HOLDER_FILTERS,
         ),
         example="/holders/groups?by=user",

@@ -41,8 +41,8 @@ class Json(Struct, frozen=True, gc=False, rename=wire_key):
 
 
 class Sentence(Json, frozen=True):
-    """One sentence of state: `code` and `values` for the catalogues of the client, `text` in
-    English.
+    """One sentence of state: `code` and `values`
+    for the catalogues of the client, `text` in English.
     """
 
     code: str
@@ -95,8 +95,8 @@ class FieldFault(Json, frozen=True):
 
 
 class ErrorAnswer(Json, frozen=True):
-    """Every answer from 400 up. `request_id` is also in the header `X-Request-Id` and in the
-    server's log.
+    """Every answer from 400 up.
+    `request_id` is also in the header `X-Request-Id` and in the server's log.
     """
 
     ok: bool

@@ -1,5 +1,5 @@
-"""The form of the list of holders: every pod that holds a GPU or a part of one, and who they are
-together.
+"""The form of the list of holders:
+every pod that holds a GPU or a part of one, and who they are together.
 """
 
 from __future__ import annotations

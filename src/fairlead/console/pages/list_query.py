@@ -51,7 +51,7 @@ def check_known(parameters: Iterable[tuple[str, str]], endpoint: Endpoint) -> No
         if name not in by_name:
             known = ", ".join(f"`{each}`" for each in by_name) or "none"
             raise UserError(
-                (f"unknown query parameter `{_short(name)}`"), (f"this route knows: {known}")
+                f"unknown query parameter `{_short(name)}`", f"this route knows: {known}"
             )
         if name in seen and not by_name[name].repeated:
             raise UserError(f"query parameter `{name}` is given twice", "give it once")
@@ -98,7 +98,7 @@ def parse_whole(name: str, text: str | None, default: int, lowest: int, highest:
         or not lowest <= int(text) <= highest
     ):
         raise UserError(
-            (f"`{name}` is `{_short(text)}`"), (f"give a whole number from {lowest} to {highest}")
+            f"`{name}` is `{_short(text)}`", f"give a whole number from {lowest} to {highest}"
         )
     return int(text)
 

@@ -35,7 +35,7 @@ def openapi_document(version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": ("Fairlead console"),
+            "title": "Fairlead console",
             "version": version,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -59,8 +59,8 @@ def _paths(schemas: Mapping[int, Any]) -> dict[str, Any]:
 
 
 def _tidy(schema: dict[str, Any], *, is_answer: bool) -> None:
-    """Keys as on the wire; in an answer every property is there, in a body those that have no
-    default.
+    """Keys as on the wire; in an answer every property is there,
+    in a body those that have no default.
     """
     if "description" in schema:
         schema["description"] = re.sub(

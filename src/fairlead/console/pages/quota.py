@@ -82,8 +82,8 @@ class QuotaUsage(ListAnswer, frozen=True):
 
 
 class BlockedAt(Json, frozen=True):
-    """A node without room: what is asked of it, what is used and promised, and its ceiling, in
-    `unit`.
+    """A node without room: what is asked of it,
+    what is used and promised, and its ceiling, in `unit`.
     """
 
     node: str

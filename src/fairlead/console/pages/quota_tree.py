@@ -48,8 +48,8 @@ class QuotaTreeRow(Json, frozen=True):
 
 
 class QuotaTreePage(Envelope, frozen=True):
-    """All nodes, parents before children in the order written, each with all `resources` in this
-    order.
+    """All nodes, parents before children in the order written,
+    each with all `resources` in this order.
     """
 
     sentence: Sentence

@@ -1,5 +1,5 @@
-"""The first answer that a page asks for: who is looking, at which cluster, and what this server can
-do.
+"""The first answer that a page asks for:
+who is looking, at which cluster, and what this server can do.
 """
 
 from __future__ import annotations

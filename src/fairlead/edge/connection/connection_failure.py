@@ -31,7 +31,8 @@ def explain_connection(
     `begins_at`: begin of validity of its certificate, if known. `proxy`: the proxy of the
     connection; the hint names it if the proxy is the cause.
 
-    >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", ConnectionRefusedError())[0]
+    >>> refused = ConnectionRefusedError()
+    >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", refused)[0]
     'Prometheus `http://p` refused the connection'
     """
     what, hint = _explain(peer, where, address, error, begins_at, now, authority)

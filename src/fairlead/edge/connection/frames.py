@@ -31,8 +31,12 @@ class FrameSplitter:
         """The frames that the chunk completes. Raises FrameTooLong before such a frame is stored.
 
         >>> splitter = FrameSplitter()
-        >>> splitter.feed(b"\\0\\0\\0\\3on"), splitter.feed(b"e\\0\\0\\0\\3two\\0"), splitter.feed(bytes(3))
-        ([], [b'one', b'two'], [b''])
+        >>> splitter.feed(b"\\0\\0\\0\\3on")
+        []
+        >>> splitter.feed(b"e\\0\\0\\0\\3two\\0")
+        [b'one', b'two']
+        >>> splitter.feed(bytes(3))
+        [b'']
         """
         data = self._tail + chunk if self._tail else chunk
         frames: list[bytes] = []

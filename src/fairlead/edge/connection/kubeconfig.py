@@ -89,8 +89,9 @@ def merge_kubeconfigs(files: list[Kubeconfig]) -> Kubeconfig:
     it wins.
 
     >>> from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster
-    >>> first = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://one")})
-    >>> second = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://two")}, current_context="dev")
+    >>> one, two = (KubeconfigCluster(server=f"https://{name}") for name in ("one", "two"))
+    >>> first = Kubeconfig(clusters={"c": one})
+    >>> second = Kubeconfig(clusters={"c": two}, current_context="dev")
     >>> merged = merge_kubeconfigs([first, second])
     >>> merged.clusters["c"].server, merged.current_context
     ('https://one', 'dev')

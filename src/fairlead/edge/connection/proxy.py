@@ -70,7 +70,8 @@ def through_proxy(proxy: str | None) -> dict[str, Any]:
 def is_loopback(server: str) -> bool:
     """Whether the server of a URL is on this machine, judged by its address.
 
-    >>> [is_loopback(f"https://{host}:6443") for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.1")]
+    >>> hosts = ("127.0.0.1", "localhost", "[::1]", "10.0.0.1")
+    >>> [is_loopback(f"https://{host}:6443") for host in hosts]
     [True, True, True, False]
     """
     host = urlsplit(server).hostname or ""

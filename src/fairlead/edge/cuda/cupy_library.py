@@ -19,7 +19,8 @@ extern "C" __global__ void spin(unsigned long long nanoseconds) {
 """
 _SUMS: Final = """
 extern "C" __global__ void sums(unsigned long long *out, int rounds) {
-    @TYPE@ a = (@TYPE@)threadIdx.x, b = (@TYPE@)(threadIdx.x + 1), c = (@TYPE@)(threadIdx.x + 2), d = (@TYPE@)(threadIdx.x + 3);
+    @TYPE@ a = (@TYPE@)threadIdx.x, b = (@TYPE@)(threadIdx.x + 1);
+    @TYPE@ c = (@TYPE@)(threadIdx.x + 2), d = (@TYPE@)(threadIdx.x + 3);
     const @TYPE@ x = (@TYPE@)@X@, y = (@TYPE@)@Y@;
     for (int i = 0; i < rounds; i++) {
         asm volatile("fma.rn.@PTX@ %0, %0, %1, %2;" : "+@REG@"(a) : "@REG@"(x), "@REG@"(y));

@@ -163,8 +163,12 @@ def _give(opened: tuple[int, Path], model: os.stat_result) -> None:
 def json_with(*keys: str) -> Callable[[bytes], bool]:
     """Whether bytes are a JSON object with all these keys.
 
-    >>> json_with("a", "b")(b'{"a": 1, "b": 2, "c": 3}'), json_with("a")(b"[]"), json_with("a")(b"a: 1")
-    (True, False, False)
+    >>> json_with("a", "b")(b'{"a": 1, "b": 2, "c": 3}')
+    True
+    >>> json_with("a")(b"[]")
+    False
+    >>> json_with("a")(b"a: 1")
+    False
     """
 
     def is_it(data: bytes) -> bool:

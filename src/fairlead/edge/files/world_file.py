@@ -21,7 +21,8 @@ FILE: Final = "world.sqlite"
 FORMAT: Final = 1
 APPLICATION: Final = int.from_bytes(b"FLWD")
 _SCHEMA: Final = (
-    "CREATE TABLE objects (id INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+    "CREATE TABLE objects (id INTEGER PRIMARY KEY,"
+    " resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
     " body BLOB NOT NULL, cards BLOB NOT NULL, UNIQUE (resource, namespace, name))",
     "CREATE TABLE world (id INTEGER PRIMARY KEY CHECK (id = 1), header BLOB NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
@@ -29,10 +30,14 @@ _SCHEMA: Final = (
 )
 _PUT: Final = (
     "INSERT INTO objects (resource, namespace, name, body, cards) VALUES (?, ?, ?, ?, ?)"
-    " ON CONFLICT (resource, namespace, name) DO UPDATE SET body = excluded.body, cards = excluded.cards"
+    " ON CONFLICT (resource, namespace, name)"
+    " DO UPDATE SET body = excluded.body, cards = excluded.cards"
 )
 _DROP: Final = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?"
-_HEAD: Final = "INSERT INTO world (id, header) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET header = excluded.header"
+_HEAD: Final = (
+    "INSERT INTO world (id, header) VALUES (1, ?)"
+    " ON CONFLICT (id) DO UPDATE SET header = excluded.header"
+)
 _ELSEWHERE: Final = "give another directory with --state-dir"
 _MEND: Final = "copy a good one back, or move it away to begin a new world"
 
@@ -65,7 +70,8 @@ class WorldFile:
             # it will contain Secrets
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))
         except OSError as error:
-            what = f"world file `{self.path}` cannot be opened: {(error.strerror or str(error)).lower()}"
+            why = (error.strerror or str(error)).lower()
+            what = f"world file `{self.path}` cannot be opened: {why}"
             raise UserError(what, _ELSEWHERE) from error
         if not self.path.is_file():
             raise UserError(f"world file `{self.path}` is no regular file", _ELSEWHERE)
@@ -137,7 +143,10 @@ class WorldFile:
                 if version > FORMAT
                 else ("older", "open it with the Fairlead that wrote it")
             )
-            what = f"world file `{self.path}` has format {version}, which is {age} than this program's {FORMAT}"
+            what = (
+                f"world file `{self.path}` has format {version}, "
+                f"which is {age} than this program's {FORMAT}"
+            )
             raise UserError(what, f"{hint}, or {_ELSEWHERE}")
         (verdict,) = self._sql.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":

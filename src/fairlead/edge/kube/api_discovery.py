@@ -62,8 +62,10 @@ class ServerVersion(Struct, rename="camel"):
     @property
     def numbers(self) -> tuple[int, int] | None:
         """
-        >>> ServerVersion("1", "27+", "v1.27.3-gke.100").numbers, ServerVersion(git_version="v1.36.3").numbers
-        ((1, 27), (1, 36))
+        >>> ServerVersion("1", "27+", "v1.27.3-gke.100").numbers
+        (1, 27)
+        >>> ServerVersion(git_version="v1.36.3").numbers
+        (1, 36)
         """
         major, minor = self.major, self.minor
         if not major and self.git_version.startswith("v"):

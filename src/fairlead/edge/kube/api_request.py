@@ -53,8 +53,10 @@ EVERYTHING = Selection()
 
 def with_query(path: str, **parameters: str | int | None) -> str:
     """
-    >>> with_query("/version"), with_query("/api/v1/pods", limit=5, fieldSelector="a!=b", labelSelector=None)
-    ('/version', '/api/v1/pods?limit=5&fieldSelector=a%21%3Db')
+    >>> with_query("/version")
+    '/version'
+    >>> with_query("/api/v1/pods", limit=5, fieldSelector="a!=b", labelSelector=None)
+    '/api/v1/pods?limit=5&fieldSelector=a%21%3Db'
     """
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
     return f"{path}{'&' if '?' in path else '?'}{urlencode(given)}" if given else path

@@ -32,7 +32,8 @@ class Companions(Struct, frozen=True):
     def has(self, kind: str, name: str) -> bool:
         """Whether Fairlead gives an object of this kind this name.
 
-        >>> [Companions((), "", "j").has("ConfigMap", name) for name in ("j-0123456789abcde", "j-mine")]
+        >>> companions = Companions((), "", "j")
+        >>> [companions.has("ConfigMap", name) for name in ("j-0123456789abcde", "j-mine")]
         [True, False]
         """
         suffix = {"ConfigMap": "-[0-9a-f]{15}", "Secret": ""}.get(kind, "-tensorboard")

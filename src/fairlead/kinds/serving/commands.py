@@ -15,7 +15,8 @@ from fairlead.kinds.serving.spec import ServingPorts
 
 _MEMORY_PART: Final = (
     "--per_process_gpu_memory_fraction="
-    """$(awk -v mine="$ALIYUN_COM_GPU_MEM_CONTAINER" -v card="$ALIYUN_COM_GPU_MEM_DEV" 'BEGIN {printf "%.2f", mine / card}')"""
+    """$(awk -v mine="$ALIYUN_COM_GPU_MEM_CONTAINER" -v card="$ALIYUN_COM_GPU_MEM_DEV" """
+    """'BEGIN {printf "%.2f", mine / card}')"""
 )
 
 

@@ -56,8 +56,12 @@ def is_reset(energy_before: float | None, energy: float | None, *, was_away: boo
     If a counter is unknown (None): whether it `was_away`, because only a reset ends that. Both have
     one unit.
 
-    >>> is_reset(900, 5, was_away=False), is_reset(900, 901, was_away=True), is_reset(None, 5, was_away=True)
-    (True, False, True)
+    >>> is_reset(900, 5, was_away=False)
+    True
+    >>> is_reset(900, 901, was_away=True)
+    False
+    >>> is_reset(None, 5, was_away=True)
+    True
     """
     return was_away if energy_before is None or energy is None else energy < energy_before
 

@@ -140,7 +140,8 @@ def instances_utilization(instances: Sequence[GpuInstance]) -> float | None:
     """The utilization of a divided card: the mean of its instances weighted by slices; None if one
     is unknown.
 
-    >>> half, small = GpuInstance(1, "3g.71gb", None, None, 0.5), GpuInstance(7, "1g.18gb", None, None, 0.1)
+    >>> half = GpuInstance(1, "3g.71gb", None, None, 0.5)
+    >>> small = GpuInstance(7, "1g.18gb", None, None, 0.1)
     >>> instances_utilization([half, small])
     0.4
     """

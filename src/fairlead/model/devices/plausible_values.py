@@ -103,7 +103,8 @@ _OF_DEVICES: Final[Mapping[Bounds, str]] = {
     ),
 }
 _LONG_NAMES: Final = """\
-TOTAL_ENERGY_CONSUMPTION PCIE_TX_BYTES PCIE_RX_BYTES NVLINK_TX_BYTES NVLINK_RX_BYTES CLOCKS_EVENT_REASONS
+TOTAL_ENERGY_CONSUMPTION PCIE_TX_BYTES PCIE_RX_BYTES
+NVLINK_TX_BYTES NVLINK_RX_BYTES CLOCKS_EVENT_REASONS
 POWER_VIOLATION THERMAL_VIOLATION SYNC_BOOST_VIOLATION BOARD_LIMIT_VIOLATION LOW_UTIL_VIOLATION
 RELIABILITY_VIOLATION TOTAL_APP_CLOCKS_VIOLATION TOTAL_BASE_CLOCKS_VIOLATION
 CLOCKS_EVENT_REASON_SW_POWER_CAP_NS CLOCKS_EVENT_REASON_SYNC_BOOST_COUNT_NS
@@ -184,8 +185,12 @@ def bad_value(metric: str, value: float) -> BadLine | None:
 
 def bounds(metric: str) -> Bounds:
     """
-    >>> bounds("DCGM_FI_PROF_SM_ACTIVE")[1] > 1.0, bounds("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL")[0], bounds("other")
-    (True, 0.0, (-inf, inf))
+    >>> bounds("DCGM_FI_PROF_SM_ACTIVE")[1] > 1.0
+    True
+    >>> bounds("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL")[0]
+    0.0
+    >>> bounds("other")
+    (-inf, inf)
     """
     found = BOUNDS.get(metric)
     if found is not None:

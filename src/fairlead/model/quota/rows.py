@@ -126,7 +126,8 @@ class LeafGroup(Struct, frozen=True, gc=False):
 def scaled(job: Workload, parallelism: int, own_parallelism: int = 0) -> Workload:
     """A batch Job with another `parallelism`; `own_parallelism`: its owner's, 0 = the same.
 
-    >>> job = Workload("Job", "batch/v1", "a", "train", "u", pods=4, parallelism=4, each={"cpu": 500})
+    >>> each = {"cpu": 500}
+    >>> job = Workload("Job", "batch/v1", "a", "train", "u", pods=4, parallelism=4, each=each)
     >>> lowered = scaled(job, 1, 4)
     >>> lowered.pods, lowered.held, lowered.request, scaled(lowered, 4).held
     (1, 3, {'cpu': 500}, 0)
@@ -169,7 +170,8 @@ def stale_marks(
 def suspended_priority(annotations: Mapping[str, str | None]) -> int:
     """The priority of a job's pods when Fairlead suspended it; its template may only name a class.
 
-    >>> [suspended_priority({ANNOTATION_SUSPENDED_PRIORITY: text}) for text in ("1000", "-10", "9" * 30)]
+    >>> texts = ("1000", "-10", "9" * 30)
+    >>> [suspended_priority({ANNOTATION_SUSPENDED_PRIORITY: text}) for text in texts]
     [1000, -10, 0]
     """
     text = annotations.get(ANNOTATION_SUSPENDED_PRIORITY) or ""

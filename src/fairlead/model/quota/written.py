@@ -60,7 +60,8 @@ def job_part(obj: Any) -> Mapping[str, Any] | None:
     """The part of a job with `suspend` and `activeDeadlineSeconds`; None = it is no job of these
     kinds.
 
-    >>> job_part({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"runPolicy": {"suspend": True}}})
+    >>> spec = {"runPolicy": {"suspend": True}}
+    >>> job_part({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": spec})
     {'suspend': True}
     """
     place = (

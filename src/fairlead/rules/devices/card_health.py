@@ -47,8 +47,12 @@ def is_of_card(xid: int, ignored: Collection[int] = _NONE) -> bool:
 def is_over(quiet_seconds: float, *, is_sticky: bool) -> bool:
     """Whether a card is healthy again after this time without a fault.
 
-    >>> is_over(600.0, is_sticky=False), is_over(599.0, is_sticky=False), is_over(1e9, is_sticky=True)
-    (True, False, False)
+    >>> is_over(600.0, is_sticky=False)
+    True
+    >>> is_over(599.0, is_sticky=False)
+    False
+    >>> is_over(1e9, is_sticky=True)
+    False
     """
     return quiet_seconds >= RECOVERY_SECONDS and not is_sticky
 

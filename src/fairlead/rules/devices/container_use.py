@@ -112,9 +112,11 @@ def filled_use(
     Its memory is the card's less that of the foreign processes, if that is known. A driver reports
     no time by process for the processes of a MIG instance, and an older driver for none.
 
-    >>> holder = DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, None, 15360 << 20, None, processes=1)
-    >>> [(each.memory_used_bytes, each.sm_percent) for each in filled_use([holder], 300 << 20, 40.0)]
-    [(314572800, 40.0)]
+    >>> mode = GpuMode.EXCLUSIVE
+    >>> holder = DeviceProcess("ns", "p", "c", "u", mode, None, 15360 << 20, None, processes=1)
+    >>> (filled,) = filled_use([holder], 300 << 20, 40.0)
+    >>> filled.memory_used_bytes, filled.sm_percent
+    (314572800, 40.0)
     """
     holders, strangers = (
         [each for each in rows if each.pod],

@@ -29,7 +29,8 @@ Fields = Mapping[str, int | float]
 def health_checks(sample: DeviceSample, now: float) -> dict[str, int]:
     """The checks that can be made, by name. `now`: epoch seconds.
 
-    >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {"DCGM_FI_DEV_RETIRED_PENDING": 1})
+    >>> fields = {"DCGM_FI_DEV_RETIRED_PENDING": 1}
+    >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, fields)
     >>> health_checks(card, 1000.0)
     {'xid': 0, 'remap': 1, 'lost': 0}
     """

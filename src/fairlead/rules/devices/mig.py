@@ -24,7 +24,8 @@ def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> lis
     >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {})
     >>> parts = (MigInstance(9, 0, "1g.18gb", "MIG-b"), MigInstance(2, 0, "3g.71gb", "MIG-a"))
     >>> cards = [card, structs.replace(card, index=1, instances=parts)]
-    >>> chosen = chosen_devices(cards, DeviceChoice(frozenset(), frozenset([1]), has_instances=True))
+    >>> choice = DeviceChoice(frozenset(), frozenset([1]), has_instances=True)
+    >>> chosen = chosen_devices(cards, choice)
     >>> [(each.index, [part.uuid for part in each.instances]) for each in chosen]
     [(1, ['MIG-b'])]
     """

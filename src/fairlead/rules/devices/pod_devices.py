@@ -78,7 +78,8 @@ def node_cards(
 
     >>> from fairlead.model.devices.device import MigInstance
     >>> parts = (MigInstance(2, 0, "3g.71gb", "MIG-b"),)
-    >>> node_cards([DeviceSample("n", 1, 1, "GPU-a", "", "", "", None, {}, instances=parts)]).aliases
+    >>> card = DeviceSample("n", 1, 1, "GPU-a", "", "", "", None, {}, instances=parts)
+    >>> node_cards([card]).aliases
     {'MIG-GPU-a/2/0': 'MIG-b', 'nvidia1/gi2': 'MIG-b'}
     """
 

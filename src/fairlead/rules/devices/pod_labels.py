@@ -15,7 +15,8 @@ gpu uuid UUID pci_bus_id device modelName GPU_I_PROFILE GPU_I_ID Hostname hostna
 nvlink nvswitch gpu_uuid model_name peer_gpu link_status
 container namespace pod container_name pod_namespace pod_name pod_uid vgpu hpc_job
 err_code err_msg xid window_size_in_ms clock_event health_watch health_error_code
-dra_claim_name dra_claim_namespace dra_driver_name dra_pool_name dra_device_name dra_mig_profile dra_mig_device_uuid
+dra_claim_name dra_claim_namespace dra_driver_name dra_pool_name
+dra_device_name dra_mig_profile dra_mig_device_uuid
 """
 _TAKEN: Final = frozenset(_WORDS.split())
 """Labels of DCGM's series: a pod's label of the same name would hide the card or pod of a series.
@@ -55,7 +56,8 @@ def printed_labels(labels: Mapping[str, str], allowed: Sequence[re.Pattern[str]]
     the same name, a key of Kubernetes' own domains wins, then a key with a domain, then the first
     in order.
 
-    >>> found = printed_labels({"app.kubernetes.io/name": "a", "exported_pod": "c"}, [re.compile("name|pod")])
+    >>> labels = {"app.kubernetes.io/name": "a", "exported_pod": "c"}
+    >>> found = printed_labels(labels, [re.compile("name|pod")])
     >>> found.labels, found.left_out
     ({'app_kubernetes_io_name': 'a'}, {'exported_pod': 'owned'})
     """

@@ -65,7 +65,8 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDe
 
     `now`: the time of the snapshot in epoch seconds.
 
-    >>> old = DeviceSample("n", 0, 0, "GPU-a", "", "", "", True, {"DCGM_FI_DEV_GPU_UTIL": 5}, sampled_at=10.0)
+    >>> values = {"DCGM_FI_DEV_GPU_UTIL": 5}
+    >>> old = DeviceSample("n", 0, 0, "GPU-a", "", "", "", True, values, sampled_at=10.0)
     >>> (seen,) = shown(DeviceSnapshot(2, 30.0, (old,)), 15.0, 0.0).samples
     >>> seen.up, seen.fields, seen.sampled_at
     (False, {}, 10.0)

@@ -21,7 +21,8 @@ def joined_reports(reports: Iterable[XidReport], known: Iterable[XidReport] = ()
     not certain, any of its possible times counts. Of a pair the earlier one counts; of two reported
     together the one with a MIG instance. `known`: reports of earlier calls that have no pair.
 
-    >>> found = [XidReport("b", 79, 12.0), XidReport("b", 79, 10.0), XidReport("b", 79, 12.1, source="nvml")]
+    >>> found = [XidReport("b", 79, 12.0), XidReport("b", 79, 10.0)]
+    >>> found.append(XidReport("b", 79, 12.1, source="nvml"))
     >>> [report.at for report in joined_reports(found).fresh]
     [10.0, 12.0]
     """

@@ -62,7 +62,8 @@ def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
 
     MiB if all nodes that offer shared memory count in it, else GiB.
 
-    >>> huge, small = (Node("n", capacity={GPU_MEMORY: units, GPU_COUNT: 1}) for units in (16130, 15))
+    >>> huge = Node("n", capacity={GPU_MEMORY: 16130, GPU_COUNT: 1})
+    >>> small = Node("n", capacity={GPU_MEMORY: 15, GPU_COUNT: 1})
     >>> print(unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([]))
     MiB GiB GiB
     """

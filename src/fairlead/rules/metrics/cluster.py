@@ -31,7 +31,7 @@ _JOB: Final = ("job_namespace", "job_name", "job_type")
 _INSTANCE: Final = (*_JOB, "instance_name", "node_name")
 _POD: Final = ("namespace_name", "pod_name", "node_name")
 _QUOTA: Final = ("path", "quota", "parent", "leaf", "resource")
-NOBODY: Final = "-"
+UNKNOWN_USER: Final = "-"
 WAIT_REASONS: Final = tuple(reason.value for reason in Reason)
 UNJUDGED: Final = "Unjudged"
 """The reason of a waiting pod whose condition gives none yet. Each reason always has a series."""
@@ -187,7 +187,7 @@ QUOTA_WAITING_FOR: Final = _gauge(
 QUOTA_SMALLEST: Final = _gauge(
     "quota_pending_smallest",
     _QUOTA,
-    "The least that one of those that wait for the resource asks of it.",
+    "The smallest request for the resource among the pods, gangs and jobs that wait for it.",
 )
 QUOTA_NAMESPACE: Final = _gauge(
     "quota_namespace_used",
@@ -197,7 +197,7 @@ QUOTA_NAMESPACE: Final = _gauge(
 QUOTA_USER: Final = _gauge(
     "quota_user_used",
     (*_QUOTA, "user"),
-    "What pods of one user use of a leaf; user `-` = of nobody who is known.",
+    "What the pods of one user use of a leaf; user `-`: pods whose user is unknown.",
 )
 QUOTA_WAITING: Final = _gauge(
     "quota_waiting_pods",
@@ -399,7 +399,7 @@ def _quota(summary: ClusterSummary) -> list[Family]:
         for name in use.own.used_by_namespace
     ]
     users = [
-        (*key, name or NOBODY)
+        (*key, name or UNKNOWN_USER)
         for key, (use, _) in zip(keys, rows, strict=True)
         for name in use.own.used_by_user
     ]
@@ -465,8 +465,8 @@ def _quota(summary: ClusterSummary) -> list[Family]:
 
 def _waiting(use: QuotaUse) -> list[tuple[str, int]]:
     """Waiting pods by reason; last those whose condition gives none."""
-    told = [(reason, use.own.waiting_by_reason.get(reason, 0)) for reason in WAIT_REASONS]
-    return [*told, (UNJUDGED, use.own.waiting_pods - sum(count for _, count in told))]
+    counts = [(reason, use.own.waiting_by_reason.get(reason, 0)) for reason in WAIT_REASONS]
+    return [*counts, (UNJUDGED, use.own.waiting_pods - sum(count for _, count in counts))]
 
 
 def _quota_key(use: QuotaUse, last: str) -> Key:

@@ -70,7 +70,7 @@ PROCESS_MEMORY: Final = _process_metric(
     "memory_used_bytes", ("Device memory used by one process on this GPU.")
 )
 PROCESS_UTILIZATION: Final = _process_metric(
-    "utilization_ratio", ("Part of the GPU's compute that one process used, 0 to 1.")
+    "utilization_ratio", "The share of the GPU's compute used by one process, 0 to 1."
 )
 PROCESS_NAMES: Final = (PROCESS_MEMORY, PROCESS_UTILIZATION)
 

@@ -66,8 +66,8 @@ _HELP: Final = {
     "DECODE_UTIL": "Decoder utilization of {} (in %).",
 }
 OF_PROCESSES: Final = {
-    (kind, name): _metric(f"{kind}PROCESS_{name}", _PROCESS, text.format(whose))
-    for kind, whose in _WHAT.items()
+    (kind, name): _metric(f"{kind}PROCESS_{name}", _PROCESS, text.format(described))
+    for kind, described in _WHAT.items()
     for name, text in _HELP.items()
 }
 CONTAINER_MEM: Final = _metric(
@@ -143,8 +143,8 @@ def _one_by_one(found: Sequence[tuple[DeviceSample, DeviceProcess]]) -> list[_Ro
 
 
 def _memory_used(process: DeviceProcess, member: NamedProcess | None) -> int | None:
-    told = process.memory_used_bytes if member is None else member.memory_bytes
-    return None if told is None else told // MIB
+    used = process.memory_used_bytes if member is None else member.memory_bytes
+    return None if used is None else used // MIB
 
 
 def _limit(process: DeviceProcess) -> int | None:
@@ -190,7 +190,7 @@ def _device_key(sample: DeviceSample) -> Key:
 
 
 def _process_key(sample: DeviceSample, process: DeviceProcess, member: NamedProcess | None) -> Key:
-    told = (str(member.pid), member.name, member.type) if member else ("", "", "")
+    process_labels = (str(member.pid), member.name, member.type) if member else ("", "", "")
     return (
         process.allocate_mode,
         process.container,
@@ -199,7 +199,7 @@ def _process_key(sample: DeviceSample, process: DeviceProcess, member: NamedProc
         "",
         process.pod,
         "",
-        *told,
+        *process_labels,
         sample.uuid,
         f"nvidia{sample.index}",
         str(sample.index),

@@ -101,7 +101,7 @@ class XidCounts:
         """The driver reported this XID of the card."""
         self._counts.add(card, xid, at)
 
-    def told(self, card: str, xids: Iterable[XidEvent], now: float, age: float = 0.0) -> None:
+    def set_totals(self, card: str, xids: Iterable[XidEvent], now: float, age: float = 0.0) -> None:
         """Take the card's totals as of now, where the events themselves are not available: new
         events happened `age` seconds ago. A total that is smaller than before starts again from 0.
         """
@@ -214,7 +214,8 @@ def health_rows(checks: Mapping[str, int]) -> list[MadeRow]:
     A watch that no check covers has no row; ALL is the worst of all checks, XIDs included. A row
     that passes has no code.
 
-    >>> [(row.labels["health_watch"], row.value) for row in health_rows({"ecc": 2, "remap": 1, "thermal": 0})]
+    >>> rows = health_rows({"ecc": 2, "remap": 1, "thermal": 0})
+    >>> [(row.labels["health_watch"], row.value) for row in rows]
     [('MEM', 20), ('THERMAL', 0), ('ALL', 20)]
     """
     rows = []
@@ -277,9 +278,9 @@ class MadeMetrics:
         }
         cards = {f"{sample.node}/{sample.uuid}": sample for sample in samples}
         for card, sample in cards.items():
-            self._xids.told(card, (), at)
+            self._xids.set_totals(card, (), at)
             for event in sample.xids:
-                self._xids.told(card, (event,), at, max(0.0, now - event.last_at))
+                self._xids.set_totals(card, (event,), at, max(0.0, now - event.last_at))
             reasons = sample.throttle_reasons if sample.up else None
             self._clocks.sampled(card, reasons, sample.sampled_at)
             place = (sample.node, sample.uuid)

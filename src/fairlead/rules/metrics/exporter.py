@@ -121,17 +121,19 @@ PAGE_BYTES: Final = _metric(
     "page_bytes", "gauge", ("Size of the page before this one, uncompressed.")
 )
 POD_MAP_AGE: Final = _metric(
-    "pod_map_age_seconds", "gauge", ("Since when the kubelet has not told who has the cards.")
+    "pod_map_age_seconds",
+    "gauge",
+    "Seconds since the kubelet last reported which pods have the cards.",
 )
 POD_MAP_CONTAINERS: Final = _metric(
-    "pod_map_containers", "gauge", ("Containers with devices, as the kubelet told last.")
+    "pod_map_containers", "gauge", "Containers with devices in the kubelet's last report."
 )
 POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total",
     "counter",
-    "How often it was not found out who has the cards: kubelet, grants; placement: nobody "
-    "says on which card a container with"
-    " shared memory is; no_host_pid: processes are not seen.",
+    "Failures to find out which pods have the cards, by reason. kubelet: the kubelet did not "
+    "answer; grants: the file of grants cannot be read; placement: the card of a container with "
+    "shared memory is unknown; no_host_pid: processes are not visible.",
     "reason",
 )
 LABELS_LEFT_OUT: Final = _metric(
@@ -240,16 +242,16 @@ def _pod_map_runs(state: ExporterState, at: float) -> list[CollectorRun]:
 
 
 def _labels(state: ExporterState) -> list[Family]:
-    told = state.labels_left_out
+    left_out = state.labels_left_out
     return (
         [
             Family(
                 LABELS_LEFT_OUT,
-                [(state.node, reason) for reason, _ in told],
-                [count for _, count in told],
+                [(state.node, reason) for reason, _ in left_out],
+                [count for _, count in left_out],
             )
         ]
-        if told
+        if left_out
         else []
     )
 

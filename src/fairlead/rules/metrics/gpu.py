@@ -592,8 +592,12 @@ def _links(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key])
 
 def _unattributed(sample: DeviceSample) -> float | None:
     """Memory used by no known process; None = the use of a process is unknown."""
-    used, told = sample.fields.get(_PREFIX + "FB_USED_BYTES"), _bytes_of(_processes(sample))
-    return None if used is None or told is None or not sample.knows_foreign else max(0, used - told)
+    used, attributed = sample.fields.get(_PREFIX + "FB_USED_BYTES"), _bytes_of(_processes(sample))
+    return (
+        None
+        if used is None or attributed is None or not sample.knows_foreign
+        else max(0, used - attributed)
+    )
 
 
 def _foreign_processes(sample: DeviceSample) -> int | None:
@@ -608,8 +612,8 @@ def _foreign_bytes(sample: DeviceSample) -> int | None:
 
 def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
     """The sum of all processes; None = the use of one of them is unknown."""
-    told = [process.memory_used_bytes for process in processes]
-    return None if None in told else sum(used or 0 for used in told)
+    memory = [process.memory_used_bytes for process in processes]
+    return None if None in memory else sum(used or 0 for used in memory)
 
 
 def _maker(table: _Scaled) -> _Make:

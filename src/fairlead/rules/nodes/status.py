@@ -43,7 +43,8 @@ def node_roles(node: Node) -> tuple[str, ...]:
     """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty if the node
     has none.
 
-    >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
+    >>> labels = {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}
+    >>> node_roles(Node("n", labels=labels))
     ('gpu', 'worker')
     """
     roles = {

@@ -75,7 +75,8 @@ def has_gpu(pod: Pod) -> bool:
 def gpu_kind(limits: Amounts) -> GpuMode:
     """How the pod holds GPUs: share, exclusive, mig, or none; the `gpu_mode` of a pod in metrics.
 
-    >>> print(gpu_kind({"aliyun.com/gpu-mem": 4}), gpu_kind({"nvidia.com/gpu": 1}), gpu_kind({"cpu": 500}))
+    >>> limits = {"aliyun.com/gpu-mem": 4}, {"nvidia.com/gpu": 1}, {"cpu": 500}
+    >>> print(*map(gpu_kind, limits))
     share exclusive none
     """
     if memory_units(limits):

@@ -76,7 +76,8 @@ def additions(pod: Written, writer: Writer) -> Additions:
 
     >>> additions(Written(), Writer("alice"))
     Additions(gate='fairlead.io/quota', labels={'fairlead.io/managed': 'true'})
-    >>> additions(Written(gates=("fairlead.io/quota",)), Writer("system:serviceaccount:kube-ai:bob")).labels
+    >>> bob = Writer("system:serviceaccount:kube-ai:bob")
+    >>> additions(Written(gates=("fairlead.io/quota",)), bob).labels
     {'fairlead.io/managed': 'true', 'arena.kubeflow.org/console-user': 'bob'}
     """
     if is_exempt(writer):
@@ -101,7 +102,8 @@ def begins_suspended(job: Written) -> bool:
     neither.
 
     >>> kinds = "", "CronJob", "Workflow", "MPIJob"
-    >>> [begins_suspended(Written(kind="Job", has_deadline=True, controller=kind)) for kind in kinds]
+    >>> jobs = [Written(kind="Job", has_deadline=True, controller=kind) for kind in kinds]
+    >>> [begins_suspended(job) for job in jobs]
     [True, True, True, False]
     """
     return job.has_deadline and not job.is_suspended and job.controller in ("", *MAKERS)

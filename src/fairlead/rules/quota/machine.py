@@ -88,12 +88,12 @@ from fairlead.rules.quota.validate import validate
 
 LOOK_SECONDS: Final = 30.0
 """While a pod waits, stops or is unbound: the longest time between two plans without a change."""
-TOLD_AT_ONCE: Final = 50
+REFRESH_ROWS: Final = 50
 """For leaves that a plan did not look at: the number of rows whose sentences are made in one look,
 so that a look stays short.
 """
 REST_SECONDS: Final = 0.2
-"""The pause before the next `TOLD_AT_ONCE` rows."""
+"""The pause before the next `REFRESH_ROWS` rows."""
 PATCH_SECONDS: Final = 10.0
 """The time after which a patch is sent again if the watch does not show it: of a namespace's marks,
 and of a job's stale annotations.
@@ -134,7 +134,7 @@ class QuotaMachine:
         self._patched: dict[str, tuple[Namespace, float]] = {}
         self._disowned: dict[str, float] = {}
         self._returns: dict[str, int] = {}
-        self._told: dict[str, str] = {}
+        self._admission_messages: dict[str, str] = {}
         self._victims: dict[str, tuple[QuotaEviction, ...]] = {}
         self._plan: QuotaPlan | None = QuotaPlan()
         self._planned: Planned | None = None
@@ -142,8 +142,8 @@ class QuotaMachine:
         self._uses: NodeUses | None = None
         self._uncounted: set[int] = set()
         self._recounted: set[int] = set()
-        self._is_all_told = False
-        self._untold: dict[int, None] = {}
+        self._is_all_refreshed = False
+        self._unrefreshed: dict[int, None] = {}
         self._rested_at = 0.0
         self._overlaid: set[str] = set()
         self._admitting: set[str] = set()
@@ -157,7 +157,7 @@ class QuotaMachine:
         self._planned_version = -1
         self._planned_at = 0.0
         self._alarm: float | None = None
-        self._told_at = 0.0
+        self._refreshed_at = 0.0
         self._listing: tuple[int, QuotaAccount | None] = -1, None
         self._is_stale = True
         self._calls_due: float | None = None
@@ -197,7 +197,7 @@ class QuotaMachine:
         actions: list[QuotaAction] = list(self.calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
-        if self._untold:
+        if self._unrefreshed:
             self._tell_more(now)
         actions += self._status.next(now)
         actions += self.telling.next(now)
@@ -256,7 +256,7 @@ class QuotaMachine:
         ]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
-        if self._untold:
+        if self._unrefreshed:
             times.append(self._rested_at)
         return min((at for at in times if at is not None), default=None)
 
@@ -269,7 +269,7 @@ class QuotaMachine:
         self._patched.clear()
         self._disowned.clear()
         self._admitting.clear()
-        self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
+        self._refreshed_at, self._rested_at, self._is_stale = 0.0, 0.0, True
 
     # --- the plan ---------------------------------------------------------------------------------
 
@@ -290,8 +290,8 @@ class QuotaMachine:
         planned = self._planned = plan_account(account, now)
         self._alarm = account.next_at()
         self._plan = None
-        told = self._tell(account, planned, now)
-        rows = {row.unit: row for its in told.values() for row in its}
+        refreshed = self._refresh(account, planned, now)
+        rows = {row.unit: row for its in refreshed.values() for row in its}
         yield from self._disown(now)
         yield from self._claim([row for row in rows.values() if row.reason == _CLAIMS], now)
         yield from self._evict(planned.evict, rows, now)
@@ -300,7 +300,7 @@ class QuotaMachine:
         yield from self._return(planned, now)
         yield from self._enforce(now)
         self._uncounted |= set(account.reread)
-        self._recounted |= told.keys()
+        self._recounted |= refreshed.keys()
         self._status.want(
             tree, self._node_uses, violations, self._not_enforced(), now, self._charged
         )
@@ -316,7 +316,7 @@ class QuotaMachine:
             )
         return self._plan
 
-    def _tell(
+    def _refresh(
         self, account: QuotaAccount, planned: Planned, now: float
     ) -> dict[int, Sequence[QuotaWaiting]]:
         """Pass the plan's rows to `telling`; return those of the leaves that the plan looked at.
@@ -328,9 +328,14 @@ class QuotaMachine:
         rows: dict[int, Sequence[QuotaWaiting]] = {
             place: planned.waiting_in(place) for place in places
         }
-        self._is_all_told = self._is_all_told and not account.reread
+        self._is_all_refreshed = self._is_all_refreshed and not account.reread
         if self._listing != (listing := (self.feed.listings, account)):
-            self._listing, self._told_at, self._is_all_told, self._untold = listing, now, True, {}
+            self._listing, self._refreshed_at, self._is_all_refreshed, self._unrefreshed = (
+                listing,
+                now,
+                True,
+                {},
+            )
             self.telling.want(
                 {
                     names[place]: rows.get(place) or planned.waiting_in(place)
@@ -340,10 +345,18 @@ class QuotaMachine:
             )
             return rows
         for place in places:
-            self._untold.pop(place, None)
+            self._unrefreshed.pop(place, None)
             self.telling.want_in(names[place], rows[place], now)
-        if not self._is_all_told and not self._untold and now >= self._told_at + LOOK_SECONDS:
-            self._told_at, self._is_all_told, self._untold = now, True, dict.fromkeys(account.books)
+        if (
+            not self._is_all_refreshed
+            and not self._unrefreshed
+            and now >= self._refreshed_at + LOOK_SECONDS
+        ):
+            self._refreshed_at, self._is_all_refreshed, self._unrefreshed = (
+                now,
+                True,
+                dict.fromkeys(account.books),
+            )
         return rows
 
     def _tell_more(self, now: float) -> None:
@@ -351,9 +364,9 @@ class QuotaMachine:
         account, planned = self._account, self._planned
         if account is None or planned is None or now < self._rested_at:
             return
-        left = TOLD_AT_ONCE
-        while self._untold and left > 0:
-            place, _ = self._untold.popitem()
+        left = REFRESH_ROWS
+        while self._unrefreshed and left > 0:
+            place, _ = self._unrefreshed.popitem()
             its = planned.waiting_in(place)
             self.telling.want_in(account.index.names[place], its, now)
             left -= 1 + len(its)
@@ -468,7 +481,7 @@ class QuotaMachine:
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
         self._account = self._planned = self._uses = self._alarm = None
-        self._untold = {}
+        self._unrefreshed = {}
         self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef(
@@ -629,7 +642,7 @@ class QuotaMachine:
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
             if not self.calls.pauses.is_paused(each.pod.uid, now):
-                self._told[each.pod.uid] = each.message
+                self._admission_messages[each.pod.uid] = each.message
                 yield self._admit_one(each.pod, now)
         for uid in sorted(self._strays):  # the namespace of these pods has left the tree
             if uid not in self.calls.admitting and not self.calls.pauses.is_paused(uid, now):
@@ -697,8 +710,8 @@ class QuotaMachine:
     def _tell_unbound(self, returned: QuotaReturn) -> None:
         """Write the Event, once per pod."""
         pod = returned.pod
-        if pod.uid not in self._told:
-            self._told[pod.uid] = ""
+        if pod.uid not in self._admission_messages:
+            self._admission_messages[pod.uid] = ""
             self.telling.event(
                 pod_ref(pod),
                 "QuotaReturned",
@@ -760,34 +773,34 @@ class QuotaMachine:
             return
         match action:
             case AdmitPod():
-                pod, told = self.feed.known.get(uid), self._told.pop(uid, None)
-                if pod is not None and told is not None:
-                    self.telling.admitted(pod, told)
+                pod, message = self.feed.known.get(uid), self._admission_messages.pop(uid, None)
+                if pod is not None and message is not None:
+                    self.telling.admitted(pod, message)
             case EvictPod():
-                self._tell_victims(uid, call.for_unit)
+                self._notify_victims(uid, call.for_unit)
             case PatchObject() | ScaleJob():
-                self._tell_turned(uid, action, call.for_unit)
+                self._notify_turned(uid, action, call.for_unit)
             case DeleteObject():
                 pod = self.feed.known.get(uid)
                 if pod is not None:
                     self._returns[pod.owner] = self._returns.get(pod.owner, 0) + 1
-                    self._tell_owner(
+                    self._notify_owner(
                         pod, "QuotaReturned", (f"{pod.name} was admitted, and no node has taken it")
                     )
 
-    def _tell_victims(self, uid: str, unit: str, *, is_owner_told: bool = True) -> None:
+    def _notify_victims(self, uid: str, unit: str, *, is_owner_notified: bool = True) -> None:
         for each in self._victims.pop(uid, ()):
-            told = each.message or f"makes room for {unit}"
-            self.telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
-            if is_owner_told:
-                self._tell_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {told}")
+            message = each.message or f"makes room for {unit}"
+            self.telling.event(pod_ref(each.pod), "QuotaReclaimed", message, "Warning")
+            if is_owner_notified:
+                self._notify_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {message}")
 
-    def _tell_turned(self, uid: str, action: PatchObject | ScaleJob, unit: str) -> None:
-        self._tell_victims(uid, unit, is_owner_told=isinstance(action, ScaleJob))
+    def _notify_turned(self, uid: str, action: PatchObject | ScaleJob, unit: str) -> None:
+        self._notify_victims(uid, unit, is_owner_notified=isinstance(action, ScaleJob))
         job = self.feed.workload_of.get(uid)
         if job is None:
             return
-        said = (
+        scaled = (
             f"; parallelism {action.before} is {action.count} now"
             if isinstance(action, ScaleJob)
             else ""
@@ -797,19 +810,21 @@ class QuotaMachine:
             self.telling.event(
                 workload_ref(job),
                 "QuotaReturned",
-                f"pods were admitted, and no node has taken them{said}",
+                f"pods were admitted, and no node has taken them{scaled}",
                 "Warning",
             )
         elif unit:
             reason = "QuotaReclaimed" if isinstance(action, ScaleJob) else "QuotaSuspended"
-            self.telling.event(workload_ref(job), reason, f"makes room for {unit}{said}", "Warning")
+            self.telling.event(
+                workload_ref(job), reason, f"makes room for {unit}{scaled}", "Warning"
+            )
         else:
-            self.telling.event(workload_ref(job), "QuotaResumed", f"there is room again{said}")
+            self.telling.event(workload_ref(job), "QuotaResumed", f"there is room again{scaled}")
 
-    def _tell_owner(self, pod: QuotaPod, reason: str, told: str) -> None:
+    def _notify_owner(self, pod: QuotaPod, reason: str, message: str) -> None:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
-            self.telling.event(workload_ref(owner), reason, told, "Warning")
+            self.telling.event(workload_ref(owner), reason, message, "Warning")
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:

@@ -172,7 +172,8 @@ def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
     >>> from fairlead.model.quota.clauses import clause
     >>> asks = clause("asks-on-one", resource="nvidia.com/gpu", asks=4)
     >>> room = clause("freest", nodes=3, node="gpu-1", free=2)
-    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, "", clauses=(asks, room)))
+    >>> why = Reason.NO_FIT_ON_NODES
+    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), why, "", clauses=(asks, room)))
     (Lacking(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
     """
     if row.lacks:

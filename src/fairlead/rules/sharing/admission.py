@@ -44,8 +44,8 @@ def refuse_asking(pod: Pod) -> Refusal | None:
     known.
 
     >>> from fairlead.model.pod import Container
-    >>> malformed = Container("c", limits={"aliyun.com/gpu-mem": 4, "aliyun.com/gpu-core.percentage": 7})
-    >>> refuse_asking(Pod("ns", "p", containers=(malformed,))).reason
+    >>> limits = {"aliyun.com/gpu-mem": 4, "aliyun.com/gpu-core.percentage": 7}
+    >>> refuse_asking(Pod("ns", "p", containers=(Container("c", limits=limits),))).reason
     'no node can run this pod: gpu-core 7 is not a multiple of 5 from 5 to 100'
     """
     fault = gpu_need(pod).fault if pod.scheduler in _OURS else ""

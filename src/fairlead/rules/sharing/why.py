@@ -43,8 +43,8 @@ class ShareShortage(Struct, frozen=True):
     @property
     def text(self) -> str:
         """
-        >>> ShareShortage("memory", "", 8, "GiB", 1, 2, "share-1", 4).text
-        'needs 8 GiB on one GPU; the freest of 2 nodes that share GPUs, share-1, has 4 GiB left on one'
+        >>> ShareShortage("memory", "", 8, "GiB", 1, 2, "n1", 4).text
+        'needs 8 GiB on one GPU; the freest of 2 nodes that share GPUs, n1, has 4 GiB left on one'
         """
         match self.kind:
             case "none":

@@ -133,9 +133,9 @@ class QuotaPolicies:
         spaces = [each["metadata"]["name"] for each in self._cluster.scan(NAMESPACES)]
         errors = [each for each in validate(tree, old, spaces, pods) if each.is_error]
         if errors:
-            told = "; ".join(f"{each.code}: {each.message}" for each in errors)
+            message = "; ".join(f"{each.code}: {each.message}" for each in errors)
             raise _denied(
-                write, (f'admission webhook "quota-tree.fairlead.io" denied the request: {told}')
+                write, (f'admission webhook "quota-tree.fairlead.io" denied the request: {message}')
             )
         return write.new
 
@@ -201,16 +201,16 @@ def _refuse(write: Write, policy: str, refusal: Refusal | None) -> None:
         )
 
 
-def _denied(write: Write, told: str) -> ApiStatus:
-    return denied(write.ref, (write.new.get("metadata") or {}).get("name", ""), told)
+def _denied(write: Write, message: str) -> ApiStatus:
+    return denied(write.ref, (write.new.get("metadata") or {}).get("name", ""), message)
 
 
-def denied(ref: ResourceKind, name: str, told: str) -> ApiStatus:
+def denied(ref: ResourceKind, name: str, message: str) -> ApiStatus:
     """The answer of an API server when a policy denies a write."""
-    status = forbidden(ref, name, told)
+    status = forbidden(ref, name, message)
     return ApiStatus(
         status.code,
         status.reason,
         status.message,
-        {**status.details, "causes": [{"message": told}]},
+        {**status.details, "causes": [{"message": message}]},
     )

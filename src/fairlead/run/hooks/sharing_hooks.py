@@ -92,7 +92,7 @@ class SharedGpus:
         self._recorder = recorder
         self._machine = SharingMachine()
         self.ledger = self._machine.ledger
-        self._tell_scheduler: Callable[[], None] = _nobody
+        self._tell_scheduler: Callable[[], None] = _no_scheduler
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
         cluster.subscribe(CONFIG_MAPS, self._on_config_map)
@@ -205,7 +205,7 @@ class SharedGpus:
             self._recorder.warning(found, event.reason, event.message, COMPONENT)
 
 
-def _nobody() -> None:
+def _no_scheduler() -> None:
     """Do nothing: no scheduler is subscribed yet."""
 
 
@@ -247,11 +247,11 @@ def admit(write: Write) -> Object:
 
 
 def _refused_by(policy: str, pod: Object, refusal: Refusal) -> ApiStatus:
-    told = (
+    message = (
         f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: "
         f"{refusal.reason}"
     )
-    return denied(PODS, (pod.get("metadata") or {}).get("name", ""), told)
+    return denied(PODS, (pod.get("metadata") or {}).get("name", ""), message)
 
 
 def _may_ask_share(pod: Object) -> bool:

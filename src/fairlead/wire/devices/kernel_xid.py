@@ -26,7 +26,8 @@ _KERNEL: Final = 0
 def parse_kernel_xid(record: str) -> KernelXid | None:
     """The XID of a record; None when the record reports no XID.
 
-    >>> parse_kernel_xid("4,12,5000000,-;NVRM: Xid (PCI:0000:3B:00): 79, pid=77, GPU has fallen off the bus.")
+    >>> text = "NVRM: Xid (PCI:0000:3B:00): 79, pid=77, GPU has fallen off the bus."
+    >>> parse_kernel_xid(f"4,12,5000000,-;{text}")
     KernelXid(bus='0000:3b:00', xid=79, since_boot=5.0, sequence=12, gpu_instance=None)
     >>> parse_kernel_xid("12,12,5000000,-;NVRM: Xid (PCI:0000:3b:00): 79, written by a program")
     """
@@ -41,8 +42,10 @@ def parse_kernel_xid(record: str) -> KernelXid | None:
 def pci_bus(text: str) -> str:
     """A card's PCI address in one spelling without its function; "" = the text is no address.
 
-    >>> pci_bus("00000000:3B:00.0"), pci_bus("0000:3b:00"), pci_bus("3b:00.0"), pci_bus("beside the bus")
-    ('0000:3b:00', '0000:3b:00', '0000:3b:00', '')
+    >>> pci_bus("00000000:3B:00.0"), pci_bus("0000:3b:00")
+    ('0000:3b:00', '0000:3b:00')
+    >>> pci_bus("3b:00.0"), pci_bus("beside the bus")
+    ('0000:3b:00', '')
     """
     found = _BUS.fullmatch(text.strip().lower())
     return (

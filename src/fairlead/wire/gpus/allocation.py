@@ -62,7 +62,8 @@ def parse_grants(
     >>> text = '{"app":[{"uuid":"GPU-1","index":2,"units":4,"mib":4301}]}'
     >>> parse_grants({"fairlead.io/gpu-allocation": text}, [])
     {'app': (Grant(uuid='GPU-1', index=2, units=4, memory_mib=4301, core_percent=0),)}
-    >>> parse_grants({"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}, [Container("app")])
+    >>> alibabas = {"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}
+    >>> parse_grants(alibabas, [Container("app")])
     {'app': (Grant(uuid='', index=1, units=4, memory_mib=None, core_percent=0),)}
     """
     if not annotations:

@@ -55,8 +55,8 @@ def parse_withheld_map(wire: WireConfigMap) -> Withheld:
 def parse_topology(data: Mapping[str, str | None] | None) -> GpuTopology:
     """The topology in a ConfigMap's data; parts that are absent or do not parse are empty.
 
-    >>> data = {"devices": '{"1":"Healthy","0":"Bad"}', "linkType": '[["N-A","NV2"]]', "bandwidth": "?"}
-    >>> found = parse_topology(data)
+    >>> devices, links = '{"1":"Healthy","0":"Bad"}', '[["N-A","NV2"]]'
+    >>> found = parse_topology({"devices": devices, "linkType": links, "bandwidth": "?"})
     >>> found.health_by_index, found.links, found.bandwidths
     ({0: 'Bad', 1: 'Healthy'}, (('N-A', 'NV2'),), ())
     """

@@ -52,8 +52,12 @@ def parse_amount(resource: str, text: str | int | float) -> int:
     """An amount in the unit that `model/resources` keeps for this resource; negative amounts count
     as 0.
 
-    >>> parse_amount("cpu", "0.5"), parse_amount("memory", "1Ki"), parse_amount("nvidia.com/gpu", "2")
-    (500, 1024, 2)
+    >>> parse_amount("cpu", "0.5")
+    500
+    >>> parse_amount("memory", "1Ki")
+    1024
+    >>> parse_amount("nvidia.com/gpu", "2")
+    2
     """
     return max(0, parse_quantity(str(text), scale=3 if resource == CPU else 0))
 

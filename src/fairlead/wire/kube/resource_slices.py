@@ -86,8 +86,10 @@ def _text(attributes: Mapping[str, Any], name: str) -> str:
     """The text of an attribute; its name may have the driver's domain as a prefix
     (`gpu.nvidia.com/uuid`).
 
-    >>> _text({"gpu.nvidia.com/uuid": {"string": "GPU-a"}}, "uuid"), _text({"uuid": {"int": 5}}, "uuid")
-    ('GPU-a', '')
+    >>> _text({"gpu.nvidia.com/uuid": {"string": "GPU-a"}}, "uuid")
+    'GPU-a'
+    >>> _text({"uuid": {"int": 5}}, "uuid")
+    ''
     """
     for key, value in attributes.items():
         if (

@@ -41,8 +41,9 @@ _decoder: Final = msgspec.json.Decoder(_Checkpoint)
 def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
     """The device ids by container; a Refusal when the text is no checkpoint.
 
-    >>> entry = b'{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["b"],"-1":["a"]}}'
-    >>> [held] = parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')
+    >>> entry = b'"PodUID":"u","ContainerName":"c","ResourceName":"r"'
+    >>> entry += b',"DeviceIDs":{"0":["b"],"-1":["a"]}'
+    >>> [held] = parse_checkpoint(b'{"Data":{"PodDeviceEntries":[{' + entry + b'}]},"Checksum":1}')
     >>> held.resource, held.ids, held.container, held.pod_uid
     ('r', ('a', 'b'), 'c', 'u')
     """

@@ -56,7 +56,8 @@ def container_of_cgroups(text: str) -> str:
     """The id of the process's container from `/proc/<pid>/cgroup`; "" = none
     (docs/spec/telemetry.md#processes).
 
-    >>> container_of_cgroups("0::/kubepods/pod0b4a5f6e-1111-2222-3333-444444444444/" + "ab" * 32) == "ab" * 32
+    >>> pod = "pod0b4a5f6e-1111-2222-3333-444444444444"
+    >>> container_of_cgroups(f"0::/kubepods/{pod}/" + "ab" * 32) == "ab" * 32
     True
     >>> container_of_cgroups("0::/user.slice/user-0.slice")
     ''

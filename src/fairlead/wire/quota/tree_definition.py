@@ -99,6 +99,9 @@ def _node(level: int) -> Object:
     bounds = {"type": "object", "maxProperties": _RESOURCES_MAX, "additionalProperties": _QUANTITY}
     spaces = "Of a leaf: the namespaces that it serves."
     name = "One name, not used anywhere else in the tree."
+    at_most = (
+        "What it may use at most. A resource that is not named, or is 2147483647, is unlimited."
+    )
     children = {
         "type": "array",
         "items": _node(level + 1),
@@ -110,10 +113,12 @@ def _node(level: int) -> Object:
         "properties": {
             "name": {"type": "string", "minLength": 1, "maxLength": _NAME_MAX, "description": name},
             "min": {**bounds, "description": "What the node is guaranteed."},
-            "max": {**bounds, "description": ("What it may use at most. A resource that is not "
-"named, or is 2147483647, is "
-"unlimited.")},
-            "namespaces": {"type": "array", "items": {"type": "string", "minLength": 1}, "description": spaces},
+            "max": {**bounds, "description": at_most},
+            "namespaces": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "description": spaces,
+            },
             "attributes": {"type": "object", "additionalProperties": {"type": "string"}},
             "children": children,
             "resourceflavors": _ANYTHING,

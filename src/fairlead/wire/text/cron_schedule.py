@@ -135,8 +135,10 @@ Schedule = Fields | Paced
 def parse_schedule(text: str) -> Schedule:
     """The schedule. Raises ValueError with robfig's message.
 
-    >>> parse_schedule("*/15 * * * *").next_after(0.0), parse_schedule("0 12 1 jan *").next_after(0.0)
-    (900.0, 43200.0)
+    >>> parse_schedule("*/15 * * * *").next_after(0.0)
+    900.0
+    >>> parse_schedule("0 12 1 jan *").next_after(0.0)
+    43200.0
     >>> parse_schedule("@every 1h30m").next_after(60.5)
     5460.0
     """

@@ -79,10 +79,10 @@ secret.
 def is_secret_name(name: str) -> bool:
     """Whether the value of a variable, a flag, a header or a property is a secret, by its name.
 
-    >>> [is_secret_name(name) for name in ("HF_TOKEN", "--api-key", "akSecret", "DBPASSWORD", "key")]
-    [True, True, True, True, True]
-    >>> [is_secret_name(name) for name in ("MODEL", "max-tokens", "tokenizer", "secretName", "PWD", "")]
-    [False, False, False, False, False, False]
+    >>> all(map(is_secret_name, ("HF_TOKEN", "--api-key", "akSecret", "DBPASSWORD", "key")))
+    True
+    >>> any(map(is_secret_name, ("MODEL", "max-tokens", "tokenizer", "secretName", "PWD", "")))
+    False
     """
     if name in ("PWD", "OLDPWD"):
         return False
@@ -102,7 +102,8 @@ def is_secret_field(name: str, *, is_text: bool) -> bool:
 
     `is_text`: its value is a text or a number.
 
-    >>> [is_secret_field(name, is_text=True) for name in ("akSecret", "secret", "topologyKey", "key", "aRef")]
+    >>> names = ("akSecret", "secret", "topologyKey", "key", "aRef")
+    >>> [is_secret_field(name, is_text=True) for name in names]
     [True, True, False, False, False]
     >>> is_secret_field("secret", is_text=False)
     False

@@ -61,7 +61,7 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
             f"{text}; {len(starved)} {be} below the guaranteed minimum while pods wait.",
         )
     return Sentence(
-        "quota", dict(values), (f"{text}; no leaf is below its guaranteed minimum while pods wait.")
+        "quota", dict(values), f"{text}; no leaf is below its guaranteed minimum while pods wait."
     )
 
 

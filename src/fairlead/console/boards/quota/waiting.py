@@ -24,8 +24,8 @@ from fairlead.rules.quota.plan import plan_quota
 
 
 class PlannedQuota:
-    """The quota plan of one moment, made when its first question is asked. `state` None: there is
-    no tree.
+    """The quota plan of one moment, made when its first question is asked.
+    `state` None: there is no tree.
     """
 
     def __init__(self, state: QuotaState | None) -> None:

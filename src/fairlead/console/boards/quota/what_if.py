@@ -26,12 +26,12 @@ SHOWN_MAX: Final = 500
 
 
 def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
-    """The tree as it would be read with these bounds. Raises UserError for a node that it does not
-    have.
+    """The tree as it would be read with these bounds.
+    Raises UserError for a node that it does not have.
     """
     if tree.root is None:
         raise UserError(
-            ("this cluster has no quota tree to change"), ("apply an ElasticQuotaTree first")
+            "this cluster has no quota tree to change", "apply an ElasticQuotaTree first"
         )
     spec = _spec(tree.root)
     by_name = {node["name"]: node for node in _nodes(spec)}
