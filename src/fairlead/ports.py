@@ -666,3 +666,49 @@ class NodeApi(Protocol):
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
         """Raises OutsideError when the API server cannot be asked."""
         ...
+
+
+class InstallationTarget(Protocol):
+    """A cluster as the installer sees it. Blocking; what is refused or broken raises
+    OutsideError.
+    """
+
+    def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
+        """Those whose kind the cluster does not serve."""
+        ...
+
+    def get(self, target: ObjectRef) -> Manifest | None:
+        """None if it does not exist."""
+        ...
+
+    def try_objects(
+        self, manifests: Sequence[Manifest], *, is_forced: bool = False
+    ) -> list[Manifest | Exception]:
+        """For each object what applying it would give, or the failure; writes nothing."""
+        ...
+
+    def may_write(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
+        """Those that this user may not create and patch: the first of each resource and
+        namespace.
+        """
+        ...
+
+    def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
+        """Server-side apply; an object that is so already is not written."""
+        ...
+
+    def remove(self, target: ObjectRef) -> bool:
+        """Delete it and, in the background, what it owns; False if it does not exist."""
+        ...
+
+    def helm_releases(self, namespace: str, chart: str) -> list[str]:
+        """Names of Helm's releases `chart` in the namespace."""
+        ...
+
+    def gated_pods(self, gate: str) -> list[ObjectRef]:
+        """Pods of all namespaces that wait at this scheduling gate."""
+        ...
+
+    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
+        """Remove the gate from the pod; False while the API server refuses."""
+        ...

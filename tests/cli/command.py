@@ -25,6 +25,7 @@ from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.ports import InstallationTarget
 from fairlead.run.machine import OwnMachine
 
 
@@ -45,6 +46,9 @@ class OneWorld:
         return None
 
     def servings(self) -> ClusterServings | None:
+        return None
+
+    def installation_target(self) -> InstallationTarget | None:
         return None
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:

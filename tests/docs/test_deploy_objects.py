@@ -16,17 +16,15 @@ ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
 
 
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "deploy_objects", ROOT / "tools" / "deploy_objects.py"
-    )
+def _tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec and spec.loader
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     return tool
 
 
-TOOL = _tool()
+TOOL = _tool("deploy_objects")
 
 
 def test_every_file_is_described() -> None:
@@ -44,3 +42,10 @@ def test_the_file_is_fresh(name: str) -> None:
 def test_readers_of_yaml_see_what_was_meant(name: str) -> None:
     text = (DEPLOY / f"{name}.yaml").read_text(encoding="utf-8")
     assert list(yaml.safe_load_all(text)) == COMPONENTS[name](Installation())
+
+
+def test_the_page_of_values_is_fresh() -> None:
+    tool = _tool("docs_installation_values")
+    assert tool.FILE.read_text(encoding="utf-8") == tool.page_text(), (
+        "stale: run `python tools/docs_installation_values.py`"
+    )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairlead.edge.kube.kube_blocking import KubeBlocking
     from fairlead.model.devices.gpu import GpuReading
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
+    from fairlead.ports import InstallationTarget
 
     Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]
@@ -110,6 +111,14 @@ class ChosenWorld:
         return (
             read_setup(found[0]) if found[0].connection.laptop is None else read_built_in(found[0])
         )
+
+    def installation_target(self) -> InstallationTarget | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.installation_target import KubeInstallationTarget
+
+        return KubeInstallationTarget(found[0])
 
     def crons(self) -> ClusterCrons | None:
         found = None if self._options.snapshot else self._api()

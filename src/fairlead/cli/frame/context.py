@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.ports import Streams
+    from fairlead.ports import InstallationTarget, Streams
     from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.kube.exec_channels import ProgramEnd
     from fairlead.wire.kube.kept_objects import KeptObjects
@@ -251,6 +251,10 @@ class Clusters(Protocol):
         """The installation of quota in that cluster, or a laptop's built-in one; None for a file or
         the embedded cluster.
         """
+        ...
+
+    def installation_target(self) -> InstallationTarget | None:
+        """That cluster, to install Fairlead into; None for a file or the embedded one."""
         ...
 
     def crons(self) -> ClusterCrons | None:

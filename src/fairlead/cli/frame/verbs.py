@@ -22,6 +22,7 @@ _WRITING: Final = frozenset(
             "serve delete",
         ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
+        *("install", "upgrade", "uninstall"),
     )
 )
 """Verbs, and first words of verbs, that change a cluster."""
@@ -279,6 +280,9 @@ VERBS: Final = (
         ("quota", "why"), "quota.why", "print why a pod or a job waits for quota, or what it uses"
     ),
     Verb(("quota", "doctor"), "quota.doctor", "check the installation of quota, and print fixes"),
+    Verb(("install",), "installation.install", "install Fairlead in a cluster, without Helm"),
+    Verb(("upgrade",), "installation.upgrade", "upgrade an installation, or change its values"),
+    Verb(("uninstall",), "installation.uninstall", "remove an installation from a cluster"),
     Verb(
         ("time",),
         "servers.simulated_time",

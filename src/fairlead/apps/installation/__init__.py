@@ -1,0 +1,1 @@
+"""Writes and removes an installation."""

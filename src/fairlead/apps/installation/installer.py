@@ -1,0 +1,250 @@
+"""Writes the objects of an installation: checks everything first, writes in order, removes what an
+earlier installation had and this one has not, and waits until all is ready.
+
+Each run does the same, whatever an interrupted run left: objects are applied by the server, and the
+inventory lists them before they exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.errors import FairleadError, UserError
+from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.refusal import Refusal
+from fairlead.ports import InstallationTarget
+from fairlead.rules.installation.order import (
+    DATA_KINDS,
+    NAMESPACE,
+    in_order,
+    is_ready,
+    key,
+    left_over,
+)
+from fairlead.rules.installation.refusals import (
+    refuse_definition,
+    refuse_namespace,
+    refuse_releases,
+    refuse_version,
+)
+from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.wire.installation.inventory import (
+    COMPLETE,
+    INVENTORY,
+    WRITING,
+    Inventory,
+    parse_inventory,
+    render_inventory,
+)
+
+CHART: Final = "fairlead"
+_NAMESPACE: Final = ObjectRef("v1", NAMESPACE, SYSTEM_NAMESPACE)
+_BEAT_SECONDS: Final = 1.0
+_DEFINITION_SECONDS: Final = 30.0
+_SHOWN: Final = 10
+
+Report = Callable[[str], object]
+
+
+class Wanted(Struct, frozen=True):
+    """What is to be installed. `objects`: in any order. `values`: as the inventory keeps them."""
+
+    version: str
+    values: str
+    objects: tuple[Manifest, ...]
+
+
+class InstallationPlan(Struct, frozen=True):
+    """What a run will do: `objects` in order, `removed` in order; `results`: what the API server
+    would make of each object, None where its namespace does not exist yet. `before`: the inventory.
+    """
+
+    objects: tuple[Manifest, ...]
+    results: tuple[Manifest | None, ...]
+    removed: tuple[ObjectRef, ...]
+    before: Inventory | None
+    wanted: Wanted
+
+
+class Installer:
+    """`report`: receives lines about the progress. `now`, `sleep`: seconds."""
+
+    def __init__(
+        self,
+        cluster: InstallationTarget,
+        report: Report,
+        now: Callable[[], float],
+        sleep: Callable[[float], object],
+    ) -> None:
+        self._cluster = cluster
+        self._report = report
+        self._now = now
+        self._sleep = sleep
+
+    def inventory(self) -> Inventory | None:
+        """Of the installation in this cluster; None if there is none."""
+        found = self._cluster.get(INVENTORY)
+        return None if found is None else parse_inventory(found)
+
+    def plan(self, wanted: Wanted, *, is_forced: bool = False) -> InstallationPlan:
+        """Checks everything and writes nothing. Raises UserError with all that is refused."""
+        namespace = self._cluster.get(_NAMESPACE)
+        _check(refuse_namespace(namespace), "wait until it is gone, or use Helm for its release")
+        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, CHART)
+        _check(refuse_releases(releases), "use `helm upgrade` or `helm uninstall` for it")
+        before = self.inventory() if namespace is not None else None
+        if before is not None:
+            hint = f"use the fairlead of version {before.version} or later"
+            _check(refuse_version(before.version, wanted.version), hint)
+        objects = in_order(self._without_foreign(wanted.objects, before))
+        self._check_served(objects)
+        results = self._trial(objects, is_forced=is_forced, has_namespace=namespace is not None)
+        removed = left_over(before.objects, objects) if before else []
+        return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
+
+    def carry_out(self, plan: InstallationPlan, *, is_forced: bool = False) -> None:
+        """Writes and removes what the plan has. A run that is interrupted is finished by the
+        next one.
+        """
+        refs = tuple(object_ref(each) for each in plan.objects)
+        complete = Inventory(plan.wanted.version, COMPLETE, plan.wanted.values, refs)
+        if plan.before != complete:
+            self._begin(plan, refs)
+        for number, each in enumerate(plan.objects, 1):
+            self._report(f"[{number}/{len(plan.objects)}] {_name(object_ref(each))}")
+            self._cluster.put(each, is_forced=is_forced)
+            if each["kind"] in DATA_KINDS:
+                self.wait_ready([object_ref(each)], _DEFINITION_SECONDS)
+        for target in plan.removed:
+            self._report(f"removed {_name(target)}")
+            self._cluster.remove(target)
+        if plan.before != complete:
+            self._cluster.put(render_inventory(complete), is_forced=True)
+
+    def wait_ready(self, targets: Sequence[ObjectRef], seconds: float) -> None:
+        """Waits until all are ready. Raises UserError after `seconds`, with those that are not."""
+        end = self._now() + seconds
+        waiting = list(targets)
+        reported = ""
+        while waiting:
+            waiting = [each for each in waiting if not self._is_ready(each)]
+            if not waiting:
+                return
+            names = ", ".join(map(_name, waiting))
+            if names != reported:
+                self._report(f"waiting for {names}")
+                reported = names
+            if self._now() >= end:
+                hint = (
+                    f"`kubectl -n {SYSTEM_NAMESPACE} describe pods` shows the reason; all objects "
+                    "are written, and the same command continues to wait"
+                )
+                raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
+            self._sleep(_BEAT_SECONDS)
+
+    def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
+        """The namespace, and there an inventory of all that exists and all that will."""
+        earlier = plan.before.objects if plan.before else ()
+        ours = {key(each) for each in refs}
+        both = (*refs, *(each for each in earlier if key(each) not in ours))
+        for each in plan.objects:
+            if each["kind"] == NAMESPACE:
+                self._cluster.put(each)
+        writing = Inventory(plan.wanted.version, WRITING, plan.wanted.values, both)
+        self._cluster.put(render_inventory(writing), is_forced=True)
+
+    def _without_foreign(
+        self, objects: Sequence[Manifest], before: Inventory | None
+    ) -> list[Manifest]:
+        """Without definitions that another program installed; raises UserError for a definition
+        that does not fit.
+        """
+        ours = {key(each) for each in before.objects} if before else set()
+        kept = []
+        for each in objects:
+            target = object_ref(each)
+            if each["kind"] in DATA_KINDS and key(target) not in ours:
+                found = self._cluster.get(target)
+                if found is not None:
+                    hint = "remove it with its objects, or install without quota"
+                    _check(refuse_definition(found, each), hint)
+                    self._report(f"{_name(target)} exists and fits: it is used as it is")
+                    continue
+            kept.append(each)
+        return kept
+
+    def _check_served(self, objects: Sequence[Manifest]) -> None:
+        unserved = self._cluster.unserved(map(object_ref, objects))
+        kinds = sorted({f"{each.kind} of {each.api_version}" for each in unserved})
+        if kinds:
+            hint = "older API servers need `--set admission=webhooks`; docs/how-to/install.md"
+            raise UserError(f"the cluster does not serve {', '.join(kinds)}", hint)
+
+    def _trial(
+        self, objects: Sequence[Manifest], *, is_forced: bool, has_namespace: bool
+    ) -> list[Manifest | None]:
+        """What each object would become; None if that cannot be tried, then rights are checked."""
+        lacking = {each["metadata"]["name"] for each in objects if self._lacks_parameter(each)}
+        untried = [
+            each
+            for each in objects
+            if (not has_namespace and each["metadata"].get("namespace") == SYSTEM_NAMESPACE)
+            or ("Admission" in each["kind"] and each["metadata"]["name"] in lacking)
+        ]
+        tried = [each for each in objects if each not in untried]
+        answers = self._cluster.try_objects(tried, is_forced=is_forced)
+        faults = [
+            f"{_name(object_ref(each))}: {_sentence(answer)}"
+            for each, answer in zip(tried, answers, strict=True)
+            if isinstance(answer, Exception)
+        ]
+        refused = self._cluster.may_write([object_ref(each) for each in untried])
+        faults += [f"{_name(each)}: you may not create and patch it" for each in refused]
+        if faults:
+            raise _refused(faults)
+        results = iter(answers)
+        return [
+            None if each in untried else answer if isinstance(answer := next(results), dict) else {}
+            for each in objects
+        ]
+
+    def _lacks_parameter(self, obj: Manifest) -> bool:
+        """Whether the kind of a policy's parameter is defined only later in this run.
+
+        Until then the API server asks the user for a right to read all kinds, for the policy and
+        for its binding.
+        """
+        kind = obj.get("spec", {}).get("paramKind")
+        return bool(
+            kind and self._cluster.unserved([ObjectRef(kind["apiVersion"], kind["kind"], "")])
+        )
+
+    def _is_ready(self, target: ObjectRef) -> bool:
+        found = self._cluster.get(target)
+        return found is not None and is_ready(found)
+
+
+def _check(refusal: Refusal | None, hint: str) -> None:
+    if refusal is not None:
+        raise UserError(refusal.reason, hint)
+
+
+def _refused(faults: Sequence[str]) -> UserError:
+    shown = "\n".join(faults[:_SHOWN])
+    more = f"\nand {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+    count = "1 object is" if len(faults) == 1 else f"{len(faults)} objects are"
+    what = f"{count} refused, and nothing was written:\n{shown}{more}"
+    hint = "run it as a user with these rights; --force-conflicts takes over fields of others"
+    return UserError(what, hint)
+
+
+def _sentence(error: Exception) -> str:
+    return error.what if isinstance(error, FairleadError) else str(error)
+
+
+def _name(target: ObjectRef) -> str:
+    place = f"{target.namespace}/" if target.namespace else ""
+    return f"{target.kind} {place}{target.name}"

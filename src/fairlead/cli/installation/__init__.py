@@ -1,0 +1,1 @@
+"""Verbs that install, upgrade and remove Fairlead."""

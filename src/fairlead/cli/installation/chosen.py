@@ -1,0 +1,183 @@
+"""What `install` and `upgrade` share: flags, values of file and flags, and the run itself."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead import __version__
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.apps.installation.installer import InstallationPlan, Installer
+    from fairlead.model.installation import Installation
+    from fairlead.ports import InstallationTarget
+    from fairlead.wire.installation.inventory import Inventory
+    from fairlead.wire.installation.values import Values
+
+WAIT_SECONDS: Final = 300.0
+_NO_CLUSTER: Final = "name one with --kubeconfig or --context"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--values", metavar="FILE", default="", help="values of the installation in YAML"
+    )
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one value, e.g. parts.quota=false; repeatable, and stronger than the file",
+    )
+    parser.add_argument(
+        "--dry-run", action=BooleanFlag, help="print what would change, and write nothing"
+    )
+    parser.add_argument(
+        "--output",
+        "-o",
+        choices=["diff", "yaml"],
+        default="diff",
+        help=("with --dry-run: the difference, or all objects (yaml needs no cluster)"),
+    )
+    parser.add_argument(
+        "--force-conflicts",
+        action=BooleanFlag,
+        help="take over fields that another program has written",
+    )
+    parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=float,
+        default=WAIT_SECONDS,
+        help="how long to wait until all is ready; 0: do not wait (default 300)",
+    )
+
+
+def target(context: Context) -> InstallationTarget:
+    """Raises UserError without a cluster that keeps changes."""
+    found = context.world.installation_target()
+    if found is None:
+        raise UserError("there is no cluster to install into", _NO_CLUSTER)
+    return found
+
+
+def installer(context: Context, cluster: InstallationTarget) -> Installer:
+    from fairlead.apps.installation.installer import Installer
+
+    return Installer(
+        cluster, lambda line: context.stdout.write(line + "\n"), context.now, context.sleep
+    )
+
+
+def is_print_only(args: argparse.Namespace) -> bool:
+    """Whether the objects are printed without a cluster. Raises UserError for `-o yaml` alone."""
+    if args.output == "yaml" and not args.dry_run:
+        raise UserError("-o yaml prints objects and installs nothing", "add --dry-run")
+    return bool(args.dry_run and args.output == "yaml")
+
+
+def chosen(args: argparse.Namespace, context: Context, before: str = "") -> Installation:
+    """The values `before` (YAML), with the file's in their place if one is named, and the
+    settings on top.
+    """
+    from fairlead.wire.installation.values import parse_values, read_values, with_settings
+
+    values: Values = read_values(before, "the inventory")
+    if args.values:
+        try:
+            values = read_values(context.machine.read(args.values), args.values)
+        except OSError as error:
+            what = f"values `{args.values}` cannot be read: {error.strerror}"
+            raise UserError(what, "name a YAML file; without --values the defaults hold") from error
+    return parse_values(with_settings(values, args.settings))
+
+
+def write(
+    args: argparse.Namespace,
+    context: Context,
+    cluster: InstallationTarget,
+    installation: Installation,
+) -> int:
+    """Plans, prints or writes, and waits."""
+    from fairlead.apps.installation.installer import Wanted
+    from fairlead.model.actions import object_ref
+    from fairlead.wire.installation.components import installed_objects
+    from fairlead.wire.installation.values import render_values
+
+    objects = tuple(installed_objects(installation))
+    loop = installer(context, cluster)
+    wanted = Wanted(__version__, render_values(installation), objects)
+    plan = loop.plan(wanted, is_forced=args.force_conflicts)
+    if args.dry_run:
+        context.stdout.write(difference(cluster, plan))
+        return 0
+    loop.carry_out(plan, is_forced=args.force_conflicts)
+    if args.wait > 0:
+        loop.wait_ready([object_ref(each) for each in plan.objects], args.wait)
+    context.stdout.write(f"fairlead {__version__}: {len(plan.objects)} objects\n")
+    return 0
+
+
+def print_objects(context: Context, installation: Installation) -> int:
+    from fairlead.rules.installation.order import in_order
+    from fairlead.wire.files.manifest_yaml import render_manifests
+    from fairlead.wire.installation.components import installed_objects
+
+    objects = in_order(installed_objects(installation))
+    context.stdout.write(render_manifests(objects, has_blocks=True))
+    return 0
+
+
+def difference(cluster: InstallationTarget, plan: InstallationPlan) -> str:
+    """What a plan would change: `create`, `change` with a diff, `remove`; the last line counts."""
+    from fairlead.model.actions import object_ref
+
+    lines: list[str] = []
+    same = 0
+    for manifest, result in zip(plan.objects, plan.results, strict=True):
+        ref = object_ref(manifest)
+        found = None if result is None else cluster.get(ref)
+        name = f"{ref.kind} {ref.namespace + '/' if ref.namespace else ''}{ref.name}"
+        if found is None:
+            lines.append(f"create {name}")
+        elif changed := _changed_lines(found, result):
+            lines += [f"change {name}", *changed]
+        else:
+            same += 1
+    lines += [f"remove {each.kind} {each.namespace}/{each.name}" for each in plan.removed]
+    return "".join(f"{each}\n" for each in (*lines, f"{same} objects do not change"))
+
+
+def refuse_other(before: Inventory | None, wanted: Installation) -> None:
+    """Raises UserError if a complete installation differs from what `install` should write."""
+    from fairlead.wire.installation.inventory import COMPLETE
+    from fairlead.wire.installation.values import render_values
+
+    if before is None or before.state != COMPLETE:
+        return
+    if (before.version, before.values) != (__version__, render_values(wanted)):
+        what = f"version `{before.version}` is installed, with other values or of another version"
+        raise UserError(what, "`fairlead upgrade` changes it; --dry-run prints the difference")
+
+
+def _changed_lines(found: Any, result: Any) -> list[str]:
+    from difflib import unified_diff
+
+    from fairlead.wire.files.manifest_yaml import render_manifests
+
+    old, new = (
+        render_manifests([_comparable(each)], has_blocks=True).splitlines()
+        for each in (found, result)
+    )
+    return [f"  {line}" for line in unified_diff(old, new, lineterm="", n=2)][2:]
+
+
+def _comparable(obj: Any) -> dict[str, Any]:
+    """The object without what the API server writes on its own."""
+    own = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+    meta = {name: each for name, each in obj["metadata"].items() if name not in own}
+    return {**{name: each for name, each in obj.items() if name != "status"}, "metadata": meta}

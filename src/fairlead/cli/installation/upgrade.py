@@ -1,0 +1,30 @@
+"""`fairlead upgrade`: brings an installation to this version and to other values."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.installation import chosen as shared
+from fairlead.errors import UserError
+
+NAME = "upgrade"
+HELP = """Upgrade an installation of `fairlead install` to this version, or change its values.
+Without --values the values of the installation are kept. Objects that the new version does not have
+are removed. After an interruption run the same command again."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    shared.add_arguments(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    is_print_only = shared.is_print_only(args)
+    cluster = shared.target(context)
+    before = shared.installer(context, cluster).inventory()
+    if before is None:
+        raise UserError("there is no installation to upgrade", "`fairlead install` makes one")
+    wanted = shared.chosen(args, context, before.values)
+    if is_print_only:
+        return shared.print_objects(context, wanted)
+    return shared.write(args, context, cluster, wanted)

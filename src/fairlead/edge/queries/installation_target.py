@@ -1,0 +1,177 @@
+"""A cluster for `fairlead install`, `upgrade` and `uninstall`: server-side apply of objects of any
+kind, trial runs, rights, Helm's releases, pods at a gate. Blocking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from msgspec import structs
+
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.kube.api_discovery import Discovery
+from fairlead.edge.kube.api_failure import ApiFailure, NotServed
+from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
+from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.kube.object_actions import known_resource, no_such_kind
+from fairlead.edge.kube.resource import PODS, SECRETS, Resource
+from fairlead.model.actions import Manifest, ObjectRef, object_ref
+
+FIELD_MANAGER: Final = "fairlead-install"
+_AT_ONCE: Final = 8
+_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", is_namespaced=False
+)
+_PAGE: Final = 500
+Result = TypeVar("Result")
+
+
+class KubeInstallationTarget:
+    """See `ports.InstallationTarget`. Discovery is read once."""
+
+    def __init__(self, api: KubeBlocking) -> None:
+        self._api = api
+        self._discovered: Discovery | None = None
+
+    def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
+        return [each for each in targets if self._find(each) is None]
+
+    def get(self, target: ObjectRef) -> Manifest | None:
+        try:
+            found: Manifest = self._api.get(
+                self._resource(target), target.name, target.namespace or None
+            )
+        except NotServed:
+            return None
+        return found
+
+    def try_objects(
+        self, manifests: Sequence[Manifest], *, is_forced: bool = False
+    ) -> list[Manifest | Exception]:
+        return _in_groups(
+            [partial(self._apply, each, is_forced=is_forced, is_trial=True) for each in manifests]
+        )
+
+    def may_write(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
+        places: dict[tuple[str, str, str], ObjectRef] = {}
+        for each in targets:
+            resource = self._resource(each)
+            places.setdefault((resource.group, resource.plural, each.namespace), each)
+        questions = [(place, verb) for place in places for verb in ("create", "patch")]
+        answers = _in_groups([partial(self._is_allowed, *each) for each in questions])
+        refused = []
+        for (place, _), answer in zip(questions, answers, strict=True):
+            if isinstance(answer, Exception):
+                raise answer
+            if not answer and places[place] not in refused:
+                refused.append(places[place])
+        return refused
+
+    def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
+        return self._apply(manifest, is_forced=is_forced)
+
+    def remove(self, target: ObjectRef) -> bool:
+        try:
+            self._api.delete(self._resource(target), target.name, target.namespace or None)
+        except NotServed:
+            return False
+        return True
+
+    def helm_releases(self, namespace: str, chart: str) -> list[str]:
+        labels = f"owner=helm,name={chart}"
+        found = self._list(SECRETS, namespace, labelSelector=labels)
+        return sorted({each["metadata"]["labels"]["name"] for each in found})
+
+    def gated_pods(self, gate: str) -> list[ObjectRef]:
+        return [
+            ObjectRef("v1", "Pod", meta["name"], meta["namespace"], meta["uid"])
+            for each in self._list(PODS, None)
+            for meta in (each["metadata"],)
+            if any(one["name"] == gate for one in each["spec"].get("schedulingGates") or ())
+        ]
+
+    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
+        found = self.get(pod)
+        gates = [each["name"] for each in (found or {}).get("spec", {}).get("schedulingGates", ())]
+        if found is None or found["metadata"]["uid"] != pod.uid or gate not in gates:
+            return True
+        place = f"/spec/schedulingGates/{gates.index(gate)}"
+        patch = [
+            {"op": "test", "path": "/metadata/uid", "value": pod.uid},
+            {"op": "test", "path": f"{place}/name", "value": gate},
+            {"op": "remove", "path": place},
+        ]
+        try:
+            self._api.send(patch_request(PODS, pod.name, patch, pod.namespace, kind="json"))
+        except ApiFailure as error:
+            if error.status in (403, 409, 422):
+                return False
+            raise
+        return True
+
+    def _apply(
+        self, manifest: Manifest, *, is_forced: bool = False, is_trial: bool = False
+    ) -> Manifest:
+        target = object_ref(manifest)
+        request = patch_request(
+            self._resource(target),
+            target.name,
+            manifest,
+            target.namespace or None,
+            kind="apply",
+            field_manager=FIELD_MANAGER,
+            force=is_forced,
+        )
+        path = with_query(
+            request.path, dryRun="All" if is_trial else None, fieldValidation="Strict"
+        )
+        made: Manifest = self._send(structs.replace(request, path=path))
+        return made
+
+    def _is_allowed(self, place: tuple[str, str, str], verb: str) -> bool:
+        group, plural, namespace = place
+        attributes = {"group": group, "resource": plural, "verb": verb, "namespace": namespace}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        return bool(self._api.create(_REVIEWS, review)["status"]["allowed"])
+
+    def _list(
+        self, resource: Resource, namespace: str | None, **query: str
+    ) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        token = ""
+        while True:
+            path = with_query(resource.path(namespace), limit=_PAGE, **{"continue": token}, **query)
+            page = self._send(ApiRequest("list", "GET", path))
+            found += page["items"]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return found
+
+    def _send(self, request: ApiRequest) -> Any:
+        return decoder_of(Any).decode(self._api.send(request).body)
+
+    def _resource(self, target: ObjectRef) -> Resource:
+        found = self._find(target)
+        if found is None:
+            raise no_such_kind(target)
+        return found
+
+    def _find(self, target: ObjectRef) -> Resource | None:
+        if self._discovered is None:
+            self._discovered = self._api.discovery()
+        return known_resource(target, self._discovered)
+
+
+def _in_groups(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
+    """As `in_parallel`, at most eight at a time."""
+    return [
+        each
+        for start in range(0, len(calls), _AT_ONCE)
+        for each in in_parallel(calls[start : start + _AT_ONCE])
+    ]

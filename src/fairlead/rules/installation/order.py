@@ -1,0 +1,101 @@
+"""The order in which objects of an installation are written and removed, and what is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fairlead.model.actions import Manifest, ObjectRef, object_ref
+
+_WRITTEN: Final = (
+    "Namespace",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ConfigMap",
+    "Service",
+    "PodDisruptionBudget",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "Deployment",
+    "DaemonSet",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+)
+"""Kinds in the order of writing: limits before the pods that they limit, webhooks after the server
+that answers them.
+"""
+_ADMISSION: Final = tuple(
+    kind for kind in reversed(_WRITTEN) if "Admission" in kind or "Webhook" in kind
+)
+DATA_KINDS: Final = frozenset({"CustomResourceDefinition"})
+"""Kinds with records of users: they are removed only with the users' consent."""
+NAMESPACE: Final = "Namespace"
+
+
+def in_order(objects: Iterable[Manifest]) -> list[Manifest]:
+    """The objects in the order of writing. Objects of one kind keep their order."""
+    return sorted(objects, key=lambda each: _WRITTEN.index(each["kind"]))
+
+
+def removal_order(objects: Iterable[ObjectRef]) -> list[ObjectRef]:
+    """The objects in the order of removing: admission first, so that no removed server is asked;
+    the namespace last.
+
+    >>> refs = [ObjectRef("v1", kind, "x") for kind in ("Namespace", "DaemonSet",
+    ...     "ValidatingAdmissionPolicy", "ClusterRole")]
+    >>> [each.kind for each in removal_order(refs)]
+    ['ValidatingAdmissionPolicy', 'DaemonSet', 'ClusterRole', 'Namespace']
+    """
+    order = (*_ADMISSION, *(kind for kind in reversed(_WRITTEN) if kind not in _ADMISSION))
+    place = {kind: index for index, kind in enumerate(order)}
+    return sorted(objects, key=lambda each: place.get(each.kind, len(_ADMISSION)))
+
+
+def is_admission(target: ObjectRef) -> bool:
+    return target.kind in _ADMISSION
+
+
+def left_over(before: Iterable[ObjectRef], after: Iterable[Manifest]) -> list[ObjectRef]:
+    """What an earlier installation wrote and the next does not have, in the order of removing.
+
+    Definitions of kinds stay: with one, all objects of its kind would go.
+    """
+    kept = {key(object_ref(each)) for each in after}
+    return removal_order(
+        each for each in before if key(each) not in kept and each.kind not in DATA_KINDS
+    )
+
+
+def key(target: ObjectRef) -> tuple[str, str, str, str]:
+    """What identifies an object across versions of its API."""
+    return (target.group_version[0], target.kind, target.namespace, target.name)
+
+
+def is_ready(obj: Any) -> bool:
+    """Whether a Deployment, DaemonSet or CustomResourceDefinition has reached its newest spec;
+    True for all other objects.
+    """
+    status = obj.get("status") or {}
+    if obj["kind"] == "CustomResourceDefinition":
+        return any(
+            (each["type"], each["status"]) == ("Established", "True")
+            for each in status.get("conditions") or ()
+        )
+    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
+        return False
+    if obj["kind"] == "Deployment":
+        wanted = obj["spec"].get("replicas", 1)
+        return bool(
+            status.get("updatedReplicas", 0) == wanted == status.get("availableReplicas", 0)
+        )
+    if obj["kind"] == "DaemonSet":
+        wanted = status.get("desiredNumberScheduled", 0)
+        counts = (status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0))
+        return counts == (wanted, wanted)
+    return True

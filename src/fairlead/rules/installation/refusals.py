@@ -1,0 +1,82 @@
+"""Which installation, upgrade or removal is refused, with its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.refusal import Refusal
+
+_SHOWN: Final = 5
+_HELM_OWNER: Final = "meta.helm.sh/release-name"
+
+
+def refuse_version(installed: str, ours: str) -> Refusal | None:
+    """The refusal to go back to an older version.
+
+    >>> refuse_version("0.10.0", "0.9.1").reason
+    'version `0.10.0` is installed, and `0.9.1` is older'
+    """
+    if _numbers(ours) >= _numbers(installed):
+        return None
+    return Refusal(f"version `{installed}` is installed, and `{ours}` is older")
+
+
+def refuse_namespace(namespace: Manifest | None) -> Refusal | None:
+    """The refusal of a namespace that is being deleted, or that belongs to a Helm release."""
+    if namespace is None:
+        return None
+    meta = namespace["metadata"]
+    if meta.get("deletionTimestamp"):
+        return Refusal(f"namespace `{meta['name']}` is being deleted")
+    release = (meta.get("annotations") or {}).get(_HELM_OWNER)
+    if release:
+        return Refusal(f"namespace `{meta['name']}` belongs to the Helm release `{release}`")
+    return None
+
+
+def refuse_releases(releases: Sequence[str]) -> Refusal | None:
+    """The refusal beside a Helm release of Fairlead's."""
+    if not releases:
+        return None
+    return Refusal(f"Helm has installed Fairlead here: release `{releases[0]}`")
+
+
+def refuse_definition(found: Manifest, ours: Manifest) -> Refusal | None:
+    """The refusal of a CustomResourceDefinition of another program that does not fit: another kind
+    or scope, or without our version or its status.
+    """
+    name = found["metadata"]["name"]
+    spec, wanted = found["spec"], ours["spec"]
+    kind, scope = spec["names"]["kind"], spec["scope"]
+    if (kind, scope) != (wanted["names"]["kind"], wanted["scope"]):
+        return Refusal(f"definition `{name}` exists as {scope} `{kind}`, which does not fit")
+    served = {each["name"]: each for each in spec["versions"] if each.get("served")}
+    for version in wanted["versions"]:
+        each: Any = served.get(version["name"])
+        if each is None:
+            return Refusal(f"definition `{name}` exists and serves no `{version['name']}`")
+        if "status" not in (each.get("subresources") or {}):
+            return Refusal(f"definition `{name}` exists without the subresource `status`")
+    return None
+
+
+def refuse_waiting(pods: Sequence[ObjectRef], gate: str) -> Refusal | None:
+    """The refusal to remove the process that admits pods while pods wait for it.
+
+    >>> refuse_waiting([ObjectRef("v1", "Pod", "p", "team")], "fairlead.io/quota").reason
+    '1 pod waits at the scheduling gate `fairlead.io/quota`: team/p'
+    """
+    if not pods:
+        return None
+    names = ", ".join(f"{each.namespace}/{each.name}" for each in pods[:_SHOWN])
+    more = f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else ""
+    count = "1 pod waits" if len(pods) == 1 else f"{len(pods)} pods wait"
+    return Refusal(f"{count} at the scheduling gate `{gate}`: {names}{more}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version; a word after them does not count."""
+    head = version.partition("-")[0].partition("+")[0]
+    return tuple(int(word) for word in head.split(".") if word.isdigit())

@@ -1,0 +1,70 @@
+"""The record of an installation in its cluster: a ConfigMap with each object, the version and the
+values.
+
+It is written before the first object, so that an interrupted run can be finished or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.errors import OutsideError
+from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.settings import SYSTEM_NAMESPACE
+
+INVENTORY: Final = ObjectRef("v1", "ConfigMap", "fairlead-installation", SYSTEM_NAMESPACE)
+WRITING: Final = "writing"
+COMPLETE: Final = "complete"
+
+
+class Inventory(Struct, frozen=True):
+    """`objects`: all that the installation wrote, or is writing. `values`: YAML, without defaults.
+
+    `state`: WRITING from the first write of a run to its last, else COMPLETE.
+    """
+
+    version: str
+    state: str
+    values: str
+    objects: tuple[ObjectRef, ...]
+
+
+def render_inventory(inventory: Inventory) -> Manifest:
+    rows = [[each.api_version, each.kind, each.namespace, each.name] for each in inventory.objects]
+    return {
+        "apiVersion": INVENTORY.api_version,
+        "kind": INVENTORY.kind,
+        "metadata": {
+            "name": INVENTORY.name,
+            "namespace": INVENTORY.namespace,
+            "labels": {"app.kubernetes.io/part-of": "fairlead"},
+        },
+        "data": {
+            "version": inventory.version,
+            "state": inventory.state,
+            "values": inventory.values,
+            "objects": _lines(rows),
+        },
+    }
+
+
+def parse_inventory(manifest: Manifest) -> Inventory:
+    """Raises OutsideError for a ConfigMap that is no inventory."""
+    place = f"ConfigMap `{INVENTORY.namespace}/{INVENTORY.name}`"
+    try:
+        data: dict[str, str] = msgspec.convert(manifest["data"], dict[str, str])
+        rows = msgspec.json.decode(data["objects"], type=list[tuple[str, str, str, str]])
+        refs = tuple(ObjectRef(row[0], row[1], row[3], row[2]) for row in rows)
+        return Inventory(data["version"], data["state"], data["values"], refs)
+    except (KeyError, msgspec.MsgspecError) as error:
+        hint = "restore it, or delete it and run `fairlead install` again"
+        raise OutsideError("kubernetes", f"{place} is no inventory: {error}", hint) from error
+
+
+def _lines(rows: Sequence[Any]) -> str:
+    """A JSON list with one row in each line."""
+    return "[\n" + ",\n".join(msgspec.json.encode(row).decode() for row in rows) + "\n]\n"

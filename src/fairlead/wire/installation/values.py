@@ -1,0 +1,126 @@
+"""Values of an installation as an operator writes them: YAML, and `--set KEY=VALUE`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from fairlead.errors import UserError
+from fairlead.model.installation import Installation, Parts
+from fairlead.wire.files.bounded import load_yaml
+from fairlead.wire.files.manifest_yaml import render_manifests
+from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
+
+Values = dict[str, Any]
+
+RENAMED: Final[Mapping[str, str]] = {}
+"""Keys of earlier versions and their names now; no key has been renamed yet."""
+_PAGE: Final = "docs/reference/installation-values.md lists all keys"
+
+
+def read_values(text: str | bytes, source: str) -> Values:
+    """The mapping of a file, not yet checked. `source`: its name, for messages.
+
+    Raises UserError for text that is no YAML mapping, or that repeats a key.
+    """
+    try:
+        found = load_strict_yaml(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"values `{source}` are not YAML: {yaml_trouble(error)}", _PAGE) from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        what = f"values `{source}` are a {type(found).__name__} and not a mapping"
+        raise UserError(what, "write lines like `image: registry.example.com/fairlead:0.1.0`")
+    return found
+
+
+def with_settings(values: Values, settings: Iterable[str]) -> Values:
+    """The values with `KEY=VALUE` of each setting on top; a dot leads into a mapping.
+
+    >>> with_settings({"parts": {"quota": False}}, ["parts.console=false", "replicas=3"])
+    {'parts': {'quota': False, 'console': False}, 'replicas': 3}
+    """
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not all(key.split(".")):
+            raise UserError(f"--set `{setting}` is not KEY=VALUE", "write --set parts.quota=false")
+        values = _with_value(values, key.split("."), _scalar(setting, text))
+    return values
+
+
+def parse_values(values: Values, renamed: Mapping[str, str] = RENAMED) -> Installation:
+    """Raises UserError for unknown and renamed keys and for values of a wrong type."""
+    _check_keys(values, renamed)
+    try:
+        return msgspec.convert(values, Installation)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$.")
+        key = path.rstrip("`")
+        expected = what[:1].lower() + what[1:]
+        raise UserError(f"value `{key}` is `{_at(values, key)}`: {expected}", _PAGE) from error
+
+
+def render_values(chosen: Installation) -> str:
+    """The values that differ from the defaults, as YAML; "" if none does.
+
+    >>> render_values(Installation(replicas=3))
+    'replicas: 3\\n'
+    """
+    found = _differing(msgspec.to_builtins(chosen), msgspec.to_builtins(Installation()))
+    return render_manifests([found]) if found else ""
+
+
+def _differing(values: Values, defaults: Values) -> Values:
+    found = {}
+    for key, value in values.items():
+        if value != defaults[key]:
+            nested = isinstance(value, dict)
+            found[key] = _differing(value, defaults[key]) if nested else value
+    return found
+
+
+def _scalar(setting: str, text: str) -> Any:
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"--set `{setting}`: {yaml_trouble(error)}", "quote the value") from error
+
+
+def _with_value(values: Values, path: list[str], value: Any) -> Values:
+    first, *rest = path
+    if not rest:
+        return {**values, first: value}
+    inner = values.get(first, {})
+    if not isinstance(inner, dict):
+        raise UserError(f"value `{first}` is `{inner}` and has no key `{'.'.join(rest)}`", _PAGE)
+    return {**values, first: _with_value(inner, rest, value)}
+
+
+def _check_keys(values: Values, renamed: Mapping[str, str]) -> None:
+    parts = values.get("parts")
+    written = [str(key) for key in values]
+    if isinstance(parts, dict):
+        written += [f"parts.{key}" for key in parts]
+    known = [*_names(Installation), *(f"parts.{name}" for name in _names(Parts))]
+    for key in written:
+        if key in renamed:
+            raise UserError(f"value `{key}` has a new name", f"write `{renamed[key]}`")
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"did you mean `{near[0]}`? {_PAGE}" if near else _PAGE
+            raise UserError(f"there is no value `{key}`", hint)
+
+
+def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
+    return type_.__struct_encode_fields__
+
+
+def _at(values: Any, key: str) -> Any:
+    for word in key.split("."):
+        values = values.get(word) if isinstance(values, dict) else None
+    return values

@@ -1,0 +1,305 @@
+"""`fairlead install`, `upgrade` and `uninstall` on a real API server: the same end after every
+interruption, no write where nothing changes, and no trace after the removal.
+
+The oracles are kubectl's own lists: every object of every kind, and their resource versions.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.kubectl import KubectlError
+from tests.kube.servers import FAIRLEAD, environment
+from tests.waiting import wait_until
+
+from fairlead import __version__
+from fairlead.apps.installation.installer import Installer, Wanted
+from fairlead.apps.installation.removal import Removal
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.queries.installation_target import KubeInstallationTarget
+from fairlead.errors import Forbidden, UserError
+from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.installation import Installation
+from fairlead.wire.installation.components import installed_objects
+
+SYSTEM = "fairlead-system"
+NOT_COMPARED = ("events", "leases", "componentstatuses")
+"""What a cluster writes on its own at any time."""
+CUTS = (3, 40)
+"""Writes after which a run is interrupted, one run after the other."""
+WANTED = Wanted(__version__, "", tuple(installed_objects(Installation())))
+Row = tuple[str, ...]
+
+
+class CutOffError(Exception):
+    """The run is interrupted here."""
+
+
+class CutTarget(KubeInstallationTarget):
+    """A cluster that takes this number of writes and then ends the run."""
+
+    def __init__(self, api: KubeBlocking, writes: int) -> None:
+        super().__init__(api)
+        self._left = writes
+
+    def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
+        self._count()
+        return super().put(manifest, is_forced=is_forced)
+
+    def remove(self, target: ObjectRef) -> bool:
+        self._count()
+        return super().remove(target)
+
+    def _count(self) -> None:
+        if self._left == 0:
+            raise CutOffError
+        self._left -= 1
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as plane:
+        yield plane
+
+
+def fairlead(cluster: ControlPlane, *words: str, status: int = 0) -> str:
+    """Output and messages of the command; its exit status is `status`."""
+    answer = subprocess.run(
+        [*FAIRLEAD, *words, f"--kubeconfig={cluster.kubeconfig}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert answer.returncode == status, answer.stdout + answer.stderr
+    return answer.stdout + answer.stderr
+
+
+def everything(cluster: ControlPlane) -> dict[Row, str]:
+    """The generation, or else the resource version, of all objects of all kinds, by kind, namespace
+    and name.
+    """
+    kinds = cluster.admin.run("api-resources", "--verbs=list", "-o", "name").split()
+    wanted = ",".join(each for each in kinds if each.partition(".")[0] not in NOT_COMPARED)
+    columns = (
+        "custom-columns=A:.apiVersion,K:.kind,S:.metadata.namespace,N:.metadata.name,"
+        "G:.metadata.generation,V:.metadata.resourceVersion"
+    )
+    lines = cluster.admin.run("get", wanted, "-A", "--no-headers", "-o", columns)
+    rows = [line.split() for line in lines.splitlines()]
+    # Controllers write the status of what has a generation.
+    return {tuple(row[:4]): row[5] if row[4] == "<none>" else row[4] for row in rows}
+
+
+def installed(cluster: ControlPlane) -> dict[Row, str]:
+    """As `everything`, of what the inventory lists, and of itself."""
+    text = cluster.admin.run(
+        "get", "configmap", "fairlead-installation", "-n", SYSTEM, "-o", "yaml"
+    )
+    rows = yaml.safe_load(yaml.safe_load(text)["data"]["objects"])
+    found = everything(cluster)
+    keys = [(row[0], row[1], row[2] or "<none>", row[3]) for row in rows]
+    own = ("v1", "ConfigMap", SYSTEM, "fairlead-installation")
+    return {each: found[each] for each in (*keys, own)}
+
+
+def api(kubeconfig: Path) -> KubeBlocking:
+    connection = find_connection(str(kubeconfig))
+    assert connection is not None
+    return KubeBlocking(connection)
+
+
+def installer_of(kubeconfig: Path) -> Installer:
+    return Installer(KubeInstallationTarget(api(kubeconfig)), str, time.time, time.sleep)
+
+
+def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
+    cluster: ControlPlane,
+) -> None:
+    before = everything(cluster)
+    planned = fairlead(cluster, "install", "--dry-run")
+    assert f"create Namespace {SYSTEM}" in planned
+    assert everything(cluster).keys() == before.keys(), "a dry run writes nothing"
+
+    for writes in CUTS:
+        installer = Installer(
+            CutTarget(api(cluster.kubeconfig), writes), str, time.time, time.sleep
+        )
+        with pytest.raises(CutOffError):
+            installer.carry_out(installer.plan(WANTED))
+    fairlead(cluster, "install", "--wait=0")
+    wanted = {object_ref(each) for each in WANTED.objects}
+    first = installed(cluster)
+    assert len(everything(cluster).keys() - before.keys()) >= len(wanted)
+
+    again = fairlead(cluster, "install", "--wait=0")
+    assert again.endswith(f"fairlead {__version__}: {len(wanted)} objects\n")
+    assert installed(cluster) == first, "a second run writes nothing"
+    unchanged = fairlead(cluster, "upgrade", "--dry-run").splitlines()
+    assert unchanged == [f"{len(wanted)} objects do not change"]
+
+    other = fairlead(cluster, "install", "--set", "parts.console=false", status=1)
+    assert "`fairlead upgrade` changes it" in other
+    fairlead(cluster, "upgrade", "--set", "parts.console=false", "--wait=0")
+    upgraded = installed(cluster)
+    gone = {row[1] + " " + row[3] for row in first.keys() - upgraded.keys()}
+    assert "Deployment fairlead-console" in gone
+    assert "ServiceAccount fairlead-reader" in gone
+    assert {row for row in upgraded if upgraded[row] != first.get(row)} == {
+        ("v1", "ConfigMap", SYSTEM, "fairlead-installation")
+    }, "an upgrade writes only what changes"
+
+    _refused_while_a_pod_waits(cluster)
+    for writes in CUTS:
+        removal = Removal(CutTarget(api(cluster.kubeconfig), writes), str, time.time, time.sleep)
+        with pytest.raises(CutOffError):
+            removal.carry_out(removal.planned(with_data=True), is_releasing=True, seconds=60)
+    assert "is removed" in fairlead(cluster, "uninstall", "--delete-data", "--release-waiting")
+    gates = cluster.admin.run("get", "pod", "p", "-n", "team", "-o", "jsonpath={.spec}")
+    assert "schedulingGates" not in gates
+    cluster.admin.run("delete", "namespace", "team")
+    assert everything(cluster).keys() == before.keys(), "nothing is left"
+
+
+def _refused_while_a_pod_waits(cluster: ControlPlane) -> None:
+    """The shipped policy gives the pod its gate; the removal names the pod and removes nothing."""
+    cluster.admin.run("create", "namespace", "team")
+    cluster.admin.run("label", "namespace", "team", "fairlead.io/quota=enforced")
+    wait_until("a pod gets the gate", lambda: _has_gated_pod(cluster), 60)
+    present = everything(cluster).keys()
+    answer = fairlead(cluster, "uninstall", status=1)
+    assert "1 pod waits at the scheduling gate `fairlead.io/quota`: team/p" in answer
+    assert everything(cluster).keys() == present
+
+
+def _has_gated_pod(cluster: ControlPlane) -> bool:
+    """Makes the pod `p` anew until the policy is in force."""
+    container = {"name": "c", "image": "busybox"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "team"},
+        "spec": {"containers": [container], "automountServiceAccountToken": False},
+    }
+    try:
+        cluster.admin.create([pod])
+    except KubectlError:
+        return False
+    if "schedulingGates" in cluster.admin.run("get", "pod", "p", "-n", "team", "-o", "yaml"):
+        return True
+    cluster.admin.run("delete", "pod", "p", "-n", "team", "--force")
+    return False
+
+
+def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: ControlPlane) -> None:
+    admin = cluster.admin
+    before = everything(cluster).keys()
+    stranger = installer_of(cluster.write_user_kubeconfig("stranger"))
+    with pytest.raises(Forbidden, match='"stranger" cannot get resource "namespaces"'):
+        stranger.plan(WANTED)
+
+    _install_foreign_definition(cluster, "Cluster")
+    answer = fairlead(cluster, "install", status=1)
+    assert "exists as Cluster `ElasticQuotaTree`, which does not fit" in answer
+    admin.run("delete", "crd", "elasticquotatrees.scheduling.sigs.k8s.io")
+
+    admin.run("create", "namespace", SYSTEM)
+    admin.run("annotate", "namespace", SYSTEM, "meta.helm.sh/release-name=mine")
+    answer = fairlead(cluster, "install", status=1)
+    assert f"namespace `{SYSTEM}` belongs to the Helm release `mine`" in answer
+    admin.run("annotate", "namespace", SYSTEM, "meta.helm.sh/release-name-")
+
+    labels = ("owner=helm", "name=fairlead")
+    admin.run("create", "secret", "generic", "sh.helm.release.v1.fairlead.v1", "-n", SYSTEM)
+    admin.run("label", "secret", "sh.helm.release.v1.fairlead.v1", "-n", SYSTEM, *labels)
+    answer = fairlead(cluster, "install", status=1)
+    assert "Helm has installed Fairlead here: release `fairlead`" in answer
+
+    admin.run("patch", "ns", SYSTEM, "-p", '{"metadata": {"finalizers": ["example.com/held"]}}')
+    admin.run("delete", "namespace", SYSTEM, "--wait=false")
+    answer = fairlead(cluster, "install", status=1)
+    assert f"namespace `{SYSTEM}` is being deleted" in answer
+    admin.run("patch", "ns", SYSTEM, "-p", '{"metadata": {"finalizers": null}}')
+    admin.run("wait", "--for=delete", f"namespace/{SYSTEM}", "--timeout=60s")
+    assert everything(cluster).keys() == before
+
+    answer = fairlead(cluster, "uninstall", status=1)
+    assert "`fairlead install` wrote none" in answer
+    answer = fairlead(cluster, "upgrade", status=1)
+    assert "there is no installation to upgrade" in answer
+
+
+def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: ControlPlane) -> None:
+    """A user who may do everything but write DaemonSets."""
+    before = everything(cluster).keys()
+    plain = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "almost"}}
+    all_of = [
+        {"apiGroups": [group], "resources": ["*"], "verbs": ["*"]}
+        for group in (
+            *("", "policy", "rbac.authorization.k8s.io", "apiextensions.k8s.io"),
+            *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io"),
+        )
+    ]
+    role = {
+        **plain,
+        "kind": "ClusterRole",
+        "rules": [
+            *all_of,
+            {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]},
+        ],
+    }
+    binding = {
+        **plain,
+        "kind": "ClusterRoleBinding",
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "almost",
+        },
+        "subjects": [{"kind": "User", "name": "almost"}],
+    }
+    cluster.admin.apply([role, binding])
+    almost = installer_of(cluster.write_user_kubeconfig("almost"))
+    with pytest.raises(UserError) as refused:
+        almost.plan(WANTED)
+    assert f"DaemonSet {SYSTEM}/fairlead-gpu-exporter: you may not" in refused.value.what
+    assert refused.value.what.startswith("1 object is refused, and nothing was written:")
+    cluster.admin.run("delete", "clusterrole,clusterrolebinding", "almost")
+    assert everything(cluster).keys() == before
+
+
+def _install_foreign_definition(cluster: ControlPlane, scope: str) -> None:
+    """Another program's definition of the same name."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1beta1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    cluster.admin.create(
+        [
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {
+                    "name": "elasticquotatrees.scheduling.sigs.k8s.io",
+                    "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+                },
+                "spec": {
+                    "group": "scheduling.sigs.k8s.io",
+                    "names": {"plural": "elasticquotatrees", "kind": "ElasticQuotaTree"},
+                    "scope": scope,
+                    "versions": [version],
+                },
+            }
+        ]
+    )

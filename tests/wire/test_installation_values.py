@@ -1,0 +1,147 @@
+"""Values of an installation: what is taken, and what each refusal names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.actions import object_ref
+from fairlead.model.installation import Installation, Parts
+from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.installation.inventory import (
+    COMPLETE,
+    Inventory,
+    parse_inventory,
+    render_inventory,
+)
+from fairlead.wire.installation.values import (
+    parse_values,
+    read_values,
+    render_values,
+    with_settings,
+)
+
+
+def test_no_values_are_the_defaults() -> None:
+    assert parse_values(read_values("", "empty.yaml")) == Installation()
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Installation(),
+        Installation(parts=Parts(quota=False), image="r.example.com/fairlead:1", replicas=3),
+        Installation(admission="webhooks", scheduler="control-plane", prometheus="http://p:9090"),
+    ],
+)
+def test_what_is_rendered_is_read_back(chosen: Installation) -> None:
+    assert parse_values(read_values(render_values(chosen), "x")) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("replicas: two", "value `replicas` is `two`: expected `int`, got `str`"),
+        ("replicas: 0", "value `replicas` is `0`: expected `int` >= 1"),
+        ("parts: {quota: 1}", "value `parts.quota` is `1`: expected `bool`, got `int`"),
+        ("parts: [console]", "value `parts` is `['console']`: expected `object`, got `array`"),
+        ("admission: none", "value `admission` is `none`: invalid enum value 'none'"),
+        ("image: ''", "value `image` is ``: expected `str` of length >= 1"),
+        ("imagge: x", "there is no value `imagge`"),
+        ("parts: {quotas: true}", "there is no value `parts.quotas`"),
+        ("- image", "values `v.yaml` are a list and not a mapping"),
+        ("image: a\nimage: b", "values `v.yaml` are not YAML: key `image`"),
+        ("image: [", "values `v.yaml` are not YAML: "),
+    ],
+)
+def test_bad_values_are_refused_with_the_value(text: str, message: str) -> None:
+    with pytest.raises(UserError) as refused:
+        parse_values(read_values(text, "v.yaml"))
+    assert refused.value.what.startswith(message)
+    assert refused.value.hint
+
+
+def test_a_near_key_is_proposed_and_a_renamed_one_has_its_new_name() -> None:
+    with pytest.raises(UserError) as refused:
+        parse_values({"replcas": 2})
+    assert refused.value.hint.startswith("did you mean `replicas`?")
+    with pytest.raises(UserError) as renamed:
+        parse_values({"imageName": "x"}, {"imageName": "image"})
+    assert renamed.value.what == "value `imageName` has a new name"
+    assert renamed.value.hint == "write `image`"
+
+
+@pytest.mark.parametrize("setting", ["image", "=x", "parts.=x", "image=[", "image.tag=1"])
+def test_a_bad_setting_is_refused(setting: str) -> None:
+    with pytest.raises(UserError):
+        with_settings({"image": "fairlead:1"}, [setting])
+
+
+def _names(chosen: Installation) -> set[tuple[str, str]]:
+    return {(each["kind"], each["metadata"]["name"]) for each in installed_objects(chosen)}
+
+
+@pytest.mark.parametrize("admission", ["policies", "webhooks"])
+@pytest.mark.parametrize("scheduler", ["own", "control-plane"])
+@pytest.mark.parametrize("left_out", [None, *Parts.__struct_fields__])
+def test_every_binding_finds_its_role_its_account_and_its_policy(
+    admission: Any, scheduler: Any, left_out: str | None
+) -> None:
+    parts = msgspec.structs.replace(Parts(), **({left_out: False} if left_out else {}))
+    objects = installed_objects(Installation(parts=parts, admission=admission, scheduler=scheduler))
+    names = {(each["kind"], each["metadata"]["name"]) for each in objects}
+    refs = [object_ref(each) for each in objects]
+    assert len(set(refs)) == len(refs), "each object once"
+    for each in objects:
+        for subject in each.get("subjects", ()):
+            assert ("ServiceAccount", subject["name"]) in names
+        if (role := each.get("roleRef", {}).get("name", "")).startswith("fairlead-"):
+            assert (each["roleRef"]["kind"], role) in names
+        if "policyName" in each.get("spec", {}):
+            kind = each["kind"].removesuffix("Binding")
+            assert (kind, each["spec"]["policyName"]) in names
+        for hook in each.get("webhooks", ()):
+            assert ("Service", hook["clientConfig"]["service"]["name"]) in names
+        account = each.get("spec", {}).get("template", {}).get("spec", {}).get("serviceAccountName")
+        assert account is None or ("ServiceAccount", account) in names
+
+
+def test_a_scheduler_of_the_control_plane_keeps_its_pods() -> None:
+    own = _names(Installation())
+    other = _names(Installation(scheduler="control-plane"))
+    assert ("MutatingAdmissionPolicy", "fairlead-gpu-scheduler") in own - other
+    assert ("DaemonSet", "fairlead-gpushare-extender") in other - own
+
+
+def test_values_reach_the_pods() -> None:
+    chosen = Installation(
+        image="r/f:2", replicas=3, prometheus="http://p:9090", runtime_class="nvidia"
+    )
+    pods = {
+        each["metadata"]["name"]: each["spec"]
+        for each in installed_objects(chosen)
+        if "template" in each.get("spec", {})
+    }
+    images = {
+        part["image"] for each in pods.values() for part in each["template"]["spec"]["containers"]
+    }
+    assert images == {"r/f:2", chosen.kube_scheduler_image}
+    assert pods["fairlead-quota-controller"]["replicas"] == 3
+    assert pods["fairlead-console"]["replicas"] == 1, "a console has no standby"
+    (console,) = pods["fairlead-console"]["template"]["spec"]["containers"]
+    assert "--prometheus=http://p:9090" in console["command"]
+    agent = pods["fairlead-node-agent"]["template"]["spec"]
+    assert agent["runtimeClassName"] == "nvidia"
+    assert "--test-image=r/f:2" in agent["containers"][0]["command"]
+
+
+def test_an_inventory_is_read_back_and_another_config_map_is_refused() -> None:
+    refs = tuple(object_ref(each) for each in installed_objects(Installation()))
+    inventory = Inventory("0.1.0", COMPLETE, "replicas: 3\n", refs)
+    manifest = render_inventory(inventory)
+    assert parse_inventory(manifest) == inventory
+    with pytest.raises(OutsideError, match="is no inventory"):
+        parse_inventory({**manifest, "data": {"objects": "[1]"}})

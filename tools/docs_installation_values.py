@@ -1,0 +1,74 @@
+"""Writes docs/reference/installation-values.md, the values of an installation, from the type
+`Installation`. `tests/docs` compares.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.model.installation import Installation, Parts
+
+FILE: Final = Path(__file__).parent.parent / "docs" / "reference" / "installation-values.md"
+HEAD: Final = """# Values of an installation
+
+Written by `python tools/docs_installation_values.py` from `fairlead.model.installation`; do not
+edit.
+
+`fairlead install --values FILE` reads them from YAML; `--set KEY=VALUE` sets one, with dots for
+keys within keys (`--set parts.quota=false`). An unknown key is refused.
+
+| key | values | default | meaning |
+|---|---|---|---|
+"""
+MEANINGS: Final = {
+    "parts.console": "the boards",
+    "parts.clusterExporter": "metrics of nodes, GPUs, jobs and quotas",
+    "parts.gpuExporter": "metrics of each node's GPUs",
+    "parts.gpuExporterRights": "rights for flags of the GPU exporter that read the API server",
+    "parts.gpuSharing": "scheduler extender and admission for pods that share GPUs",
+    "parts.nodeAgent": "the device plugin of nodes with GPUs",
+    "parts.quota": "quota controller, quota tree and its admission",
+    "image": "the image of all processes of Fairlead",
+    "kubeSchedulerImage": "kube-scheduler, of the API server's minor version",
+    "replicas": "replicas of each part of which one works and others stand by",
+    "admission": "policies need Kubernetes 1.36; webhooks are for older API servers",
+    "scheduler": (
+        "a kube-scheduler of its own, or the extender alone on the machines of the control plane"
+    ),
+    "gpuSource": "flag `--gpu-source` of console and cluster exporter; empty: its default",
+    "prometheus": "address of a Prometheus for console and cluster exporter; empty: none",
+    "runtimeClass": "RuntimeClass of pods that load the GPU driver; empty: the node's default",
+}
+
+
+def page_text() -> str:
+    defaults = msgspec.to_builtins(Installation())
+    types = msgspec.json.schema_components([Installation, Parts])[1]
+    rows = []
+    for key, schema in types["Installation"]["properties"].items():
+        if key == "parts":
+            inner = types["Parts"]["properties"].items()
+            rows += [_row(f"parts.{name}", each, defaults["parts"][name]) for name, each in inner]
+        else:
+            rows.append(_row(key, schema, defaults[key]))
+    return HEAD + "".join(rows)
+
+
+def _row(key: str, schema: dict[str, Any], default: Any) -> str:
+    return f"| `{key}` | {_values(schema)} | `{json.dumps(default)}` | {MEANINGS[key]} |\n"
+
+
+def _values(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(each)}`" for each in schema["enum"])
+    if "minimum" in schema:
+        return f"{schema['minimum']} to {schema['maximum']}"
+    return {"boolean": "`true`, `false`", "string": "text"}[schema["type"]]
+
+
+if __name__ == "__main__":
+    FILE.write_text(page_text(), encoding="utf-8")
