@@ -189,7 +189,7 @@ def test_another_folder_umask_time_zone_and_language_give_the_same_bytes(
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
 
-@pytest.mark.parametrize("target", ["wheel"])
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
 def test_a_distribution_is_the_same_bytes_of_another_folder(target: str, tmp_path: Path) -> None:
     from tests.image.distributions import built_here, built_in_a_copy
 

@@ -274,6 +274,7 @@ NOT_HERE: Final = {
         "no text of the cluster",
     ),
     "snapshot save": "writes a file",
+    **dict.fromkeys(("install", "upgrade", "uninstall"), "its own objects, and YAML as rendered"),
 }
 
 
