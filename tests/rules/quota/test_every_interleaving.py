@@ -227,7 +227,7 @@ def canonical(value: object) -> object:
     if isinstance(value, QuotaMachine):
         mine = vars(value)
         is_planned = mine["_planned_version"] == value.feed.version
-        calls = [canonical(vars(mine[name])) for name in ("calls", "telling")]
+        calls = [canonical(vars(mine[name])) for name in ("calls", "reports")]
         return [
             is_planned,
             mine["_is_stale"],

@@ -61,7 +61,7 @@ class Checked(QuotaMachine):
         self.whole = QuotaState(
             root,
             (
-                *(self.calls.over(self.telling.over(pod)) for pod in known),
+                *(self.calls.over(self.reports.over(pod)) for pod in known),
                 *(pod for pod, _ in self.calls.ghosts.values()),
                 *(
                     pod

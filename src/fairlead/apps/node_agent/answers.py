@@ -67,7 +67,7 @@ class WholeAnswers:
         is_refused = isinstance(found, DeviceRefusal)
         self._desk.count("refused" if is_refused else "ok")
         if isinstance(found, DeviceRefusal):
-            self._desk.tell_refused(None, found)
+            self._desk.report_refusal(None, found)
         return found
 
 
@@ -131,7 +131,7 @@ class SharedAnswers(WholeAnswers):
                 desk.keep(found)
             except OutsideError as failed:
                 desk.count("failed")
-                desk.tell_refused(
+                desk.report_refusal(
                     desk.machine.owner_of(ids), DeviceRefusal(RefusalCode.UNAVAILABLE, failed.what)
                 )
                 raise
@@ -143,7 +143,7 @@ class SharedAnswers(WholeAnswers):
 
     def _refused(self, refusal: DeviceRefusal, ids: Collection[str] = ()) -> DeviceRefusal:
         self._desk.count("refused")
-        self._desk.tell_refused(self._desk.machine.owner_of(ids) if ids else None, refusal)
+        self._desk.report_refusal(self._desk.machine.owner_of(ids) if ids else None, refusal)
         return refusal
 
     async def _patiently(

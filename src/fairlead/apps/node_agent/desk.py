@@ -20,6 +20,7 @@ from fairlead.model.metric import MetricName
 from fairlead.model.pod import Pod
 from fairlead.model.resources import MemoryUnit
 from fairlead.ports import AgentFiles, KubeletHolders, NodeApi
+from fairlead.rules.control.messages import SentMessages
 from fairlead.rules.devices.container_edits import NodeFiles
 from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
 from fairlead.rules.devices.watchdog import OverGrantPolicy
@@ -31,7 +32,7 @@ ALLOCATIONS: Final = MetricName(
     "Containers that were given devices, by result: ok, refused, failed.",
 )
 NAMES: Final = (ALLOCATIONS,)
-SAME_WORDS_SECONDS: Final = 300.0
+SAME_REFUSAL_SECONDS: Final = 300.0
 """The shortest time between two Events about the same refusal of a pod: the kubelet asks again
 every few seconds.
 """
@@ -106,7 +107,7 @@ class Desk:
         self._driver_turn = asyncio.Lock()
         self._driver_call: asyncio.Future[Any] | None = None
         self._driver_trouble = ""
-        self._told: dict[tuple[str, str], float] = {}
+        self._refusals: SentMessages[tuple[str, str]] = SentMessages(SAME_REFUSAL_SECONDS)
 
     def count(self, result: str) -> None:
         """Count a request of a container for devices; `result` as in `ALLOCATIONS`."""
@@ -180,17 +181,15 @@ class Desk:
                 outcome.reason,
             )
 
-    def tell_refused(self, pod: Pod | None, refusal: DeviceRefusal) -> None:
+    def report_refusal(self, pod: Pod | None, refusal: DeviceRefusal) -> None:
         """Log a refusal, and record it as an Event of the pod if the pod is known."""
         _log.warning("%s: %s", pod.key if pod else "a container", refusal.reason)
         if pod is None:
             return
         key, now = (pod.uid, refusal.reason), self.now()
-        self._told = {
-            each: at for each, at in self._told.items() if 0 <= now - at < SAME_WORDS_SECONDS
-        }
-        if key not in self._told:
-            self._told[key] = now
+        self._refusals.forget(now)
+        if self._refusals.may_send(key, now):
+            self._refusals.sent(key, now)
             self.tell((refusal_event(pod, refusal),))
 
     def tell(self, events: Iterable[RecordObjectEvent]) -> None:

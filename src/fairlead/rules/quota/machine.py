@@ -10,7 +10,7 @@ Where state lives. Time is an argument, nothing is awaited, and all state of the
 What must survive a crash is in the API server: claims are conditions of pods, suspends are
 annotations of workloads. The rest (pending calls, refusals, pauses, trials) may be lost at any
 time. A plan is made from the account: the pods as the watch shows them, with the conditions that
-were written (`telling`) and the calls that were sent (`calls`) laid over them.
+were written (`reports`) and the calls that were sent (`calls`) laid over them.
 
 The states of an eviction for a unit:
 
@@ -82,8 +82,8 @@ from fairlead.rules.quota.jobs.turning import (
 from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses, promised_by_leaf
 from fairlead.rules.quota.plan import Planned, plan_account
-from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
-from fairlead.rules.quota.told_status import TreeStatus
+from fairlead.rules.quota.reports import QuotaReports, pod_ref, workload_ref
+from fairlead.rules.quota.tree_status import TreeStatus
 from fairlead.rules.quota.validate import validate
 
 LOOK_SECONDS: Final = 30.0
@@ -129,7 +129,7 @@ class QuotaMachine:
     def __init__(self, workload_kinds: Collection[str] = ()) -> None:
         self.feed = QuotaFeed(workload_kinds)
         self.calls = Calls(self.feed)
-        self.telling = Telling(self.feed)
+        self.reports = QuotaReports(self.feed)
         self._trials: dict[str, _Trial] = {}
         self._patched: dict[str, tuple[Namespace, float]] = {}
         self._disowned: dict[str, float] = {}
@@ -200,7 +200,7 @@ class QuotaMachine:
         if self._unrefreshed:
             self._refresh_more(now)
         actions += self._status.next(now)
-        actions += self.telling.next(now)
+        actions += self.reports.next(now)
         self._calls_due = self.calls.next_after(now)
         self._next_at = self._next_after(now)
         return actions
@@ -208,11 +208,11 @@ class QuotaMachine:
     def done(self, action: QuotaAction, outcome: Outcome, now: float) -> list[QuotaAction]:
         match action:
             case SetPodCondition():
-                self.telling.done(action, outcome, now)
+                self.reports.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
                     self._is_stale = True  # the evictions that wait for this claim may now be sent
             case RecordObjectEvent():
-                self.telling.done(action, outcome, now)
+                self.reports.done(action, outcome, now)
             case EvictPod(is_trial=True):
                 self._tried(action, outcome, now)
             case WriteTreeStatus():
@@ -226,7 +226,7 @@ class QuotaMachine:
                     self.calls.pauses.pause(action.target.uid, now)
             case AdmitPod() | EvictPod() | DeleteObject() | PatchObject() | ScaleJob():
                 self._called(action, outcome, now)
-        return list(self.telling.more(now))
+        return list(self.reports.more(now))
 
     # --- when -------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class QuotaMachine:
         times = [
             self._calls_due,
             self._alarm,
-            self.telling.next_after(now),
+            self.reports.next_after(now),
             self._status.next_after(now),
         ]
         if self._has_clocks:
@@ -263,7 +263,7 @@ class QuotaMachine:
     def _step_back(self, now: float) -> None:
         """The clock was set back: no pause may last longer because of it."""
         self.calls.step_back(now)
-        self.telling.step_back(now)
+        self.reports.step_back(now)
         self._status.step_back(now)
         self._trials.clear()
         self._patched.clear()
@@ -319,7 +319,7 @@ class QuotaMachine:
     def _refresh(
         self, account: QuotaAccount, planned: Planned, now: float
     ) -> dict[int, Sequence[QuotaWaiting]]:
-        """Pass the plan's rows to `telling`; return those of the leaves that the plan looked at.
+        """Pass the plan's rows to `reports`; return those of the leaves that the plan looked at.
 
         The conditions of these leaves follow every plan. In other leaves only sentences may have
         changed: their rows are passed on at most every `LOOK_SECONDS`, a few leaves in each look.
@@ -336,7 +336,7 @@ class QuotaMachine:
                 True,
                 {},
             )
-            self.telling.want(
+            self.reports.want(
                 {
                     names[place]: rows.get(place) or planned.waiting_in(place)
                     for place in account.books
@@ -346,7 +346,7 @@ class QuotaMachine:
             return rows
         for place in places:
             self._unrefreshed.pop(place, None)
-            self.telling.want_in(names[place], rows[place], now)
+            self.reports.want_in(names[place], rows[place], now)
         if (
             not self._is_all_refreshed
             and not self._unrefreshed
@@ -368,7 +368,7 @@ class QuotaMachine:
         while self._unrefreshed and left > 0:
             place, _ = self._unrefreshed.popitem()
             its = planned.waiting_in(place)
-            self.telling.want_in(account.index.names[place], its, now)
+            self.reports.want_in(account.index.names[place], its, now)
             left -= 1 + len(its)
         self._rested_at = now + REFRESH_PAUSE_SECONDS
 
@@ -390,8 +390,8 @@ class QuotaMachine:
             self._marks_version, self._strays, self._admitting = -1, set(), set()
             changed, turned = set(feed.known), set(feed.workload_of)
         calls = self.calls
-        overlaid = {*calls.touched, *self.telling.touched}
-        others = {*calls.stopping, *calls.refused_at, *self.telling.touched}
+        overlaid = {*calls.touched, *self.reports.touched}
+        others = {*calls.stopping, *calls.refused_at, *self.reports.touched}
         # pending admissions may be thousands: each is laid over once
         admitting = set() if calls.turning else calls.admitting.keys() - others
         for uid in (changed | overlaid | self._overlaid) - (
@@ -422,7 +422,7 @@ class QuotaMachine:
         pod = self.feed.known.get(uid)
         self._strays.discard(uid)
         if pod is not None and pod.namespace in self._leaf_of:
-            account.put(self.calls.over(self.telling.over(pod)))
+            account.put(self.calls.over(self.reports.over(pod)))
             return
         going = self.calls.going_though_admitted(uid)
         if going is not None and going.namespace in self._leaf_of:
@@ -477,12 +477,12 @@ class QuotaMachine:
         """Without a tree, or with an invalid one, no pod is admitted and no pod is evicted."""
         first = next((each.message for each in violations if each.stops), "it has no root")
         sentence = NO_TREE if tree is None else f"the quota tree is invalid: {first}"
-        pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
+        pods = (self.reports.over(self.feed.known[uid]) for uid in self.feed.waiting)
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
         self._account = self._planned = self._uses = self._alarm = None
         self._unrefreshed = {}
-        self.telling.want({"": rows}, now)
+        self.reports.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef(
                 "scheduling.sigs.k8s.io/v1beta1",
@@ -491,7 +491,7 @@ class QuotaMachine:
                 tree.namespace,
                 tree.uid,
             )
-            self.telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
+            self.reports.event(target, "QuotaTreeInvalid", sentence, "Warning")
         self._broken = sentence
         if tree is not None:
             self._status.want(tree, tuple, violations, "the tree is invalid", now)
@@ -502,7 +502,7 @@ class QuotaMachine:
         for row in rows:
             for pod in row.pods:
                 if pod.claim_since is None:
-                    written = self.telling.claim(pod, row.message, now)
+                    written = self.reports.claim(pod, row.message, now)
                     if written is not None:
                         yield written
 
@@ -712,7 +712,7 @@ class QuotaMachine:
         pod = returned.pod
         if pod.uid not in self._admission_messages:
             self._admission_messages[pod.uid] = ""
-            self.telling.event(
+            self.reports.event(
                 pod_ref(pod),
                 "QuotaReturned",
                 f"admitted by {returned.leaf}, and no node has taken it",
@@ -775,7 +775,7 @@ class QuotaMachine:
             case AdmitPod():
                 pod, message = self.feed.known.get(uid), self._admission_messages.pop(uid, None)
                 if pod is not None and message is not None:
-                    self.telling.admitted(pod, message)
+                    self.reports.admitted(pod, message)
             case EvictPod():
                 self._notify_victims(uid, call.for_unit)
             case PatchObject() | ScaleJob():
@@ -791,7 +791,7 @@ class QuotaMachine:
     def _notify_victims(self, uid: str, unit: str, *, is_owner_notified: bool = True) -> None:
         for each in self._victims.pop(uid, ()):
             message = each.message or f"makes room for {unit}"
-            self.telling.event(pod_ref(each.pod), "QuotaReclaimed", message, "Warning")
+            self.reports.event(pod_ref(each.pod), "QuotaReclaimed", message, "Warning")
             if is_owner_notified:
                 self._notify_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {message}")
 
@@ -807,7 +807,7 @@ class QuotaMachine:
         )
         if unit == NO_NODE:
             self._returns[uid] = self._returns.get(uid, 0) + 1
-            self.telling.event(
+            self.reports.event(
                 workload_ref(job),
                 "QuotaReturned",
                 f"pods were admitted, and no node has taken them{scaled}",
@@ -815,16 +815,16 @@ class QuotaMachine:
             )
         elif unit:
             reason = "QuotaReclaimed" if isinstance(action, ScaleJob) else "QuotaSuspended"
-            self.telling.event(
+            self.reports.event(
                 workload_ref(job), reason, f"makes room for {unit}{scaled}", "Warning"
             )
         else:
-            self.telling.event(workload_ref(job), "QuotaResumed", f"there is room again{scaled}")
+            self.reports.event(workload_ref(job), "QuotaResumed", f"there is room again{scaled}")
 
     def _notify_owner(self, pod: QuotaPod, reason: str, message: str) -> None:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
-            self.telling.event(workload_ref(owner), reason, message, "Warning")
+            self.reports.event(workload_ref(owner), reason, message, "Warning")
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:

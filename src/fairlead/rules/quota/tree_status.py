@@ -30,7 +30,7 @@ class TreeStatus:
         self._pods: Callable[[], Iterable[QuotaPod]] = tuple
         self._written: WriteTreeStatus | None = None
         self._may_be_news = False
-        self._is_flying_until = 0.0
+        self._in_flight_until = 0.0
         self._free_at = 0.0
 
     def want(
@@ -55,7 +55,7 @@ class TreeStatus:
             wanted is None
             or not self._may_be_news
             or now < self._free_at
-            or now < self._is_flying_until
+            or now < self._in_flight_until
         ):
             return []
         if self._nodes is not None:
@@ -66,7 +66,7 @@ class TreeStatus:
         self._may_be_news = False
         if not is_news:
             return []
-        self._is_flying_until = now + AGAIN_SECONDS
+        self._in_flight_until = now + AGAIN_SECONDS
         self._free_at = now + WRITE_SECONDS
         return [wanted]
 
@@ -79,16 +79,16 @@ class TreeStatus:
         return replace(wanted, nodes=nodes, violations=(*over, *wanted.violations))
 
     def step_back(self, now: float) -> None:
-        self._free_at, self._is_flying_until = (
+        self._free_at, self._in_flight_until = (
             min(self._free_at, now),
-            min(self._is_flying_until, now + AGAIN_SECONDS),
+            min(self._in_flight_until, now + AGAIN_SECONDS),
         )
 
     def done(self, outcome: Outcome, now: float) -> None:
-        self._is_flying_until = 0.0
+        self._in_flight_until = 0.0
         if outcome.result is not Result.DONE:
             self._written, self._may_be_news = None, True
             self._free_at = now + AGAIN_SECONDS
 
     def next_after(self, now: float) -> float | None:
-        return max(self._free_at, self._is_flying_until, now) if self._may_be_news else None
+        return max(self._free_at, self._in_flight_until, now) if self._may_be_news else None

@@ -16,7 +16,7 @@ The states of a pod's report:
 
 The invariants:
 
-- `_flying` is the number of these calls in flight. A new listing sets it to 0: the process that
+- `_in_flight` is the number of these calls in flight. A new listing sets it to 0: the process that
   sent them may have been cut off from their answers.
 - A pod is in `_sentence_line` at most once, and an owner's report (`_owners`) is keyed by owner and
   reason. Both lines are heaps by due time, so an answer costs the same for any number of pods.
@@ -46,6 +46,7 @@ from fairlead.model.node import Condition
 from fairlead.model.quota.plan import QuotaWaiting, Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
+from fairlead.rules.control.messages import SentMessages
 from fairlead.rules.quota.feed import QuotaFeed
 
 # the number of conditions and Events that may be in flight; admissions and evictions get the rest
@@ -70,20 +71,20 @@ MOST_EVENTS: Final = 20_000
 ADMITTED: Final = "Admitted"
 CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
-TellAction = SetPodCondition | RecordObjectEvent
-Told = tuple[str, str]
+ReportAction = SetPodCondition | RecordObjectEvent
+Message = tuple[str, str]
 """Reason and sentence."""
 
 
 class _Written(Struct):
-    """A condition that this process sent at `at`. `is_flying`: its answer has not arrived. `event`:
-    the reason of the Event that is queued once it is written, "" = none.
+    """A condition that this process sent at `at`. `is_in_flight`: its answer has not arrived.
+    `event`: the reason of the Event that is queued once it is written, "" = none.
     """
 
     condition: Condition
     at: float
     event: str
-    is_flying: bool = True
+    is_in_flight: bool = True
 
 
 class _Owner(NamedTuple):
@@ -96,7 +97,7 @@ class _Owner(NamedTuple):
     sentence: str
 
 
-class Telling:
+class QuotaReports:
     """`want` takes the rows of a plan; `next` returns the calls that may be sent now, `done` takes
     the outcome of a call, and `more` returns the calls that an outcome has made possible.
     """
@@ -106,21 +107,21 @@ class Telling:
         self._listing = feed.listings
         self._written: dict[str, _Written] = {}
         self._pauses: dict[str, float] = {}
-        self._reasons: dict[str, tuple[QuotaPod, Told]] = {}
-        self._sentences: dict[str, tuple[QuotaPod, Told]] = {}
-        self._sentence_at: dict[str, float] = {}
+        self._reasons: dict[str, tuple[QuotaPod, Message]] = {}
+        self._sentences: dict[str, tuple[QuotaPod, Message]] = {}
+        self._sentences_sent: SentMessages[str] = SentMessages(SENTENCE_SECONDS)
         self._sentence_line: list[tuple[float, int, str]] = []
         self._lined_up: set[str] = set()
         self._number = 0
         self._admitted: dict[str, tuple[QuotaPod, str]] = {}
         self._events: deque[RecordObjectEvent] = deque()
-        self._flying = 0
+        self._in_flight = 0
         self._owners: dict[tuple[str, str], _Owner] = {}
         self._owner_line: list[tuple[float, tuple[str, str]]] = []
-        self._owner_told: dict[tuple[str, str], tuple[float, int]] = {}
-        self._owners_told: deque[tuple[float, tuple[str, str]]] = deque()
+        self._last_owner_event: dict[tuple[str, str], tuple[float, int]] = {}
+        self._owner_events: deque[tuple[float, tuple[str, str]]] = deque()
         self._rows_of: dict[str, tuple[list[str], dict[tuple[str, str], tuple[int, str]]]] = {}
-        self._wanted: dict[str, Told] = {}
+        self._wanted: dict[str, Message] = {}
         self._waits: dict[tuple[str, str], int] = {}
         self._tokens, self._tokens_at = SENTENCES_PER_SECOND, 0.0
 
@@ -129,15 +130,15 @@ class Telling:
     def over(self, pod: QuotaPod) -> QuotaPod:
         """The pod with the condition that was written and that the watch does not show yet."""
         written = self._written.get(pod.uid)
-        if written is None or written.is_flying:
+        if written is None or written.is_in_flight:
             return pod
-        said = written.condition
-        since = said.at if said.reason == CLAIMS and not pod.is_admitted else None
+        condition = written.condition
+        since = condition.at if condition.reason == CLAIMS and not pod.is_admitted else None
         return replace(
             pod,
-            condition_reason=said.reason,
-            condition_message=said.message,
-            condition_since=said.at,
+            condition_reason=condition.reason,
+            condition_message=condition.message,
+            condition_since=condition.at,
             claim_since=since,
         )
 
@@ -161,13 +162,13 @@ class Telling:
         uids: list[str] = []
         counts: dict[tuple[str, str], tuple[int, str]] = {}
         for row in rows:
-            told = str(row.reason), row.message
+            message = str(row.reason), row.message
             for pod in row.pods:
                 uids.append(pod.uid)
-                self._wanted[pod.uid] = told
-                self._want(pod, told)
+                self._wanted[pod.uid] = message
+                self._want(pod, message)
                 if pod.owner:
-                    key = pod.owner, told[0]
+                    key = pod.owner, message[0]
                     count, first = counts.get(key, (0, row.message))
                     counts[key] = count + 1, first
         self._rows_of[leaf] = uids, counts
@@ -202,25 +203,25 @@ class Telling:
         self._reasons.pop(pod.uid, None)
         return self._write(pod, (CLAIMS, sentence), now) if self._may_write(pod.uid, now) else None
 
-    def next(self, now: float) -> list[TellAction]:
+    def next(self, now: float) -> list[ReportAction]:
         """The calls that may be sent now: reasons first, then Events, then sentences."""
         self._forget(now)
         return self.more(now)
 
-    def more(self, now: float) -> list[TellAction]:
+    def more(self, now: float) -> list[ReportAction]:
         """The same after an outcome. Only `next` compares written conditions with the watch."""
-        actions: list[TellAction] = []
+        actions: list[ReportAction] = []
         for uid in self._free(self._admitted, now):
             pod, sentence = self._admitted.pop(uid)
             actions.append(self._write(pod, (ADMITTED, sentence), now))
         for uid in self._free(self._reasons, now):
-            pod, told = self._reasons.pop(uid)
-            actions.append(self._write(pod, told, now))
-        if self._flying >= AT_ONCE:
+            pod, message = self._reasons.pop(uid)
+            actions.append(self._write(pod, message, now))
+        if self._in_flight >= AT_ONCE:
             return actions
-        self._tell_owners(now)
-        while self._events and self._flying < AT_ONCE:
-            self._flying += 1
+        self._report_owners(now)
+        while self._events and self._in_flight < AT_ONCE:
+            self._in_flight += 1
             actions.append(self._events.popleft())
         return [*actions, *self._next_sentences(now)]
 
@@ -228,12 +229,13 @@ class Telling:
         """The first of these pods whose condition may be written now."""
         return list(
             islice(
-                (uid for uid in wanted if self._may_write(uid, now)), max(0, AT_ONCE - self._flying)
+                (uid for uid in wanted if self._may_write(uid, now)),
+                max(0, AT_ONCE - self._in_flight),
             )
         )
 
-    def done(self, action: TellAction, outcome: Outcome, now: float) -> None:
-        self._flying = max(0, self._flying - 1)
+    def done(self, action: ReportAction, outcome: Outcome, now: float) -> None:
+        self._in_flight = max(0, self._in_flight - 1)
         if isinstance(action, RecordObjectEvent):
             return
         uid = action.target.uid
@@ -241,7 +243,7 @@ class Telling:
         if written is None or written.condition != action.condition:
             return
         if outcome.result is Result.DONE:
-            written.is_flying = False
+            written.is_in_flight = False
             if written.event:
                 self.event(action.target, written.event, action.condition.message)
             return
@@ -267,7 +269,7 @@ class Telling:
     def step_back(self, now: float) -> None:
         """The clock was set back: no pause may last longer because of it."""
         self._pauses.clear()
-        self._sentence_at.clear()
+        self._sentences_sent.clear()
         self._sentence_line = [
             (min(at, now), number, uid) for at, number, uid in self._sentence_line
         ]
@@ -278,28 +280,30 @@ class Telling:
         }
         self._owner_line = [(owner.due_at, key) for key, owner in self._owners.items()]
         heapify(self._owner_line)
-        self._owner_told = {
-            key: (min(at, now), pods) for key, (at, pods) in self._owner_told.items()
+        self._last_owner_event = {
+            key: (min(at, now), pods) for key, (at, pods) in self._last_owner_event.items()
         }
-        self._owners_told = deque(sorted((at, key) for key, (at, _) in self._owner_told.items()))
+        self._owner_events = deque(
+            sorted((at, key) for key, (at, _) in self._last_owner_event.items())
+        )
         self._tokens_at = now
         for written in self._written.values():
             written.at = min(written.at, now)
 
     # --- how it is written ------------------------------------------------------------------------
 
-    def _want(self, pod: QuotaPod, told: Told) -> None:
+    def _want(self, pod: QuotaPod, message: Message) -> None:
         written = self._written.get(pod.uid)
-        said = (
+        shown = (
             (pod.condition_reason, pod.condition_message)
             if written is None
             else (written.condition.reason, written.condition.message)
         )
-        if said[0] != told[0]:
-            self._reasons[pod.uid] = pod, told
-        elif said[1] != told[1]:
-            self._sentences[pod.uid] = pod, told
-            self._line_up(pod.uid, self._sentence_at.get(pod.uid, 0.0) + SENTENCE_SECONDS)
+        if shown[0] != message[0]:
+            self._reasons[pod.uid] = pod, message
+        elif shown[1] != message[1]:
+            self._sentences[pod.uid] = pod, message
+            self._line_up(pod.uid, self._sentences_sent.free_at(pod.uid))
 
     def _line_up(self, uid: str, at: float) -> None:
         """Its sentence may be written from `at` on. A pod is in the line at most once."""
@@ -309,66 +313,64 @@ class Telling:
             heappush(self._sentence_line, (at, self._number, uid))
 
     def _want_owner(self, key: tuple[str, str], pods: int, sentence: str, now: float) -> None:
-        told = self._owner_told.get(key)
+        last = self._last_owner_event.get(key)
         known = self._owners.pop(key, None)
-        if told is not None and told[1] == pods:
+        if last is not None and last[1] == pods:
             return
         due_at = (
             known.due_at
             if known is not None
             else now + OWNER_PATIENCE_SECONDS
-            if told is None
-            else told[0] + OWNER_SECONDS
+            if last is None
+            else last[0] + OWNER_SECONDS
         )
         self._owners[key] = _Owner(due_at, pods, sentence)
         if known is None:
             heappush(self._owner_line, (due_at, key))
 
-    def _tell_owners(self, now: float) -> None:
+    def _report_owners(self, now: float) -> None:
         while self._owner_line and self._owner_line[0][0] <= now:
             _, key = heappop(self._owner_line)
             due = self._owners.get(key)
             if due is None or due.due_at > now:  # it is no longer wanted, or due at another time
                 continue
             del self._owners[key]
-            self._owner_told[key] = now, due.pods
-            self._owners_told.append((now, key))
+            self._last_owner_event[key] = now, due.pods
+            self._owner_events.append((now, key))
             owner = self._feed.workload_of.get(key[0])
             if owner is not None:
                 waits = "waits" if due.pods == 1 else "wait"
-                told = f"{due.pods} of {self._feed.pods_of[key[0]]} pods {waits}: {due.sentence}"
-                self.event(workload_ref(owner), "QuotaWaiting", told)
+                text = f"{due.pods} of {self._feed.pods_of[key[0]]} pods {waits}: {due.sentence}"
+                self.event(workload_ref(owner), "QuotaWaiting", text)
 
-    def _next_sentences(self, now: float) -> Iterable[TellAction]:
+    def _next_sentences(self, now: float) -> Iterable[ReportAction]:
         self._tokens = min(
             SENTENCES_PER_SECOND, self._tokens + (now - self._tokens_at) * SENTENCES_PER_SECOND
         )
         self._tokens_at = now
         line = self._sentence_line
-        while line and line[0][0] <= now and self._tokens >= 1 and self._flying < AT_ONCE:
+        while line and line[0][0] <= now and self._tokens >= 1 and self._in_flight < AT_ONCE:
             _, _, uid = heappop(line)
             self._lined_up.discard(uid)
             if uid not in self._sentences:
                 continue
-            free_at = self._sentence_at.get(uid, 0.0) + SENTENCE_SECONDS
-            if now < free_at or not self._may_write(uid, now):
-                self._line_up(uid, max(free_at, now + AGAIN_SECONDS))
+            if not (self._sentences_sent.may_send(uid, now) and self._may_write(uid, now)):
+                self._line_up(uid, max(self._sentences_sent.free_at(uid), now + AGAIN_SECONDS))
                 continue
             self._tokens -= 1
-            self._sentence_at.pop(uid, None)
-            self._sentence_at[uid] = now
-            pod, told = self._sentences.pop(uid)
-            yield self._write(pod, told, now)
+            self._sentences_sent.sent(uid, now)
+            pod, message = self._sentences.pop(uid)
+            yield self._write(pod, message, now)
 
     def _may_write(self, uid: str, now: float) -> bool:
         written = self._written.get(uid)
-        return (written is None or not written.is_flying) and now >= self._pauses.get(uid, 0.0)
+        return (written is None or not written.is_in_flight) and now >= self._pauses.get(uid, 0.0)
 
-    def _write(self, pod: QuotaPod, told: Told, now: float) -> SetPodCondition:
+    def _write(self, pod: QuotaPod, message: Message, now: float) -> SetPodCondition:
         """The call that writes a condition. Its time is the one at which the reason changed, in
         whole seconds, as the API server stores it.
         """
-        reason, sentence = told
+        reason, sentence = message
         is_admitted = reason == ADMITTED
         is_new = self.over(pod).condition_reason != reason
         since = float(int(now)) if is_new or pod.condition_since is None else pod.condition_since
@@ -377,7 +379,7 @@ class Telling:
         )
         event = ("QuotaAdmitted" if is_admitted else "QuotaWaiting") if is_new else ""
         self._written[pod.uid] = _Written(condition, now, event)
-        self._flying += 1
+        self._in_flight += 1
         return SetPodCondition(pod_ref(pod), condition)
 
     def _forget(self, now: float) -> None:
@@ -386,31 +388,29 @@ class Telling:
         """
         known = self._feed.known
         if self._listing != self._feed.listings:  # the process may have been cut off from answers
-            self._listing, self._flying = self._feed.listings, 0
-            self._written = {uid: each for uid, each in self._written.items() if not each.is_flying}
+            self._listing, self._in_flight = self._feed.listings, 0
+            self._written = {
+                uid: each for uid, each in self._written.items() if not each.is_in_flight
+            }
         for uid, written in list(self._written.items()):
             pod = known.get(uid)
-            said = written.condition
+            condition = written.condition
             is_seen = pod is None or (
                 pod.condition_reason,
                 pod.condition_message,
                 pod.condition_since,
             ) == (
-                said.reason,
-                said.message,
-                said.at,
+                condition.reason,
+                condition.message,
+                condition.at,
             )
-            if not written.is_flying and (is_seen or now >= written.at + SEEN_SECONDS):
+            if not written.is_in_flight and (is_seen or now >= written.at + SEEN_SECONDS):
                 del self._written[uid]
         for uid in [uid for uid, until in self._pauses.items() if now >= until]:
             del self._pauses[uid]
-        # the oldest first
-        while (uid := next(iter(self._sentence_at), "")) and now >= self._sentence_at[
-            uid
-        ] + SENTENCE_SECONDS:
-            del self._sentence_at[uid]
-        while self._owners_told and now >= self._owners_told[0][0] + OWNER_SECONDS:
-            _, key = self._owners_told.popleft()
+        self._sentences_sent.forget(now)
+        while self._owner_events and now >= self._owner_events[0][0] + OWNER_SECONDS:
+            _, key = self._owner_events.popleft()
             if key not in self._waits:
                 self._forget_owner(key, now)
 
@@ -418,9 +418,9 @@ class Telling:
         """The owner no longer waits for this reason. Its last Event is remembered for
         `OWNER_SECONDS`, so that it is not repeated within that time.
         """
-        told = self._owner_told.get(key)
-        if told is not None and now >= told[0] + OWNER_SECONDS:
-            del self._owner_told[key]
+        last = self._last_owner_event.get(key)
+        if last is not None and now >= last[0] + OWNER_SECONDS:
+            del self._last_owner_event[key]
 
 
 def pod_ref(pod: QuotaPod) -> ObjectRef:
