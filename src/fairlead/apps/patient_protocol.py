@@ -153,8 +153,7 @@ class PatientProtocol(HttpToolsProtocol):
                 408,
                 (
                     f"the request was not complete after {self._read_seconds:g} s: send head "
-                    "and body "
-                    "without a pause"
+                    "and body without a pause"
                 ),
             )
         else:

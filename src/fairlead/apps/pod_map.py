@@ -275,8 +275,7 @@ class PodMap:
         """Counted and logged once. It is no error of the map: names of pods are known."""
         if not self._errors[NO_HOST_PID]:
             _log.warning(
-                "what containers use is not known: processes of the node cannot be seen "
-                "from here "
+                "what containers use is not known: processes of the node cannot be seen from here "
                 "(hostPID)"
             )
         self._errors[NO_HOST_PID] += 1

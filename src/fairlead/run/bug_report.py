@@ -70,8 +70,7 @@ def bug_report(program: str, argv: Sequence[str], error: BaseException) -> str:
     return (
         f"fairlead {__version__}, Python {sys.version.split()[0]}, "
         f"{' '.join(os.uname()[i] for i in (0, 2, 4))}\n"
-        f"command: {' '.join([program, *shown_words(program, argv)])}\n\n"
-        f"{_traceback(error)}"
+        f"command: {' '.join([program, *shown_words(program, argv)])}\n\n{_traceback(error)}"
     )
 
 

@@ -185,8 +185,7 @@ async def _counters(
     api = await _api(asked, ending)
     if api is None:
         asked.messages.warn(
-            f"`--configmap-data {args.configmap_data}`: no kubeconfig and no service "
-            "account: the "
+            f"`--configmap-data {args.configmap_data}`: no kubeconfig and no service account: the "
             "counters file counts"
         )
         return file

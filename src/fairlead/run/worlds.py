@@ -203,8 +203,7 @@ class ChosenWorld:
                 problem,
                 (
                     "only simulated time can be moved; leave out --kubeconfig and --context "
-                    "for the "
-                    "laptop that runs here"
+                    "for the laptop that runs here"
                 ),
             )
         return self._connection.laptop
@@ -249,8 +248,7 @@ class ChosenWorld:
         from fairlead.edge.connection.kubeconfig import find_connection
 
         self._messages.info(
-            f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig "
-            "FILE for "
+            f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for "
             "another"
         )
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
@@ -308,8 +306,7 @@ class ChosenWorld:
         world.warm_up()
         what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
         self._messages.info(
-            f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig "
-            "FILE for a "
+            f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a "
             "real one"
         )
         return SnapshotReader(take_snapshot(world), f"the {what}", lambda: take_objects(world))

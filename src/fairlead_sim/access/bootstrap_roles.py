@@ -31,8 +31,7 @@ _EDIT: tuple[Rule, ...] = (
         _WRITE,
         "core",
         "configmaps persistentvolumeclaims replicationcontrollers "
-        "replicationcontrollers/scale secrets serviceaccounts services "
-        "services/proxy",
+        "replicationcontrollers/scale secrets serviceaccounts services services/proxy",
     ),
     ("create", "core", "serviceaccounts/token"),
     (_WRITE, "core events.k8s.io", "events"),

@@ -127,8 +127,7 @@ class Patch:
 
     def _nameless(self) -> ApiStatus:
         return bad_request(
-            f"the name of the object ({self._request.path.name} based on URL) was "
-            "undeterminable: "
+            f"the name of the object ({self._request.path.name} based on URL) was undeterminable: "
             "name must be provided"
         )
 

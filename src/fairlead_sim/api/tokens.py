@@ -190,8 +190,7 @@ class Tokens:
         if pod["spec"].get("serviceAccountName") != account:
             raise bad_request(
                 f'cannot bind token for serviceaccount "{account}" to pod running with '
-                "different "
-                "serviceaccount name."
+                "different serviceaccount name."
             )
         at = Named(node, self._uid(NODES, None, node)) if node else None
         return KubernetesClaim(bound.namespace, bound.serviceaccount, pod=named, node=at)

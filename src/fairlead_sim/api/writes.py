@@ -80,8 +80,7 @@ class Writes:
         obj = self._addressed(request, decoded)
         if not (decoded.get("metadata") or {}).get("name"):
             raise bad_request(
-                f"the name of the object ({request.path.name} based on URL) was "
-                "undeterminable: "
+                f"the name of the object ({request.path.name} based on URL) was undeterminable: "
                 "name must be provided"
             )
         self._reads.existing(request)
@@ -202,8 +201,7 @@ class Writes:
             check_kind(obj, ref.api_version, ref.kind)
         if path.name and metadata.setdefault("name", path.name) != path.name:
             raise bad_request(
-                f"the name of the object ({metadata['name']}) does not match the name on "
-                "the URL "
+                f"the name of the object ({metadata['name']}) does not match the name on the URL "
                 f"({path.name})"
             )
         if ref.namespaced and path.namespace:

@@ -91,8 +91,7 @@ def _bad_pools(scenario: Scenario) -> Faults:
                 (*here, "count"),
                 (
                     f"`names` gives {len(pool.names)} machines, `count` {pool.count}: give "
-                    "one of the "
-                    "two"
+                    "one of the two"
                 ),
             )
         for field, low, high in (
@@ -141,8 +140,7 @@ def _bad_node_names(scenario: Scenario) -> Faults:
                     key,
                     (
                         f"`{name if pool.names else pool.name}` is not a Kubernetes name "
-                        "(lower-case "
-                        "letters, digits, `-` and `.`)"
+                        "(lower-case letters, digits, `-` and `.`)"
                     ),
                 )
             elif name in nodes:
@@ -469,8 +467,7 @@ def _bad_network(scenario: Scenario) -> Faults:
                         (*here, "ports"),
                         (
                             f"`{text}` has a port on the nodes, which a Service of type "
-                            "`ClusterIP` "
-                            "does not have"
+                            "`ClusterIP` does not have"
                         ),
                     )
                 elif problem := _bad_holding(node_port, item.name, held):
@@ -513,8 +510,7 @@ def _bad_devices(scenario: Scenario) -> Faults:
                 (*here, "node"),
                 (
                     f"the GPUs of `{process.node}` are divided by MIG; a foreign process "
-                    "takes memory "
-                    "of whole GPUs only"
+                    "takes memory of whole GPUs only"
                 ),
             )
 

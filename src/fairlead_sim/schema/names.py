@@ -78,8 +78,7 @@ def qualified_name_faults(text: str) -> list[str]:
         return [
             (
                 f"a valid label key {_NAME_PART_RULE} with an optional DNS subdomain prefix "
-                "and '/' "
-                "(e.g. 'example.com/MyName')"
+                "and '/' (e.g. 'example.com/MyName')"
             )
         ]
     faults = []
@@ -107,8 +106,7 @@ def config_key_faults(text: str) -> list[str]:
     if not _is_config_key(text):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         faults.append(
-            f"{rule} (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for "
-            "validation "
+            f"{rule} (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation "
             f"is '{_CONFIG_KEY}')"
         )
     if text in (".", ".."):

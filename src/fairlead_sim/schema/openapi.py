@@ -20,8 +20,7 @@ _INFO = {"title": "Fairlead simulated Kubernetes API", "version": "v1"}
 _QUERY = ("dryRun", "fieldManager", "fieldValidation")
 _BUILTIN_WORDS = (
     "The simulated API server knows the fields of this kind and their types, but not what "
-    "they mean: "
-    "see https://kubernetes.io/docs/reference/kubernetes-api/."
+    "they mean: see https://kubernetes.io/docs/reference/kubernetes-api/."
 )
 _UNKNOWN_WORDS = "The simulated API server keeps this kind without knowing its fields."
 _OBJECT_META = "meta.ObjectMeta"

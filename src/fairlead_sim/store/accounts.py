@@ -17,8 +17,7 @@ ACCOUNT = "default"
 AUTHORITY = "kube-root-ca.crt"
 _ABOUT = {
     "kubernetes.io/description": "Contains a CA bundle that can be used to verify the "
-    "kube-apiserver when using internal "
-    "endpoints such as "
+    "kube-apiserver when using internal endpoints such as "
     "the internal service IP or kubernetes.default.svc. No other usage is guaranteed across "
     "distributions of Kubernetes clusters."
 }

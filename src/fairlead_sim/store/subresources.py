@@ -136,8 +136,7 @@ def _spend_budget(cluster: StoredCluster, pod: Object) -> None:
             raise _over_budget(
                 (
                     f"The disruption budget {budget['metadata']['name']} is still being "
-                    "processed by "
-                    "the server."
+                    "processed by the server."
                 ),
                 10,
             )

@@ -195,8 +195,7 @@ class NodeAgent:
             _log.warning(
                 (
                     "%d rows of the grants file were lost, and are written again from the "
-                    "containers' "
-                    "own files"
+                    "containers' own files"
                 ),
                 len(regained),
             )

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 NAME = "inspect gpu"
 HELP = (
     "Show how the memory of shared GPUs is divided: a line per node, or with -d a line per "
-    "pod. With `kubectl-inspect-cgpu` on PATH it is "
-    "`kubectl inspect cgpu`."
+    "pod. With `kubectl-inspect-cgpu` on PATH it is `kubectl inspect cgpu`."
 )
 _OUTPUTS: Final = ("", "wide", "json")
 

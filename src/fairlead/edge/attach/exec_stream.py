@@ -148,8 +148,7 @@ class ExecStream:
             raise Unreachable(
                 (
                     "the API server has sent nothing for "
-                    f"{self._unanswered * self._ping_seconds:.0f} "
-                    "s"
+                    f"{self._unanswered * self._ping_seconds:.0f} s"
                 ),
                 "check the network",
             )

@@ -174,8 +174,7 @@ class ExecPlugin:
             return parse_rfc3339(status.expiration_timestamp)
         except ValueError as error:
             raise self._rubbish(
-                f"has expirationTimestamp `{status.expiration_timestamp}`, which is no "
-                "RFC 3339 "
+                f"has expirationTimestamp `{status.expiration_timestamp}`, which is no RFC 3339 "
                 "time"
             ) from error
 

@@ -173,8 +173,7 @@ def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailu
     return ApiFailure(
         (
             f"API server `{server}` answered `{request.method} {path}` with something else "
-            "than its "
-            f"JSON: {error}"
+            f"than its JSON: {error}"
         ),
         _JSON_HINT,
     )

@@ -305,8 +305,7 @@ def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> Device
             _WRONG,
             (
                 f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU "
-                f"{card.uuid} are "
-                f"{most} MiB"
+                f"{card.uuid} are {most} MiB"
             ),
         )
     if card.mode == _EXCLUSIVE or card.uuid in whole:

@@ -140,8 +140,7 @@ LABELS_LEFT_OUT: Final = _metric(
     "pod_labels_left_out",
     "gauge",
     "Labels of pods on this node that are not printed: owned by the exporter, Prometheus or a "
-    "scrape target; collision with another"
-    " label of the pod.",
+    "scrape target; collision with another label of the pod.",
     "reason",
 )
 POD_MAP: Final = "podmap"

@@ -78,8 +78,7 @@ def lacking_memory(units: int, largest_free: int, unit: str) -> Verdict:
     return Verdict(
         (
             f"Insufficient {GPU_MEMORY} on one GPU: need {units} {unit}, largest free "
-            f"{largest_free} "
-            f"{unit}"
+            f"{largest_free} {unit}"
         ),
         False,
     )

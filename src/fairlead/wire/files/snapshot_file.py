@@ -88,8 +88,7 @@ def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
         raise UserError(
             (
                 f"`{name}` has snapshot version {header.version}, which is {age} than this "
-                "program's "
-                f"{VERSION}"
+                f"program's {VERSION}"
             ),
             hint,
         )

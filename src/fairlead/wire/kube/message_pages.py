@@ -182,8 +182,7 @@ class MessageForm:
         envelope = parse_envelope(body)
         if (envelope.api_version, envelope.kind) != ("v1", kind):
             raise UnreadableProtobuf(
-                f"a `{envelope.kind}` of `{envelope.api_version}` came where a `{kind}` "
-                "was asked "
+                f"a `{envelope.kind}` of `{envelope.api_version}` came where a `{kind}` was asked "
                 "for"
             )
         at = body.rindex(envelope.raw)

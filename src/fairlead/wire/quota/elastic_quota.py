@@ -181,8 +181,7 @@ def _parse_settings(root: QuotaNode, report: Fault) -> QuotaSettings:
         text = root.attributes.get(key)
         if text is not None and (seconds := _seconds(text)) is None:
             report(
-                f"attribute {key} is `{_cut(text)}`, which is not a length of time such "
-                "as `90s` "
+                f"attribute {key} is `{_cut(text)}`, which is not a length of time such as `90s` "
                 "or `5m`"
             )
         elif text is not None:
@@ -292,8 +291,7 @@ def _parse_list_attribute(key: str, text: str, report: Fault) -> Amounts:
         value = None
     if not isinstance(value, dict):
         report(
-            f"attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON "
-            "such as "
+            f"attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON such as "
             f'{{"cpu":"5"}}'
         )
         return NOTHING
