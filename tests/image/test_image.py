@@ -15,7 +15,9 @@ MIB = 2**20
 AIM_MIB = 75
 RUN_LOCK = (ROOT / "requirements" / "run.txt").read_text(encoding="utf-8")
 DEBIAN_LOCK = json.loads(
-    (ROOT / "tools" / "image" / "debian.lock.json").read_text(encoding="utf-8")
+    Path(
+        os.environ.get("FAIRLEAD_IMAGE_LOCK") or ROOT / "tools" / "image" / "debian.lock.json"
+    ).read_text(encoding="utf-8")
 )
 IMPORT_ALL = """
 import importlib, os, pkgutil, sys

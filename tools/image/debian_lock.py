@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 LOCK = Path(__file__).with_name("debian.lock.json")
+LOCK_VARIABLE = "FAIRLEAD_IMAGE_LOCK"
+"""A path: another lock file to use, for tests on a day when Debian has newer packages."""
 SUITE = "bookworm"
 """Debian 12: Python 3.11, which Fairlead's lock files are solved for."""
 ARCHITECTURES = ("amd64", "arm64")
@@ -50,8 +53,13 @@ class LockedPackage:
     sha256: str
 
 
-def read_lock(architecture: str, lock: Path = LOCK) -> tuple[LockedPackage, ...]:
-    """The packages of an image of `architecture`, by name."""
+def lock_file() -> Path:
+    return Path(os.environ.get(LOCK_VARIABLE) or LOCK)
+
+
+def read_lock(architecture: str, lock: Path | None = None) -> tuple[LockedPackage, ...]:
+    """The packages of an image of `architecture`, by name; by default from `lock_file()`."""
+    lock = lock or lock_file()
     rows = json.loads(lock.read_text(encoding="utf-8"))["packages"]
     return tuple(LockedPackage(**row) for row in rows if row["architecture"] == architecture)
 
