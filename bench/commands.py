@@ -101,7 +101,7 @@ ARENA = str(Path(sys.executable).parent / "arena")
 CASES = {
     "MPIJob": ["submit", "mpijob", "--image=i", "--workers=2", "--gpus=1"],
     "PyTorchJob": ["submit", "pytorchjob", "--image=i", "--workers=2", "--gpus=1"],
-    ("PyTorchJob with TensorBoard"): [
+    "PyTorchJob with TensorBoard": [
         "submit",
         "pytorchjob",
         "--image=i",

@@ -147,13 +147,13 @@ def measure_console_boards() -> None:
     pages = ASKED[args.pages]
     large = large_cluster(args.nodes)
     columns = {
-        ("3 nodes"): uvloop.run(
+        "3 nodes": uvloop.run(
             console_boards_measure(living_cluster(), args.requests, pages, is_changing=False)
         ),
-        (f"{args.nodes} nodes"): uvloop.run(
+        f"{args.nodes} nodes": uvloop.run(
             console_boards_measure(large, args.requests, pages, is_changing=False)
         ),
-        (f"{args.nodes} nodes, changing"): uvloop.run(
+        f"{args.nodes} nodes, changing": uvloop.run(
             console_boards_measure(large, args.requests, pages, is_changing=True)
         ),
     }

@@ -100,9 +100,9 @@ def measure_gpu_exporter() -> None:
         ):
             reloading = asyncio.run(scraped(url, args.scrapes))
         for name, waits in (
-            (("no call hangs"), alone),
-            (("one call hangs"), hanging),
-            ((f"{LINES} counters read anew and anew"), reloading),
+            ("no call hangs", alone),
+            ("one call hangs", hanging),
+            (f"{LINES} counters read anew and anew", reloading),
         ):
             p50, p99 = (
                 statistics.median(waits),
@@ -139,7 +139,7 @@ def rewritten(counters: Path) -> Iterator[None]:
         for turn in itertools.count():
             written = counters.with_suffix(".new")
             written.write_text(
-                USUAL + "".join((f"# {turn} {line}\n{AGAIN}") for line in range(LINES // 2)),
+                USUAL + "".join(f"# {turn} {line}\n{AGAIN}" for line in range(LINES // 2)),
                 encoding="utf-8",
             )
             written.replace(counters)
@@ -408,7 +408,7 @@ def measure_gpu_exporter_soak() -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--interval", type=int, default=100, help="milliseconds between two beats")
     parser.add_argument(
-        "--every", type=float, default=30.0, help=("seconds between two looks at the process")
+        "--every", type=float, default=30.0, help="seconds between two looks at the process"
     )
     args = parser.parse_args()
     with (

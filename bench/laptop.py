@@ -78,7 +78,7 @@ def measure_laptop_start() -> None:
         rows.append(measure(args))
         print(
             "   ".join(
-                (f"{name} {value:.1f}") for name, value in zip(COLUMNS, rows[-1], strict=True)
+                f"{name} {value:.1f}" for name, value in zip(COLUMNS, rows[-1], strict=True)
             ),
             flush=True,
         )

@@ -160,7 +160,7 @@ async def measure(cluster: ControlPlane, folder: Path, containers: int, seconds:
     # ones.
     (folder / "state").mkdir()
     (folder / "state" / "runtime.json").write_text(
-        json.dumps({("kubelet v1.36.3 containerd://2.2.9"): True}), encoding="utf-8"
+        json.dumps({"kubelet v1.36.3 containerd://2.2.9": True}), encoding="utf-8"
     )
     argv = [
         *FAIRLEAD,
@@ -202,7 +202,7 @@ async def measure(cluster: ControlPlane, folder: Path, containers: int, seconds:
                 took[resource].append(await kubelet.give(resource, f"pod-{number}", chosen))
         for resource, name in ((NODE_AGENT_MEMORY, "the agent"), (AT_ONCE, "answered at once")):
             parts = ", ".join(
-                (f"p{percent} {_part(took[resource], percent)}") for percent in (50, 90, 99)
+                f"p{percent} {_part(took[resource], percent)}" for percent in (50, 90, 99)
             )
             print(f"{name}: Allocate and PreStartContainer {parts}", flush=True)
         marked = cluster.admin.get("pods", "-n", "default")
@@ -397,7 +397,7 @@ def _until(
     """Seconds until the agent has the mode, and until the node's resources show it."""
     began = time.monotonic()
     wait_until(
-        ("the agent has changed"), lambda: set(line.modes().values()) == {mode}, pause_seconds=0.02
+        "the agent has changed", lambda: set(line.modes().values()) == {mode}, pause_seconds=0.02
     )
     agent = time.monotonic() - began
     wait_until(

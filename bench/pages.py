@@ -61,7 +61,7 @@ def measure_exporter_pages() -> None:
     parser.add_argument(
         "--compat",
         default="dcgm,legacy",
-        help=("families of the page beside the native ones, or none"),
+        help="families of the page beside the native ones, or none",
     )
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
@@ -170,7 +170,7 @@ def simulated_page(folder: str, compat: str) -> str:
         line = process.stderr.readline()
         url = "http://" + line.split(" http://", 1)[1].split("/", 1)[0] + "/metrics"
         wait_until(
-            ("its cards answer"), lambda: "\nfairlead_gpu_up{" in read_page(url), PAGE_SECONDS, 0.2
+            "its cards answer", lambda: "\nfairlead_gpu_up{" in read_page(url), PAGE_SECONDS, 0.2
         )
         return read_page(url)
     finally:

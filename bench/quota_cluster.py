@@ -339,7 +339,7 @@ def _tell_cpu(cluster: ControlPlane, pid: int, before: dict[str, float], jobs: i
     """The controller's milliseconds a job; those of all are printed."""
     spent = {name: (now - before[name]) * 1000 / jobs for name, now in _cpu(cluster, pid).items()}
     print(
-        ("    ms CPU a job: ") + ", ".join((f"{name} {each:.2f}") for name, each in spent.items()),
+        "    ms CPU a job: " + ", ".join(f"{name} {each:.2f}" for name, each in spent.items()),
         flush=True,
     )
     return spent["controller"]
@@ -596,7 +596,7 @@ def _quota_controller_idle_node(number: int) -> Object:
             "type": "Ready",
             "status": "True",
             "reason": "KubeletReady",
-            "message": ("kubelet is posting ready status"),
+            "message": "kubelet is posting ready status",
         }
     ]
     status = {"capacity": amounts, "allocatable": amounts, "conditions": conditions}

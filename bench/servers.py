@@ -32,8 +32,8 @@ class LeanClient(asyncio.Protocol):
     """
 
     def __init__(self, host: str, authorization: str) -> None:
-        self._head = (f"Host: {host}\r\nAccept: application/json\r\n") + (
-            (f"Authorization: {authorization}\r\n") if authorization else ""
+        self._head = f"Host: {host}\r\nAccept: application/json\r\n" + (
+            f"Authorization: {authorization}\r\n" if authorization else ""
         )
         self._answer: asyncio.Future[None] | None = None
         self.lines = 0
@@ -210,15 +210,15 @@ async def one_round(side: Side, turn: int, args: argparse.Namespace) -> None:
     clients = [await LeanClient.open(side.kubeconfig) for _ in range(AT_ONCE)]
     await side.measure(f"list {args.pods:,} pods", lambda: list_whole(clients[0], args.pods))
     await side.measure(
-        (f"list {args.pods:,} pods, {PAGE} a page"), lambda: list_pages(clients[0], args.pods)
+        f"list {args.pods:,} pods, {PAGE} a page", lambda: list_pages(clients[0], args.pods)
     )
     new = range(args.pods, args.pods + args.created)
     await side.measure(
-        (f"create {args.created:,} pods, one client"), lambda: create(clients[:1], new)
+        f"create {args.created:,} pods, one client", lambda: create(clients[:1], new)
     )
     await delete(clients, new)
     await side.measure(
-        (f"create {args.created:,} pods, {AT_ONCE} clients"), lambda: create(clients, new)
+        f"create {args.created:,} pods, {AT_ONCE} clients", lambda: create(clients, new)
     )
     await delete(clients, new)
     watchers = [await LeanClient.open(side.kubeconfig) for _ in range(args.watchers)]

@@ -55,7 +55,7 @@ FILTER_ROUNDS = 400
 def node(number: int) -> Node:
     name = f"gpu-node-{number:05}"
     slots = tuple(
-        GpuSlot(card, f"GPU-{number:08}-{card}", card, ("NVIDIA H200"), 143150, 139, mode="shared")
+        GpuSlot(card, f"GPU-{number:08}-{card}", card, "NVIDIA H200", 143150, 139, mode="shared")
         for card in range(CARDS)
     )
     return Node(
@@ -398,7 +398,7 @@ def _nodes(count: int) -> list[Object]:
         count=count,
         cpu=256,
         memory="1024Gi",
-        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpu_model="Tesla V100-SXM2-16GB",
         gpus=CARDS,
         shared=True,
     )

@@ -100,7 +100,7 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
         seconds = run_step(
             title,
             argv,
-            cache_home() / "logs" / (f"build-{family.folder}.log"),
+            cache_home() / "logs" / f"build-{family.folder}.log",
             cwd=FAMILIES_DIR / family.folder,
             env=environment,
             progress=_compiled_packages,
@@ -177,15 +177,15 @@ def _remove_leftovers() -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        description=("Build the Kubernetes programs that the tests run.")
+        description="Build the Kubernetes programs that the tests run."
     )
     parser.add_argument(
-        "--nice", type=int, default=0, metavar="N", help=("lower the priority of the build by N")
+        "--nice", type=int, default=0, metavar="N", help="lower the priority of the build by N"
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help=("those too that only a group needs which is run by its name"),
+        help="those too that only a group needs which is run by its name",
     )
     parser.add_argument("--quiet", action="store_true", help="do not list the programs at the end")
     chosen = parser.parse_args(argv)

@@ -56,8 +56,8 @@ def _served() -> Iterator[str]:
 def _not_served() -> Iterator[str]:
     yield "## Not served\n\nNVML is NVIDIA's library that the exporter reads.\n\n"
     for has_nvml, title in (
-        (False, ("DCGM has it and NVML has not")),
-        (True, ("Fairlead does not read it")),
+        (False, "DCGM has it and NVML has not"),
+        (True, "Fairlead does not read it"),
     ):
         yield f"### {title}\n\n| because | fields |\n|---|---|\n"
         for reason in dict.fromkeys(NOT_SERVED.values()):
@@ -71,7 +71,7 @@ def _of(reason: UnservedField) -> str:
     return ", ".join(
         _short(each.name)
         if each.name == each.older
-        else (f"{_short(each.name)} ({_short(each.older)})")
+        else f"{_short(each.name)} ({_short(each.older)})"
         for each in found
     )
 

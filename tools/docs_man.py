@@ -55,7 +55,7 @@ EXAMPLES = {
     (
         "arena submit mpijob \\-\\-name=bert \\-\\-gpus=1 \\-\\-workers=4 \\-\\-image=IMAGE "
         "'mpirun train'"
-    ): ("Submit a job of four."),
+    ): "Submit a job of four.",
     "arena list \\-A \\-\\-status PENDING": "What waits, in all namespaces.",
     "arena get bert \\-\\-explain": "Why does it wait?",
     "arena logs \\-f bert": "Follow its log, also before it has begun.",
@@ -89,7 +89,7 @@ def _section(verb: Verb) -> str:
     actions = [
         action
         for group in parser._action_groups
-        if group.title != ("global flags")
+        if group.title != "global flags"
         for action in group._group_actions
     ]
     description = _plain(str(parser.description)).replace("\n", "\n.br\n")
@@ -98,7 +98,7 @@ def _section(verb: Verb) -> str:
 
 def _globals(verb: Verb) -> list[argparse.Action]:
     return next(
-        group for group in _parser(verb)._action_groups if group.title == ("global flags")
+        group for group in _parser(verb)._action_groups if group.title == "global flags"
     )._group_actions
 
 
@@ -109,7 +109,7 @@ def _parser(verb: Verb) -> Parser:
 def _flags(actions: list[argparse.Action]) -> str:
     shown = [action for action in actions if action.help != argparse.SUPPRESS]
     return "".join(
-        (f".TP\n.B {_spelling(action)}\n{_plain(action.help or '')}\n") for action in shown
+        f".TP\n.B {_spelling(action)}\n{_plain(action.help or '')}\n" for action in shown
     )
 
 

@@ -103,7 +103,7 @@ QUOTA: Sequence[Section] = (
     ),
 )
 AGENT: Sequence[Section] = (
-    (("Shared GPUs on their node"), "", (*node_desk.NAMES, *overuse.NAMES, *node_agent.NAMES)),
+    ("Shared GPUs on their node", "", (*node_desk.NAMES, *overuse.NAMES, *node_agent.NAMES)),
 )
 
 
@@ -134,7 +134,7 @@ def _sections(sections: Iterable[Section]) -> Iterable[str]:
         yield (
             f"### {title}\n\n"
             + (f"{words}\n\n" if words else "")
-            + ("| metric | type | labels | meaning |\n|---|---|---|---|\n")
+            + "| metric | type | labels | meaning |\n|---|---|---|---|\n"
         )
         yield from (
             f"| `{each.name}` | {each.type} | {_labels(each)} | {_cell(each.help)} |\n"

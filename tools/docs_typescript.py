@@ -60,7 +60,7 @@ def _type(schema: dict[str, Any]) -> str:
         return (
             f"Record<string, {_type(schema['additionalProperties'])}>"
             if schema.get("additionalProperties")
-            else ("Record<string, unknown>")
+            else "Record<string, unknown>"
         )
     return PRIMITIVES.get(str(schema.get("type")), "unknown")
 

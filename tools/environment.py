@@ -107,7 +107,7 @@ def _make_venv(argv: list[str]) -> float:
         return run_step("making .venv", [*argv, str(VENV)], LOG)
     except StepFailed as failed:
         raise StepFailed(
-            failed.what, ("Debian keeps venv apart: `apt-get install python3-venv`")
+            failed.what, "Debian keeps venv apart: `apt-get install python3-venv`"
         ) from None
 
 
@@ -178,12 +178,12 @@ def _make_both(kind: str) -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        description=("Make the Python environment and the console of this checkout.")
+        description="Make the Python environment and the console of this checkout."
     )
     parser.add_argument(
         "kind",
         choices=sorted(LOCKS),
-        help=("run: what `fairlead` needs; dev: that and the test tools"),
+        help="run: what `fairlead` needs; dev: that and the test tools",
     )
     parser.add_argument("--console", action="store_true", help="also build the console's pages")
     chosen = parser.parse_args(argv)

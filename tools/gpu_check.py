@@ -139,32 +139,32 @@ def main(argv: list[str]) -> int:
         "--nvml-library",
         default=LIBRARY,
         metavar="PATH",
-        help=(f"NVIDIA's library (default {LIBRARY})"),
+        help=f"NVIDIA's library (default {LIBRARY})",
     )
     parser.add_argument(
         "--load-backend",
         default="auto",
         choices=["auto", "cuda", "sim"],
-        help=("of the load generator (default auto)"),
+        help="of the load generator (default auto)",
     )
     parser.add_argument(
         "--sim-gpus",
         default="",
         metavar="GPUS",
-        help=("what `--load-backend sim` plays, such as 2xNVIDIA-H200"),
+        help="what `--load-backend sim` plays, such as 2xNVIDIA-H200",
     )
     parser.add_argument(
         "--loads",
         default="",
         metavar="IDS",
-        help=("tests of the load generator by comma, none, or all (default all)"),
+        help="tests of the load generator by comma, none, or all (default all)",
     )
     parser.add_argument(
         "--load-seconds",
         type=int,
         default=8,
         metavar="N",
-        help=("seconds of each load (default 8)"),
+        help="seconds of each load (default 8)",
     )
     parser.add_argument(
         "--start-seconds",
@@ -185,7 +185,7 @@ def main(argv: list[str]) -> int:
         type=Path,
         default=REPORT,
         metavar="FILE",
-        help=("JSON (default build/gpu-check.json)"),
+        help="JSON (default build/gpu-check.json)",
     )
     chosen = parser.parse_args(argv)
     if not _has_library(chosen.nvml_library):

@@ -670,7 +670,7 @@ def _load(
         return [Row("load", "", subject, SKIPPED, note="".join(last_line))]
     if status != 0:
         return [
-            Row("load", "", subject, DIFFERS, "status 0", (f"status {status}"), "".join(last_line))
+            Row("load", "", subject, DIFFERS, "status 0", f"status {status}", "".join(last_line))
         ]
     busy = "" if is_quiet else f"; before it: {', '.join(_busy(rest))}"
     rows = []
@@ -689,7 +689,7 @@ def _busy(samples: Iterable[Sample]) -> list[str]:
     """Profiling fields that are not at rest, on any card, each with its value."""
     own = [each for each in samples if each.name in LOADS.values()]
     return [
-        (f"{_short(each.name)} {each.value:.4g}") for each in own if each.value > _step(each.name)
+        f"{_short(each.name)} {each.value:.4g}" for each in own if each.value > _step(each.name)
     ]
 
 
@@ -725,12 +725,12 @@ def _link_unit(card: str, rate: float | None, peaks: Mapping[tuple[str, str], fl
             card,
             f"unit of {LINK_BYTES}",
             SKIPPED,
-            note=("the card has no such counter, or no profiling"),
+            note="the card has no such counter, or no profiling",
         )
     wanted = sum(profiled)
     result = OK if abs(rate - wanted) <= LINK_SHARE * wanted else DIFFERS
     return Row(
-        "load", card, (f"unit of {LINK_BYTES}"), result, f"{wanted:.4g} B/s", f"{rate:.4g} B/s"
+        "load", card, f"unit of {LINK_BYTES}", result, f"{wanted:.4g} B/s", f"{rate:.4g} B/s"
     )
 
 

@@ -132,7 +132,7 @@ def check_groups() -> tuple[Group, ...]:
         Group(
             "types",
             "mypy, strict",
-            (_python(("mypy fairlead"), *MYPY), _python(("mypy tools"), *MYPY, *_tool_files())),
+            (_python("mypy fairlead", *MYPY), _python("mypy tools", *MYPY, *_tool_files())),
         ),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
         Group(
@@ -173,7 +173,7 @@ def check_groups() -> tuple[Group, ...]:
         _folder_group("docs", "documents are fresh"),
         _folder_group("golden", "whole pages and tables"),
         Group(
-            "console", ("TypeScript: types, lint, unit tests"), _console_steps(), needs_console=True
+            "console", "TypeScript: types, lint, unit tests", _console_steps(), needs_console=True
         ),
     )
 
@@ -203,7 +203,7 @@ def real_groups() -> tuple[Group, ...]:
             (_pytest("long", "-m", "long", *_LONG_FOLDERS),),
         ),
         _folder_group(
-            "browser", ("the console in Chromium"), (CHROMIUM, CHINESE_FONTS), needs_real=True
+            "browser", "the console in Chromium", (CHROMIUM, CHINESE_FONTS), needs_real=True
         ),
         _cluster_group("quota", "elastic quota on a real control plane", *_matching(QUOTA)),
         _cluster_group("contracts", "one suite on two API servers", "tests/contracts"),
@@ -225,7 +225,7 @@ def real_groups() -> tuple[Group, ...]:
             packages=(PROMETHEUS,),
         ),
         _folder_group(
-            "nvml", ("NVIDIA's driver, played by a library in C"), packages=(C_COMPILER, C_HEADERS)
+            "nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)
         ),
         _folder_group(
             "shells",
@@ -340,9 +340,9 @@ def _console_steps() -> tuple[Step, ...]:
 def _lint_steps() -> tuple[Step, ...]:
     house = str(Path(__file__).with_name("house_lint.py"))
     return (
-        _tool(("ruff check"), "check", "."),
-        _tool(("ruff format"), "format", "--check", "."),
-        _python(("house lint"), house),
+        _tool("ruff check", "check", "."),
+        _tool("ruff format", "format", "--check", "."),
+        _python("house lint", house),
     )
 
 

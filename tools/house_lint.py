@@ -115,7 +115,7 @@ def room_sizes(root: Path) -> Iterator[Finding]:
     for folder, count in counts.items():
         if count > MOST_MODULES:
             yield _finding(
-                root, folder, 0, (f"{count} modules in one folder, at most {MOST_MODULES}")
+                root, folder, 0, f"{count} modules in one folder, at most {MOST_MODULES}"
             )
 
 

@@ -65,8 +65,8 @@ class Family:
             return "-s -w"
         major, minor = self.version.split(".")[:2]
         values = {"gitVersion": "v" + self.version, "gitMajor": major, "gitMinor": minor}
-        return ("-s -w ") + " ".join(
-            (f"-X {_KUBE_VERSION_PACKAGE}.{name}={value}") for name, value in values.items()
+        return "-s -w " + " ".join(
+            f"-X {_KUBE_VERSION_PACKAGE}.{name}={value}" for name, value in values.items()
         )
 
 

@@ -184,7 +184,7 @@ def _overview() -> Iterable[str]:
     yield "\n## Recording rules\n\n| series | is | meaning |\n|---|---|---|\n"
     for group in GROUPS:
         yield from (
-            (f"| `{each.name}` | {_cell(each)} | {each.means} |\n") for each in group.recordings
+            f"| `{each.name}` | {_cell(each)} | {each.means} |\n" for each in group.recordings
         )
     yield "\n"
 

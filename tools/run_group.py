@@ -75,8 +75,8 @@ def _why_not(group: Group) -> tuple[str, str] | None:
     if group.needs_kube and any(
         missing_programs(family) for family in (*BUILT, *group.more_programs)
     ):
-        return ("the Kubernetes programs are not built"), ("python3 tools/build_kube.py") + (
-            (" --all") if group.more_programs else ""
+        return "the Kubernetes programs are not built", "python3 tools/build_kube.py" + (
+            " --all" if group.more_programs else ""
         )
     return why_missing(group.packages)
 

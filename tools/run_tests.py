@@ -226,7 +226,7 @@ def against(budget: str, seconds: float) -> str:
     return (
         f" ({budget}: {allowed} at most, OVER BUDGET)"
         if seconds > BUDGET_SECONDS[budget]
-        else (f" ({budget}: {allowed} at most)")
+        else f" ({budget}: {allowed} at most)"
     )
 
 

@@ -81,7 +81,7 @@ def _group_of(group: Group, ids: Sequence[str]) -> Group:
     return replace(
         group,
         name=f"{group.name}-again",
-        what=(f"once more: {len(ids)} that failed"),
+        what=f"once more: {len(ids)} that failed",
         steps=(step,),
     )
 

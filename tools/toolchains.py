@@ -192,7 +192,7 @@ def pip_command() -> list[str]:
         except StepFailed as failed:
             shutil.rmtree(home, ignore_errors=True)
             raise StepFailed(
-                failed.what, ("Debian keeps it apart: `apt-get install python3-venv`")
+                failed.what, "Debian keeps it apart: `apt-get install python3-venv`"
             ) from None
     return [str(python), "-m", "pip"]
 

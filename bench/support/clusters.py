@@ -124,7 +124,7 @@ async def _create_node(api: KubeApi, number: int) -> None:
             "type": "Ready",
             "status": "True",
             "reason": "KubeletReady",
-            "message": ("kubelet is posting ready status"),
+            "message": "kubelet is posting ready status",
         }
     ]
     status = {

@@ -310,7 +310,7 @@ def _serve(pods: int, events: int, directory: str, with_protobuf: bool, ready: A
     messages = None
     if with_protobuf:
         pages = [
-            _response(page, PROTOBUF, ("Content-Encoding: gzip\r\n"))
+            _response(page, PROTOBUF, "Content-Encoding: gzip\r\n")
             for page in render_message_pages(pods)
         ]
         messages = Prepared(pages, render_frames(events, pods), PROTOBUF)

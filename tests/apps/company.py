@@ -82,14 +82,14 @@ def readings() -> tuple[GpuReading, ...]:
             holders=shares,
         ),
         GpuReading(
-            "gpu-s", 1, "GPU-gpu-s-1", ("Tesla V100"), 16384, 4, 0.0, healthy=False, last_xid=79
+            "gpu-s", 1, "GPU-gpu-s-1", "Tesla V100", 16384, 4, 0.0, healthy=False, last_xid=79
         ),
     )
 
 
 def _nodes() -> tuple[Node, ...]:
     slots = tuple(
-        GpuSlot(index, f"GPU-gpu-s-{index}", index, ("Tesla V100"), 16130, 15, mode="shared")
+        GpuSlot(index, f"GPU-gpu-s-{index}", index, "Tesla V100", 16130, 15, mode="shared")
         for index in (0, 1)
     )
     return (

@@ -152,7 +152,7 @@ def device(
     index: int = 0,
     node: str = "gpu-1",
     *,
-    model: str = ("Tesla T4"),
+    model: str = "Tesla T4",
     used: int = 500,
     util: int = 42,
     **more: object,

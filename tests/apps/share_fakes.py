@@ -253,7 +253,7 @@ class FakeSharingApi:
         await self._pause(0.02 if not self._strikes(0.2) else latest)
         if asyncio.get_running_loop().time() > ends_at:
             return Outcome(
-                Result.UNKNOWN, ("Timeout: request did not complete within the allotted timeout")
+                Result.UNKNOWN, "Timeout: request did not complete within the allotted timeout"
             )
         return self._server.bind(action.pod, action.node, render_action(action, NOW))
 

@@ -97,7 +97,7 @@ async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str)
         assert response["status"] == {
             "code": 422,
             "reason": "Invalid",
-            "message": (f"no node can run this pod: {asking.fault}"),
+            "message": f"no node can run this pod: {asking.fault}",
         }
     assert (await ask("/asks", **asked("UPDATE", object=written, oldObject=written)))["allowed"]
 
@@ -128,8 +128,8 @@ async def test_a_pod_that_nobody_could_read_is_refused_with_the_reason(path: str
 @pytest.mark.parametrize("path", ["/scheduler", "/grants", "/asks"])
 async def test_bad_input_gets_a_sentence(path: str) -> None:
     for body, told in (
-        (b"{", ("no AdmissionReview: Input data was truncated")),
-        (b"{}", ("is not admission.k8s.io/v1 AdmissionReview")),
+        (b"{", "no AdmissionReview: Input data was truncated"),
+        (b"{}", "is not admission.k8s.io/v1 AdmissionReview"),
     ):
         status, answer = await send(APP, "POST", path, body, AS_JSON)
         assert (status, told in answer) == (400, True), answer
@@ -165,7 +165,7 @@ TOO_LARGE = {
         {"name": "r", "children": [{"name": "x", "namespaces": ["a"] * 300_000}]},
         "more than 250000 namespaces,",
     ),
-    ("a name"): (
+    "a name": (
         {"name": "x" * 200_000, "children": [1] * 50_000},
         "a name has 200000 characters, and 1024 are allowed",
     ),
@@ -229,7 +229,7 @@ async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_besi
     assert len(answer["response"]["status"]["message"]) < 200_000
     assert (time.process_time() - began) - (time.thread_time() - probing) < 2
     assert slowest < 1
-    assert answered > 10 or case != ("unknown resources"), (
+    assert answered > 10 or case != "unknown resources", (
         "it takes a third of a second, in a thread beside the probes"
     )
 

@@ -629,14 +629,14 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one(
 
 @pytest.mark.skipif(
     shutil.which("promtool") is None,
-    reason=("promtool is not installed: apt-get install prometheus"),
+    reason="promtool is not installed: apt-get install prometheus",
 )
 def test_promtool_finds_nothing_in_native_families() -> None:
     text = asyncio.run(page_text(company(), readings()))
     native = "".join(
         line
         for line in text.splitlines(True)
-        if line.startswith(("fairlead_", ("# HELP fairlead_"), ("# TYPE fairlead_")))
+        if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_"))
     )
     checked = subprocess.run(
         ["promtool", "check", "metrics"], input=native, capture_output=True, text=True, check=False

@@ -50,8 +50,8 @@ async def shown(counters: CountersMap) -> tuple[list[str], bool]:
     "says",
     [
         None,
-        Forbidden("kubernetes", ("may not get")),
-        OutsideError("kubernetes", ("no answer")),
+        Forbidden("kubernetes", "may not get"),
+        OutsideError("kubernetes", "no answer"),
         "nonsense\n",
         "",
     ],
@@ -67,7 +67,7 @@ async def test_the_file_counts_until_the_map_can_be_read(
             [
                 each
                 for each in caplog.records
-                if ("the counters file counts until then") in each.getMessage()
+                if "the counters file counts until then" in each.getMessage()
             ]
         )
         == 1
@@ -88,9 +88,7 @@ async def test_what_it_said_last_stays(
     for _ in range(3):
         assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], False)
     assert (
-        len(
-            [each for each in caplog.records if ("counters stay as they were") in each.getMessage()]
-        )
+        len([each for each in caplog.records if "counters stay as they were" in each.getMessage()])
         == 1
     )
     source.says = GOOD

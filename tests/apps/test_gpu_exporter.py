@@ -486,7 +486,7 @@ async def test_what_dcgm_exporter_makes_itself_is_made_from_snapshot_to_snapshot
             if each.name.startswith("DCGM_EXP_")
         ]
         assert all(
-            each.labels["gpu"] == "0" and each.labels["modelName"] == ("Tesla T4") for each in found
+            each.labels["gpu"] == "0" and each.labels["modelName"] == "Tesla T4" for each in found
         )
         what = ("xid", "clock_event", "health_watch")
         return {
@@ -954,13 +954,13 @@ def test_rows_that_are_skipped_are_named_once_five_and_a_count(
     path = tmp_path / "counters.csv"
     path.write_text(
         "DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n"
-        + "".join((f"DCGM_FI_DEV_TEA_{n}, gauge, Cups.\n") for n in range(100_000))
+        + "".join(f"DCGM_FI_DEV_TEA_{n}, gauge, Cups.\n" for n in range(100_000))
     )
     exporter([], GpuExporterSettings(collectors=str(path)))
     (record,) = caplog.records
     assert (
         "100000 rows skipped: line 2 `DCGM_FI_DEV_TEA_0` is no field of DCGM"
-    ) in record.message and ("line 6") in record.message
+    ) in record.message and "line 6" in record.message
     assert "line 7" not in record.message and len(record.message) < 500
 
 
@@ -1143,14 +1143,14 @@ async def test_a_scraper_that_never_reads_holds_nobody_up() -> None:
 
 @pytest.mark.skipif(
     shutil.which("promtool") is None,
-    reason=("promtool is not installed: apt-get install prometheus"),
+    reason="promtool is not installed: apt-get install prometheus",
 )
 def test_promtool_finds_nothing_in_native_families_and_never_an_error() -> None:
     text = asyncio.run(page_text(four_cards()))
     native = "".join(
         line
         for line in text.splitlines(True)
-        if line.startswith(("fairlead_", ("# HELP fairlead_"), ("# TYPE fairlead_")))
+        if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_"))
     )
     checked = subprocess.run(
         ["promtool", "check", "metrics"], input=native, capture_output=True, text=True, check=False

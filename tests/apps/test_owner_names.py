@@ -139,7 +139,7 @@ def test_a_folder_of_jobs_in_every_state(tmp_path: Path, caplog: pytest.LogCaptu
     (tmp_path / "jobs" / "README").write_text("no")
     assert files.jobs() == files.jobs() == {"4.2": ("a", "b"), "5": ()}
     said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 4 and all(("jobs of cards are not known") in each for each in said), (
+    assert len(said) == 4 and all("jobs of cards are not known" in each for each in said), (
         "each fault once"
     )
 

@@ -48,7 +48,7 @@ class Answers:
             TEXT,
             asked.path.encode()
             + b" "
-            + (asked.body if len(asked.body) < 1000 else (b"%d bytes") % len(asked.body)),
+            + (asked.body if len(asked.body) < 1000 else b"%d bytes" % len(asked.body)),
         )
 
 
@@ -77,7 +77,7 @@ async def test_a_body_in_chunks_and_a_head_alone() -> None:
             b"chunked\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n"
         )
         said = await stranger.say(
-            chunks + (b"HEAD /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            chunks + b"HEAD /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         )
         first, _, second = said.partition(b"/a b words")
         assert (
@@ -126,8 +126,8 @@ async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_t
 @pytest.mark.parametrize(
     ("behind", "status"),
     [
-        ((b"no HTTP\r\n\r\n"), (b" 400 ")),
-        ((b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n") % ((128 << 20) + 1), (b" 413 ")),
+        (b"no HTTP\r\n\r\n", b" 400 "),
+        (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % ((128 << 20) + 1), b" 413 "),
     ],
 )
 async def test_a_refusal_behind_a_slow_answer_does_not_cut_it_short_and_is_the_last(
@@ -156,12 +156,12 @@ async def test_a_body_that_grows_too_large_in_chunks(monkeypatch: pytest.MonkeyP
 async def test_another_protocol_is_answered_in_this_one_and_ends() -> None:
     async with answering() as (stranger, _):
         said = await stranger.say(
-            (b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n") + LAST
+            b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + LAST
         )
         assert (
             said.startswith(b"HTTP/1.1 200")
             and said.count(b"HTTP/1.1") == 1
-            and (b"connection: close") in said
+            and b"connection: close" in said
         )
 
 
@@ -173,7 +173,7 @@ async def test_who_never_reads_does_not_fill_the_memory() -> None:
         sock = socket.create_connection(("127.0.0.1", stranger.port))
         sock.setblocking(False)
         ask, loop = (
-            (b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n") % (b"a" * 8000),
+            b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * 8000),
             asyncio.get_running_loop(),
         )
         sending = asyncio.ensure_future(loop.sock_sendall(sock, ask * 5000))  # 40 MB

@@ -139,7 +139,7 @@ async def test_names_for_names() -> None:
 
 async def test_whole_nodes_for_whole_nodes_and_keys_in_any_case() -> None:
     items = [
-        {"metadata": {"name": name, "labels": {"kept": ("as it was")}}, "spec": {"anything": 1}}
+        {"metadata": {"name": name, "labels": {"kept": "as it was"}}, "spec": {"anything": 1}}
         for name in ("n1", "n2")
     ]
     async with extender() as asked:
@@ -198,7 +198,7 @@ async def test_what_is_no_name_of_kubernetes_is_refused_in_one_short_line(
 ) -> None:
     async with extender() as asked:
         status, told = await asked.post("bind", {**bind(), where: name})
-    assert (status, (f"{where} is '") in told, ("which is no name of Kubernetes") in told) == (
+    assert (status, f"{where} is '" in told, "which is no name of Kubernetes" in told) == (
         400,
         True,
         True,
@@ -221,9 +221,10 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
         asked.server.write(pod_row())
         with monkeypatch.context() as broken:
             broken.setattr(FakeSharingApi, "apply", fails)
-            assert ("is not known yet: the plugin gave no token") in (
-                await asked.ask("bind", bind())
-            )["Error"]
+            assert (
+                "is not known yet: the plugin gave no token"
+                in (await asked.ask("bind", bind()))["Error"]
+            )
         assert [tenant.pod.uid for tenant in asked.driver.ledger.reserved()] == ["uid-p"]
         assert list(asked.driver.machine.bindings.doubts) == ["uid-p"]
         assert (await asked.ask("bind", bind()))["Error"] == ""

@@ -86,14 +86,14 @@ async def test_half_a_request_is_told_so_and_ends(caplog: pytest.LogCaptureFixtu
         half_a_head, half_a_body = await asyncio.gather(stranger.say(HEAD), stranger.say(half))
         assert time.monotonic() - began >= PATIENCE
         assert half_a_head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
-        assert (b"connection: close\r\n") in half_a_head and (
-            b"not complete after 0.5 s"
-        ) in half_a_head
+        assert (
+            b"connection: close\r\n" in half_a_head and (b"not complete after 0.5 s") in half_a_head
+        )
         # a server that accepts no body can refuse it unread
         can_answer_before = "exporter" in server or server == "quota controller"
-        assert half_a_body.startswith(
-            (b"HTTP/1.1 405") if can_answer_before else (b"HTTP/1.1 408")
-        ), half_a_body
+        assert half_a_body.startswith(b"HTTP/1.1 405" if can_answer_before else b"HTTP/1.1 408"), (
+            half_a_body
+        )
         assert half_a_body.count(b"HTTP/1.1") == 1, (
             "an unread body behind an answer is not answered again"
         )
@@ -110,7 +110,7 @@ async def test_a_byte_now_and_then_extends_nothing(beginning: str) -> None:
         writer.write(
             HEAD
             if beginning == "head"
-            else write_head(server, header + (b"Content-Length: 100000\r\n"))
+            else write_head(server, header + b"Content-Length: 100000\r\n")
         )
         ended = asyncio.ensure_future(reader.read())
         while not ended.done():
@@ -118,7 +118,7 @@ async def test_a_byte_now_and_then_extends_nothing(beginning: str) -> None:
             await asyncio.wait([ended], timeout=PATIENCE / 10)
         writer.close()
         assert ended.exception() is not None or ended.result().startswith(
-            ((b"HTTP/1.1 408"), (b"HTTP/1.1 405"))
+            (b"HTTP/1.1 408", b"HTTP/1.1 405")
         )
 
     await at_every_server(check)
@@ -155,7 +155,7 @@ async def test_a_watch_and_a_stream_of_hints_go_on() -> None:
             if server == "api server":
                 body = b'{"metadata":{"name":"late"}}'
                 head = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
-                assert (b" 201 ") in await stranger.ask(
+                assert b" 201 " in await stranger.ask(
                     b"/api/v1/namespaces/default/configmaps", b"POST", head, body
                 )
                 assert b'"ADDED"' in await reader.readuntil(b'"late"')
@@ -167,7 +167,7 @@ async def test_a_head_without_end_is_refused_before_it_fills_the_memory(server: 
     async with running(server) as stranger:
         one_header = await stranger.say(HEAD + b"X-Long: " + b"a" * 2 * HEAD_BYTES_MAX)
         many_headers = await stranger.say(HEAD + b"X-Many: 1\r\n" * (2 * HEAD_BYTES_MAX // 11))
-        assert {each[:12] for each in (one_header, many_headers)} <= {(b"HTTP/1.1 431"), b""}, (
+        assert {each[:12] for each in (one_header, many_headers)} <= {b"HTTP/1.1 431", b""}, (
             "an answer may be lost behind unread bytes"
         )
         assert (await stranger.ask(b"/healthz")).startswith(b"HTTP/1.1 200")
@@ -176,7 +176,7 @@ async def test_a_head_without_end_is_refused_before_it_fills_the_memory(server: 
 @pytest.mark.parametrize("server", WRITES)
 @pytest.mark.parametrize(
     "framing",
-    [(b"Content-Length: 100\r\n"), (b"Transfer-Encoding: chunked\r\n")],
+    [b"Content-Length: 100\r\n", b"Transfer-Encoding: chunked\r\n"],
     ids=["length", "chunks"],
 )
 async def test_a_client_that_goes_away_within_its_request_is_no_bug(
@@ -189,8 +189,7 @@ async def test_a_client_that_goes_away_within_its_request_is_no_bug(
         await writer.drain()
         writer.close()
         bad_chunk = await stranger.say(
-            write_head(server, header + (b"Transfer-Encoding: chunked\r\n"))
-            + (b"zz\r\nno chunk\r\n")
+            write_head(server, header + b"Transfer-Encoding: chunked\r\n") + b"zz\r\nno chunk\r\n"
         )
         assert bad_chunk.startswith((b"HTTP/1.1 400", b"HTTP/1.1 405"))
         assert (await stranger.ask(b"/healthz")).startswith(b"HTTP/1.1 200")
@@ -206,27 +205,27 @@ async def test_framings_of_other_times_and_of_attackers(
     """
     words = {
         b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n": b"HTTP/1.1 200",
-        (b"\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"): (
+        b"\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n": (
             b"HTTP/1.1 200"
         ),
         (
             b"GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        ): (b"HTTP/1.1 200"),
+        ): b"HTTP/1.1 200",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n": b"HTTP/1.1 400",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03": b"HTTP/1.1 400",
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n": b"HTTP/1.1 400",
         (
             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: "
             b"2\r\n\r\n"
-        ): (b"HTTP/1.1 400"),
+        ): b"HTTP/1.1 400",
         (
             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: "
             b"chunked\r\n\r\n0\r\n\r\n"
-        ): (b"HTTP/1.1 400"),
+        ): b"HTTP/1.1 400",
         (
             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, "
             b"identity\r\n\r\n0\r\n\r\n"
-        ): (b"HTTP/1.1 400"),
+        ): b"HTTP/1.1 400",
     }
     async with running(server) as stranger:
         answers = {said: (await stranger.say(said))[:12] for said in words}

@@ -81,9 +81,7 @@ def faults_of(answer: bytes) -> list[str]:
     status, body = status_of(answer), answer.partition(b"\r\n\r\n")[2]
     faults = [] if 200 <= status < 500 else [f"status {status}"]
     faults += [
-        f"says {word!r}"
-        for word in (b"Traceback", (b"bug of Fairlead"), b"root:x:")
-        if word in body
+        f"says {word!r}" for word in (b"Traceback", b"bug of Fairlead", b"root:x:") if word in body
     ]
     if status >= 400 and len(body.splitlines()) > 1:
         faults.append(f"{len(body.splitlines())} lines")
@@ -255,7 +253,7 @@ async def test_whatever_the_headers_the_answer_is_no_bug(
             for value in HEADER_VALUES:
                 usual = {
                     "Host": b"localhost",
-                    "Authorization": (b"Bearer %s") % TOKEN.encode(),
+                    "Authorization": b"Bearer %s" % TOKEN.encode(),
                     "Impersonate-User": b"somebody",
                 }
                 usual = {
@@ -264,7 +262,7 @@ async def test_whatever_the_headers_the_answer_is_no_bug(
                     if each != name and (each[0] != "I" or name.startswith("Imp"))
                 }
                 host = b"".join(
-                    (b"%s: %s\r\n") % (each.encode(), said) for each, said in usual.items()
+                    b"%s: %s\r\n" % (each.encode(), said) for each, said in usual.items()
                 )
                 head = (
                     b"%s %s HTTP/1.1\r\n%s%s: %s\r\nContent-Length: 2\r\n%sContent-Type: "

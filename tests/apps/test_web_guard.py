@@ -146,7 +146,7 @@ async def test_a_password_is_asked_for_and_probes_are_not_asked(tmp_path: Path) 
             "Authorization: Basic\r\n",
         ):
             assert await page.status(more=more) == 401
-        assert await page.status(user="other:word", more=("Authorization: Basic x\r\n")) == 401, (
+        assert await page.status(user="other:word", more="Authorization: Basic x\r\n") == 401, (
             "two of them: which one counts?"
         )
         for probe in ("/health", "/healthz", "/readyz"):
@@ -228,7 +228,7 @@ async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(
         await until(answers(page, 200, user="three:word"))
     assert [
         caplog.text.count(words)
-        for words in (("is no bcrypt hash"), ("it guards nothing"), ("web.yaml` cannot be read"))
+        for words in ("is no bcrypt hash", "it guards nothing", "web.yaml` cannot be read")
     ] == [1, 1, 1], "each once"
 
 

@@ -172,7 +172,7 @@ class Stored:
             return Outcome(
                 Result.REFUSED,
                 "secrets is forbidden",
-                failure=OutsideError("kubernetes", ("secrets is forbidden")),
+                failure=OutsideError("kubernetes", "secrets is forbidden"),
             )
         if isinstance(action, CreateObject):
             target = ObjectRef("v1", "Secret", action.manifest["metadata"]["name"])
@@ -180,7 +180,7 @@ class Stored:
                 return Outcome(
                     Result.THERE,
                     "already exists",
-                    failure=OutsideError("kubernetes", ("already exists")),
+                    failure=OutsideError("kubernetes", "already exists"),
                 )
             self._put(target, action.manifest)
             return Outcome()

@@ -29,7 +29,7 @@ def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_
         expect(tab.at("job-tabs")).to_be_visible()
         for other in ("state-outdated", "state-error", "freshness"):
             expect(tab.at(other)).to_have_count(0)
-        expect(gone.get_by_role("link", name=("Back to Training jobs"))).to_have_attribute(
+        expect(gone.get_by_role("link", name="Back to Training jobs")).to_have_attribute(
             "href", "/jobs"
         )
         tab.keep("job-deleted")
@@ -226,7 +226,7 @@ def test_names_as_long_as_they_may_be_move_nothing_aside(browser: Browser) -> No
                 tab.page.set_viewport_size({"width": width, "height": 1000})
                 settle(tab)
                 wrong += [
-                    (f"{address[:40]} at {width}: {each}") for each in tab.page.evaluate(SIDEWAYS)
+                    f"{address[:40]} at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS)
                 ]
         tab.keep("names-of-253-letters")
     assert not wrong, "\n".join(wrong)

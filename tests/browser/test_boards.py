@@ -141,7 +141,7 @@ def test_every_card_is_listed_with_who_has_it_and_how_it_feels(
         )
         warm = [
             text
-            for text in tab.column("devices", ("GPU Temperature")).values()
+            for text in tab.column("devices", "GPU Temperature").values()
             if text.endswith(" °C")
         ]
         assert len(warm) >= simulated.counts().gpus - simulated.counts().unhealthy
@@ -231,7 +231,7 @@ def test_the_jobs_board(browser: Browser, sight: Sight, language: str) -> None:
         tab.open("/jobs?size=500", "jobs")
         soon(
             "jobs",
-            lambda: len(tab.column("jobs", HEADS[language][("job status")])),
+            lambda: len(tab.column("jobs", HEADS[language]["job status"])),
             lambda: len(sight.jobs()),
         )
         if language == "en":

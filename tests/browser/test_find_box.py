@@ -41,7 +41,7 @@ def test_a_label_and_a_uid_lead_to_their_pods(browser: Browser, simulated: Sight
             f"{held['metadata']['namespace']}/{name}"
         )
         expect(
-            opened(tab, f"{key}={value}").filter(has_text=(f"label {key}={value}")).first
+            opened(tab, f"{key}={value}").filter(has_text=f"label {key}={value}").first
         ).to_be_visible()
 
 

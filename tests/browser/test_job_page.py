@@ -46,8 +46,8 @@ def test_an_instance_that_does_not_exist_is_said_in_both_languages(
 ) -> None:
     key = next(key for key, word in sorted(simulated.jobs().items()) if word == "Running")
     for locale, words in (
-        ("en-US", ("Instance <b>gone</b> no longer exists.")),
-        ("zh-CN", ("实例 <b>gone</b> 已不存在。")),
+        ("en-US", "Instance <b>gone</b> no longer exists."),
+        ("zh-CN", "实例 <b>gone</b> 已不存在。"),
     ):
         with window(browser, simulated.url, locale) as tab:
             tab.open(f"/jobs/{key}?tab=logs&instance=%3Cb%3Egone%3C%2Fb%3E", "job")

@@ -41,7 +41,7 @@ def test_who_i_am_is_chosen_and_kept(browser: Browser, simulated: Sight) -> None
         expect(tab.page).to_have_url(f"{simulated.url}/mine?user={users[-1]}")
         soon(
             "my jobs",
-            lambda: {key.split("/")[2] for key in tab.column("jobs", ("Job Name"))},
+            lambda: {key.split("/")[2] for key in tab.column("jobs", "Job Name")},
             lambda: jobs_of(simulated, users[-1]),
         )
         tab.open("/nodes", "nodes")

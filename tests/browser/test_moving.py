@@ -94,7 +94,7 @@ def test_a_count_of_jobs_leads_to_the_filtered_list(browser: Browser, sight: Sig
         soon(
             "failed jobs",
             lambda: (
-                {text.split()[0] for text in tab.column("jobs", ("Job Status")).values()}
+                {text.split()[0] for text in tab.column("jobs", "Job Status").values()}
                 | {len(in_table(tab, "jobs"))}
             ),
             lambda: {"Failed", sight.job_counts()["Failed"]},

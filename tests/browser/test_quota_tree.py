@@ -45,11 +45,11 @@ def test_a_raised_minimum_names_who_goes_and_who_comes(browser: Browser, console
         fill(tab, "root.b.1", "min", "10")
         expect(tab.at("what-if-sentence")).to_have_text("2 pods would be admitted, 2 evicted.")
         assert set(tab.column("what-if-leaves", "Running").items()) == {
-            ("root.a.1", ("4 → 3")),
-            ("root.a.2", ("4 → 3")),
-            ("root.b.1", ("0 → 2")),
+            ("root.a.1", "4 → 3"),
+            ("root.a.2", "4 → 3"),
+            ("root.b.1", "0 → 2"),
         }
-        assert sorted(tab.column("what-if-evicted", ("Elastic Quota Name")).values()) == [
+        assert sorted(tab.column("what-if-evicted", "Elastic Quota Name").values()) == [
             "root.a.1",
             "root.a.2",
         ]

@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 NAMESPACE = "default"
 LOCALES = {
-    "en-US": (("Serving jobs"), "Serving", "Ready", "NotReady"),
+    "en-US": ("Serving jobs", "Serving", "Ready", "NotReady"),
     "zh-CN": ("推理服务", "推理服务", "就绪", "未就绪"),
 }
 

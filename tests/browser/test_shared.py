@@ -74,7 +74,7 @@ def seats_on(sight: Sight, node: str) -> dict[str, str]:
             metadata.get("annotations", {}).get(REFERENCE_GRANT, "{}")
         ).values():
             found |= {
-                (f"{index} {metadata['namespace']}/{metadata['name']}"): str(units)
+                f"{index} {metadata['namespace']}/{metadata['name']}": str(units)
                 for index, units in cards.items()
             }
     return found
@@ -109,13 +109,13 @@ def test_the_seats_of_every_shared_node_are_those_of_kubectl(
                     for key, text in seat_rows(tab.column("node-gpus", "Units")).items()
                 }
 
-            soon((f"who sits where on {node}"), shown, lambda node=node: seats_on(sight, node))  # type: ignore[misc]
+            soon(f"who sits where on {node}", shown, lambda node=node: seats_on(sight, node))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
     ("locale", "scheme", "memory", "units", "free", "word"),
     [
-        ("en-US", "light", ("Allocated GPU Memory"), "Units", "Free", "units"),
+        ("en-US", "light", "Allocated GPU Memory", "Units", "Free", "units"),
         ("zh-CN", "dark", "已分配GPU显存", "单位", "空闲", "个单位"),
     ],
     ids=["English, light", "Chinese, dark"],
@@ -207,7 +207,7 @@ def test_a_card_that_changes_its_mode_says_so_without_a_reload(
             soon(
                 "what is free on it",
                 lambda: card_rows(tab.column("node-gpus", "Free")),
-                lambda: {"0": ("0 units")},
+                lambda: {"0": "0 units"},
             )
         finally:
             shared.kubectl.run("label", "node", NODE, "cgpu=true", "--overwrite")

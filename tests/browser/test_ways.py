@@ -118,7 +118,7 @@ def test_one_box_finds_everything_by_keyboard_alone(browser: Browser, simulated:
         tab.page.keyboard.type(node)
         expect(box.get_by_role("option", selected=True)).to_contain_text(node)
         expect(
-            box.get_by_role("option").filter(has_text=(f"kubectl describe node {node}"))
+            box.get_by_role("option").filter(has_text=f"kubectl describe node {node}")
         ).to_be_visible()
         tab.page.keyboard.press("Enter")
         expect(tab.at("page-node")).to_be_visible()
@@ -182,9 +182,7 @@ def test_keys_walk_through_the_quotas(browser: Browser, simulated: Sight) -> Non
         expect(tab.page.locator("tr[data-row]").first).to_be_visible()
         for key, at in (("j", "0"), ("j", "1"), ("k", "0")):
             tab.page.keyboard.press(key)
-            soon(
-                (f"the row in focus after {key}"), lambda: tab.page.evaluate(row), lambda at=at: at
-            )  # type: ignore[misc]
+            soon(f"the row in focus after {key}", lambda: tab.page.evaluate(row), lambda at=at: at)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

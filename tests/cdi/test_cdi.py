@@ -64,7 +64,7 @@ def test_the_file_is_read_when_the_container_is_made(
         [
             pod(
                 "both",
-                [container("app", SHOWS + ("; sleep 1000000"))],
+                [container("app", SHOWS + "; sleep 1000000")],
                 [container("prepare", SHOWS)],
             )
         ]
@@ -79,7 +79,7 @@ def test_the_file_is_read_when_the_container_is_made(
             SECONDS,
         )
         lines = [
-            line for line in log(node, "both", name).splitlines() if ("can't create") not in line
+            line for line in log(node, "both", name).splitlines() if "can't create" not in line
         ]
         assert lines == [f"start {number}", "of a card", "device", "read-only"]
 

@@ -150,7 +150,7 @@ def test_document_003(line: Line) -> None:
     line.use("1xTesla-T4")
     wait_until(
         "a whole card",
-        lambda: line.shown(WHOLE) == ("1", "1") and line.cards()[0]["model"] == ("Tesla T4"),
+        lambda: line.shown(WHOLE) == ("1", "1") and line.cards()[0]["model"] == "Tesla T4",
         SECONDS,
     )
     apply(line, "gpu_deployment.yaml")
@@ -194,7 +194,7 @@ def test_document_003(line: Line) -> None:
     (pod,) = wait_for_pods(line, "tf-notebook-4")
     wait_until(
         "the fourth says why",
-        lambda: any(("need 4 GiB, largest free 2 GiB") in each for each in line.events(pod)),
+        lambda: any("need 4 GiB, largest free 2 GiB" in each for each in line.events(pod)),
         SECONDS,
     )
     line.cluster.admin.run("delete", "deployment,service", "tf-notebook-4", "-n", "default")

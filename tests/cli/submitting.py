@@ -112,7 +112,7 @@ class KeepingCluster:
         self.calls.append(f"create {manifest['kind']} {name}")
         if name in self.broken:
             return Outcome(
-                Result.REFUSED, failure=OutsideError("kubernetes", (f"cannot make {name}"))
+                Result.REFUSED, failure=OutsideError("kubernetes", f"cannot make {name}")
             )
         if name in self.full or f"{manifest['kind']} {name}" in self.full:
             return Outcome(Result.THERE, failure=OutsideError("kubernetes", f"{name} is there"))
@@ -128,14 +128,14 @@ class KeepingCluster:
         self.calls.append(f"get {manifest['kind']} {manifest['metadata']['name']}")
         return (
             manifest["metadata"]["name"] in self.full
-            or (f"{manifest['kind']} {manifest['metadata']['name']}") in self.full
+            or f"{manifest['kind']} {manifest['metadata']['name']}" in self.full
         )
 
     def _adopt(self, child: ObjectRef, owner: str) -> Outcome:
         self.calls.append(f"adopt {child.kind} {child.name}")
         if owner in self.bad_parents:
             return Outcome(
-                Result.REFUSED, failure=OutsideError("kubernetes", ("secrets may not be patched"))
+                Result.REFUSED, failure=OutsideError("kubernetes", "secrets may not be patched")
             )
         return Outcome()
 

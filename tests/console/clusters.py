@@ -46,7 +46,7 @@ def shared_node(name: str = "share-1", cards: int = 2, units: int = 40) -> Node:
     """A node whose cards have `units` GiB each and are shared by memory."""
     slots = tuple(
         GpuSlot(
-            index, f"GPU-{name}-{index}", index, ("NVIDIA A100"), units * 1024, units, mode="shared"
+            index, f"GPU-{name}-{index}", index, "NVIDIA A100", units * 1024, units, mode="shared"
         )
         for index in range(cards)
     )
@@ -235,7 +235,7 @@ def living_cluster() -> ClusterSnapshot:
     gpus = [reading(index=n, holder=pods[n] if n < 2 else None) for n in range(4)]
     sources = {
         "nodes": Source("nodes", good_at=EPOCH),
-        "tfjobs": Source("tfjobs", "missing", ("no `tfjobs` here"), ("install its CRD")),
+        "tfjobs": Source("tfjobs", "missing", "no `tfjobs` here", "install its CRD"),
     }
     nodes = [gpu_node(labels={"note": MARKUP}), shared_node(), cpu_node()]
     return cluster(nodes, pods, [job, failed], gpus, quota_tree(), sources=sources)

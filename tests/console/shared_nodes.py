@@ -15,7 +15,7 @@ T4_MIB = 15_079
 def t4(name: str = "t4", **more: object) -> Node:
     """The card of 14 units in document 003."""
     return msgspec.structs.replace(
-        node(name, (14,), slots={0: {"memory_mib": T4_MIB, "model": ("Tesla T4"), **more}}),
+        node(name, (14,), slots={0: {"memory_mib": T4_MIB, "model": "Tesla T4", **more}}),
         uid=f"uid-{name}",
     )
 

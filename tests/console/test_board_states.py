@@ -27,7 +27,7 @@ from .worlds import StillCluster, still_world
 @pytest.mark.parametrize(
     ("watched_seconds", "is_ready"),
     [(60.0, True), (-1.0, False)],
-    ids=[("asked lately"), ("asked long ago")],
+    ids=["asked lately", "asked long ago"],
 )
 async def test_the_next_picture_has_ready_what_somebody_asked_for(
     watched_seconds: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch

@@ -301,7 +301,7 @@ class Broken:
         self, promql: str, start: float, end: float, step: float
     ) -> list[SeriesLine]:
         raise OutsideError(
-            "prometheus", ("http://127.0.0.1:1 refused the connection"), ("set --prometheus")
+            "prometheus", "http://127.0.0.1:1 refused the connection", "set --prometheus"
         )
 
 
@@ -462,15 +462,13 @@ def test_an_empty_chart_says_why() -> None:
     asked = request()
     silent = BoardState(
         cluster(
-            sources={
-                "gpu-telemetry": telemetry("failing", ("http://10.0.0.1:9400 does not answer"))
-            }
+            sources={"gpu-telemetry": telemetry("failing", "http://10.0.0.1:9400 does not answer")}
         ),
         EPOCH,
     )
     answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), silent, History())
     assert [(each.code, each.message) for each in answer.warnings] == [
-        ("prometheus-unreachable", ("http://10.0.0.1:9400 does not answer"))
+        ("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")
     ]
     answer = chart_answer(
         DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), History()

@@ -209,7 +209,7 @@ def test_a_card_that_is_shared_by_somebody_is_not_free_and_a_draining_one_neithe
 def test_faulty_gpus_are_named_with_their_reason() -> None:
     board = board_state([gpu_node(gpus=1)], gpus=[reading(healthy=False, last_xid=79)]).overview
     assert [(each.node, each.index, each.reason) for each in board.faulty_gpus] == [
-        ("gpu-1", 0, ("XID 79"))
+        ("gpu-1", 0, "XID 79")
     ]
 
 
@@ -410,7 +410,7 @@ def test_words_stand_once_in_the_lists_of_the_map() -> None:
     assert rows == [
         ("a", "", "exclusive", "Ready"),
         ("b", "", "exclusive", "NotReady"),
-        ("c", ("NVIDIA A100"), "share", "Ready"),
+        ("c", "NVIDIA A100", "share", "Ready"),
     ]
 
 

@@ -85,7 +85,7 @@ def test_the_api_server_with_address_version_and_latency() -> None:
 
 def test_an_api_server_that_does_not_answer_fails_in_its_own_words() -> None:
     row = rows(
-        looks=DependencyLooks(structs.replace(WELL, failure=("nobody listens"), hint=("start it")))
+        looks=DependencyLooks(structs.replace(WELL, failure="nobody listens", hint="start it"))
     )["cluster-api"]
     assert (row.state, said(row)) == ("fail", "nobody listens (start it)")
     assert row.setting is not None
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_any_more_is_named_and_no_failure_of_the_whole() -> 
     found = rows(
         sources(
             Source("nodes"),
-            Source("pods", SourceState.FAILING, ("timed out")),
+            Source("pods", SourceState.FAILING, "timed out"),
             Source("mpijobs", SourceState.SYNCING),
         )
     )
@@ -141,7 +141,7 @@ def test_prometheus_address_error_and_series() -> None:
     )
     row = rows(
         looks=DependencyLooks(
-            WELL, structs.replace(prometheus, failure=("Prometheus `http://prom:9090`: refused"))
+            WELL, structs.replace(prometheus, failure="Prometheus `http://prom:9090`: refused")
         )
     )["prometheus"]
     assert (row.state, said(row), row.sources) == (
@@ -311,7 +311,7 @@ def test_the_quota_controller_is_wanted_where_there_is_a_tree() -> None:
         served,
         sources={
             "elasticquotatrees": Source(
-                "elasticquotatrees", SourceState.FAILING, ("min is above max")
+                "elasticquotatrees", SourceState.FAILING, "min is above max"
             )
         },
     )

@@ -204,7 +204,7 @@ def test_an_end_says_how_and_lasts_no_time() -> None:
 
 def test_only_what_began_has_a_log_and_who_has_none_says_why() -> None:
     waits = ContainerStatus(
-        "main", state=ContainerState.WAITING, reason="ImagePullBackOff", message=("no such image")
+        "main", state=ContainerState.WAITING, reason="ImagePullBackOff", message="no such image"
     )
     late = structs.replace(bound("bert-worker-0", EPOCH, None), statuses=(waits,), phase="Pending")
     runs = bound("bert-worker-1", EPOCH, EPOCH - 1)

@@ -193,7 +193,7 @@ def test_a_job_that_restarts_and_waits_for_quota_tells_it_and_keeps_its_status()
 
 
 @pytest.mark.parametrize(
-    "waits", [(True, False), (False, False), ()], ids=[("a pod runs"), ("all run"), ("no pod yet")]
+    "waits", [(True, False), (False, False), ()], ids=["a pod runs", "all run", "no pod yet"]
 )
 def test_a_job_that_restarts_and_of_which_a_pod_runs_does_not_wait(waits: tuple[bool, ...]) -> None:
     seen = restarting(*waits)

@@ -63,7 +63,7 @@ def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
     (warning,) = warnings_of(
         {
             "gpu-telemetry": telemetry(
-                state, ("http://10.0.0.1:9400 does not answer"), ("set `--gpu-pages`")
+                state, "http://10.0.0.1:9400 does not answer", "set `--gpu-pages`"
             )
         },
         "nodes",
@@ -118,7 +118,7 @@ def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(
 
 def test_objects_that_cannot_be_read_are_told_though_the_source_is_well() -> None:
     assert codes(
-        "nodes", Source("pods", "ok", ("3 left out that cannot be read, such as `default/x`"))
+        "nodes", Source("pods", "ok", "3 left out that cannot be read, such as `default/x`")
     ) == [("truncated", "pods")]
 
 

@@ -268,7 +268,7 @@ def test_my_work_of_a_leaf_whose_min_counts_as_less() -> None:
     assert "root.a uses 12 of guaranteed 10" in row.message
     assert "configured 24, available 20, so 12 counts as 10" in row.message
     assert (
-        run_command(("quota why team-a/team-a-40"), snapshot, "fairlead").out.splitlines()[0]
+        run_command("quota why team-a/team-a-40", snapshot, "fairlead").out.splitlines()[0]
         == row.message
     )
     told = metrics(snapshot)

@@ -179,7 +179,7 @@ def test_without_a_tree_there_are_no_rows_and_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason_is_the_plans", [True, False], ids=[("the plan's reason"), ("another reason")]
+    "reason_is_the_plans", [True, False], ids=["the plan's reason", "another reason"]
 )
 def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans: bool) -> None:
     """No page reads the sentence of the condition: a condition with other words has the plan's

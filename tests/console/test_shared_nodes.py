@@ -305,8 +305,8 @@ def test_a_pool_of_shared_cards_says_the_most_that_one_card_has() -> None:
         "t5",
         (14, 4),
         slots={
-            0: {"mode": "draining", "model": ("Tesla T4")},
-            1: {"memory_mib": 4800, "model": ("Tesla T4")},
+            0: {"mode": "draining", "model": "Tesla T4"},
+            1: {"memory_mib": 4800, "model": "Tesla T4"},
         },
     )
     nodes = [

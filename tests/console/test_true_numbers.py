@@ -141,7 +141,7 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
     assert warning.values == {
         "reporting": 1,
         "total": 6,
-        "nodes": ("gpu-1, gpu-2, gpu-3, …"),
+        "nodes": "gpu-1, gpu-2, gpu-3, …",
         "over": 1,
     }
     assert warning.message.endswith("; means cover the GPUs that report")

@@ -32,7 +32,7 @@ _JSON = {
     "~a tab within a text": b'{"metadata":{"name":"a"},"data":{"a":"\t"}}',
     "~a zero byte in a name": b'{"metadata":{"name":"a\\u0000"}}',
     "~a byte order mark": b'\xef\xbb\xbf{"metadata":{"name":"a"}}',
-    ("~twenty thousand levels"): b'{"metadata":{"name":"a"},"x":'
+    "~twenty thousand levels": b'{"metadata":{"name":"a"},"x":'
     + b'{"a":' * 20_000
     + b"1"
     + b"}" * 20_001,
@@ -85,7 +85,7 @@ CASES = (
     *named(lambda name, body: Bad(f"kind: {name}", "POST", MAPS, body), _KINDS),
     Bad("kind: a pod for the deployments", "POST", DEPLOYMENTS, pod(), is_worded=False),
     *(
-        Bad((f"media type: {media}"), "POST", MAPS, json.dumps(config_map()).encode(), media=media)
+        Bad(f"media type: {media}", "POST", MAPS, json.dumps(config_map()).encode(), media=media)
         for media in _MEDIA
     ),
     *(

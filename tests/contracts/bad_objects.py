@@ -46,7 +46,7 @@ _LABELS: tuple[Object, ...] = (
         {"a/b/c": "x"},
         {"/a": "x"},
         {"A.b/c": "x"},
-        {("a b/c"): "x"},
+        {"a b/c": "x"},
         {"a.b/": "x"},
         {"x" * 64: "a"},
         {"x" * 254 + "/a": "b"},
@@ -67,10 +67,10 @@ _METADATA: dict[str, Object] = {
     "a finalizer of nobody's domain": {"finalizers": ["plain"]},
     "an owner without uid": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
     "an owner without kind": {"ownerReferences": [{"apiVersion": "v1", "name": "x", "uid": "u"}]},
-    ("an owner that is an event"): {
+    "an owner that is an event": {
         "ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "x", "uid": "x"}]
     },
-    ("~two controllers"): {
+    "~two controllers": {
         "ownerReferences": [
             {"apiVersion": "v1", "kind": "Pod", "name": x, "uid": x, "controller": True}
             for x in "ab"
@@ -99,7 +99,7 @@ _BUDGETS: dict[str, Object] = {
 _CLASSES: dict[str, Object] = {
     "a system name": {"metadata": {"name": "system-foo"}, "value": 5},
     "too high": {"metadata": {"name": "bad-class"}, "value": 2000000000},
-    ("an unknown policy"): {
+    "an unknown policy": {
         "metadata": {"name": "bad-class"},
         "value": 5,
         "preemptionPolicy": "Nope",
@@ -107,14 +107,14 @@ _CLASSES: dict[str, Object] = {
 }
 _TAINTS: dict[str, list[Object]] = {
     "an unknown effect": [{"key": "a", "effect": "Nope"}],
-    ("~the same taint twice"): [
+    "~the same taint twice": [
         {"key": "a", "effect": "NoSchedule"},
         {"key": "a", "effect": "NoSchedule"},
     ],
 }
 _EVENTS: dict[str, Object] = {
-    ("of nothing"): {},
-    ("of another namespace"): {"involvedObject": {"kind": "Pod", "namespace": "zz"}},
+    "of nothing": {},
+    "of another namespace": {"involvedObject": {"kind": "Pod", "namespace": "zz"}},
 }
 _PODS = {
     "no containers": {"containers": []},
@@ -128,11 +128,11 @@ _PODS = {
     "dns servers": {"dnsConfig": {"nameservers": ["1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"]}},
     "dns search": {"dnsConfig": {"searches": ["A!"]}},
     "dns searches": {"dnsConfig": {"searches": [f"{number}.b" for number in range(33)]}},
-    ("dns search dot"): {
+    "dns search dot": {
         "dnsConfig": {"searches": [".", "a_b.c."], "options": [{"name": "ndots", "value": "2"}]}
     },
     "dns option": {"dnsConfig": {"options": [{"value": "2"}]}},
-    ("dns of all"): {
+    "dns of all": {
         "dnsPolicy": "None",
         "restartPolicy": "Sometimes",
         "tolerations": [{"operator": "Equal"}],
@@ -145,12 +145,12 @@ _PODS = {
     "port big": _container(ports=[{"containerPort": 70000}]),
     "port proto": _container(ports=[{"containerPort": 80, "protocol": "FOO"}]),
     "port name": _container(ports=[{"containerPort": 80, "name": "A_b"}]),
-    ("port dup name"): _container(
+    "port dup name": _container(
         ports=[{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}]
     ),
     "env no name": _container(env=[{"value": "x"}]),
     "env bad name": _container(env=[{"name": "a=b", "value": "x"}]),
-    ("env both"): _container(
+    "env both": _container(
         env=[{"name": "a", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
     ),
     "mount absent": _container(volumeMounts=[{"name": "v", "mountPath": "/x"}]),
@@ -168,7 +168,7 @@ _PODS = {
     "toleration exists value": {"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]},
     "toleration no key": {"tolerations": [{"operator": "Equal", "value": "b"}]},
     "toleration effect": {"tolerations": [{"key": "a", "operator": "Exists", "effect": "Nope"}]},
-    ("toleration seconds"): {
+    "toleration seconds": {
         "tolerations": [
             {"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}
         ]
@@ -193,7 +193,7 @@ _PODS = {
             }
         }
     },
-    ("affinity none"): {
+    "affinity none": {
         "affinity": {
             "nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}
@@ -220,10 +220,10 @@ _PODS = {
         "topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "x"}]
     },
     "probe none": _container(livenessProbe={"periodSeconds": 1}),
-    ("probe two"): _container(
+    "probe two": _container(
         livenessProbe={"exec": {"command": ["x"]}, "httpGet": {"path": "/", "port": 80}}
     ),
-    ("probe three"): _container(
+    "probe three": _container(
         readinessProbe={"tcpSocket": {"port": 80}, "grpc": {"port": 80}, "exec": {"command": ["x"]}}
     ),
     "probe command": _container(livenessProbe={"exec": {}}),
@@ -231,26 +231,26 @@ _PODS = {
     "probe port": _container(startupProbe={"tcpSocket": {"port": 0}}),
     "probe port name": _container(livenessProbe={"httpGet": {"path": "/", "port": "A_b"}}),
     "probe no port": _container(livenessProbe={"httpGet": {"path": "/"}}),
-    ("probe scheme"): _container(
+    "probe scheme": _container(
         livenessProbe={"httpGet": {"path": "/", "port": 80, "scheme": "FTP"}}
     ),
-    ("probe header"): _container(
+    "probe header": _container(
         livenessProbe={
-            "httpGet": {"path": "/", "port": 80, "httpHeaders": [{"name": ("a b"), "value": "x"}]}
+            "httpGet": {"path": "/", "port": 80, "httpHeaders": [{"name": "a b", "value": "x"}]}
         }
     ),
     "probe grpc port": _container(livenessProbe={"grpc": {"port": 70000}}),
     "probe success": _container(livenessProbe={"exec": {"command": ["x"]}, "successThreshold": 2}),
-    ("probe startup success"): _container(
+    "probe startup success": _container(
         startupProbe={"exec": {"command": ["x"]}, "successThreshold": 2}
     ),
-    ("probe grace"): _container(
+    "probe grace": _container(
         livenessProbe={"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 0}
     ),
-    ("probe readiness grace"): _container(
+    "probe readiness grace": _container(
         readinessProbe={"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 5}
     ),
-    ("probe of all"): _container(
+    "probe of all": _container(
         livenessProbe={"periodSeconds": 1},
         imagePullPolicy="Nope",
         securityContext={"runAsUser": -1},
@@ -271,7 +271,7 @@ _PODS = {
     "image tab": {"containers": [{"name": "main", "image": "x\t"}]},
     "image blank": {"containers": [{"name": "main", "image": " "}]},
     "image empty": {"containers": [{"name": "main", "image": ""}]},
-    ("init probe"): {
+    "init probe": {
         "initContainers": [
             {"name": "i", "image": "x", "livenessProbe": {"exec": {"command": ["x"]}}}
         ]
@@ -285,7 +285,7 @@ _PODS = {
     "gpu request only": _container(resources={"requests": {"nvidia.com/gpu": "1"}}),
     "res name": _container(resources={"limits": {"a b": "1"}}),
     "pod res extended": {"resources": {"limits": {"aliyun.com/gpu-mem": "4"}}},
-    ("pod res extended twice"): {
+    "pod res extended twice": {
         "resources": {
             "limits": {"nvidia.com/gpu": "1"},
             "requests": {"nvidia.com/gpu": "1", "cpu": "1"},
@@ -332,12 +332,12 @@ _DEPLOYMENTS = {
             "spec": {"restartPolicy": "Never", "containers": [{"name": "m", "image": "x"}]},
         }
     },
-    ("template no containers"): {
+    "template no containers": {
         "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}
     },
     "template label": {
         "template": {
-            "metadata": {"labels": {"app": "web", ("a b"): "c"}},
+            "metadata": {"labels": {"app": "web", "a b": "c"}},
             "spec": {"containers": [{"name": "m", "image": "x"}]},
         }
     },
@@ -441,7 +441,7 @@ def _made(prefix: str, path: str, base: Object) -> Any:
 
 CASES = (
     *(
-        Bad((f"name of a ConfigMap: {name[:12]} {len(name)}"), "POST", MAPS, config_map(name))
+        Bad(f"name of a ConfigMap: {name[:12]} {len(name)}", "POST", MAPS, config_map(name))
         for name in (*_NAMES, "a/b", ".", "..", "a%")
     ),
     *(
@@ -510,7 +510,7 @@ CASES = (
         for given in _ANNOTATIONS
     ),
     *named(
-        lambda name, metadata: Bad((f"metadata: {name}"), "POST", MAPS, config_map(**metadata)),
+        lambda name, metadata: Bad(f"metadata: {name}", "POST", MAPS, config_map(**metadata)),
         _METADATA,
     ),
     *named(_made("pod", PODS, pod()), _PODS),
@@ -525,7 +525,7 @@ CASES = (
             {
                 "metadata": {"name": "x"},
                 "spec": {
-                    "schedule": ("* * * * *"),
+                    "schedule": "* * * * *",
                     "suspend": True,
                     "jobTemplate": {"spec": {"template": _TEMPLATE}},
                 },
@@ -538,7 +538,7 @@ CASES = (
     *named(lambda name, body: Bad(f"ConfigMap: {name}", "POST", MAPS, body), _MAPS),
     *named(
         lambda name, body: Bad(
-            (f"Secret: {name}"), "POST", SECRETS, {"metadata": {"name": "t"}, **body}
+            f"Secret: {name}", "POST", SECRETS, {"metadata": {"name": "t"}, **body}
         ),
         _SECRETS,
     ),
@@ -564,7 +564,7 @@ CASES = (
     ),
     *named(
         lambda name, case: Bad(
-            (f"change: {name}"), "PATCH", f"{case[0][0]}/a", case[1], media=MERGE, there=case[0]
+            f"change: {name}", "PATCH", f"{case[0][0]}/a", case[1], media=MERGE, there=case[0]
         ),
         _CHANGES,
     ),

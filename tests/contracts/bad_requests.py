@@ -72,7 +72,7 @@ _OPERATIONS = {
     "add below an absent field": _operation("add", "/zz/a", value="1"),
     "move an absent field": [{"op": "move", "from": "/data/zz", "path": "/data/b"}],
     "copy an absent field": [{"op": "copy", "from": "/data/zz", "path": "/data/b"}],
-    ("copies that double an object"): [
+    "copies that double an object": [
         {"op": "copy", "from": "/data", "path": f"/data/{key}"} for key in "bc" * 20
     ],
     "an index that is not there": _operation("add", "/metadata/finalizers/9", value="1"),
@@ -283,7 +283,7 @@ CASES = (
     ),
     Bad("force for a merge patch", "PATCH", f"{MAPS}/a", {}, {"force": "true"}, MERGE, there=A_MAP),
     *named(
-        lambda name, query: Bad((f"options: {name}"), "POST", MAPS, config_map(), query),
+        lambda name, query: Bad(f"options: {name}", "POST", MAPS, config_map(), query),
         _WRITE_OPTIONS,
     ),
     *(Bad(f"list: {json.dumps(query)}", "GET", MAPS, query=query) for query in _LIST_OPTIONS),
@@ -300,7 +300,7 @@ CASES = (
         for text in _LABEL_SELECTORS
     ),
     *(
-        Bad((f"fields: {text}"), "GET", MAPS, query={"fieldSelector": text})
+        Bad(f"fields: {text}", "GET", MAPS, query={"fieldSelector": text})
         for text in _FIELD_SELECTORS
     ),
     *(
@@ -321,7 +321,7 @@ CASES = (
         for kind in ("text/html", "application/xml", "application/json;as=Nope;v=v1;g=meta.k8s.io")
     ),
     *named(
-        lambda name, body: Bad((f"delete: {name}"), "DELETE", f"{MAPS}/a", body, there=A_MAP),
+        lambda name, body: Bad(f"delete: {name}", "DELETE", f"{MAPS}/a", body, there=A_MAP),
         _DELETIONS,
     ),
     Bad("delete: half an object", "DELETE", f"{MAPS}/a", b"{", there=A_MAP, is_worded=False),
@@ -342,18 +342,16 @@ CASES = (
     ),
     Bad("delete: a broken selection", "DELETE", MAPS, query={"labelSelector": "a in b"}),
     *(
-        Bad((f"logs: {json.dumps(query)}"), "GET", f"{PODS}/a/log", query=query, there=A_POD)
+        Bad(f"logs: {json.dumps(query)}", "GET", f"{PODS}/a/log", query=query, there=A_POD)
         for query in _LOGS
     ),
     *named(
-        lambda name, body: Bad(
-            (f"binding: {name}"), "POST", f"{PODS}/a/binding", body, there=A_POD
-        ),
+        lambda name, body: Bad(f"binding: {name}", "POST", f"{PODS}/a/binding", body, there=A_POD),
         _BINDINGS,
     ),
     *named(
         lambda name, body: Bad(
-            (f"eviction: {name}"), "POST", f"{PODS}/a/eviction", body, there=A_POD
+            f"eviction: {name}", "POST", f"{PODS}/a/eviction", body, there=A_POD
         ),
         _EVICTIONS,
     ),
@@ -377,7 +375,7 @@ CASES = (
         there=A_DEPLOYMENT,
     ),
     *named(
-        lambda name, body: Bad((f"replace: {name}"), "PUT", f"{MAPS}/a", body, there=A_MAP),
+        lambda name, body: Bad(f"replace: {name}", "PUT", f"{MAPS}/a", body, there=A_MAP),
         _REPLACEMENTS,
     ),
     Bad("replace: nobody", "PUT", f"{MAPS}/nobody", config_map("nobody")),

@@ -86,7 +86,7 @@ def _managers(api: ApiClient, space: str) -> str:
     return (
         f"`{made['managedFields'][0]['manager']}` is noted"
         if made.get("managedFields")
-        else ("no writer is noted")
+        else "no writer is noted"
     )
 
 

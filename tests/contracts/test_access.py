@@ -176,7 +176,7 @@ def test_a_name_in_a_rule_is_that_object_alone(api: ApiClient, space: str) -> No
     made(
         api.post(
             roles(space),
-            role("one", rule(("get update list"), "configmaps", resourceNames=["mine"])),
+            role("one", rule("get update list", "configmaps", resourceNames=["mine"])),
         )
     )
     made(api.post(bindings(space), binding("one", "one", "nina")))
@@ -234,7 +234,7 @@ def test_rights_one_has_may_be_given_away(owner: ApiClient, space: str) -> None:
     assert (
         owner.post(
             roles(space),
-            role("r", rule(("get list"), "pods"), rule("update", "deployments/scale", ["apps"])),
+            role("r", rule("get list", "pods"), rule("update", "deployments/scale", ["apps"])),
         ).status
         == 201
     )

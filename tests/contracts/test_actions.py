@@ -193,7 +193,7 @@ OWN, OURS = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
 
 
 @pytest.mark.parametrize(
-    "notes", [{}, {"their": "own"}], ids=[("without annotations"), ("with annotations")]
+    "notes", [{}, {"their": "own"}], ids=["without annotations", "with annotations"]
 )
 def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(
     api: ApiClient, space: str, notes: dict[str, str]
@@ -234,7 +234,7 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(
 
 def test_an_event_is_told(api: ApiClient, waiting: Pod) -> None:
     assert (
-        as_service(api, RecordEvent(waiting, "GPUShareNoRoom", ("no card has room"))).result
+        as_service(api, RecordEvent(waiting, "GPUShareNoRoom", "no card has room")).result
         is Result.DONE
     )
     [told] = api.get(f"/api/v1/namespaces/{waiting.namespace}/events").body["items"]

@@ -149,7 +149,7 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
             _spec(MERGE, replicas=0),
         ],
     ),
-    ("the label of a template alone"): (
+    "the label of a template alone": (
         _DEPLOYMENTS,
         _DEPLOYMENT,
         [_spec(MERGE, template={"metadata": {"labels": {"app": "z"}}})],

@@ -66,7 +66,7 @@ COLUMNS = [
         "type": "string",
         "jsonPath": ".spec.tags[-1:]",
         "priority": 1,
-        "description": ("the newest tag"),
+        "description": "the newest tag",
     },
     {"name": "Tags", "type": "string", "jsonPath": ".spec.tags"},
     {"name": "Value", "type": "string", "jsonPath": '.spec.keys[?(@.name=="b")].value'},
@@ -291,7 +291,7 @@ def _refused(path: str, value: Any) -> Callable[[str], Object]:
         ),
         (_refused("spec/names/plural", None), "spec.names.plural: Required value"),
         (
-            _refused("spec/names/kind", ("Wid get")),
+            _refused("spec/names/kind", "Wid get"),
             (
                 'spec.names.kind: Invalid value: "Wid get": may have '
                 "mixed case, but should otherwise"
@@ -507,11 +507,11 @@ FAULTS: dict[str, tuple[Any, str]] = {
             'integer,string: "boolean"'
         ),
     ),
-    ("empty list"): (
+    "empty list": (
         {"size": 1, "tags": []},
         "spec.tags: Invalid value: 0: spec.tags in body should have at least 1 items",
     ),
-    ("long list"): (
+    "long list": (
         {"size": 1, "tags": ["a", "b", "c"]},
         "spec.tags: Too many: 3: must have at most 2 items",
     ),
@@ -529,7 +529,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
             'string: "integer"'
         ),
     ),
-    ("map size"): (
+    "map size": (
         {"size": 1, "labels": {"a": "", "b": "", "c": ""}},
         "spec.labels: Too many: 3: must have at most 2 items",
     ),

@@ -175,7 +175,7 @@ def test_an_eviction_against_a_disruption_budget(api: ApiClient, space: str) -> 
     assert answer.body["details"]["causes"] == [
         {
             "reason": "DisruptionBudget",
-            "message": ("The disruption budget guard needs 1 healthy pods and has 1 currently"),
+            "message": "The disruption budget guard needs 1 healthy pods and has 1 currently",
         }
     ]
     assert api.get(pods(space, "a")).status == 200

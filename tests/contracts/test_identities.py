@@ -154,7 +154,7 @@ def test_a_forged_token_is_told_as_such(api: ApiClient, space: str, robot: str, 
     assert api.as_stranger(forged).get("/api").status == 401
     assert review(api, forged) == {
         "user": {},
-        "error": ("[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]"),
+        "error": "[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]",
     }
 
 
@@ -210,7 +210,7 @@ def test_a_token_is_void_without_what_it_is_bound_to(
     until("the pod is gone", lambda: api.get(pods(space, "a")).status == 404)
     assert review(api, unseen) == {
         "user": {},
-        "error": ("[invalid bearer token, service account token has been invalidated]"),
+        "error": "[invalid bearer token, service account token has been invalidated]",
     }
 
 
@@ -265,7 +265,7 @@ def test_the_official_client_asks_for_a_token_and_uses_it(
     )
     assert made_token.status.expiration_timestamp > made_token.metadata.creation_timestamp
     settings = kubernetes.client.Configuration(
-        admin.configuration.host, {"authorization": (f"Bearer {made_token.status.token}")}
+        admin.configuration.host, {"authorization": f"Bearer {made_token.status.token}"}
     )
     settings.ssl_ca_cert = admin.configuration.ssl_ca_cert
     acting = kubernetes.client.ApiClient(settings)

@@ -40,51 +40,51 @@ _CASES: dict[str, tuple[Object, Object]] = {
     "one container more": ({}, {"containers": _running("new")}),
     "two containers more": ({}, {"containers": _running("new", "newer")}),
     "one container more beside two": (_TWO, {"containers": _running("new")}),
-    ("one changed and one more"): (
+    "one changed and one more": (
         _TWO,
         {"containers": [*_running("new"), {"name": "two", "image": "i:2"}]},
     ),
-    ("one changed and then one more"): (
+    "one changed and then one more": (
         _TWO,
         {"containers": [{"name": "two", "image": "i:2"}, *_running("new")]},
     ),
-    ("the first changed and one more"): (
+    "the first changed and one more": (
         _TWO,
         {"containers": [{"name": "main", "image": "i:2"}, *_running("new")]},
     ),
-    ("two changed in another order"): (
+    "two changed in another order": (
         _THREE,
         {"containers": [{"name": "three", "image": "i:2"}, {"name": "main", "image": "i:2"}]},
     ),
     "one deleted": (_THREE, {"containers": [{"name": "two", "$patch": "delete"}]}),
-    ("one deleted and one more"): (
+    "one deleted and one more": (
         _THREE,
         {"containers": [{"name": "two", "$patch": "delete"}, *_running("new")]},
     ),
-    ("one deleted that is not there"): (
+    "one deleted that is not there": (
         _TWO,
         {"containers": [{"name": "nobody", "$patch": "delete"}, *_running("new")]},
     ),
     "all replaced": (_TWO, {"containers": [{"$patch": "replace"}, *_running("new", "main")]}),
-    ("all replaced, said last"): (
+    "all replaced, said last": (
         _TWO,
         {"containers": [*_running("new", "main"), {"$patch": "replace"}]},
     ),
     "a new order": (_THREE, _order("containers", "three", "main", "two")),
     "a new order of some": (_THREE, _order("containers", "three", "main")),
-    ("a sidecar behind, by apply"): (
+    "a sidecar behind, by apply": (
         {},
         {**_order("containers", "main", "new"), "containers": _running("new")},
     ),
-    ("a sidecar in front, by apply"): (
+    "a sidecar in front, by apply": (
         {},
         {**_order("containers", "new", "main"), "containers": _running("new")},
     ),
-    ("a sidecar between, by apply"): (
+    "a sidecar between, by apply": (
         _TWO,
         {**_order("containers", "main", "new", "two"), "containers": _running("new")},
     ),
-    ("a sidecar beside somebody else's, by apply"): (
+    "a sidecar beside somebody else's, by apply": (
         _TWO,
         {**_order("containers", "main", "new"), "containers": _running("new")},
     ),
@@ -95,18 +95,18 @@ _CASES: dict[str, tuple[Object, Object]] = {
             "containers": [*_running("new"), {"name": "two", "$patch": "delete"}],
         },
     ),
-    ("an order that is not the patch's"): (
+    "an order that is not the patch's": (
         _TWO,
         {**_order("containers", "new"), "containers": _running("new", "newer")},
     ),
     "an order of another key": (_TWO, {"$setElementOrder/containers": [{"image": "i:1"}]}),
     "an order that is no list": (_TWO, {"$setElementOrder/containers": "main"}),
     "first init containers": ({}, {"initContainers": _running("i", "j")}),
-    ("first init containers in their order"): (
+    "first init containers in their order": (
         {},
         {**_order("initContainers", "j", "i"), "initContainers": _running("j", "i")},
     ),
-    ("one init container more"): (
+    "one init container more": (
         {"initContainers": _running("i", "j")},
         {"initContainers": _running("k")},
     ),
@@ -123,7 +123,7 @@ _CASES: dict[str, tuple[Object, Object]] = {
         },
     ),
     "one port more": (_main(image="i:1", ports=_PORTS), _main(ports=[{"containerPort": 82}])),
-    ("the same port once more"): (
+    "the same port once more": (
         _main(image="i:1", ports=_PORTS),
         _main(ports=[{"containerPort": 81, "protocol": "UDP"}]),
     ),
@@ -144,12 +144,12 @@ _CASES: dict[str, tuple[Object, Object]] = {
         {"volumes": _VOLUMES, **_main(image="i:1", volumeMounts=_MOUNTS)},
         _main(volumeMounts=[{"name": "a", "mountPath": "/c"}]),
     ),
-    ("one toleration more"): (
+    "one toleration more": (
         {"tolerations": _TOLERATIONS},
         {"tolerations": [{"key": "c", "operator": "Exists"}]},
     ),
     "one argument more": (_main(image="i:1", args=["a", "b"]), _main(args=["c"])),
-    ("one pull secret more"): (
+    "one pull secret more": (
         {"imagePullSecrets": _named("a", "b")},
         {"imagePullSecrets": _named("c")},
     ),

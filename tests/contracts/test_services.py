@@ -78,43 +78,43 @@ _TWO_PROTOCOLS = [
 _LOCAL = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", **_PORTS}
 _SEQUENCES: dict[str, list[Step]] = {
     # ports
-    ("a port is added"): [
+    "a port is added": [
         Step("POST", _node_port(_http())),
         Step("PUT", _node_port(_http(), _web())),
     ],
-    ("a port is added by a patch"): [
+    "a port is added by a patch": [
         Step("POST", _node_port(_http())),
         Step(STRATEGIC, {"ports": [_web()]}),
     ],
-    ("a port is renamed"): [
+    "a port is renamed": [
         Step("POST", _node_port(_http())),
         Step("PUT", _node_port(_http(name="other"))),
     ],
-    ("a port of no name gets one"): [
+    "a port of no name gets one": [
         Step("POST", _node_port({"port": 80})),
         Step("PUT", _node_port(_http())),
     ],
-    ("a port gets another number"): [
+    "a port gets another number": [
         Step("POST", _node_port(_http())),
         Step("PUT", _node_port(_http(port=8080))),
     ],
-    ("a port is removed"): [
+    "a port is removed": [
         Step("POST", _node_port(_http(), _web())),
         Step("PUT", _node_port(_web())),
     ],
-    ("two ports change places"): [
+    "two ports change places": [
         Step("POST", _node_port(_http(), _web())),
         Step("PUT", _node_port(_web(), _http())),
     ],
-    ("a node port is asked for later"): [
+    "a node port is asked for later": [
         Step("POST", _node_port(_http())),
         Step("PUT", _node_port(_http(nodePort=30011))),
     ],
-    ("a node port is let go"): [
+    "a node port is let go": [
         Step("POST", _node_port(_http(nodePort=30011))),
         Step(MERGE, {"ports": [_http(nodePort=None)]}),
     ],
-    ("a node port of 0"): [
+    "a node port of 0": [
         Step("POST", _node_port(_http(nodePort=30011))),
         Step(STRATEGIC, {"ports": [{"port": 80, "nodePort": 0}]}),
     ],
@@ -122,7 +122,7 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step("POST", _node_port(_http(nodePort=30012), _web(nodePort=30013))),
         Step("PUT", _node_port(_http(nodePort=30013), _web())),
     ],
-    ("the same again"): [
+    "the same again": [
         Step("POST", _node_port(_http(), _web())),
         Step("PUT", _node_port(_http(), _web())),
     ],
@@ -173,7 +173,7 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step("PUT", _node_port(_http(nodePort=30019)), "b"),
     ],
     "a node port below the range": [Step("POST", _node_port(_http(nodePort=80)))],
-    ("a node port above the range, later"): [
+    "a node port above the range, later": [
         Step("POST", _node_port(_http())),
         Step("PUT", _node_port(_http(nodePort=32768))),
     ],
@@ -191,17 +191,17 @@ _SEQUENCES: dict[str, list[Step]] = {
     "an address out of the range": [Step("POST", {"clusterIP": "1.2.3.4", **_PORTS})],
     "an address of the other family": [Step("POST", {"clusterIP": "fd00::1", **_PORTS})],
     "an address that is none": [Step("POST", {"clusterIP": "here", **_PORTS})],
-    ("an address twice"): [
+    "an address twice": [
         Step(
             "POST",
             {"clusterIP": "10.96.0.78", "clusterIPs": ["10.96.0.78", "10.96.0.79"], **_PORTS},
         )
     ],
-    ("two addresses that disagree"): [
+    "two addresses that disagree": [
         Step("POST", {"clusterIP": "10.96.0.78", "clusterIPs": ["10.96.0.79"], **_PORTS})
     ],
     "only the list of addresses": [Step("POST", {"clusterIPs": ["10.96.0.78"], **_PORTS})],
-    ("another address"): [
+    "another address": [
         Step("POST", _PORTS),
         Step(MERGE, {"clusterIP": "10.96.0.80"}),
         Step("PUT", {"clusterIP": "10.96.0.80", **_PORTS}),
@@ -215,23 +215,23 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step(MERGE, {"clusterIP": ""}),
         Step(MERGE, {"clusterIP": None, "clusterIPs": None}),
     ],
-    ("an address for a headless Service"): [
+    "an address for a headless Service": [
         Step("POST", {"clusterIP": "None", **_PORTS}),
         Step(MERGE, {"clusterIP": "10.96.0.81"}),
     ],
     "no address for one that has one": [Step("POST", _ADDRESS), Step(MERGE, {"clusterIP": "None"})],
-    ("a headless Service without ports"): [
+    "a headless Service without ports": [
         Step("POST", {"clusterIP": "None"}),
         Step(MERGE, {"selector": {"a": "b"}}),
     ],
-    ("a headless Service that selects"): [
+    "a headless Service that selects": [
         Step("POST", {"clusterIP": "None", "selector": {"a": "b"}}),
         Step(MERGE, {"selector": None}),
     ],
-    ("a headless Service for the nodes"): [
+    "a headless Service for the nodes": [
         Step("POST", {"clusterIP": "None", "type": "NodePort", **_PORTS})
     ],
-    ("a headless Service with a balancer"): [
+    "a headless Service with a balancer": [
         Step("POST", {"clusterIP": "None", "type": "LoadBalancer", **_PORTS})
     ],
     # load balancers
@@ -239,7 +239,7 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step("POST", {**_LOCAL, "healthCheckNodePort": 30021}),
         Step("PUT", {**_LOCAL, "healthCheckNodePort": 30022}),
     ],
-    ("the port of health checks, kept"): [
+    "the port of health checks, kept": [
         Step("POST", {**_LOCAL, "healthCheckNodePort": 30021}),
         Step("PUT", _LOCAL),
     ],
@@ -252,7 +252,7 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step(MERGE, {"externalTrafficPolicy": "Cluster"}, "b"),
         Step("POST", _node_port(_http(nodePort=30023))),
     ],
-    ("the port of health checks of another type"): [
+    "the port of health checks of another type": [
         Step("POST", {**_node_port(_http()), "healthCheckNodePort": 30021})
     ],
     "no node ports any more": [
@@ -271,7 +271,7 @@ _SEQUENCES: dict[str, list[Step]] = {
             },
         )
     ],
-    ("node ports of a ClusterIP"): [
+    "node ports of a ClusterIP": [
         Step("POST", _PORTS),
         Step(MERGE, {"ports": [{"port": 80, "nodePort": 30025}]}),
     ],
@@ -301,10 +301,10 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step("POST", {"ipFamilies": ["IPv5"], **_PORTS}),
     ],
     # families
-    ("one family by name"): [
+    "one family by name": [
         Step("POST", {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", **_PORTS})
     ],
-    ("two families preferred"): [
+    "two families preferred": [
         Step("POST", {"ipFamilyPolicy": "PreferDualStack", **_PORTS}),
         Step("PUT", _PORTS),
     ],
@@ -316,10 +316,10 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step(MERGE, {"externalName": "Not_A.name"}),
         Step(MERGE, {"externalName": ""}),
     ],
-    ("an ExternalName with an address"): [
+    "an ExternalName with an address": [
         Step("POST", {"type": "ExternalName", "externalName": "x.io", "clusterIP": "10.96.0.90"})
     ],
-    ("an ExternalName with a family"): [
+    "an ExternalName with a family": [
         Step("POST", {"type": "ExternalName", "externalName": "x.io", "ipFamilies": ["IPv4"]})
     ],
     "sessions stay with a client": [
@@ -327,7 +327,7 @@ _SEQUENCES: dict[str, list[Step]] = {
         Step(MERGE, {"sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 0}}}),
         Step(MERGE, {"sessionAffinity": "None"}),
     ],
-    ("addresses of others"): [
+    "addresses of others": [
         Step("POST", {"externalIPs": ["1.2.3.4"], **_PORTS}),
         Step(MERGE, {"externalIPs": None}),
     ],

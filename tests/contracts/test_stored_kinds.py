@@ -62,15 +62,15 @@ _KINDS: dict[str, tuple[str, Object]] = {
         },
     ),
     "pod template": ("/api/v1/podtemplates", {"template": _TEMPLATE}),
-    ("replication controller"): (
+    "replication controller": (
         "/api/v1/replicationcontrollers",
         {"spec": {"replicas": 0, "template": _TEMPLATE}},
     ),
-    ("resource quota"): (
+    "resource quota": (
         "/api/v1/resourcequotas",
         {"spec": {"hard": {"pods": "10", "requests.cpu": 2}}},
     ),
-    ("controller revision"): (
+    "controller revision": (
         "/apis/apps/v1/controllerrevisions",
         {"revision": 3, "data": {"spec": {"x": 1}}},
     ),
@@ -109,7 +109,7 @@ _KINDS: dict[str, tuple[str, Object]] = {
             }
         },
     ),
-    ("default ingress"): (
+    "default ingress": (
         "/apis/networking.k8s.io/v1/ingresses",
         {"spec": {"defaultBackend": _BACKEND}},
     ),
@@ -126,7 +126,7 @@ _KINDS: dict[str, tuple[str, Object]] = {
         "/apis/networking.k8s.io/v1/networkpolicies",
         {"spec": {"podSelector": {"matchLabels": {"a": "b"}}, "egress": [{}]}},
     ),
-    ("closed network policy"): (
+    "closed network policy": (
         "/apis/networking.k8s.io/v1/networkpolicies",
         {"spec": {"podSelector": {}}},
     ),
@@ -140,7 +140,7 @@ _KINDS: dict[str, tuple[str, Object]] = {
     ),
     "runtime class": ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "nvidia"}),
     "csi driver": ("/apis/storage.k8s.io/v1/csidrivers", {"spec": {"podInfoOnMount": True}}),
-    ("csi node"): (
+    "csi node": (
         "/apis/storage.k8s.io/v1/csinodes",
         {"spec": {"drivers": [{"name": "d.io", "nodeID": "n", "topologyKeys": ["k"]}]}},
     ),
@@ -148,7 +148,7 @@ _KINDS: dict[str, tuple[str, Object]] = {
         "/apis/storage.k8s.io/v1/volumeattachments",
         {"spec": {"attacher": "a.io", "nodeName": "n", "source": {"persistentVolumeName": "pv"}}},
     ),
-    ("volume class"): (
+    "volume class": (
         "/apis/storage.k8s.io/v1/volumeattributesclasses",
         {"driverName": "d.io", "parameters": {"iops": "5"}},
     ),
@@ -156,7 +156,7 @@ _KINDS: dict[str, tuple[str, Object]] = {
         "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
         {"webhooks": [_WEBHOOK]},
     ),
-    ("mutating webhook"): (
+    "mutating webhook": (
         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
         {"webhooks": [_WEBHOOK]},
     ),
@@ -300,7 +300,7 @@ def test_both_servers_refuse_the_same(both: Both, path: str) -> None:
             dryRun="All",
         )
         causes = [
-            (f"{cause['field']}: {cause['message']}") for cause in answer.body["details"]["causes"]
+            f"{cause['field']}: {cause['message']}" for cause in answer.body["details"]["causes"]
         ]
         return answer.status, answer.reason, sorted(causes)
 
@@ -334,7 +334,7 @@ def test_an_event_is_seen_from_both_groups(api: ApiClient, space: str) -> None:
         "metadata": {"name": "e.1"},
         "involvedObject": about,
         "reason": "Seen",
-        "message": ("a note"),
+        "message": "a note",
         "type": "Normal",
         "count": 3,
     }

@@ -238,7 +238,7 @@ _LABEL_KEY = (
             (f'Pod "a" is invalid: metadata.labels: Invalid value: "-x": {_LABEL_KEY}'),
         ),
         (
-            pod(labels={"x": ("a b")}),
+            pod(labels={"x": "a b"}),
             (f'Pod "a" is invalid: metadata.labels: Invalid value: "a b": {_LABEL_VALUE}'),
         ),
         (pod(spec={"containers": []}), 'Pod "a" is invalid: spec.containers: Required value'),
@@ -355,7 +355,7 @@ def test_another_name_than_the_paths_is_a_bad_request(api: ApiClient, space: str
 @pytest.mark.parametrize(
     "body",
     [{}, {"metadata": {}}, {"metadata": {"labels": {"x": "y"}}}],
-    ids=["nothing", ("no metadata"), ("no name")],
+    ids=["nothing", "no metadata", "no name"],
 )
 def test_a_replacement_names_what_it_replaces(
     api: ApiClient, space: str, body: dict[str, Any]

@@ -110,7 +110,7 @@ def _of_binary(node: promql.BinaryExpr, known: Mapping[str, Labels]) -> Labels:
     if modifier and modifier.matching:
         _expect(modifier.matching.labels, left | (right & OF_INSTANCES), f"the left of `{node.op}`")
         _expect(
-            modifier.matching.labels, right | (left & OF_INSTANCES), (f"the right of `{node.op}`")
+            modifier.matching.labels, right | (left & OF_INSTANCES), f"the right of `{node.op}`"
         )
     if str(node.op) == "or":
         return left | right

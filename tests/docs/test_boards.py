@@ -65,8 +65,7 @@ def targets() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 TARGETS = [
-    pytest.param(target, id=(f"{uid} {title} {target['refId']}"))
-    for uid, title, target in targets()
+    pytest.param(target, id=f"{uid} {title} {target['refId']}") for uid, title, target in targets()
 ]
 
 
@@ -336,7 +335,7 @@ def test_columns_of_tables_come_from_their_queries() -> None:
             values = (
                 {"Value"}
                 if len(panel["targets"]) == 1
-                else {(f"Value #{target['refId']}") for target in panel["targets"]}
+                else {f"Value #{target['refId']}" for target in panel["targets"]}
             )
             assert set(panel["transformations"][-1]["options"]["renameByName"]) <= known | values, (
                 panel["title"]

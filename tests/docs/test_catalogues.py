@@ -76,7 +76,7 @@ MADE: Final = {
     ),
     ("jobs_rows.py", "f'wait-{wait.code}'"): WAITS,
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
-    ("attention.py", ("f'attention-{code or kind}'")): tuple(
+    ("attention.py", "f'attention-{code or kind}'"): tuple(
         f"attention-{kind}" for kind in ATTENTION
     ),
     ("waiting.py", "f'told-{each.code}'"): tuple(f"told-{code}" for code in CLAUSES),

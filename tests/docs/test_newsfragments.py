@@ -39,7 +39,7 @@ def faults(path: Path) -> list[str]:
     if text[:2] in ("- ", "# "):
         found.append(f"{path.name}: begins with `{text[:2]}`, which the template adds")
     found += [
-        (f"{path.name}: avoid `{each.word}`; use {each.use}") for each in findings([path], TABLE)
+        f"{path.name}: avoid `{each.word}`; use {each.use}" for each in findings([path], TABLE)
     ]
     return found
 
@@ -72,7 +72,7 @@ def test_towncrier_writes_fragments_into_the_changelog(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path / "newsfragments")
     for kind in sorted(TYPES):
         (tmp_path / "newsfragments" / f"example.{kind}.md").write_text(
-            (f"Example of {kind}.\n"), encoding="utf-8"
+            f"Example of {kind}.\n", encoding="utf-8"
         )
     command = [
         sys.executable,
@@ -93,7 +93,7 @@ def test_towncrier_writes_fragments_into_the_changelog(tmp_path: Path) -> None:
     assert after.startswith(f"{head}{mark}\n## 9.9.9 (2030-01-02)\n")
     assert after.endswith(rest.lstrip("\n"))
     assert all(
-        (f"### {kind.capitalize()}\n") in after and (f"- Example of {kind}.\n") in after
+        f"### {kind.capitalize()}\n" in after and f"- Example of {kind}.\n" in after
         for kind in TYPES
     )
     lines = " ".join(after.split())

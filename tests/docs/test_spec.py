@@ -77,7 +77,7 @@ def test_the_alerts_are_those_of_the_rules() -> None:
     text = (
         (SPEC / "telemetry.md")
         .read_text(encoding="utf-8")
-        .split(("| alert (`Fairlead…`)"), 1)[1]
+        .split("| alert (`Fairlead…`)", 1)[1]
         .split("\n\n", 1)[0]
     )
     rows = re.findall(r"^\| (\w+) \| `(.*)` \| (\S+) \| (\w+) \|$", text, re.MULTILINE)

@@ -204,7 +204,7 @@ def test_what_is_aside_is_aside_and_nothing_else() -> None:
     for old, new in (
         ("1/1", "0/1"),
         ("a-", "b-"),
-        (("0 (5s ago)"), ("1 (5s ago)")),
+        ("0 (5s ago)", "1 (5s ago)"),
         ("9d", "<unknown>"),
     ):
         theirs, ours = compared(_table(printed), _table(same.replace(old, new)))

@@ -188,7 +188,7 @@ def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
         arguments, env=typed_in, capture_output=True, text=True, timeout=120, check=False
     )
     return (
-        [(f"{done.returncode}: {done.stderr}")]
+        [f"{done.returncode}: {done.stderr}"]
         if done.returncode
         else differences(command, done.stdout)
     )

@@ -272,7 +272,7 @@ def test_the_load_generator_of_fairlead_plays_as_exactly() -> None:
         world,
         image="fairlead:0.1.0",
         command=["fairlead", "gpu-load"],
-        args=["--no-dcgm-validation", ("-t 1004"), ("-d 120")],
+        args=["--no-dcgm-validation", "-t 1004", "-d 120"],
     )
     live(world, 5)
     seen = watch(world, 100, "PROF_PIPE_TENSOR_ACTIVE", "PROF_GR_ENGINE_ACTIVE", "DEV_GPU_UTIL")

@@ -91,7 +91,7 @@ class ExecServer:
         step = (
             steps[0]
             if steps
-            else status(404, "NotFound", ("the server could not find the requested resource"))
+            else status(404, "NotFound", "the server could not find the requested resource")
         )
         assert isinstance(step, Reply)
         return web.Response(

@@ -185,7 +185,7 @@ async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter, kind: str)
     } | step.headers
     head = (
         f"HTTP/1.1 {step.status} Scripted\r\n"
-        + "".join((f"{name}: {value}\r\n") for name, value in headers.items())
+        + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         + "\r\n"
     )
     writer.write(head.encode() + (body if step.cut is None else body[: step.cut]))

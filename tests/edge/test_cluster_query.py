@@ -43,7 +43,7 @@ FORBIDDEN = {
     "kind": "Status",
     "status": "Failure",
     "reason": "Forbidden",
-    "message": ("configmaps is forbidden"),
+    "message": "configmaps is forbidden",
     "code": 403,
 }
 
@@ -270,7 +270,7 @@ def test_objects_are_read_kind_after_kind_and_hold_no_environment() -> None:
         mpi.format("v1"): [page(job)],
         "/apis/kubeflow.org/v1/tfjobs": [Reply(NOT_FOUND, 404)],
         "/apis/batch/v1/cronjobs": [
-            Reply({"kind": "Status", "message": ("etcd is away"), "code": 500}, 500)
+            Reply({"kind": "Status", "message": "etcd is away", "code": 500}, 500)
         ],
     }
     with cluster(**script) as (server, api):

@@ -161,7 +161,7 @@ def test_a_list_is_read_in_pages_of_500(is_late: bool) -> None:
         ]
     }
     listing, hand = listed(
-        script, Selection(fields="spec.nodeName!=", labels=("a in (b,c)")), is_late=is_late
+        script, Selection(fields="spec.nodeName!=", labels="a in (b,c)"), is_late=is_late
     )
     assert names(listing) == ["a", "b", "c", "d"]
     assert listing.resource_version == "12"
@@ -689,7 +689,7 @@ def test_a_server_that_has_no_protobuf_is_asked_once(
 ) -> None:
     caplog.set_level("INFO", "fairlead.kubernetes")
     refused = status(
-        code, "NotAcceptable", ("only the following media types are accepted: application/json")
+        code, "NotAcceptable", "only the following media types are accepted: application/json"
     )
     hand = ByHand({PODS_PATH: [refused, page([pod("a")], token="t"), page([pod("b")])]})
     for _ in range(2):
@@ -708,7 +708,7 @@ def test_other_refusals_are_no_reason_to_ask_in_json() -> None:
         listed({PODS_PATH: [status(403, "Forbidden", "not you")]})
     message = encoded(
         "meta.Status",
-        {"message": ("pods is forbidden: not you"), "reason": "Forbidden", "code": 403},
+        {"message": "pods is forbidden: not you", "reason": "Forbidden", "code": 403},
     )
     with pytest.raises(ForbiddenByServer) as caught:
         listed({PODS_PATH: [Reply(envelope("Status", message), 403)]})
@@ -918,7 +918,7 @@ EVERY_STEP = [(name, at) for name in CONVERSATIONS for at in range(steps_of(name
 def test_conversations_have_as_many_steps_as_there_is_to_ask() -> None:
     assert {name: steps_of(name) for name in CONVERSATIONS} == dict.fromkeys(CONVERSATIONS, 1) | {
         "list": 4,
-        ("older discovery"): 3,
+        "older discovery": 3,
     }
 
 
@@ -949,7 +949,7 @@ def test_what_does_not_pass_is_told_at_any_step(
         assert names(hand.run(begin(hand.conversation))) == list("abcd"[at:])
         assert "continue" not in hand.paths[at + 1]
     elif (
-        name == ("older discovery") and at > 0 and kind is not AssertionError
+        name == "older discovery" and at > 0 and kind is not AssertionError
     ):  # an extension server that is down hides no other
         assert len(hand.run(begin(hand.conversation)).served) == 1
     else:

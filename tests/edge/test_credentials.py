@@ -125,7 +125,7 @@ def test_many_threads_start_one_plugin(plugin: PluginBuilder) -> None:
         ({"status": {"clientCertificateData": "x"}}, "only one of"),
         ({"status": {"token": "t", "expirationTimestamp": "tomorrow"}}, "`tomorrow`"),
         (
-            {"status": {"token": "t"}, "exit_status": 3, "words": ("log in first\x1b[31m")},
+            {"status": {"token": "t"}, "exit_status": 3, "words": "log in first\x1b[31m"},
             "status 3: log in first?[31m",
         ),
     ],
@@ -228,7 +228,7 @@ def test_without_memfd_the_file_is_unlinked_before_it_has_content(
 
 
 @pytest.mark.parametrize(
-    "password", [None, b"secret"], ids=[("keys of two pairs"), ("an encrypted key")]
+    "password", [None, b"secret"], ids=["keys of two pairs", "an encrypted key"]
 )
 def test_a_key_that_cannot_be_used_is_told_and_never_asked_for(
     tmp_path: Path, password: bytes | None
@@ -256,7 +256,7 @@ def test_a_certificate_tells_its_end_and_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "pem", [b"", (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"), CA.pem[:100]]
+    "pem", [b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", CA.pem[:100]]
 )
 def test_what_is_no_certificate_has_neither(pem: bytes) -> None:
     assert (validity(pem), common_name(pem)) == (None, None)

@@ -102,7 +102,7 @@ def test_a_bearer_token_and_impersonation(tmp_path: Path, server: ExecServer) ->
         headers["authorization"],
         headers["impersonate-user"],
         headers["impersonate-group"],
-    ) == (("Bearer t0ken"), "ann", "team")
+    ) == ("Bearer t0ken", "ann", "team")
     assert headers["sec-websocket-protocol"] == V5
 
 
@@ -134,7 +134,7 @@ def test_an_exec_plugin_is_asked_once(
 def test_through_a_proxy(tmp_path: Path, server: ExecServer) -> None:
     with TestProxy() as proxy:
         assert run(kube(tmp_path, server, cluster={"proxy-url": proxy.url})).exit_code == 3
-        assert proxy.asked == [(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1")] or proxy.asked == [
+        assert proxy.asked == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"] or proxy.asked == [
             f"CONNECT 127.0.0.1:{server.port} HTTP/1.0"
         ]
 

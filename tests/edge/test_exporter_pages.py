@@ -306,9 +306,9 @@ async def test_more_pages_hang_than_are_waited_for(
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("hang", ("did not answer in time")),
-        ("trickle", ("did not answer in time")),
-        ("endless", ("has a line of more than 1 MiB")),
+        ("hang", "did not answer in time"),
+        ("trickle", "did not answer in time"),
+        ("endless", "has a line of more than 1 MiB"),
     ],
 )
 async def test_a_page_without_an_end_costs_only_itself(
@@ -349,7 +349,7 @@ async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["[::1", "::1]", "gpu:port", "gpu:99999", "", ":9400", ("gp u"), "[zz]"]
+    "host", ["[::1", "::1]", "gpu:port", "gpu:99999", "", ":9400", "gp u", "[zz]"]
 )
 def test_an_address_without_a_usable_host_is_refused(host: str) -> None:
     with pytest.raises(UserError) as refused:

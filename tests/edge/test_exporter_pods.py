@@ -181,7 +181,7 @@ async def test_exporters_are_found_by_their_pods_come_go_and_move(
             await until(lambda: pages.source().state == SourceState.FAILING and not pages.latest())
     assert (
         sum(
-            ("no GPU values: no GPU exporter is found") in each.getMessage()
+            "no GPU values: no GPU exporter is found" in each.getMessage()
             for each in caplog.records
         )
         == 1

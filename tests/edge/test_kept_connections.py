@@ -120,7 +120,7 @@ async def test_over_tls_and_who_is_not_trusted_is_sent_nothing() -> None:
     "said",
     [
         b"HTTP/1.1 100 Continue\r\n\r\n"
-        + answer(b"words", "Retry-After: 7", status=("429 Too Many Requests")),
+        + answer(b"words", "Retry-After: 7", status="429 Too Many Requests"),
         (
             b"HTTP/1.1 429 X\r\nTransfer-Encoding: chunked\r\nretry-after: "
             b"7\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n"
@@ -255,13 +255,13 @@ async def test_connections_are_bounded_and_those_in_use_end_after_the_close() ->
 def test_a_header_is_one_line() -> None:
     with pytest.raises(ValueError, match="line break"):
         KeptConnections("http://x", None, None).render(
-            "POST", "/", [("Authorization", ("Bearer a\r\nX: y"))], b""
+            "POST", "/", [("Authorization", "Bearer a\r\nX: y")], b""
         )
 
 
 @pytest.mark.parametrize(
     "head",
-    [(b"HTTP/1.0 201 Created\r\n\r\n"), (b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n")],
+    [b"HTTP/1.0 201 Created\r\n\r\n", b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n"],
 )
 async def test_an_answer_without_length_ends_with_its_connection(head: bytes) -> None:
     """Proxies may answer like this."""

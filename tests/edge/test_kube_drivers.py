@@ -193,7 +193,7 @@ def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None
     refused = status(401, "Unauthorized", "who?")
     with (
         ScriptedServer(
-            {log: [refused, Stream([b"one\n", b"two\n"]), status(403, "Forbidden", ("not you"))]}
+            {log: [refused, Stream([b"one\n", b"two\n"]), status(403, "Forbidden", "not you")]}
         ) as server,
         KubeBlocking(connection_to(server.url, credentials=credentials)) as api,
     ):
@@ -260,7 +260,7 @@ def test_an_unknown_host_is_told(twin: MakeTwin) -> None:
 def test_another_ca_is_told_as_such(twin: MakeTwin) -> None:
     with (
         ScriptedServer({PODS_PATH: [page([])]}, SERVER) as server,
-        pytest.raises(Unreachable, match=("is not trusted")) as caught,
+        pytest.raises(Unreachable, match="is not trusted") as caught,
     ):
         twin(server.url, ca_pem=Authority("other").pem).call("list_all", pod_reader())
     assert "certificate-authority" in caught.value.hint

@@ -25,7 +25,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Files]] = {
     "token file, relative": ({}, {"tokenFile": "secret/token"}, {"secret/token": b"from-file"}),
     "user name and password": ({}, {"username": "ann", "password": "s:3cret"}, {}),
     "ca as data": ({"certificate-authority-data": encoded(CA.pem)}, {"token": "t"}, {}),
-    ("ca as a relative file"): (
+    "ca as a relative file": (
         {"certificate-authority": "pki/ca.crt"},
         {"token": "t"},
         {"pki/ca.crt": CA.pem},
@@ -58,19 +58,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Files]] = {
         {},
     ),
     "insecure": ({"insecure-skip-tls-verify": True}, {"token": "t"}, {}),
-    ("another server name"): (
+    "another server name": (
         {"tls-server-name": "kubernetes.default", "certificate-authority-data": encoded(CA.pem)},
         {},
         {},
     ),
     "a proxy": ({"proxy-url": "http://proxy.example:3128"}, {"token": "t"}, {}),
-    ("a path behind the host"): (
+    "a path behind the host": (
         {"server": "https://rancher.example/k8s/clusters/c-1/"},
         {"token": "t"},
         {},
     ),
     "plain http": ({"server": "http://127.0.0.1:8001"}, {}, {}),
-    ("unknown fields"): (
+    "unknown fields": (
         {"x-new": 1, "extensions": [{"name": "e", "extension": {"a": 1}}]},
         {"token": "t", "x-new": [1]},
         {},

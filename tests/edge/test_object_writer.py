@@ -136,7 +136,7 @@ def test_without_asking_a_submit_costs_one_review_and_one_create_per_object() ->
         )
         [create] = server.requests_of(TFJOBS)
     assert asked(server) == Counter(
-        [(f"POST {REVIEW}"), (f"POST {TFJOBS}"), ("POST /api/v1/namespaces/own/configmaps")]
+        [f"POST {REVIEW}", f"POST {TFJOBS}", "POST /api/v1/namespaces/own/configmaps"]
     )
     assert create.query["fieldValidation"] == "Strict"
 
@@ -173,8 +173,8 @@ def test_a_server_in_trouble_is_no_wrong_guess() -> None:
     """It is unknown whether the object was created; a second try could only find that it exists."""
     steps = [
         status(500, "InternalError", "oh"),
-        status(409, "AlreadyExists", ("it is there")),
-        status(409, "Conflict", ("the namespace goes")),
+        status(409, "AlreadyExists", "it is there"),
+        status(409, "Conflict", "the namespace goes"),
     ]
     with cluster(**{TFJOBS: steps}) as (_, api):
         writer = ObjectWriter(api)
@@ -240,8 +240,8 @@ def test_a_server_that_does_not_tell_what_it_serves_fails(answer: Reply) -> None
 
 def test_an_object_that_exists_is_an_answer_and_other_conflicts_are_failures() -> None:
     steps = [
-        status(409, "AlreadyExists", ("it is there")),
-        status(409, "Conflict", ("the namespace goes")),
+        status(409, "AlreadyExists", "it is there"),
+        status(409, "Conflict", "the namespace goes"),
         status(403, "Forbidden", "no"),
     ]
     with cluster(**{"/apis": [SERVED], TFJOBS: steps}) as (_, api):

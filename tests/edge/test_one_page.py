@@ -64,7 +64,7 @@ def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr(one_page, "TIMEOUT_SECONDS", 0.2)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        pytest.raises(OutsideError, match=("cannot be read: timed out")),
+        pytest.raises(OutsideError, match="cannot be read: timed out"),
     ):
         read_page(f"http://127.0.0.1:{silent.getsockname()[1]}/metrics")
 

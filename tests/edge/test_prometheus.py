@@ -136,21 +136,21 @@ def test_token_file_and_ca_are_used(ask: Call, tmp_path: Path) -> None:
 FAILURES: dict[str, tuple[Reply, str, str]] = {
     "bad expression": (
         Reply(
-            {"status": "error", "errorType": "bad_data", "error": ("parse error: unexpected end")},
+            {"status": "error", "errorType": "bad_data", "error": "parse error: unexpected end"},
             400,
         ),
         "400: parse error: unexpected end",
         "expression",
     ),
     "no right": (Reply(b"Unauthorized\n", 401), "401: Unauthorized", "token"),
-    ("a log-in page"): (
-        Reply((b"<html>\n  <b>please log in</b>"), 200),
+    "a log-in page": (
+        Reply(b"<html>\n  <b>please log in</b>", 200),
         "<html> <b>please log in</b>",
         "address",
     ),
     "an empty answer": (Reply(b"", 200), "not Prometheus' JSON", "address"),
     "success without data": (Reply({"status": "success"}), "no reason given", "address"),
-    ("a string"): (
+    "a string": (
         Reply({"status": "success", "data": {"resultType": "string", "result": [1, "x"]}}),
         "a `string` that cannot be read",
         "",

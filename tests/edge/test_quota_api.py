@@ -96,13 +96,13 @@ def script(**changes: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
     }
     paths = {"APIS": "/apis", "PODS": PODS, "BUDGETS": BUDGETS, "MPI": MPI, "TREES": TREES}
     watches: dict[str, list[Reply | Stream]] = {
-        (f"watch {path}"): [HOLD] for path in lists if path != "/apis"
+        f"watch {path}": [HOLD] for path in lists if path != "/apis"
     }
     return (
         lists
         | watches
         | {
-            ((f"watch {paths[name[6:]]}") if name.startswith("WATCH_") else paths[name]): steps
+            (f"watch {paths[name[6:]]}" if name.startswith("WATCH_") else paths[name]): steps
             for name, steps in changes.items()
         }
     )

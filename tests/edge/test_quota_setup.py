@@ -102,7 +102,7 @@ def test_what_may_not_be_asked_is_told() -> None:
         setup = read_setup(api)
 
     assert setup.unasked == dict.fromkeys(
-        ("ValidatingAdmissionPolicy/fairlead-quota-guard", "Lease", "rights"), ("you may not")
+        ("ValidatingAdmissionPolicy/fairlead-quota-guard", "Lease", "rights"), "you may not"
     )
     assert not setup.missing
 

@@ -169,7 +169,7 @@ async def test_a_bookmark_moves_the_version_and_nothing_else() -> None:
 
 @in_json
 @pytest.mark.parametrize(
-    "cut_at", [1, 20, -1], ids=[("after a byte"), ("in the middle"), ("before the newline")]
+    "cut_at", [1, 20, -1], ids=["after a byte", "in the middle", "before the newline"]
 )
 async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
     whole = (
@@ -238,7 +238,7 @@ async def test_410_as_an_event_lists_again_even_with_events_before_it() -> None:
     gone = Stream(
         [
             event("ADDED", pod("b", 11)),
-            error_event(410, "Expired", ("too old resource version: 11 (40)")),
+            error_event(410, "Expired", "too old resource version: 11 (40)"),
         ]
     )
     async with following({PODS: [page([pod("a")]), page([pod("c")], 50)], WATCH: [gone, HOLD]}) as (
@@ -252,7 +252,7 @@ async def test_410_as_an_event_lists_again_even_with_events_before_it() -> None:
 async def test_410_again_and_again_does_not_run_hot() -> None:
     script: dict[str, list[Reply | Stream]] = {
         PODS: [page([pod("a")])],
-        WATCH: [status(410, "Expired", ("too old"))],
+        WATCH: [status(410, "Expired", "too old")],
     }
     async with following(script) as (followed, _):
         await followed.until(lambda: len(followed.waits) >= 6)
@@ -270,7 +270,7 @@ async def test_an_empty_watch_that_always_ends_at_once_does_not_run_hot() -> Non
 
 async def test_a_failing_list_is_tried_again_with_growing_waits_and_then_forgotten() -> None:
     script: dict[str, list[Reply | Stream]] = {
-        PODS: [*[status(500, "X", ("etcd is ill"))] * 4, page([pod("a")])],
+        PODS: [*[status(500, "X", "etcd is ill")] * 4, page([pod("a")])],
         WATCH: [HOLD],
     }
     async with following(script) as (followed, _):
@@ -368,7 +368,7 @@ def frames(*events: dict[str, Any]) -> list[bytes]:
 @pytest.mark.parametrize(
     "cut_at",
     [2, 4, 30, -1],
-    ids=[("in the length"), ("behind the length"), ("in the middle"), ("before the last byte")],
+    ids=["in the length", "behind the length", "in the middle", "before the last byte"],
 )
 async def test_a_frame_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
     first, second = frames(event("ADDED", pod("c", 11)), event("ADDED", pod("b", 12)))
@@ -434,14 +434,14 @@ async def test_an_object_that_becomes_unreadable_keeps_its_last_row_in_protobuf_
 
 WRONG_FRAMES = {
     "lines of JSON": (b'{"type":"ADDED"}\n', "a frame of 2065855609 bytes is announced"),
-    ("2 GB announced, the most that four bytes are trusted with"): (
+    "2 GB announced, the most that four bytes are trusted with": (
         b"\x80\0\0\0" + b"x" * 9,
         "a frame of 2147483648 bytes is announced",
     ),
     "no event": (b"\0\0\0\4\xff\xff\xff\xff", "an event of a watch cannot be read"),
     "an event without an object": (b"\0\0\0\7\x0a\5ADDED", "does not begin with"),
     "another magic": (frame("ADDED", b"k8x\0" + envelope("Pod", b"")[4:]), "does not begin with"),
-    ("another kind"): (
+    "another kind": (
         frame("ADDED", envelope("Node", b"")),
         "a `Node` of `v1` came where a `Pod` was asked for",
     ),

@@ -84,7 +84,7 @@ def test_a_binding_carries_its_grants_and_what_is_left_of_the_lease() -> None:
 def test_without_the_lease_nothing_is_sent(action: Action) -> None:
     with ScriptedServer({BINDING: [Reply({})], POD: [Reply({})]}) as server:
         assert applied(server, action, lasting(0.0)) == Outcome(
-            Result.REFUSED, ("the lease has run out")
+            Result.REFUSED, "the lease has run out"
         )
         assert server.seen == []
 
@@ -107,7 +107,7 @@ def test_an_answer_that_does_not_come_is_unknown_soon_after_the_lease_would_have
     ("reply", "result"),
     [
         (
-            status(409, "Conflict", ("pod p is being deleted, cannot be assigned to a host")),
+            status(409, "Conflict", "pod p is being deleted, cannot be assigned to a host"),
             Result.REFUSED,
         ),
         (status(409, "Conflict", 'pod p is already assigned to node "m"'), Result.UNKNOWN),
@@ -115,7 +115,7 @@ def test_an_answer_that_does_not_come_is_unknown_soon_after_the_lease_would_have
         (status(408, "Timeout", "too slow"), Result.UNKNOWN),
         (status(500, "InternalError", "etcdserver: request timed out"), Result.UNKNOWN),
         (
-            status(504, "Timeout", ("request did not complete within the allotted timeout")),
+            status(504, "Timeout", "request did not complete within the allotted timeout"),
             Result.UNKNOWN,
         ),
         (Reply(b"{}", cut=0), Result.UNKNOWN),

@@ -28,8 +28,8 @@ from fairlead.model.refusal import Refusal
 from fairlead.wire.gpus.simulated_load import parse_simulated_load, render_simulated_load
 
 CARDS = (
-    LoadCard(0, "GPU-a", ("Tesla T4"), CHIPS[("Tesla T4")]),
-    LoadCard(1, "", ("Tesla T4"), CHIPS[("Tesla T4")]),
+    LoadCard(0, "GPU-a", "Tesla T4", CHIPS["Tesla T4"]),
+    LoadCard(1, "", "Tesla T4", CHIPS["Tesla T4"]),
 )
 
 

@@ -91,7 +91,7 @@ def small_cluster(**changes: list[Reply | Stream]) -> Script:
         NAMESPACES: [page([])],
         BUDGETS: [page([])],
         **{
-            (f"watch {path}"): [HOLD]
+            f"watch {path}": [HOLD]
             for path in (NODES, PODS, EVENTS, MPI, TREES, NAMESPACES, BUDGETS)
         },
     }
@@ -284,7 +284,7 @@ async def test_an_api_server_that_goes_away_leaves_the_last_state_marked_old() -
         snapshot = world.cluster.snapshot()
         assert (len(snapshot.nodes), len(snapshot.pods), len(snapshot.jobs)) == (1, 2, 1)
         await world.until(
-            lambda snapshot: ("refused the connection") in snapshot.sources["pods"].message
+            lambda snapshot: "refused the connection" in snapshot.sources["pods"].message
         )
         assert snapshot.sources["pods"].good_at is not None
         assert known.taken_at <= snapshot.sources["pods"].good_at < world.clock.at - 500
@@ -361,7 +361,7 @@ async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(
         assert told == (
             []
             if levels == 200
-            else [("l1748: lies deeper than 250 levels, which is as deep as a tree may be")]
+            else ["l1748: lies deeper than 250 levels, which is as deep as a tree may be"]
         )
         assert snapshot.sources["elasticquotatrees"].state == ("ok" if levels == 200 else "failing")
 

@@ -47,16 +47,16 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
     "zero of both is nothing": (spec(part(limits={MEMORY: "0", CORE: "0"})), DEFAULT),
     "whole GPUs are not ours": (spec(part(limits={"nvidia.com/gpu": "1"})), DEFAULT),
     "the second container asks": (spec(part(), part("b", limits={MEMORY: "4"})), OURS),
-    ("an init container asks"): (
+    "an init container asks": (
         spec(part(), initContainers=[part("i", limits={MEMORY: "4"})]),
         OURS,
     ),
-    ("a sidecar asks"): (
+    "a sidecar asks": (
         spec(part(), initContainers=[part("i", limits={MEMORY: "4"}, restartPolicy="Always")]),
         OURS,
     ),
     "default-scheduler by name": (spec(part(limits={MEMORY: "4"}), schedulerName=DEFAULT), OURS),
-    ("another scheduler by name"): (
+    "another scheduler by name": (
         spec(part(limits={MEMORY: "4"}), schedulerName="volcano"),
         "volcano",
     ),
@@ -99,24 +99,24 @@ ASKED: Final[dict[str, Asking]] = {
     "whole and shared": Asking(both(WHOLE), BOTH),
     "time slices and shared": Asking(both("nvidia.com/gpu.shared"), BOTH),
     "cards by topology and shared": Asking(both("aliyun.com/gpu"), BOTH),
-    ("whole in another container"): Asking(
+    "whole in another container": Asking(
         spec(part(limits={MEMORY: "4"}), part("b", limits={WHOLE: "1"})), BOTH
     ),
-    ("whole in an init container"): Asking(
+    "whole in an init container": Asking(
         spec(part(limits={MEMORY: "4"}), initContainers=[part("i", limits={WHOLE: "1"})]), BOTH
     ),
     "core alone": Asking(spec(part(limits={CORE: "30"})), "gpu-core needs gpu-mem"),
     "core of a container without memory": Asking(
         spec(part(limits={MEMORY: "4"}), part("b", limits={CORE: "30"})), "gpu-core needs gpu-mem"
     ),
-    ("core beside whole GPUs"): Asking(
-        spec(part(limits={CORE: "30", WHOLE: "1"})), ("gpu-core needs gpu-mem")
+    "core beside whole GPUs": Asking(
+        spec(part(limits={CORE: "30", WHOLE: "1"})), "gpu-core needs gpu-mem"
     ),
-    ("an odd core"): Asking(
+    "an odd core": Asking(
         spec(part(limits={MEMORY: "4", CORE: "7"})),
         "gpu-core 7 is not a multiple of 5 from 5 to 100",
     ),
-    ("too much core"): Asking(
+    "too much core": Asking(
         spec(part(limits={MEMORY: "4", CORE: "105"})),
         "gpu-core 105 is not a multiple of 5 from 5 to 100",
     ),
@@ -127,31 +127,31 @@ ASKED: Final[dict[str, Asking]] = {
         "gpu-core 1 is not a multiple of 5 from 5 to 100",
     ),
     "two cards": Asking(SHARES, "", {COUNT: "2"}),
-    ("no even split of memory"): Asking(
-        SHARES, ("gpu-mem 8 cannot be split over 3 GPUs"), {COUNT: "3"}
+    "no even split of memory": Asking(
+        SHARES, "gpu-mem 8 cannot be split over 3 GPUs", {COUNT: "3"}
     ),
-    ("no even split of core"): Asking(
-        SHARES, ("gpu-core 20 cannot be split over 8 GPUs"), {COUNT: "8"}
+    "no even split of core": Asking(
+        SHARES, "gpu-core 20 cannot be split over 8 GPUs", {COUNT: "8"}
     ),
     "no card": Asking(SHARES, "label aliyun.com/gpu-count=0 is not a number of GPUs", {COUNT: "0"}),
-    ("a word"): Asking(
-        SHARES, ("label aliyun.com/gpu-count=two is not a number of GPUs"), {COUNT: "two"}
+    "a word": Asking(
+        SHARES, "label aliyun.com/gpu-count=two is not a number of GPUs", {COUNT: "two"}
     ),
-    ("an empty count"): Asking(
+    "an empty count": Asking(
         SHARES, ('label aliyun.com/gpu-count="" is not a number of GPUs'), {COUNT: ""}
     ),
     "a word, but nothing is shared": Asking(spec(part()), "", {COUNT: "two"}),
     "spread": Asking(SHARES, "", {}, {PLACEMENT: "spread", SPLIT: "per-container"}),
-    ("no placement"): Asking(
+    "no placement": Asking(
         SHARES,
         "annotation fairlead.io/gpu-placement=tight is neither binpack nor spread",
         {},
         {PLACEMENT: "tight"},
     ),
-    ("no split"): Asking(
-        SHARES, ("annotation fairlead.io/gpu-split=even is not per-container"), {}, {SPLIT: "even"}
+    "no split": Asking(
+        SHARES, "annotation fairlead.io/gpu-split=even is not per-container", {}, {SPLIT: "even"}
     ),
-    ("a long word"): Asking(
+    "a long word": Asking(
         SHARES,
         f"annotation fairlead.io/gpu-split={'e' * 40}… is not per-container",
         {},
@@ -184,7 +184,7 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
     "the first key is named": Attempt("create", ALICE, {POD: "4", GRANT: "{}"}, GRANT),
     "whole cards of the topology": Attempt("create", ALICE, {GROUP: "0"}, GROUP),
     "an empty grant is none": Attempt("create", ALICE, {INDEX: ""}),
-    ("a new pod with a wish"): Attempt(
+    "a new pod with a wish": Attempt(
         "create", ALICE, {"fairlead.io/gpu-placement": "spread", "team": "a"}
     ),
     "the same account of another namespace": Attempt("create", BUILDER, {GRANT: "{}"}, GRANT),

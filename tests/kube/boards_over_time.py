@@ -17,13 +17,11 @@ NEVER = {
     "fairlead-gpu-app / Memory above the grant / A": "no node agent is scraped",
     "fairlead-gpu-app / Containers refused a device / A": "no node agent is scraped",
     **{
-        (f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}"): ("no leaf of the tree names it")
+        f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}": "no leaf of the tree names it"
         for letter in "ABC"
     },
     **{
-        (f"fairlead-quota / Other resources over time / {letter}"): (
-            "no node of the tree names one"
-        )
+        f"fairlead-quota / Other resources over time / {letter}": ("no node of the tree names one")
         for letter in "ABCD"
     },
 }

@@ -121,6 +121,6 @@ class Component:
         text = (
             self.log.read_bytes()[-20_000:].decode("utf-8", "replace") if self.log.exists() else ""
         )
-        return (f"end of {self.log}:\n") + "\n".join(
-            ("    ") + line[:400] for line in text.splitlines()[-lines:]
+        return f"end of {self.log}:\n" + "\n".join(
+            "    " + line[:400] for line in text.splitlines()[-lines:]
         )

@@ -100,7 +100,7 @@ def webhook_process(cluster: ControlPlane, port: int) -> Iterator[Component]:
     try:
         webhook.start()
         webhook.wait_until(
-            lambda: ("certificate: another one is shown") in webhook.log_tail(), READY_SECONDS
+            lambda: "certificate: another one is shown" in webhook.log_tail(), READY_SECONDS
         )
         yield webhook
     finally:

@@ -65,7 +65,7 @@ def too_many_requests(resource: str, seconds: int) -> Fault:
         resource,
         status=429,
         headers={"Retry-After": str(seconds)},
-        body=_status(429, "TooManyRequests", ("slow down")),
+        body=_status(429, "TooManyRequests", "slow down"),
     )
 
 
@@ -79,9 +79,7 @@ def gone(resource: str) -> Fault:
     has compacted.
     """
     event = (
-        b'{"type":"ERROR","object":'
-        + _status(410, "Expired", ("too old resource version"))
-        + b"}\n"
+        b'{"type":"ERROR","object":' + _status(410, "Expired", "too old resource version") + b"}\n"
     )
     return Fault(resource, is_watch=True, body=event)
 
@@ -229,11 +227,11 @@ class FaultProxy:
                 "",
                 status=429,
                 headers={"Retry-After": "1"},
-                body=_status(429, "TooManyRequests", ("slow down")),
+                body=_status(429, "TooManyRequests", "slow down"),
             )
         code = (500, 503)[kind - 2]
         return Fault(
-            "", status=code, body=_status(code, "InternalError", ("an accident of this test"))
+            "", status=code, body=_status(code, "InternalError", "an accident of this test")
         )
 
     async def _pass_on(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:

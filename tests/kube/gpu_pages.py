@@ -57,7 +57,7 @@ def _dcgm_labels(card: Card) -> str:
         "gpu": str(card.index),
         "UUID": card.uuid,
         "device": f"nvidia{card.index}",
-        "modelName": ("NVIDIA A100"),
+        "modelName": "NVIDIA A100",
         "Hostname": card.node,
     }
     if card.pod:

@@ -281,5 +281,5 @@ def remove_pods(cluster: ControlPlane, namespace: str) -> None:
         "delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force", "--wait=false"
     )
     wait_until(
-        (f"no pod is left in {namespace}"), lambda: not cluster.admin.get("pods", "-n", namespace)
+        f"no pod is left in {namespace}", lambda: not cluster.admin.get("pods", "-n", namespace)
     )

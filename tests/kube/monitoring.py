@@ -106,7 +106,7 @@ class Operator:
             line
             for line in lines
             if "fairlead" in line
-            and ("Operation cannot be fulfilled") not in line
+            and "Operation cannot be fulfilled" not in line
             and re.search("level=(warn|error)", line, re.IGNORECASE)
         ]
 
@@ -213,7 +213,7 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
         told = f"- role: pod\n        kubeconfig_file: {kubeconfig}\n"
         assert shipped.count("- role: pod\n") == 1
         (folder / "scrape.yaml").write_text(
-            shipped.replace(("- role: pod\n"), told), encoding="utf-8"
+            shipped.replace("- role: pod\n", told), encoding="utf-8"
         )
         configuration = {
             "global": {"evaluation_interval": EVALUATED},

@@ -44,8 +44,8 @@ LINE_E = (
     '"cudaMalloc( (void**)&dev_c, malloc_size)"'
 )
 _TELLING = {
-    TELLS: (f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}"),
-    TAKES_TOO_MUCH: (f"{SAYS}; echo '{LINE_E}'; exit 1"),
+    TELLS: f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}",
+    TAKES_TOO_MUCH: f"{SAYS}; echo '{LINE_E}'; exit 1",
 }
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"

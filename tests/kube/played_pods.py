@@ -28,7 +28,7 @@ Object = dict[str, Any]
 IMAGE = "fairlead:"
 SYSTEM = "fairlead-system"
 NEEDS_ROOT = (
-    ("addresses of pods are led to this machine, which is root's to do") if os.geteuid() else ""
+    "addresses of pods are led to this machine, which is root's to do" if os.geteuid() else ""
 )
 _PLAYED = {
     "gpu-exporter": ("--backend=sim",),

@@ -73,43 +73,43 @@ BIRTHS: Final[dict[str, Birth]] = {
     "by a controller": Birth(REPLICAS),
     "by our own controller": Birth(CONTROLLER),
     "with the gate": Birth(ALICE, spec={"schedulingGates": [{"name": GATE}]}),
-    ("with another gate"): Birth(
+    "with another gate": Birth(
         ALICE, ("other/gate", GATE), spec={"schedulingGates": [{"name": "other/gate"}]}
     ),
-    ("with a label of its own"): Birth(
+    "with a label of its own": Birth(
         ALICE, (GATE,), {MANAGED: "true", "app": "web"}, metadata={"labels": {"app": "web"}}
     ),
     "that says it is not managed": Birth(ALICE, metadata={"labels": {MANAGED: "false"}}),
-    ("a wish"): Birth(
+    "a wish": Birth(
         ALICE,
         (GATE,),
         {MANAGED: "true", PREEMPTIBLE: "false"},
         metadata={"labels": {PREEMPTIBLE: "false"}},
     ),
-    ("of a gang"): Birth(
+    "of a gang": Birth(
         ALICE, (GATE,), {MANAGED: "true", GANG: "g"}, metadata={"labels": {GANG: "g"}}
     ),
-    ("with an annotation of ours"): Birth(
+    "with an annotation of ours": Birth(
         ALICE, metadata={"annotations": {"fairlead.io/surge": "wait"}}
     ),
     "by a user": Birth(BOB, (GATE,), {MANAGED: "true", USER: "bob"}),
-    ("by a user under another's name"): Birth(
+    "by a user under another's name": Birth(
         BOB, (GATE,), {MANAGED: "true", USER: "bob"}, metadata={"labels": {USER: "alice"}}
     ),
-    ("by somebody else for a user"): Birth(
+    "by somebody else for a user": Birth(
         REPLICAS, (GATE,), {MANAGED: "true", USER: "bob"}, metadata={"labels": {USER: "bob"}}
     ),
-    ("with the leaf's name"): Birth(
+    "with the leaf's name": Birth(
         ALICE, (GATE,), {MANAGED: "true", NAME: LEAF}, metadata={"labels": {NAME: LEAF}}
     ),
     "with another leaf's name": Birth(
         ALICE,
-        refused=(f"the label {NAME} names root.b.1, and this namespace is on {LEAF}"),
+        refused=f"the label {NAME} names root.b.1, and this namespace is on {LEAF}",
         metadata={"labels": {NAME: "root.b.1"}},
     ),
     "another leaf's name by an administrator": Birth(
         ADMIN,
-        refused=(f"the label {NAME} names root, and this namespace is on {LEAF}"),
+        refused=f"the label {NAME} names root, and this namespace is on {LEAF}",
         metadata={"labels": {NAME: "root"}},
     ),
     "by the DaemonSet controller": Birth(DAEMONS, (), {}, metadata={"ownerReferences": [DAEMON]}),
@@ -121,18 +121,18 @@ BIRTHS: Final[dict[str, Birth]] = {
         metadata={"annotations": {"kubernetes.io/config.mirror": "x"}},
         spec={"nodeName": "n"},
     ),
-    ("by a kubelet"): Birth(
+    "by a kubelet": Birth(
         KUBELET,
         (),
         {},
         metadata={"annotations": {"kubernetes.io/config.mirror": "x"}},
         spec={"nodeName": "n"},
     ),
-    ("that names its node"): Birth(
-        ALICE, refused=("a new pod may not name its node here"), spec={"nodeName": "n"}
+    "that names its node": Birth(
+        ALICE, refused="a new pod may not name its node here", spec={"nodeName": "n"}
     ),
-    ("that names its node, by an administrator"): Birth(
-        ADMIN, refused=("a new pod may not name its node here"), spec={"nodeName": "n"}
+    "that names its node, by an administrator": Birth(
+        ADMIN, refused="a new pod may not name its node here", spec={"nodeName": "n"}
     ),
 }
 
@@ -159,40 +159,40 @@ invalid.
 NEW_JOBS: Final[dict[str, NewJob]] = {
     "without a deadline": NewJob(False, {}),
     "with a deadline": NewJob(True, {"activeDeadlineSeconds": 60}),
-    ("with a deadline and annotations"): NewJob(
+    "with a deadline and annotations": NewJob(
         True, {"activeDeadlineSeconds": 60}, annotations={"a": "b"}
     ),
     "that says it runs": NewJob(True, {"activeDeadlineSeconds": 60, "suspend": False}),
     "that its owner suspends": NewJob(False, {"activeDeadlineSeconds": 60, "suspend": True}),
     "that a schedule made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="CronJob"),
     "that a workflow made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="Workflow"),
-    ("that another job looks after"): NewJob(
+    "that another job looks after": NewJob(
         False, {"activeDeadlineSeconds": 60}, controller="MPIJob"
     ),
     "that a JobSet would resume": NewJob(False, {"activeDeadlineSeconds": 60}, controller="JobSet"),
-    ("a TFJob with a deadline"): NewJob(
+    "a TFJob with a deadline": NewJob(
         True, policy(activeDeadlineSeconds=60), "TFJob", "kubeflow.org/v1"
     ),
-    ("a PyTorchJob with a deadline"): NewJob(
+    "a PyTorchJob with a deadline": NewJob(
         True, policy(activeDeadlineSeconds=60, suspend=False), "PyTorchJob", "kubeflow.org/v1"
     ),
-    ("an MPIJob with a deadline"): NewJob(
+    "an MPIJob with a deadline": NewJob(
         True, policy(activeDeadlineSeconds=60), "MPIJob", "kubeflow.org/v2beta1"
     ),
-    ("a TFJob that a Cron made"): NewJob(
+    "a TFJob that a Cron made": NewJob(
         True, policy(activeDeadlineSeconds=60), "TFJob", "kubeflow.org/v1", controller="Cron"
     ),
-    ("a RayJob with a deadline"): NewJob(
+    "a RayJob with a deadline": NewJob(
         True, {**RAY, "activeDeadlineSeconds": 60}, "RayJob", "ray.io/v1"
     ),
-    ("a RayJob that a workflow made"): NewJob(
+    "a RayJob that a workflow made": NewJob(
         True, {**RAY, "activeDeadlineSeconds": 60}, "RayJob", "ray.io/v1", controller="Workflow"
     ),
     "a RayJob without one": NewJob(False, RAY, "RayJob", "ray.io/v1"),
-    ("a RayJob that its owner suspends"): NewJob(
+    "a RayJob that its owner suspends": NewJob(
         False, {**RAY, "activeDeadlineSeconds": 60, "suspend": True}, "RayJob", "ray.io/v1"
     ),
-    ("a RayJob that keeps its cluster"): NewJob(
+    "a RayJob that keeps its cluster": NewJob(
         False, {"activeDeadlineSeconds": 60}, "RayJob", "ray.io/v1"
     ),
     "a RayJob in a cluster of others": NewJob(
@@ -201,7 +201,7 @@ NEW_JOBS: Final[dict[str, NewJob]] = {
         "RayJob",
         "ray.io/v1",
     ),
-    ("an MPIJob without one"): NewJob(
+    "an MPIJob without one": NewJob(
         False, policy(cleanPodPolicy="None"), "MPIJob", "kubeflow.org/v2beta1"
     ),
     "a TFJob without a policy": NewJob(False, {}, "TFJob", "kubeflow.org/v1"),
@@ -246,48 +246,48 @@ CHANGES: Final[dict[str, Change]] = {
     "the scheduler takes the gate": Change("ungate", SCHEDULER, GATED),
     "a namesake takes the gate": Change("ungate", NAMESAKE, GATED),
     "the user takes the gate": Change("ungate", BOB, GATED),
-    ("something of no matter"): Change(
+    "something of no matter": Change(
         "merge", ALICE, labels={"app": "shop"}, annotations={"team": "a"}, before=BORN_WITH
     ),
     "of no matter, by update": Change("update", ALICE, labels={"app": "shop"}, before=BORN_WITH),
     "preemptible": Change(
         "merge", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
-    ("preemptible, by update"): Change(
+    "preemptible, by update": Change(
         "update", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
-    ("preemptible, by apply"): Change(
+    "preemptible, by apply": Change(
         "apply", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
-    ("preemptible, by JSON patch"): Change(
+    "preemptible, by JSON patch": Change(
         "json", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
-    ("preemptible is added"): Change(
+    "preemptible is added": Change(
         "merge", ALICE, _label(PREEMPTIBLE_TOO), {PREEMPTIBLE_TOO: "false"}
     ),
-    ("preemptible is taken away"): Change(
+    "preemptible is taken away": Change(
         "merge", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: None}, before=BORN_WITH
     ),
-    ("preemptible of an admitted pod"): Change(
+    "preemptible of an admitted pod": Change(
         "merge", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH, admitted=True
     ),
-    ("preemptible by an administrator"): Change(
+    "preemptible by an administrator": Change(
         "merge", ADMIN, "", {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
     "preemptible by us": Change("merge", CONTROLLER, "", {PREEMPTIBLE: "false"}, before=BORN_WITH),
     "empty is not absent": Change("merge", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: ""}),
     "the gang": Change("merge", ALICE, _label(GANG), {GANG: "h"}, before=BORN_WITH),
-    ("the gang's size"): Change(
+    "the gang's size": Change(
         "merge", ALICE, _label(GANG_SIZE), {GANG_SIZE: "1"}, before=BORN_WITH
     ),
     "another gang": Change("merge", ALICE, _label(GANG_TOO), {GANG_TOO: "g"}, admitted=True),
     "the user": Change("merge", BOB, _label(USER), {USER: "alice"}, before=BORN_WITH),
     "our label": Change("merge", ALICE, _label(MANAGED), {MANAGED: None}),
-    ("another label of ours"): Change(
+    "another label of ours": Change(
         "merge", ALICE, _label("fairlead.io/x"), {"fairlead.io/x": "y"}
     ),
     "our label by an administrator": Change("merge", ADMIN, "", {MANAGED: None}),
-    ("our annotation"): Change(
+    "our annotation": Change(
         "merge",
         ALICE,
         _annotation("fairlead.io/surge"),
@@ -295,43 +295,43 @@ CHANGES: Final[dict[str, Change]] = {
         {"fairlead.io/surge": None},
         before=BORN_WITH,
     ),
-    ("a grant by the scheduler"): Change(
+    "a grant by the scheduler": Change(
         "merge", SCHEDULER, "", {}, {"fairlead.io/gpu-placement": "spread"}, admitted=True
     ),
-    ("volcano names a group while the pod waits"): Change(
+    "volcano names a group while the pod waits": Change(
         "merge", ALICE, "", {}, {VOLCANO: "podgroup-1"}
     ),
-    ("volcano's group of an admitted pod"): Change(
+    "volcano's group of an admitted pod": Change(
         "merge", ALICE, _annotation(VOLCANO), {}, {VOLCANO: "podgroup-1"}, admitted=True
     ),
-    ("koordinator's gang of an admitted pod"): Change(
+    "koordinator's gang of an admitted pod": Change(
         "merge", ALICE, _annotation(KOORDINATOR), {}, {KOORDINATOR: "g"}, admitted=True
     ),
     "the leaf's name": Change("merge", ALICE, "", {NAME: LEAF}),
-    ("another leaf's name"): Change(
+    "another leaf's name": Change(
         "merge",
         ALICE,
         f"the label {NAME} names root.b.1, and this namespace is on {LEAF}",
         {NAME: "root.b.1"},
     ),
     "a status of no matter": Change("status", ALICE, "", {}, {"team": "a"}, before=BORN_WITH),
-    ("a status that forges"): Change(
+    "a status that forges": Change(
         "status", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
-    ("a status with our annotation"): Change(
+    "a status with our annotation": Change(
         "status", ALICE, _annotation("fairlead.io/x"), {}, {"fairlead.io/x": "y"}
     ),
     "a binding": Change("binding", ALICE, admitted=True),
-    ("a binding with our annotation"): Change(
+    "a binding with our annotation": Change(
         "binding", ALICE, _annotation("fairlead.io/x"), {}, {"fairlead.io/x": "y"}, admitted=True
     ),
-    ("a binding with a label"): Change(
+    "a binding with a label": Change(
         "binding", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, admitted=True
     ),
-    ("a binding by the scheduler"): Change(
+    "a binding by the scheduler": Change(
         "binding", SCHEDULER, "", {}, {"fairlead.io/gpu-placement": "spread"}, admitted=True
     ),
-    ("the old way to bind"): Change(
+    "the old way to bind": Change(
         "bindings", ALICE, _annotation("fairlead.io/x"), {}, {"fairlead.io/x": "y"}, admitted=True
     ),
 }
@@ -352,11 +352,11 @@ PAIR: Final = ({"cpu": "500m"}, {"cpu": "1"})
 
 GROWTHS: Final[dict[str, Growth]] = {
     "cpu grows": Growth(ALICE, ONE, ({"cpu": "1001m", "memory": "1Gi"},), CPU),
-    ("memory, which the tree does not count, grows"): Growth(
+    "memory, which the tree does not count, grows": Growth(
         ALICE, ONE, ({"cpu": "1", "memory": "2Gi"},)
     ),
     "cpu shrinks": Growth(ALICE, ONE, ({"cpu": "100m", "memory": "1Gi"},)),
-    ("cpu moves from one container to the other"): Growth(
+    "cpu moves from one container to the other": Growth(
         ALICE, PAIR, ({"cpu": "1"}, {"cpu": "0.5"})
     ),
     "two containers grow together": Growth(ALICE, PAIR, ({"cpu": "600m"}, {"cpu": "0.95"}), CPU),

@@ -131,7 +131,7 @@ def enforce(cluster: ControlPlane, root: Object) -> None:
     )
     cluster.admin.apply([tree(root)])
     for place in places:
-        wait_until((f"the gate stands in {place}"), lambda place=place: _gates(cluster, place))  # type: ignore[misc]
+        wait_until(f"the gate stands in {place}", lambda place=place: _gates(cluster, place))  # type: ignore[misc]
 
 
 def _namespaces(node: Object) -> set[str]:

@@ -73,7 +73,7 @@ class Page:
         kept = [
             line
             for line in self.text.splitlines()
-            if line.startswith(("fairlead_", ("# HELP fairlead_"), ("# TYPE fairlead_")))
+            if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_"))
         ]
         return "\n".join(kept) + "\n"
 

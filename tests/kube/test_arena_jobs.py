@@ -147,9 +147,10 @@ class TestRealCluster:
         company.admin.create([_mpijob("doomed", "default")])
         done = arena("delete", "absent", "doomed", kubeconfig=company.kubeconfig)
         assert (done.returncode, done.stdout) == (0, "")
-        assert ("'absent' does not exist") in done.stderr and (
-            "The training job doomed has been deleted successfully"
-        ) in done.stderr
+        assert (
+            "'absent' does not exist" in done.stderr
+            and ("The training job doomed has been deleted successfully") in done.stderr
+        )
         assert "doomed" not in [each["metadata"]["name"] for each in company.admin.get("mpijobs")]
 
     def test_whoami_by_review(self, company: ControlPlane) -> None:

@@ -62,7 +62,7 @@ IDLE = {"image": "pause:35"}
 BUSY = {
     "image": "fairlead:0.1.0",
     "command": ["fairlead", "gpu-load"],
-    "args": ["--no-dcgm-validation", ("-t 1004"), ("-d 3600")],
+    "args": ["--no-dcgm-validation", "-t 1004", "-d 3600"],
 }
 
 
@@ -108,7 +108,7 @@ class Mirror:
     def keep_up(self) -> None:
         wanted: dict[str, Object] = {}
         for pod in self._cluster.admin.get(
-            "pods", "-n", NAMESPACE, "-l", ("app in (inference, inference-shared)")
+            "pods", "-n", NAMESPACE, "-l", "app in (inference, inference-shared)"
         ):
             if (
                 pod["status"].get("phase") == "Running"
@@ -184,7 +184,7 @@ def gpu_load(laptop: Laptop) -> Iterator[None]:
         "NODE_NAME": "whole-1",
     }
     generator = subprocess.Popen(
-        [*argv, ("-t 1004"), ("-d 3600"), "-r", "10"], stdout=subprocess.DEVNULL, env=told
+        [*argv, "-t 1004", "-d 3600", "-r", "10"], stdout=subprocess.DEVNULL, env=told
     )
     try:
         yield

@@ -52,10 +52,10 @@ def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missin
     assert not (tmp_path / "s").exists()
     (error,) = (line for line in said.splitlines() if line.startswith("error: "))
     assert (
-        (" events, ") in error
-        and (" pods, ") in error
-        and (" deployments.apps, ") in error
-        and (" nodes") not in error
+        " events, " in error
+        and " pods, " in error
+        and " deployments.apps, " in error
+        and " nodes" not in error
     )
     assert (
         "warning: pods cannot be read: pods is forbidden: User "

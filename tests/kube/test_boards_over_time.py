@@ -30,9 +30,7 @@ LOST = 40 * 60
 
 NEVER = {**ALWAYS_NEVER, "fairlead-cluster / Jobs by status / A": "nobody submitted a job"}
 SOMETIMES = {
-    ("fairlead-gpu-node / Health checks that fail / A"): (
-        "every check passes until the card is lost"
-    )
+    "fairlead-gpu-node / Health checks that fail / A": ("every check passes until the card is lost")
 }
 JOBS = "fairlead-jobs"
 """A board without any data: no job was submitted."""
@@ -115,7 +113,7 @@ def test_an_instance_that_is_held_and_does_nothing_is_on_the_panel_of_idle_cards
     (panel,) = [
         query
         for query in asked_of("fairlead-cluster")
-        if ("Which GPUs are idle but allocated / A") in query.name
+        if "Which GPUs are idle but allocated / A" in query.name
     ]
     told = prometheus.query(
         f"last_over_time(({fill_in(panel.expression, {})})[{STEP}s:{STEP}s] @ {START + LAST:.0f})"

@@ -34,7 +34,7 @@ def training_job(name: str, replicas: int) -> dict[str, Any]:
 def test_absurd_numbers_are_refused_and_large_ones_stop_nobody() -> None:
     with running_laptop(LOGS / "busy-laptop.log") as laptop:
         with pytest.raises(
-            KubectlError, match=("Invalid value: 1000000000: must be less than or equal to 2000")
+            KubectlError, match="Invalid value: 1000000000: must be less than or equal to 2000"
         ):
             laptop.kubectl.create([training_job("absurd", 1_000_000_000)])
         laptop.kubectl.create([training_job(f"large-{number}", REPLICAS) for number in range(JOBS)])

@@ -43,7 +43,7 @@ FAMILIES = ("fairlead_", "DCGM_", "arena_", "nvidia_gpu_")
 
 NEVER = {
     **ALWAYS_NEVER,
-    ("fairlead-dcgm / Tensor Core Utilization / A"): ("no card of Hopper or later"),
+    "fairlead-dcgm / Tensor Core Utilization / A": "no card of Hopper or later",
 }
 
 

@@ -49,7 +49,7 @@ LEASES = "coordination.k8s.io/leases"
 EVERYWHERE = {
     "list /nodes",
     "watch /nodes",
-    *((f"{verb} /pods") for verb in ("get", "list", "watch", "patch")),
+    *(f"{verb} /pods" for verb in ("get", "list", "watch", "patch")),
 }
 EVERYWHERE |= {"create /pods/binding", "create /events"}
 TREES = "scheduling.sigs.k8s.io/elasticquotatrees"
@@ -89,7 +89,7 @@ QUOTA_EVERYWHERE = {
     )
 }
 QUOTA_EVERYWHERE |= {
-    (f"patch {what}") for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)
+    f"patch {what}" for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)
 }
 QUOTA_EVERYWHERE |= {"delete /pods", "create /pods/eviction", "create /events"}
 WEBHOOK_EVERYWHERE = {"get /namespaces", "list /namespaces", "list /pods", f"get {TREES}"}
@@ -155,10 +155,10 @@ EXPORTED = {
     right
     for right in READ
     if not right.startswith("get ")
-    and not right.endswith(((" /events"), (" /services"), (" serving.kserve.io/inferenceservices")))
+    and not right.endswith((" /events", " /services", " serving.kserve.io/inferenceservices"))
 }
 OF_A_NODE = {
-    *((f"{verb} /pods") for verb in ("get", "list", "watch")),
+    *(f"{verb} /pods" for verb in ("get", "list", "watch")),
     "list resource.k8s.io/resourceslices",
 }
 RIGHTS = {
@@ -167,7 +167,7 @@ RIGHTS = {
     (EXTENDER, SYSTEM): {
         *EVERYWHERE,
         f"create {LEASES}",
-        *((f"{verb} {LEASES} fairlead-gpushare") for verb in ("get", "update")),
+        *(f"{verb} {LEASES} fairlead-gpushare" for verb in ("get", "update")),
     },
     (READER, "default"): READ,
     (EXPORTER, "default"): EXPORTED,
@@ -175,7 +175,7 @@ RIGHTS = {
     (EXPORTER, SYSTEM): {
         *EXPORTED,
         f"create {LEASES}",
-        *((f"{verb} {LEASES} fairlead-cluster-exporter") for verb in ("get", "update")),
+        *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update")),
     },
     (GPU_EXPORTER, "default"): OF_A_NODE,
     (GPU_EXPORTER, SYSTEM): {*OF_A_NODE, "get /configmaps fairlead-gpu-counters"},
@@ -195,7 +195,7 @@ RIGHTS = {
     (QUOTA, SYSTEM): {
         *QUOTA_EVERYWHERE,
         f"create {LEASES}",
-        *((f"{verb} {LEASES} fairlead-quota") for verb in ("get", "update")),
+        *(f"{verb} {LEASES} fairlead-quota" for verb in ("get", "update")),
     },
 }
 """All rights of each account, beyond those of every account: verb, group/resource, and the name
@@ -378,7 +378,7 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
             kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
             assert "created" not in kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
         with pytest.raises(
-            KubectlError, match=("stores this admission policy and never enforces it")
+            KubectlError, match="stores this admission policy and never enforces it"
         ):
             kubectl.run(
                 "apply",
@@ -518,7 +518,7 @@ class Beside:
     def start_extender(self) -> None:
         self.extender.start()
         self.extender.wait_until(
-            lambda: ("scheduler extender of") in self.extender.log_tail(), READY_SECONDS
+            lambda: "scheduler extender of" in self.extender.log_tail(), READY_SECONDS
         )
 
 
@@ -589,12 +589,12 @@ def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, besi
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
     (last,) = (name for name in names if not is_placed(deployed, name))
     wait_until(
-        ("the fourth is told"), lambda: ("Insufficient aliyun.com/gpu-mem") in told(deployed, last)
+        "the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in told(deployed, last)
     )
     described = ("describe", "pod", last, "-n", "default")
     wait_until(
         "with numbers",
-        lambda: ("need 4 GiB, largest free 2 GiB") in deployed.admin.run(*described),
+        lambda: "need 4 GiB, largest free 2 GiB" in deployed.admin.run(*described),
     )
     grants = [
         json.loads(found(deployed, name)["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
@@ -827,6 +827,6 @@ def test_the_gpu_exporter_asks_with_the_patch_and_the_rights_of_its_page(
     with running(verb, *flags, *more, log=cluster.logs / "shipped-gpu-exporter.log") as server:
         wait_until(
             "the page is of the ConfigMap's counters",
-            lambda: (b"DCGM_FI_DEV_SM_CLOCK of the ConfigMap") in server.get("/metrics"),
+            lambda: b"DCGM_FI_DEV_SM_CLOCK of the ConfigMap" in server.get("/metrics"),
         )
         assert "forbidden" not in server.log().lower()

@@ -325,9 +325,7 @@ def test_without_the_webhook_only_pods_that_share_gpus_are_refused(cluster: Cont
         assert api.post(PODS, pod("p", {"ALIYUN_COM_GPU_MEM_IDX": "0"}), dryRun="All").status == 500
         assert api.post(PODS, plain, dryRun="All").status == 201
         assert (
-            api.post(
-                PODS, pod("p", {}, SENT[("another scheduler by name")][0]), dryRun="All"
-            ).status
+            api.post(PODS, pod("p", {}, SENT["another scheduler by name"][0]), dryRun="All").status
             == 201
         )
         assert (

@@ -143,7 +143,7 @@ class TestApiServerKilled:
         more = pytest.approx(counts.allocated + 8)
         with one_more_pod(company, "after-the-outage"):
             wait_until(
-                ("the exporter follows again"), lambda: allocated(cluster_exporter) == more, 60
+                "the exporter follows again", lambda: allocated(cluster_exporter) == more, 60
             )
             wait_until(
                 "the console follows again",
@@ -212,8 +212,7 @@ class TestOddAnswers:
             assert len([s for s in page.samples if s.name == "arena_duration_of_training_job"]) == 5
             assert [fault.strikes for fault in faults] == [1, 1, 1]
             assert all(
-                (f"left out {resource}") in server.log()
-                for resource in ("pods", "nodes", "mpijobs")
+                f"left out {resource}" in server.log() for resource in ("pods", "nodes", "mpijobs")
             ), server.component.log_tail()
 
     @pytest.mark.parametrize("resource", ["pods", "nodes"])
@@ -283,7 +282,7 @@ class TestPrometheusGone:
             flags = (f"--kubeconfig={company.kubeconfig}", f"--prometheus={prometheus.url}")
             with running("console", *flags, log=company.logs / "console-prometheus.log") as console:
                 wait_until(
-                    ("the chart comes from Prometheus"), lambda: _has_prometheus_chart(console), 30
+                    "the chart comes from Prometheus", lambda: _has_prometheus_chart(console), 30
                 )
                 prometheus.component.kill()
                 with pytest.raises(urllib.error.HTTPError) as refusal:

@@ -172,11 +172,11 @@ def test_new_pods_get_the_room_that_is_left(alive: Laptop) -> None:
         ]
     )
     wait_until(
-        ("the small one runs"), lambda: pods(alive.kubectl)["research/fits"][1] == "Running", 30
+        "the small one runs", lambda: pods(alive.kubectl)["research/fits"][1] == "Running", 30
     )
     wait_until(
         "the huge one has its answer",
-        lambda: ("Insufficient nvidia.com/gpu") in pods(alive.kubectl)["research/huge"][2],
+        lambda: "Insufficient nvidia.com/gpu" in pods(alive.kubectl)["research/huge"][2],
         10,
     )
 

@@ -235,7 +235,7 @@ class TestJobs:
         told = f"{card.index}  {card.duty}%  {card.used_mib}.0MiB / {card.total_mib}.0MiB"
         assert told in " ".join(printed.split("mnist-worker-0")[1].split()).replace(
             " ", "  "
-        ).replace(("  /  "), " / "), printed
+        ).replace("  /  ", " / "), printed
 
 
 class TestNodes:
@@ -360,7 +360,7 @@ class TestTrouble:
         """A malformed address is an error to correct, not an absent Prometheus."""
         done = Asking(company.kubeconfig, PROMETHEUS_ADDRESS="ftp://x")(*COMMANDS[0])
         assert (
-            done.returncode == 1 and ("`ftp://x` is not the address of a Prometheus") in done.stderr
+            done.returncode == 1 and "`ftp://x` is not the address of a Prometheus" in done.stderr
         )
 
     def test_an_api_server_is_no_prometheus(self, company: ControlPlane) -> None:
@@ -374,9 +374,9 @@ class TestTrouble:
             arena = Asking(company.kubeconfig, PROMETHEUS_ADDRESS=server.url)
             wait_until(
                 "it has samples, and they are too many",
-                lambda: ("answered 422: ") in arena(*COMMANDS[0]).stderr,
+                lambda: "answered 422: " in arena(*COMMANDS[0]).stderr,
             )
-            assert ("query processing would load too many samples") in unavailable(
+            assert "query processing would load too many samples" in unavailable(
                 arena(*COMMANDS[0])
             )
 

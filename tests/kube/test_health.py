@@ -72,7 +72,7 @@ def test_versions_addresses_and_series_are_those_that_the_servers_tell(
     )
     with console(company, "whole", *flags) as server:
         wait_until(
-            ("the API server is well and GPU values came"), lambda: _settled(_rows(server)), 60
+            "the API server is well and GPU values came", lambda: _settled(_rows(server)), 60
         )
         rows = _rows(server)
         told = json.loads(company.admin.run("version", "-o", "json"))["serverVersion"]["gitVersion"]

@@ -38,7 +38,7 @@ SPELLINGS = {
         ("uuid", "namespace_name", "pod_name", "container_name", "node_name"),
     ),
     "dcgm": ("DCGM_FI_DEV_GPU_UTIL", 1.0, ("UUID", "namespace", "pod", "container", "Hostname")),
-    ("dcgm exported"): (
+    "dcgm exported": (
         "DCGM_FI_DEV_GPU_UTIL",
         1.0,
         ("UUID", "exported_namespace", "exported_pod", "exported_container", "Hostname"),

@@ -73,7 +73,7 @@ def rows(text: str) -> list[list[str]]:
 def test_whoami(kubectl: Kubectl, ci: Kubectl) -> None:
     assert rows(kubectl.run("auth", "whoami"))[1:] == [
         ["Username", "fairlead-admin"],
-        ["Groups", ("[system:masters system:authenticated]")],
+        ["Groups", "[system:masters system:authenticated]"],
     ]
     told = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
     assert told["username"] == "system:serviceaccount:team:ci"
@@ -210,7 +210,7 @@ def test_an_editor_submits_and_lists_jobs(ci: Kubectl) -> None:
     run_arena("delete", "m", "-n", "team", kubeconfig=ci.kubeconfig)
     with pytest.raises(
         AssertionError,
-        match=("the user has no privileges to list the training jobs in namespace default"),
+        match="the user has no privileges to list the training jobs in namespace default",
     ):
         run_arena("list", "-n", "default", kubeconfig=ci.kubeconfig)
 

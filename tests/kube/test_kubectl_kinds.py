@@ -97,9 +97,12 @@ def test_a_kind_of_ones_own_is_a_kind_like_any_other(gadgets: Kubectl) -> None:
         "-p",
         ('{"status": {"size": 5}}'),
     )
-    assert gadgets.run(
-        "get", "gd", "a", "-o", ("jsonpath={.spec.size} {.status.size} {.metadata.generation}")
-    ) == ("5 5 2")
+    assert (
+        gadgets.run(
+            "get", "gd", "a", "-o", "jsonpath={.spec.size} {.status.size} {.metadata.generation}"
+        )
+        == "5 5 2"
+    )
 
 
 def test_faults_are_told_by_the_schema(gadgets: Kubectl) -> None:
@@ -138,11 +141,11 @@ def test_apply_is_done_when_nothing_changed(gadgets: Kubectl) -> None:
         ("mpijobs.spec", ["Whatever is written here is kept"]),
         (
             "elasticquotatrees.spec.root.children",
-            ["namespaces\t<[]string>", ("What the node is guaranteed")],
+            ["namespaces\t<[]string>", "What the node is guaranteed"],
         ),
         (
             "crd.spec.versions",
-            [("FIELD: versions <[]CustomResourceDefinitionVersion>"), "served\t<boolean>"],
+            ["FIELD: versions <[]CustomResourceDefinitionVersion>", "served\t<boolean>"],
         ),
     ],
 )
@@ -173,7 +176,7 @@ def test_the_operators_definitions_go_over_ours(kubectl: Kubectl) -> None:
         operators / "kubeflow.org_tfjobs.yaml",
     ):
         assert "serverside-applied" in apply(path)
-    assert ("RunPolicy encapsulates") in kubectl.run(
+    assert "RunPolicy encapsulates" in kubectl.run(
         "explain", "mpijob.spec.runPolicy", "--api-version=kubeflow.org/v2beta1"
     )
     example = module_folder("MPI_OPERATOR") / "examples/v2beta1/pi/pi.yaml"
@@ -201,7 +204,7 @@ def test_a_definition_goes_with_its_objects(kubectl: Kubectl) -> None:
     body = (
         GADGETS.replace("gadgets", "trinkets")
         .replace("Gadget", "Trinket")
-        .replace(("shortNames: [gd], "), "")
+        .replace("shortNames: [gd], ", "")
     )
     kubectl.run("apply", "-f", "-", stdin=body)
     kubectl.run("apply", "-f", "-", stdin=GADGET.replace("Gadget", "Trinket"))

@@ -309,9 +309,10 @@ def test_wait(kubectl: Kubectl) -> None:
     assert kubectl.run("wait", "pod/train-a", "--for=condition=Ready", "--timeout=5s") == (
         "pod/train-a condition met\n"
     )
-    assert kubectl.run(
-        "wait", "pod/train-b", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s"
-    ) == ("pod/train-b condition met\n")
+    assert (
+        kubectl.run("wait", "pod/train-b", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s")
+        == "pod/train-b condition met\n"
+    )
     with pytest.raises(KubectlError, match="timed out waiting for the condition on pods/train-b"):
         kubectl.run("wait", "pod/train-b", "--for=condition=Ready", "--timeout=1s")
 

@@ -219,7 +219,7 @@ def test_apply_diff_and_replace(twins: Twins, space: str) -> None:
     )
     assert 'unknown field "zip"' in sent({**_MAP, "zip": 1}, "apply")
     assert 'unknown field "zip"' in sent({**_MAP, "zip": 1}, "apply", "--validate=warn")
-    assert ("field not declared in schema") in sent(
+    assert "field not declared in schema" in sent(
         {**_MAP, "zip": 1}, "apply", "--server-side", "--validate=false"
     )
     assert sent({**_MAP, "metadata": {"name": "A_b"}}, "apply").count("RFC 1123 subdomain") == 1
@@ -309,7 +309,7 @@ def test_a_drain_waits_for_the_disruption_budget(twins: Twins, space: str) -> No
     try:
         twins.same("drain", "twin-1", "--pod-selector=app=guarded")
         assert "(dry run)" in twins.same(*drain, "--dry-run=client")
-        assert ("Cannot evict pod as it would violate the pod's disruption budget.") in twins.same(
+        assert "Cannot evict pod as it would violate the pod's disruption budget." in twins.same(
             *drain, "--timeout=2s"
         )
         twins.same("-n", space, "delete", "pdb", "guard")

@@ -43,13 +43,13 @@ def annotated(**said: str | None) -> Object:
 CASES = {
     "its-pods-have-their-cards": Case("pod/here", annotated(**ASSIGNED, **TIMES)),
     "not-those-of-another-node": Case(
-        "pod/there", annotated(**ASSIGNED), ("writes only on pods of that node")
+        "pod/there", annotated(**ASSIGNED), "writes only on pods of that node"
     ),
     "not-one-that-is-nowhere": Case(
-        "pod/nowhere", annotated(**ASSIGNED), ("writes only on pods of that node")
+        "pod/nowhere", annotated(**ASSIGNED), "writes only on pods of that node"
     ),
     "no-grant": Case(
-        "pod/here", annotated(**{"fairlead.io/gpu-allocation": "{}"}), ("and nothing else")
+        "pod/here", annotated(**{"fairlead.io/gpu-allocation": "{}"}), "and nothing else"
     ),
     "no-other-annotation": Case("pod/here", annotated(team="mine"), "and nothing else"),
     "no-label-of-a-pod": Case(
@@ -71,20 +71,20 @@ CASES = {
         "node/own", annotated(**{"fairlead.io/gpus": "[]", "fairlead.io/gpu-identity": "guarded"})
     ),
     "no-other-annotation-of-a-node": Case(
-        "node/own", annotated(team="mine"), ("and no other annotation")
+        "node/own", annotated(team="mine"), "and no other annotation"
     ),
     "labels-of-gpus": Case(
         "node/own", {"metadata": {"labels": {"fairlead.io/gpu-isolation": "none"}}}
     ),
     "not-whether-they-are-shared": Case(
-        "node/own", {"metadata": {"labels": {"cgpu": "false"}}}, ("and no other")
+        "node/own", {"metadata": {"labels": {"cgpu": "false"}}}, "and no other"
     ),
     "not-gone-either": Case("node/own", {"metadata": {"labels": {"cgpu": None}}}, "and no other"),
     "not-another-node": Case(
-        "node/other", annotated(**{"fairlead.io/gpus": "[]"}), ("writes only on that node")
+        "node/other", annotated(**{"fairlead.io/gpus": "[]"}), "writes only on that node"
     ),
     "not-whether-it-takes-pods": Case(
-        "node/own", {"spec": {"unschedulable": True}}, ("changes nothing of its node but")
+        "node/own", {"spec": {"unschedulable": True}}, "changes nothing of its node but"
     ),
     "count": Case(
         "node/own",
@@ -192,7 +192,7 @@ def agent(cluster: ControlPlane) -> ApiClient:
     found = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, *words))
     other = CASES["not-another-node"]
     wait_until(
-        ("the policies are in force"), lambda: other.refusal in write(found, other).message, 60
+        "the policies are in force", lambda: other.refusal in write(found, other).message, 60
     )
     return found
 
@@ -212,7 +212,7 @@ def test_a_token_that_names_no_node_writes_nothing(cluster: ControlPlane, agent:
     nobody = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM))
     for name in ("its-pods-have-their-cards", "inventory", "count"):
         answer = write(nobody, CASES[name])
-        assert (answer.status, ("of node `` writes only on") in answer.message) == (403, True), (
+        assert (answer.status, "of node `` writes only on" in answer.message) == (403, True), (
             answer.message
         )
 
@@ -251,7 +251,7 @@ RIGHTS: dict[str, Object] = {
     "the node's network": {"hostNetwork": True},
     "the node's processes": {"hostPID": True},
     "the node's memory": {"hostIPC": True},
-    ("all rights"): {
+    "all rights": {
         "containers": [
             {
                 "name": "main",
@@ -260,7 +260,7 @@ RIGHTS: dict[str, Object] = {
             }
         ]
     },
-    ("a second container"): {
+    "a second container": {
         "containers": [{"name": "main", "image": "none"}, {"name": "other", "image": "none"}]
     },
     "a container before": {
@@ -286,7 +286,7 @@ RIGHTS: dict[str, Object] = {
     "all of a Secret": one(envFrom=[{"secretRef": {"name": "fairlead-admission-webhook"}}]),
     "all of a ConfigMap": one(envFrom=[{"configMapRef": {"name": "kube-root-ca.crt"}}]),
     "the password of a registry": {"imagePullSecrets": [{"name": "registry"}]},
-    ("a Secret as a file"): {
+    "a Secret as a file": {
         "volumes": [{"name": "all", "secret": {"secretName": "fairlead-admission-webhook"}}]
     },
     "a token as a file": {
@@ -303,7 +303,7 @@ RIGHTS: dict[str, Object] = {
     "another resolver": {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["10.9.9.9"]}},
     "a shared process table": {"shareProcessNamespace": True},
     "the priority of the system": {"priorityClassName": "system-node-critical"},
-    ("kernel settings"): {
+    "kernel settings": {
         "securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "0"}]}
     },
 }
@@ -323,14 +323,14 @@ def test_the_pod_that_tests_the_runtime_has_no_rights(
     test = pod("fairlead-cdi-test-own", "own", SYSTEM)
     test["spec"] |= {"automountServiceAccountToken": False, **more}
     answer = agent.ask("POST", f"/api/v1/namespaces/{SYSTEM}/pods", test)
-    assert (answer.status, ("no account, no volumes and no rights") in answer.message) == (
+    assert (answer.status, "no account, no volumes and no rights" in answer.message) == (
         403,
         True,
     ), answer.message
 
 
 META: dict[str, Object] = {
-    ("a label of the webhook's Service"): {
+    "a label of the webhook's Service": {
         "labels": {"app.kubernetes.io/name": "fairlead-admission-webhook"}
     },
     "another label": {"labels": {"app.kubernetes.io/name": "fairlead-cdi-test", "team": "mine"}},
@@ -346,7 +346,7 @@ def test_the_pod_that_tests_the_runtime_stands_behind_no_service(
     test["spec"] |= {"automountServiceAccountToken": False}
     test["metadata"] |= more
     answer = agent.post(f"/api/v1/namespaces/{SYSTEM}/pods", test, dryRun="All")
-    assert (answer.status, ("has its one label, and no owner") in answer.message) == (403, True), (
+    assert (answer.status, "has its one label, and no owner" in answer.message) == (403, True), (
         answer.message
     )
 
@@ -371,7 +371,7 @@ def test_it_deletes_no_other_pod(cluster: ControlPlane, agent: ApiClient) -> Non
     )
     for name in ("extender", "fairlead-cdi-test-other"):
         answer = agent.ask("DELETE", f"/api/v1/namespaces/{SYSTEM}/pods/{name}")
-        assert (answer.status, ("deletes no pod but the one") in answer.message) == (403, True), (
+        assert (answer.status, "deletes no pod but the one" in answer.message) == (403, True), (
             answer.message
         )
 
@@ -404,23 +404,23 @@ READY = {"type": "Ready", "status": "False", "reason": "Mine"}
 OTHER_NODES = {"spec": {"template": {"spec": {"nodeSelector": {"node": "mine"}}}}}
 SCHEDULER_CASES = {
     "a grant": Case("pod/nowhere", annotated(**{"fairlead.io/gpu-allocation": "{}"})),
-    ("not another annotation"): Case(
-        "pod/nowhere", annotated(team="mine"), ("annotations of a pod's grant, and no other")
+    "not another annotation": Case(
+        "pod/nowhere", annotated(team="mine"), "annotations of a pod's grant, and no other"
     ),
     "not whether an autoscaler may end it": Case(
         "pod/nowhere",
         annotated(**{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}),
         "and no other",
     ),
-    ("not a label"): Case(
-        "pod/nowhere", {"metadata": {"labels": {"app": "mine"}}}, ("nothing of a pod but its grant")
+    "not a label": Case(
+        "pod/nowhere", {"metadata": {"labels": {"app": "mine"}}}, "nothing of a pod but its grant"
     ),
-    ("not an image"): Case(
+    "not an image": Case(
         "pod/nowhere",
         {"spec": {"containers": [{"name": "main", "image": "mine"}]}},
         "nothing of a pod but its grant",
     ),
-    ("not a finalizer"): Case(
+    "not a finalizer": Case(
         "pod/nowhere",
         {"metadata": {"finalizers": ["fairlead.test/keep"]}},
         "nothing of a pod but its grant",
@@ -428,7 +428,7 @@ SCHEDULER_CASES = {
 }
 QUOTA_CASES = {
     "the gate": Case("pod/gated", {"spec": {"schedulingGates": [{"name": "another.test/gate"}]}}),
-    ("not another's gate"): Case(
+    "not another's gate": Case(
         "pod/gated",
         {"spec": {"schedulingGates": []}},
         "takes the gate fairlead.io/quota off a pod",
@@ -438,20 +438,20 @@ QUOTA_CASES = {
         {"spec": {"containers": [{"name": "main", "image": "mine"}]}},
         "and changes nothing else of it",
     ),
-    ("not a pod's label"): Case(
-        "pod/nowhere", {"metadata": {"labels": {"app": "mine"}}}, ("and changes nothing else of it")
+    "not a pod's label": Case(
+        "pod/nowhere", {"metadata": {"labels": {"app": "mine"}}}, "and changes nothing else of it"
     ),
-    ("not a pod's annotation"): Case(
-        "pod/nowhere", annotated(team="mine"), ("and changes nothing else of it")
+    "not a pod's annotation": Case(
+        "pod/nowhere", annotated(team="mine"), "and changes nothing else of it"
     ),
     "its condition": Case("pod/nowhere", {"status": {"conditions": [CONDITION]}}, "", "status"),
-    ("not whether a pod is ready"): Case(
-        "pod/here", {"status": {"conditions": [READY]}}, ("nothing else of its status"), "status"
+    "not whether a pod is ready": Case(
+        "pod/here", {"status": {"conditions": [READY]}}, "nothing else of its status", "status"
     ),
-    ("not a pod's address"): Case(
-        "pod/here", {"status": {"podIP": "10.9.9.9"}}, ("nothing else of its status"), "status"
+    "not a pod's address": Case(
+        "pod/here", {"status": {"podIP": "10.9.9.9"}}, "nothing else of its status", "status"
     ),
-    ("a leaf's namespace"): Case(
+    "a leaf's namespace": Case(
         "namespace/team", {"metadata": {"labels": {"fairlead.io/quota": "enforced"}}}
     ),
     "its leaf": Case("namespace/team", annotated(**{"fairlead.io/leaf": "research"})),
@@ -460,31 +460,31 @@ QUOTA_CASES = {
         {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}},
         "of a namespace, and no other",
     ),
-    ("not another annotation of it"): Case(
-        "namespace/team", annotated(team="mine"), ("of a namespace, and no other")
+    "not another annotation of it": Case(
+        "namespace/team", annotated(team="mine"), "of a namespace, and no other"
     ),
     "a suspend": Case("job/job", SUSPENDED),
     "parallelism": Case("job/job", {"spec": {"parallelism": 1}}),
     "not where a job runs": Case("job/job", OTHER_NODES, "changes nothing else of it"),
     "a suspend of an MPIJob": Case("mpijob/job", {"spec": {"runPolicy": {"suspend": True}}}),
-    ("not an MPIJob's image"): Case(
+    "not an MPIJob's image": Case(
         "mpijob/job",
         {"spec": {"mpiReplicaSpecs": launcher("mine")}},
         "changes nothing else of it",
     ),
-    ("not what an MPIJob leaves"): Case(
+    "not what an MPIJob leaves": Case(
         "mpijob/job",
         {"spec": {"runPolicy": {"cleanPodPolicy": "None"}}},
         "changes nothing else of it",
     ),
-    ("not how often a job tries"): Case(
-        "job/job", {"spec": {"backoffLimit": 99}}, ("changes nothing else of it")
+    "not how often a job tries": Case(
+        "job/job", {"spec": {"backoffLimit": 99}}, "changes nothing else of it"
     ),
-    ("not a job's label"): Case(
-        "job/job", {"metadata": {"labels": {"team": "mine"}}}, ("only its own annotations")
+    "not a job's label": Case(
+        "job/job", {"metadata": {"labels": {"team": "mine"}}}, "only its own annotations"
     ),
-    ("not another's annotation of a job"): Case(
-        "job/job", annotated(team="mine"), ("only its own annotations")
+    "not another's annotation of a job": Case(
+        "job/job", annotated(team="mine"), "only its own annotations"
     ),
 }
 
@@ -502,7 +502,7 @@ def quota(cluster: ControlPlane) -> ApiClient:
 def writer(cluster: ControlPlane, account: str, refused: Case) -> ApiClient:
     found = user(cluster, cluster.admin.run("create", "token", account, "-n", SYSTEM))
     wait_until(
-        ("the policies are in force"), lambda: refused.refusal in write(found, refused).message, 60
+        "the policies are in force", lambda: refused.refusal in write(found, refused).message, 60
     )
     return found
 
@@ -521,8 +521,8 @@ def test_a_binding_carries_a_grant_and_nothing_else(
     path = "/api/v1/namespaces/default/pods/bound/binding"
     bind = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "own"}}
     for more, told in (
-        ({"annotations": {"team": "mine"}}, ("and no other")),
-        ({"labels": {"app": "mine"}}, ("nothing of a pod but")),
+        ({"annotations": {"team": "mine"}}, "and no other"),
+        ({"labels": {"app": "mine"}}, "nothing of a pod but"),
     ):
         answer = scheduler.ask("POST", path, {**bind, "metadata": {"name": "bound", **more}})
         assert (answer.status, told in answer.message) == (403, True), answer.message
@@ -544,7 +544,7 @@ def test_quota_ends_no_pod_of_the_cluster_itself(quota: ApiClient, cluster: Cont
         "metadata": {"name": "ours", "namespace": SYSTEM},
     }
     answer = quota.ask("POST", f"/api/v1/namespaces/{SYSTEM}/pods/ours/eviction", eviction)
-    assert (answer.status, ("of the cluster's own namespaces") in answer.message) == (403, True), (
+    assert (answer.status, "of the cluster's own namespaces" in answer.message) == (403, True), (
         answer.message
     )
     for path, told in (

@@ -92,7 +92,7 @@ def test_a_job_fails_with_its_chief(cluster: ControlPlane, resource: str) -> Non
     )
     life.end_pod(life.chief, 3)
     life.until(
-        ("only its chief is left"), lambda objects: objects.has("Failed") and len(objects.pods) == 1
+        "only its chief is left", lambda objects: objects.has("Failed") and len(objects.pods) == 1
     )
     truth = life.agreed("FAILED")
     assert [pod.status for pod in truth.pods.values()] == ["Error"]
@@ -136,7 +136,7 @@ def test_a_pytorch_worker_that_fails_is_made_anew_while_there_are_retries(
     [uid] = _uids(life.objects, "train-worker-0")
     life.end_pod("train-worker-0", 3)
     life.until(
-        ("another worker is there"), lambda objects: bool(_uids(objects, "train-worker-0") - {uid})
+        "another worker is there", lambda objects: bool(_uids(objects, "train-worker-0") - {uid})
     )
     life.until_pods(3, "Running")
     life.agreed("RUNNING")

@@ -199,11 +199,11 @@ NOTHING_IN_DEFAULT = {
     "fairlead-gpu-app / Containers refused a device / A": NO_AGENT,
     "fairlead-dcgm / Tensor Core Utilization / A": "no card of Hopper or later",
     **{
-        (f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}"): ("no leaf of the tree names it")
+        f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}": "no leaf of the tree names it"
         for letter in "ABC"
     },
     **{
-        (f"fairlead-quota / Other resources over time / {letter}"): NOT_IN_THE_TREE
+        f"fairlead-quota / Other resources over time / {letter}": NOT_IN_THE_TREE
         for letter in "ABCD"
     },
 }
@@ -259,7 +259,7 @@ class TestOurBoards:
         summary = [
             query
             for query in asked_of("fairlead-cluster")
-            if query.panel == ("GPU Summary Of Cluster")
+            if query.panel == "GPU Summary Of Cluster"
         ]
         shown = {query.legend: asked(prometheus, query, {})[0][1] for query in summary}
         assert (shown["GPUs"], shown["GPU nodes"]) == (
@@ -267,7 +267,7 @@ class TestOurBoards:
             sum("nvidia.com/gpu" in each or "aliyun.com/gpu-mem" in each for each in nodes),
         )
         (by_model,) = [
-            query for query in asked_of("fairlead-cluster") if query.panel == ("GPUs by model")
+            query for query in asked_of("fairlead-cluster") if query.panel == "GPUs by model"
         ]
         assert sum(value for _, value in asked(prometheus, by_model, {})) == cards
 
@@ -328,13 +328,13 @@ class TestOurBoards:
             for metric in both_pages:
                 prometheus.wait_for_data(f'{metric}{{pod_name="app-6g-v1-0"}}')
             both = {f"app-3g-v1-{index} app-3g-v1 GPU 0  " for index in (0, 1)}
-            assert self.of_app(prometheus, ("GPU memory used"), "app-3g-v1") == dict.fromkeys(
+            assert self.of_app(prometheus, "GPU memory used", "app-3g-v1") == dict.fromkeys(
                 both, 3193 * MIB
             )
             parts = self.of_app(prometheus, "GPU memory used / limit", "app-3g-v1")
             assert parts == pytest.approx(dict.fromkeys(both, 3193 / 4301))
-            assert self.of_app(prometheus, ("GPU memory used"), "app-6g-v1") == {
-                ("app-6g-v1-0 app-6g-v1 GPU 0  "): 0
+            assert self.of_app(prometheus, "GPU memory used", "app-6g-v1") == {
+                "app-6g-v1-0 app-6g-v1 GPU 0  ": 0
             }
             flat = {"app-3g-v1-0": 0, "app-3g-v1-1": 0}
             wait_until(
@@ -354,7 +354,7 @@ class TestOurBoards:
             (used,) = [
                 query
                 for query in asked_of("fairlead-gpu-node")
-                if (query.panel, query.letter) == (("GPU memory"), "A")
+                if (query.panel, query.letter) == ("GPU memory", "A")
             ]
             (node,) = prometheus.label_values(
                 'fairlead_container_gpu_memory_used_bytes{pod_name="app-6g-v1-0"}', "node_name"

@@ -45,6 +45,6 @@ def test_a_page_is_scraped_and_an_expression_evaluated(page_address: str, tmp_pa
 
 def test_promtool_accepts_a_good_page_and_names_what_is_wrong() -> None:
     assert check_metrics(_PAGE.decode()) == ""
-    assert ("counter metrics should have") in check_metrics(
+    assert "counter metrics should have" in check_metrics(
         "# HELP cards Cards.\n# TYPE cards counter\ncards 1\n"
     )

@@ -233,11 +233,11 @@ def until_in_force(place: Place) -> None:
     until("pods are gated", is_gated)
     until(
         "forged names are refused",
-        lambda: place.refusing in place.bear(BIRTHS[("with another leaf's name")]).message,
+        lambda: place.refusing in place.bear(BIRTHS["with another leaf's name"]).message,
     )
     until(
         "users are known",
-        lambda: USER in place.bear(BIRTHS[("by a user")]).body["metadata"].get("labels", {}),
+        lambda: USER in place.bear(BIRTHS["by a user"]).body["metadata"].get("labels", {}),
     )
 
 
@@ -254,8 +254,7 @@ def test_a_new_pod(place: Place, case: str) -> None:
         assert answer.status in (403, 422)
         assert (
             birth.refused in answer.message
-            or ("spec.nodeName: Forbidden: cannot be set until all schedulingGates")
-            in answer.message
+            or "spec.nodeName: Forbidden: cannot be set until all schedulingGates" in answer.message
         )
     elif birth.refused:
         assert (answer.status, answer.reason) == (403, "Forbidden")
@@ -381,7 +380,7 @@ def test_what_a_user_makes_bears_his_name_and_keeps_it(place: Place) -> None:
     try:
         assert (made.status, labels(made.body)[USER]) == (201, "bob"), made.message
         forged = place.as_(BOB).patch(f"{JOBS}/j", {"metadata": {"labels": {USER: "alice"}}})
-        assert (forged.status, (f"the label {USER} may not be changed") in forged.message) == (
+        assert (forged.status, f"the label {USER} may not be changed" in forged.message) == (
             403,
             True,
         )
@@ -480,9 +479,7 @@ def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place
     """
     page = (DEPLOY.parent / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
     (block,) = (
-        each
-        for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL)
-        if ("get pods") in each
+        each for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL) if "get pods" in each
     )
     for name in ("waits", "waits-too"):
         place.make(name, {}, admitted=False)

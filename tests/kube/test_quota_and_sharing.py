@@ -36,7 +36,7 @@ POOL = NodePool(
     count=3,
     cpu=64,
     memory="256Gi",
-    gpu_model=("Tesla V100-SXM2-16GB"),
+    gpu_model="Tesla V100-SXM2-16GB",
     gpus=4,
     shared=True,
 )

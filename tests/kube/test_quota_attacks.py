@@ -65,13 +65,13 @@ ADMITTED = {
     "type": "fairlead.io/QuotaAdmitted",
     "status": "True",
     "reason": "Admitted",
-    "message": ("by myself"),
+    "message": "by myself",
 }
 CLAIMS = {
     "type": "fairlead.io/QuotaAdmitted",
     "status": "False",
     "reason": "WaitingForEvictions",
-    "message": ("before all others"),
+    "message": "before all others",
 }
 
 
@@ -168,10 +168,10 @@ def binding(name: str) -> Object:
 IMMUTABLE = "pod updates may not change fields other than"
 MAY_NOT_NAME = "may not name its node|nodeName: Forbidden: cannot be set until all schedulingGates"
 ATTACKS: dict[str, Attack] = {
-    ("takes the gate away by JSON patch"): Attack(
+    "takes the gate away by JSON patch": Attack(
         change([{"op": "remove", "path": "/spec/schedulingGates"}], JSON_PATCH), GATED
     ),
-    ("takes the gate away by merge patch"): Attack(
+    "takes the gate away by merge patch": Attack(
         change({"spec": {"schedulingGates": None}}), GATED
     ),
     "takes the gate away by strategic patch": Attack(
@@ -182,8 +182,8 @@ ATTACKS: dict[str, Attack] = {
         GATED,
     ),
     "takes the gate away by update": Attack(replaced("schedulingGates", []), GATED),
-    ("puts another gate in its place"): Attack(
-        change({"spec": {"schedulingGates": [{"name": "mine/gate"}]}}), ("only deletion is allowed")
+    "puts another gate in its place": Attack(
+        change({"spec": {"schedulingGates": [{"name": "mine/gate"}]}}), "only deletion is allowed"
     ),
     "applies the pod without its gate": Attack(
         change(
@@ -205,10 +205,10 @@ ATTACKS: dict[str, Attack] = {
     "names a node": Attack(change({"spec": {"nodeName": "only"}}), IMMUTABLE),
     "is born on a node": Attack(make(spec={"nodeName": "only"}), MAY_NOT_NAME),
     "binds the pod": Attack(lambda api: api.post(f"{WAITS}/binding", binding("waits")), NOT_HIS),
-    ("binds the pod in the old way"): Attack(
+    "binds the pod in the old way": Attack(
         lambda api: api.post("/api/v1/namespaces/team/bindings", binding("waits")), NOT_HIS
     ),
-    ("says it is not managed"): Attack(
+    "says it is not managed": Attack(
         change({"metadata": {"labels": {"fairlead.io/managed": None}}}),
         "fairlead.io/managed may not be",
     ),
@@ -218,18 +218,18 @@ ATTACKS: dict[str, Attack] = {
         ),
         "preemptible may not be changed",
     ),
-    ("is another user's"): Attack(
+    "is another user's": Attack(
         of_running({"metadata": {"labels": {"arena.kubeflow.org/console-user": "bob"}}}),
         "may not be changed",
     ),
-    ("names another leaf"): Attack(
+    "names another leaf": Attack(
         make({"labels": {"quota.scheduling.alibabacloud.com/name": "other"}}),
         "names other, and this namespace",
     ),
-    ("claims to be a DaemonSet's"): Attack(
+    "claims to be a DaemonSet's": Attack(
         make({"ownerReferences": [owner("DaemonSet", "evil.example/v1")]})
     ),
-    ("claims to be static"): Attack(
+    "claims to be static": Attack(
         make({"annotations": {"kubernetes.io/config.mirror": "x"}}), "spec.nodeName"
     ),
     "claims to be static, on a node": Attack(
@@ -246,7 +246,7 @@ ATTACKS: dict[str, Attack] = {
     "goes to another team": Attack(make(path="/api/v1/namespaces/other/pods"), NOT_HIS),
     "is born admitted": Attack(make(status={"phase": "Succeeded", "conditions": [ADMITTED]})),
     "is born with a claim": Attack(make(status={"conditions": [CLAIMS]})),
-    ("writes a claim"): Attack(
+    "writes a claim": Attack(
         change({"status": {"conditions": [CLAIMS]}}, STRATEGIC, f"{WAITS}/status"), NOT_HIS
     ),
     "writes a claim into the pod": Attack(change({"status": {"conditions": [CLAIMS]}}, STRATEGIC)),
@@ -264,7 +264,7 @@ ATTACKS: dict[str, Attack] = {
         ),
         NOT_HIS,
     ),
-    ("evicts another team's pod"): Attack(
+    "evicts another team's pod": Attack(
         lambda api: api.post("/api/v1/namespaces/other/pods/theirs/eviction", {}), NOT_HIS
     ),
     "forges a Job that we suspended": Attack(forged_job),

@@ -75,7 +75,7 @@ def judged(cluster: ControlPlane) -> Iterator[ControlPlane]:
         broken = next(file for file in FILES if file.path.stem == "sum-of-min")
         wait_until(
             "trees are judged",
-            lambda: ("denied the request: SumOfMinExceedsParent") in refusal(cluster, broken),
+            lambda: "denied the request: SumOfMinExceedsParent" in refusal(cluster, broken),
             60,
         )
         yield cluster
@@ -185,7 +185,7 @@ def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(
     assert [each for each in on_apply if each in told] == told, on_apply
     wait_until(
         "the condition says so",
-        lambda: ("uses 15 cpu") in condition(judged).get("message", ""),
+        lambda: "uses 15 cpu" in condition(judged).get("message", ""),
         30,
     )
     assert condition(judged)["status"] == "True"
@@ -206,7 +206,7 @@ def unjudged(cluster: ControlPlane) -> ControlPlane:
     )
     for file in LET_IN:
         wait_until(
-            (f"{file.path.stem} is let in"), lambda file=file: refusal(cluster, file) == "", 30
+            f"{file.path.stem} is let in", lambda file=file: refusal(cluster, file) == "", 30
         )  # type: ignore[misc]
     return cluster
 
@@ -278,7 +278,7 @@ def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(
             lambda: f"who waits is told: {told_of(truth, 'beta')}",
             lambda: (
                 told_of(truth, "beta")
-                == {("TreeInvalid", (f"the quota tree is invalid: {sentence}"))}
+                == {("TreeInvalid", f"the quota tree is invalid: {sentence}")}
             ),
             30,
         )
@@ -332,7 +332,7 @@ def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaT
     settled(truth, {"alpha": 4, "beta": 4})
     wait_until(
         "who waits is told",
-        lambda: told_of(truth, "alpha") == {("OverMax", ("cpu asks 5; l200 uses 20 of max 20"))},
+        lambda: told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")},
         30,
     )
     assert condition(cluster)["status"] == "True"
@@ -384,7 +384,7 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
     settled(truth, {"alpha": 1, "beta": 1})
     wait_until(
         "who waits is told",
-        lambda: told_of(truth, "beta") == {("OverMax", ("cpu asks 5; n0 uses 10 of max 10"))},
+        lambda: told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")},
         30,
     )
 

@@ -338,7 +338,7 @@ def test_a_second_tree_is_refused(admin: Kubectl) -> None:
     tree = manual()
     tree["metadata"]["name"] = "second"
     with pytest.raises(
-        KubectlError, match=("the one tree of a cluster is kube-system/elasticquotatree")
+        KubectlError, match="the one tree of a cluster is kube-system/elasticquotatree"
     ):
         apply(admin, tree)
 

@@ -198,7 +198,7 @@ def test_a_gang_that_lost_a_member_does_not_take_the_room_that_a_claimant_waits_
         settled(truth, {"lender": 6, "owner": 2})
         scale(cluster, "back", "owner", 3)
         wait_until(
-            ("one of the single pods is evicted, and stays"), lambda: len(truth.evicted) == 1, 30
+            "one of the single pods is evicted, and stays", lambda: len(truth.evicted) == 1, 30
         )
         member = cluster.admin.get("pods", "-n", "lender", "-l", "app=gang")[0]["metadata"]["name"]
         cluster.admin.run("delete", "pod", member, "-n", "lender", "--wait=false")

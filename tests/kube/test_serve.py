@@ -398,7 +398,7 @@ def test_rights(cluster: ControlPlane) -> None:
     refused = arena("serve", "list", "-n", "rights", kubeconfig=nobody)
     assert (
         refused.returncode == 1
-        and ("the user has no privileges to list the serving jobs in namespace rights")
+        and "the user has no privileges to list the serving jobs in namespace rights"
         in refused.stderr
     )
     wait_until(
@@ -407,8 +407,7 @@ def test_rights(cluster: ControlPlane) -> None:
     )
     told = arena("serve", "list", "-n", "rights", kubeconfig=limited)
     assert (
-        rows(told.stdout)["a"]["ADDRESS"] == "N/A"
-        and ("skipped services: forbidden") in told.stderr
+        rows(told.stdout)["a"]["ADDRESS"] == "N/A" and "skipped services: forbidden" in told.stderr
     )
     denied = arena("serve", "delete", "a", "-n", "rights", kubeconfig=limited)
     assert denied.returncode == 1 and "cannot delete resource" in denied.stderr

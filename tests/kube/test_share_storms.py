@@ -44,12 +44,12 @@ POOLS = (
         count=3,
         cpu=64,
         memory="256Gi",
-        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpu_model="Tesla V100-SXM2-16GB",
         gpus=4,
         shared=True,
     ),
     NodePool(
-        name="small", count=2, cpu=64, memory="256Gi", gpu_model=("Tesla T4"), gpus=1, shared=True
+        name="small", count=2, cpu=64, memory="256Gi", gpu_model="Tesla T4", gpus=1, shared=True
     ),
 )
 SEEDS = range(1, 13) if os.environ.get("FAIRLEAD_ALL_STORMS") else (2, 3, 4, 12)
@@ -243,7 +243,7 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(
     except (AssertionError, TimeoutError, KubectlError) as error:
         told = "\n".join(
             (
-                *((f"{name}: {why}") for name, why in _told(truth, _forgotten(truth))),
+                *(f"{name}: {why}" for name, why in _told(truth, _forgotten(truth))),
                 *(each.log_tail() for each in line.running()),
             )
         )
@@ -289,7 +289,7 @@ def _check_end(storm: Storm, line: ShareLine, truth: ShareTruth) -> None:
     leader = line.extenders[line.leader]
     try:
         wait_until(
-            ("the extender knows what the API server knows"), lambda: not _apart(leader, truth)
+            "the extender knows what the API server knows", lambda: not _apart(leader, truth)
         )
     except TimeoutError as error:
         raise AssertionError(

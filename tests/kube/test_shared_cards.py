@@ -32,7 +32,7 @@ Object = dict[str, Any]
 POOLS = (
     NodePool(name="t4", cpu=32, memory="128Gi", gpu_model="Tesla T4", gpus=1, shared=True),
     NodePool(
-        name="pair", cpu=32, memory="128Gi", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True
+        name="pair", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True
     ),
 )
 T4, PAIR = {"fairlead.io/pool": "t4"}, {"fairlead.io/pool": "pair"}
@@ -109,7 +109,7 @@ def test_three_notebooks_of_document_003_fit_on_a_t4_and_the_fourth_is_told_why_
     seen = settle(cluster, *(on(T4, pod(f"notebook-{number}", 4)) for number in range(1, 5)))
     assert [bool(each and each["node"]) for each in seen] == [True, True, True, False]
     wait_until(
-        ("inspect shows 12 of 14"), lambda: extender.inspect()["t4-1"]["usedGPU"] == 12, seconds=10
+        "inspect shows 12 of 14", lambda: extender.inspect()["t4-1"]["usedGPU"] == 12, seconds=10
     )
     assert extender.inspect()["t4-1"]["totalGPU"] == 14
     words = "need 4 GiB, largest free 2 GiB"
@@ -136,7 +136,7 @@ def test_an_event_gives_the_numbers_over_all_nodes(real: tuple[ControlPlane, Ext
     settle(cluster, on(T4, pod("full", 14)), on(PAIR, pod("a", 13)), on(PAIR, pod("b", 14)))
     cluster.admin.create([on({}, pod("large", 9))])
     wait_until(
-        ("the pod is told"), lambda: _events(cluster, "large", "GPUShareNoRoom") != [], seconds=20
+        "the pod is told", lambda: _events(cluster, "large", "GPUShareNoRoom") != [], seconds=20
     )
     (message,) = set(_events(cluster, "large", "GPUShareNoRoom"))
     assert message.startswith(
@@ -209,7 +209,7 @@ def test_pods_that_others_place_are_given_cards_or_told_that_there_are_none(
     wait_until("it has a card", lambda: cards_of(cluster, "by-hand") == [0], seconds=15)
     cluster.admin.create([on({}, pod("too-much", 8, **waits), nodeName="t4-1")])
     wait_until(
-        ("it is told"), lambda: _events(cluster, "too-much", "GPUShareNotPlaced") != [], seconds=15
+        "it is told", lambda: _events(cluster, "too-much", "GPUShareNotPlaced") != [], seconds=15
     )
     assert "need 8 GiB, largest free 6 GiB" in _events(cluster, "too-much", "GPUShareNotPlaced")[0]
     assert [each["name"] for each in extender.inspect()["t4-1"]["pending"]] == ["too-much"]
@@ -268,7 +268,7 @@ def test_what_runs_on_an_unknown_card_when_the_extender_comes_keeps_room_on_each
     assert [bool(each and each["node"]) for each in seen] == [True, False]
     words = "need 6 GiB, largest free 5 GiB (10 GiB set aside for 1 pod whose GPU is unknown)"
     wait_until(
-        ("the reason is told"), lambda: words in (fate(found(cluster, "too-large")) or {})["told"]
+        "the reason is told", lambda: words in (fate(found(cluster, "too-large")) or {})["told"]
     )
     wait_until("so is its own", lambda: _events(cluster, "stranger", "GPUShareNotPlaced") != [])
 

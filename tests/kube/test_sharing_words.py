@@ -38,7 +38,7 @@ from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
 POOL = NodePool(
-    name="shared", cpu=32, memory="128Gi", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True
+    name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True
 )
 PLAIN = NodePool(name="plain", cpu=16, memory="64Gi")
 NODES_OF_ALL = 2
@@ -69,12 +69,12 @@ CASES = {
         pod("d", 6, rank="low"),
         pod("e", 15, rank="high"),
     ],
-    ("nobody has to go and no card has room"): [
+    "nobody has to go and no card has room": [
         pod("a", 11, rank="low"),
         pod("b", 11, rank="low"),
         pod("c", 8, rank="high"),
     ],
-    ("preemption cannot help"): [
+    "preemption cannot help": [
         pod("a", 11, rank="middle"),
         pod("b", 11, rank="middle"),
         pod("c", 8, rank="low"),
@@ -180,7 +180,7 @@ def test_both_worlds_place_alike_and_say_the_same(
         pytest.param(pod("x", 4, annotations=FORGED), id="a grant on a new pod"),
         pytest.param(
             pod("x", 0, annotations={names.ANNOTATION_ALLOCATION: "{}"}),
-            id=("a grant on a pod without GPU"),
+            id="a grant on a pod without GPU",
         ),
         pytest.param(pod("x", 7, **LABELS), id="an odd split"),
         pytest.param(pod("x", 8, labels={"aliyun.com/gpu-count": "x"}), id="a word for a number"),

@@ -31,12 +31,12 @@ POOLS = (
         count=2,
         cpu=64,
         memory="256Gi",
-        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpu_model="Tesla V100-SXM2-16GB",
         gpus=2,
         shared=True,
     ),
     NodePool(
-        name="whole", count=2, cpu=64, memory="256Gi", gpu_model=("NVIDIA A100-SXM4-80GB"), gpus=4
+        name="whole", count=2, cpu=64, memory="256Gi", gpu_model="NVIDIA A100-SXM4-80GB", gpus=4
     ),
 )
 """Four shared cards of 16 GiB and eight whole ones."""
@@ -185,7 +185,7 @@ def starts(console: Server, place: str, holding: int) -> list[Object]:
         return dict(json.loads(console.get(f"/api/v1{path}")))
 
     wait_until(
-        ("the console has seen them"), lambda: asked("/holders?size=1")["total"] == holding, 30
+        "the console has seen them", lambda: asked("/holders?size=1")["total"] == holding, 30
     )
     return list(asked(f"/mine?namespace={place}")["starts"])
 

@@ -96,8 +96,7 @@ def test_what_the_served_schema_lacks_is_left_out_with_a_word(cluster: ControlPl
         "run",
     )
     assert (
-        ended.returncode == 0
-        and ("does not support `spec.startingDeadlineSeconds`") in ended.stderr
+        ended.returncode == 0 and "does not support `spec.startingDeadlineSeconds`" in ended.stderr
     )
     assert "runPolicy" in yaml.safe_load(ended.stdout)["spec"]
 
@@ -235,13 +234,13 @@ def test_the_keys_of_a_training_job_belong_to_it(cluster: ControlPlane) -> None:
 
 FILE = "--config-file=/etc/hostname:/etc/h"
 APPLIED = {
-    ("submit tf --name=t --image=i --tensorboard ") + FILE: (
+    "submit tf --name=t --image=i --tensorboard " + FILE: (
         "delete t",
         {"configmap", "deployment", "service"},
     ),
     "submit deepspeedjob --name=t --image=i": ("delete t", {"secret"}),
     "cron tfjob --name=t --image=i --schedule=@daily " + FILE: ("cron delete t", {"configmap"}),
-    ("serve custom --name=t --version=v1 --image=i --port=1 ") + FILE: (
+    "serve custom --name=t --version=v1 --image=i --port=1 " + FILE: (
         "serve delete t",
         {"configmap", "deployment", "service"},
     ),
@@ -384,7 +383,7 @@ def test_a_cron_from_its_creation_to_its_end(cluster: ControlPlane) -> None:
         "cron", "nightly", "default", {"history": [run], "lastScheduleTime": "2026-01-05T08:00:00Z"}
     )
     shown = arena(cluster, "cron", "get", "nightly").stdout
-    assert ("LastScheduleTime:   2026-01-05T08:00:00Z\n") in shown and re.search(
+    assert "LastScheduleTime:   2026-01-05T08:00:00Z\n" in shown and re.search(
         (
             r"^nightly-1  "
             r"Running  TFJob "

@@ -22,7 +22,7 @@ def node(
         "type": "Ready",
         "status": "True",
         "reason": "KubeletReady",
-        "message": ("kubelet is posting ready status"),
+        "message": "kubelet is posting ready status",
     }
     metadata = {
         "name": name,

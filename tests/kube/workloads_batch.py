@@ -111,7 +111,7 @@ def job_with_a_success_policy(place: Place) -> None:
 def job_scaled_down(place: Place) -> None:
     place.create(job("pause:1", parallelism=3, completions=3))
     place.until(
-        ("three run"), lambda: (place.the("jobs", "work").get("status") or {}).get("ready") == 3
+        "three run", lambda: (place.the("jobs", "work").get("status") or {}).get("ready") == 3
     )
     place.patch("jobs", "work", {"spec": {"parallelism": 1}})
     place.until("one is left", lambda: len(place.list("pods")) == 1)
@@ -123,7 +123,7 @@ def job_scaled_down(place: Place) -> None:
 def _cron(image: str, **spec: Any) -> Object:
     """A suspended CronJob: it runs a Job only when the test resumes it."""
     wanted = {
-        "schedule": ("0 0 1 1 *"),
+        "schedule": "0 0 1 1 *",
         "suspend": True,
         "jobTemplate": {"spec": job_spec(image)},
         **spec,
@@ -148,7 +148,7 @@ def _miss(place: Place, minutes_ago: int) -> str:
     place.patch(
         "cronjobs",
         "nightly",
-        {"spec": {"suspend": True, "schedule": (f"{then.tm_min} {then.tm_hour} * * *")}},
+        {"spec": {"suspend": True, "schedule": f"{then.tm_min} {then.tm_hour} * * *"}},
     )
     place.patch("cronjobs", "nightly", {"status": {"lastScheduleTime": before}}, "status")
     place.patch("cronjobs", "nightly", {"spec": {"suspend": False}})

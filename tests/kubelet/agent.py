@@ -362,9 +362,9 @@ class Line:
         try:
             return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
         except KubectlError as error:
-            if ("could not find the requested resource") in str(error) or (
-                "waiting to start"
-            ) in str(error):
+            if "could not find the requested resource" in str(error) or ("waiting to start") in str(
+                error
+            ):
                 return ""
             raise
 

@@ -229,7 +229,7 @@ def equal_ids(line: Line) -> None:
 def crash_loop(line: Line) -> None:
     """The container keeps its card at every start, with a fresh region."""
     line.create(
-        shared("crashes", container("app", 4, (f"{SAYS}; sleep 1; exit 1"))),
+        shared("crashes", container("app", 4, f"{SAYS}; sleep 1; exit 1")),
         shared("beside", container("app", 3, SHOWS)),
     )
     line.runs("beside")
@@ -322,7 +322,7 @@ def two_agents(line: Line) -> None:
     try:
         wait_until(
             "it says why it waits",
-            lambda: ("another agent of this node") in second.readiness(),
+            lambda: "another agent of this node" in second.readiness(),
             SECONDS,
         )
         line.create(shared("first", container("app", 4, SHOWS)))
@@ -345,7 +345,7 @@ def ids_are_given_again(line: Line) -> None:
     line.create(
         shared(
             "done",
-            container("app", 14, (f"{SAYS}; sleep 3")),
+            container("app", 14, f"{SAYS}; sleep 3"),
             restart="Never",
             finalizers=["fairlead.test/keep"],
         )
@@ -535,7 +535,7 @@ def foreign_plugin(line: Line) -> None:
     path.unlink()
     wait_until("memory is there again", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
     wait_until(
-        ("it is said, too"), lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS
+        "it is said, too", lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS
     )
 
 
@@ -588,7 +588,7 @@ def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
     """
     line.create(
         shared("keeper", container("app", 4, SHOWS)),
-        shared("falls", container("app", 3, (f"{SAYS}; sleep 4; exit 1"))),
+        shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")),
     )
     line.runs("keeper")
     wait_until("falls has begun", lambda: line.log("falls"), SECONDS)

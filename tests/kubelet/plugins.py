@@ -79,7 +79,7 @@ class SimpleAnswers:
     async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
         self.starts.append((tuple(sorted(ids)), await self.told(), self.noted()))
         return (
-            DeviceRefusal(RefusalCode.UNAVAILABLE, ("GPU GPU-1 is Unhealthy (XID 79)"))
+            DeviceRefusal(RefusalCode.UNAVAILABLE, "GPU GPU-1 is Unhealthy (XID 79)")
             if self.is_closed
             else None
         )

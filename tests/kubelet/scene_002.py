@@ -189,7 +189,7 @@ def applied(cluster: ControlPlane, *objects: Object) -> Iterator[None]:
                 f"--field-selector=metadata.name={each['metadata']['name']}",
             )
             wait_until(
-                (f"it is gone: {asked}"), lambda asked=asked: not cluster.admin.get(*asked), SECONDS
+                f"it is gone: {asked}", lambda asked=asked: not cluster.admin.get(*asked), SECONDS
             )
 
 

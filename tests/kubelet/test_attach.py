@@ -61,14 +61,14 @@ def test_the_chief_unless_another_pod_or_container_is_named(
     wrong = att.run("attach", "pair", "-c", "nosuch")
     assert (
         wrong.returncode == 1
-        and ("container nosuch is not valid for pod pair-master-0") in wrong.stderr
+        and "container nosuch is not valid for pod pair-master-0" in wrong.stderr
     )
 
 
 def test_without_a_command_it_is_a_shell_that_reads_stdin_to_its_end(att: Arena) -> None:
     ended = att.run("attach", "att", stdin="echo $((6 * 7))\nexit 9\n")
     assert (ended.returncode, ended.stdout) == (9, "42\n")
-    assert att.run("attach", "att", "--", "cat", stdin=("no newline at its end")).stdout == (
+    assert att.run("attach", "att", "--", "cat", stdin="no newline at its end").stdout == (
         "no newline at its end"
     )
 
@@ -96,7 +96,7 @@ def test_what_is_said_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
     ended = arena.run("attach", "over")
     assert (
         ended.returncode == 1
-        and ("cannot exec into a container in a completed Instance; current phase is Succeeded")
+        and "cannot exec into a container in a completed Instance; current phase is Succeeded"
         in ended.stderr
     )
 
@@ -154,7 +154,7 @@ class Terminal:
         program could not end otherwise.
         """
         wait_until(
-            ("arena has ended"), lambda: self._read() or self._process.poll() is not None, SECONDS
+            "arena has ended", lambda: self._read() or self._process.poll() is not None, SECONDS
         )
         return self._process.returncode
 

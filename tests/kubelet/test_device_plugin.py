@@ -67,13 +67,13 @@ def holder(node: ControlPlane, served: tuple[DevicePlugin, SimpleAnswers]) -> Ob
         [
             pod(
                 "holder",
-                container("app", 2, SHOWS + ("; sleep 1000000")),
+                container("app", 2, SHOWS + "; sleep 1000000"),
                 init=container("prepare", 2, SHOWS),
             )
         ]
     )
     wait_until(
-        ("holder runs"), lambda: one(node, "holder")["status"].get("phase") == "Running", SECONDS
+        "holder runs", lambda: one(node, "holder")["status"].get("phase") == "Running", SECONDS
     )
     return one(node, "holder")
 
@@ -87,7 +87,7 @@ def test_a_container_has_what_was_answered_at_once_and_both_lists_name_it(
     assert len(init_ids) == len(app_ids) == 2 and {*init_ids, *app_ids} <= set(IDS[:8])
     for name, ids in (("prepare", init_ids), ("app", app_ids)):
         wait_until(
-            (f"{name} has said all"), lambda name=name: "read-only" in log(node, name), SECONDS
+            f"{name} has said all", lambda name=name: "read-only" in log(node, name), SECONDS
         )
         lines = [line for line in log(node, name).splitlines() if "can't create" not in line]
         assert lines == [f"parts {','.join(ids)}", "of a card", "device", "read-only"]
@@ -122,13 +122,13 @@ def test_a_refused_start_is_told_and_tried_again(
     node.admin.create([pod("closed", container("app", 1, "sleep 1000000"))])
     wait_until(
         "an event has our words",
-        lambda: ("GPU GPU-1 is Unhealthy (XID 79)") in events(node, "closed"),
+        lambda: "GPU GPU-1 is Unhealthy (XID 79)" in events(node, "closed"),
         SECONDS,
     )
     assert one(node, "closed")["status"]["phase"] == "Pending"
     answers.is_closed = False
     wait_until(
-        ("closed runs"), lambda: one(node, "closed")["status"].get("phase") == "Running", SECONDS
+        "closed runs", lambda: one(node, "closed")["status"].get("phase") == "Running", SECONDS
     )
 
 
@@ -152,7 +152,7 @@ def test_a_kubelet_that_starts_anew_gets_the_resource_again_and_leaves_the_conta
     )
     node.admin.create([pod("keeper", container("app", 2, "echo started; sleep 1000000"))])
     wait_until(
-        ("keeper runs"), lambda: one(node, "keeper")["status"].get("phase") == "Running", SECONDS
+        "keeper runs", lambda: one(node, "keeper")["status"].get("phase") == "Running", SECONDS
     )
     wait_until("and has said so", lambda: "started" in log(node, "app", "keeper"), SECONDS)
     before, same = answers.times_registered, lives(node, "keeper")
@@ -167,7 +167,7 @@ def test_a_kubelet_that_starts_anew_gets_the_resource_again_and_leaves_the_conta
     wait_until("the node shows it again", lambda: shown(node) == ("9", "8"), SECONDS)
     assert lives(node, "keeper") == same
     wait_until(
-        ("its log is served again"), lambda: "started" in log_if_served(node, "keeper"), SECONDS
+        "its log is served again", lambda: "started" in log_if_served(node, "keeper"), SECONDS
     )
     assert log(node, "app", "keeper").count("started") == 1
 

@@ -143,7 +143,7 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
     with applied(cluster, document.tester(), document.tester(short, seconds=2)):
         card = card_of(scene, TESTER)
         inside = cluster.admin.run(
-            "exec", TESTER, "-n", NAMESPACE, "--", "sh", "-c", ("echo $NVIDIA_VISIBLE_DEVICES")
+            "exec", TESTER, "-n", NAMESPACE, "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES"
         )
         assert inside.strip() == card
         scene.until_board_shows([card])

@@ -54,7 +54,7 @@ def test_flags_mean_what_they_mean_to_kubectl(
 def test_the_chief_speaks_unless_another_is_named(talk: Arena) -> None:
     assert talk.shown("logs", "talk", "--tail=7").splitlines() == [
         f"I am {CHIEF}",
-        *((f"line {number}") for number in range(5)),
+        *(f"line {number}" for number in range(5)),
     ]
     assert talk.shown("logs", "talk", "-i", WORKER) == f"I am {WORKER}\n"
     wrong = talk.run("logs", "talk", "--instance", "talk-worker-7")
@@ -137,13 +137,13 @@ def test_a_pod_of_two_containers(cluster: ControlPlane) -> None:
     wait_until("the first speaks", lambda: arena.shown("logs", "both") == "from pytorch\n", SECONDS)
     wait_until(
         "the other speaks",
-        lambda: arena.shown("logs", "both", "-c", "beside") == ("from beside\n"),
+        lambda: arena.shown("logs", "both", "-c", "beside") == "from beside\n",
         SECONDS,
     )
     wrong = arena.run("logs", "both", "-c", "nosuch")
     assert (
         wrong.returncode == 1
-        and ("container nosuch is not valid for pod both-master-0") in wrong.stderr
+        and "container nosuch is not valid for pod both-master-0" in wrong.stderr
     )
     assert "it has pytorch, beside" in wrong.stderr
 

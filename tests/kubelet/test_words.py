@@ -49,7 +49,7 @@ def test_a_container_that_crashes_again_and_again(arena: Arena) -> None:
         "crash",
         "--restart-policy=OnFailure",
         "--retry=50",
-        program_text=("echo last words; exit 3"),
+        program_text="echo last words; exit 3",
     )
     until_both_say(arena, "crash", "CrashLoopBackOff")
     wait_until(
@@ -59,7 +59,7 @@ def test_a_container_that_crashes_again_and_again(arena: Arena) -> None:
     )
     wait_until(
         "its last words are shown",
-        lambda: arena.run("logs", "crash").stdout == ("last words\n"),
+        lambda: arena.run("logs", "crash").stdout == "last words\n",
         SECONDS,
     )
     arena.shown("delete", "crash")
@@ -81,7 +81,7 @@ def test_a_pod_in_init_shows_the_container_that_fetches_the_code(arena: Arena) -
     assert (
         arena.shown("logs", "fetch")
         == arena.kubectl("logs", "fetch-master-0", "-c", "init-code")
-        == ("I am fetch-master-0\n")
+        == "I am fetch-master-0\n"
     )
     waiting = arena.run("logs", "fetch", "-c", "pytorch")
     assert (waiting.returncode, waiting.stdout) == (1, "") and (
@@ -90,7 +90,7 @@ def test_a_pod_in_init_shows_the_container_that_fetches_the_code(arena: Arena) -
     outside = arena.run("attach", "fetch", "-c", "pytorch")
     assert (
         outside.returncode != 0
-        and ("container not found") in outside.stderr
+        and "container not found" in outside.stderr
         and "1.30" not in outside.stderr
     )
     inside = arena.run("attach", "fetch", "--", "sh", "-c", "echo $NAME; echo end 0 > /tmp/orders")
@@ -98,7 +98,7 @@ def test_a_pod_in_init_shows_the_container_that_fetches_the_code(arena: Arena) -
     until_both_say(arena, "fetch", "Running")
     wait_until(
         "the program has begun",
-        lambda: arena.run("logs", "fetch").stdout == ("from pytorch\n"),
+        lambda: arena.run("logs", "fetch").stdout == "from pytorch\n",
         SECONDS,
     )
 
@@ -115,7 +115,7 @@ def test_an_init_container_that_fails(arena: Arena) -> None:
     )
     until_both_say(arena, "nofetch", "Init:Error")
     wait_until(
-        ("it says why"), lambda: arena.run("logs", "nofetch").stdout == ("no network\n"), SECONDS
+        "it says why", lambda: arena.run("logs", "nofetch").stdout == "no network\n", SECONDS
     )
 
 

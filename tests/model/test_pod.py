@@ -19,28 +19,28 @@ def gpus(count: int, *, restartable: bool = False) -> Container:
     [
         pytest.param((gpus(1), gpus(2)), (), 3, id="containers run together, so they add up"),
         pytest.param(
-            (gpus(1),), (gpus(4),), 4, id=("an init container larger than the rest decides")
+            (gpus(1),), (gpus(4),), 4, id="an init container larger than the rest decides"
         ),
         pytest.param(
             (gpus(2),),
             (gpus(1), gpus(2)),
             2,
-            id=("init containers run one after another and do not add up"),
+            id="init containers run one after another and do not add up",
         ),
         pytest.param(
-            (gpus(2),), (gpus(1, restartable=True),), 3, id=("a sidecar runs beside the containers")
+            (gpus(2),), (gpus(1, restartable=True),), 3, id="a sidecar runs beside the containers"
         ),
         pytest.param(
             (gpus(1),),
             (gpus(1, restartable=True), gpus(3)),
             4,
-            id=("an init step after a sidecar needs both"),
+            id="an init step after a sidecar needs both",
         ),
         pytest.param(
             (gpus(1),),
             (gpus(3), gpus(1, restartable=True)),
             3,
-            id=("an init step before a sidecar does not"),
+            id="an init step before a sidecar does not",
         ),
     ],
 )

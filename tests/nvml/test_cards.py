@@ -28,14 +28,14 @@ def test_a_card_is_told_with_index_minor_name_and_the_memory_that_is_left(
         {
             "0.minor": 1,
             "1.minor": 0,
-            "1.name": ("NVIDIA H200"),
+            "1.name": "NVIDIA H200",
             "1.total": 143771 * MIB,
             "1.reserved": 621 * MIB,
         }
     )
     assert driver.cards() == [
-        GpuSlot(0, uuid(0), 1, ("Tesla T4"), 15079),
-        GpuSlot(1, uuid(1), 0, ("NVIDIA H200"), 143150),
+        GpuSlot(0, uuid(0), 1, "Tesla T4", 15079),
+        GpuSlot(1, uuid(1), 0, "NVIDIA H200", 143150),
     ]
 
 

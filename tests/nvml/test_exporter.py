@@ -75,7 +75,7 @@ def test_one_card_hangs_and_the_page_does_not(
     others = {str(card) for card in range(8)} - {"2"}
     with exporting(library, state, tmp_path, "--call-timeout=1") as exporter:
         exporter.until(
-            ("there is a driver"), "fairlead_exporter_nvml_up", {"n1": 1}, label="node_name"
+            "there is a driver", "fairlead_exporter_nvml_up", {"n1": 1}, label="node_name"
         )
         tasks = Path(f"/proc/{exporter.process.pid}/task")
         allowed = len(list(tasks.iterdir())) + 8 + 2 + POOL
@@ -201,7 +201,7 @@ def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(
     ) as exporter:
         exporter.until("at rest", "DCGM_FI_DEV_GPU_UTIL", {"0": 0.0, "1": 0.0})
         generator = subprocess.Popen(
-            [*argv, ("-t 1004"), ("-d 600"), ("-r 10"), ("-i 1")],
+            [*argv, "-t 1004", "-d 600", "-r 10", "-i 1"],
             stdout=subprocess.DEVNULL,
             env=env,
         )
@@ -212,7 +212,7 @@ def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(
             generator.kill()
             generator.wait(20)
         exporter.until(
-            ("its process is gone"), "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0}
+            "its process is gone", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0}
         )
 
 

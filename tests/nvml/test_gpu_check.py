@@ -147,11 +147,11 @@ def test_cards_that_agree_pass_and_each_load_moves_its_field(
         row["found"]
         for (name, _, subject), row in rows.items()
         if name == "agent" and subject == "cards"
-    } == {("[0, 1]")}
+    } == {"[0, 1]"}
     tensor = rows["load", "1", "1004 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"]
     assert (tensor["result"], tensor["found"]) == ("ok", "0 to 0.87")
     assert (
-        rows["nvidia-smi", "0", ("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH (pcie.link.width.max)")]["result"]
+        rows["nvidia-smi", "0", "DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH (pcie.link.width.max)"]["result"]
         == "skipped"
     )
     assert rows["nvml", "0", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION (mJ)"]["result"] == "ok"
@@ -206,7 +206,7 @@ def test_memory_is_compared_while_a_process_holds_some(
         held = rows["memory", card, "DCGM_FI_DEV_FB_USED with 1024 MiB held"]
         assert (held["result"], held["found"]) == ("ok", "40000 to 41200")
         process = rows[
-            "memory", card, ("fairlead_process_gpu_memory_used_bytes (MiB of one process)")
+            "memory", card, "fairlead_process_gpu_memory_used_bytes (MiB of one process)"
         ]
         assert (process["result"], process["wanted"], process["found"]) == ("ok", "1200", "1200")
         smi = rows["nvidia-smi", card, "DCGM_FI_DEV_FB_USED (memory.used)"]

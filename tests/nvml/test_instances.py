@@ -183,7 +183,7 @@ def test_a_failure_to_find_them_is_kept_and_told(
         told = reader.fast()
         assert (told.instances, told.failures, told.fields["DCGM_FI_DEV_GPU_TEMP"]) == (
             (),
-            {"mig": ("Unknown Error")},
+            {"mig": "Unknown Error"},
             51,
         )
     asked = state.calls().count(ASKED)

@@ -83,7 +83,7 @@ def test_a_driver_comes_and_another_follows_it(
     assert (
         missing["system"],
         SONAME in missing["what"],
-        ("install NVIDIA's driver") in missing["hint"],
+        "install NVIDIA's driver" in missing["hint"],
     ) == ("nvml", True, True)
     shutil.copy(old_library, folder / "new")
     (folder / "new").rename(folder / SONAME)

@@ -108,7 +108,7 @@ def test_a_metric_without_a_value(
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [(4, ("Insufficient Permissions")), (999, ("Unknown Error"))]
+    ("code", "words"), [(4, "Insufficient Permissions"), (999, "Unknown Error")]
 )
 @pytest.mark.parametrize(
     "call",

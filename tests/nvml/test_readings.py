@@ -179,7 +179,7 @@ def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubSt
     state.say({"note-fields": 1})
     h200.fast()
     h200.slow()
-    assert [call for call in state.calls() if ("field values") in call] == [
+    assert [call for call in state.calls() if "field values" in call] == [
         "7 field values of 0",
         "45 field values of 0",
     ]
@@ -354,7 +354,7 @@ def test_an_unset_id_up_to_31_is_not_supported(
     clock.now += 1
     assert h200.slow().fields["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"] == 9
     # the second turn leaves out this field and the eighteen fields of a newer generation
-    assert [call.split()[0] for call in state.calls() if ("field values") in call] == [
+    assert [call.split()[0] for call in state.calls() if "field values" in call] == [
         "45",
         "26",
         "45",
@@ -636,7 +636,7 @@ def test_who_began_with_the_first_form_stays_with_it(
 
 def test_a_text_that_is_none(h200: CardReader, state: StubState) -> None:
     (state.folder / "state").write_bytes(
-        (state.folder / "state").read_bytes() + (b"0.serial \xff\xfe\nend\n")
+        (state.folder / "state").read_bytes() + b"0.serial \xff\xfe\nend\n"
     )
     reading = h200.static()
     assert "DCGM_FI_DEV_SERIAL" not in reading.texts

@@ -96,7 +96,7 @@ def test_shares_that_a_card_does_not_tell_are_unknown(
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [(4, ("Insufficient Permissions")), (999, ("Unknown Error"))]
+    ("code", "words"), [(4, "Insufficient Permissions"), (999, "Unknown Error")]
 )
 def test_shares_fail(reader_on: ReaderOn, state: StubState, code: int, words: str) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START}:40"})

@@ -133,7 +133,7 @@ def _xid(code: str, other: str) -> Case:
             "a fault of the program": {gpu("xid_last_timestamp_seconds", xid="31"): held(60, at)},
             "of the other class": {gpu("xid_last_timestamp_seconds", xid=other): held(60, at)},
             "ten minutes ago": {gpu("xid_last_timestamp_seconds", xid=code): held(60 - 600, at)},
-            ("a code that begins alike"): {
+            "a code that begins alike": {
                 gpu("xid_last_timestamp_seconds", xid=f"{code}0"): held(60, at)
             },
         },
@@ -190,7 +190,7 @@ def _used(
         at,
         SHARE,
         {
-            ("near it"): {
+            "near it": {
                 container("memory_used_bytes"): held(near * 1000, at),
                 limit: held(1000, at),
             },
@@ -260,7 +260,7 @@ CASES: Mapping[str, Case] = {
         {
             "none new": {gpu("ecc_errors_total", **_ECC): held(7, 11 * MINUTE)},
             "corrected": {gpu("ecc_errors_total", **_SBE): jumps(1, 10 * MINUTE, 11 * MINUTE)},
-            ("of the card's whole life"): {
+            "of the card's whole life": {
                 gpu("ecc_errors_total", severity="uncorrected", scope="aggregate"): rises(
                     1, 11 * MINUTE
                 )
@@ -361,13 +361,13 @@ CASES: Mapping[str, Case] = {
     "GpuNvlinkDown": Case(
         {
             gpu("nvlink_up", link="0"): held(1, 16 * MINUTE),
-            gpu("nvlink_up", link="1"): (f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}"),
+            gpu("nvlink_up", link="1"): f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}",
         },
         16 * MINUTE,
         {name: CARD[name] for name in ("node_name", "gpu", "uuid", "model")},
         {
             "both are up": {gpu("nvlink_up", link=link): held(1, 16 * MINUTE) for link in "01"},
-            ("a card whose links are not used"): {
+            "a card whose links are not used": {
                 gpu("nvlink_up", link=link): held(0, 16 * MINUTE) for link in "01"
             },
             "of another model than its neighbour": {
@@ -396,7 +396,7 @@ CASES: Mapping[str, Case] = {
         bad=0,
         good=1,
         silent={
-            ("a card without ECC"): {
+            "a card without ECC": {
                 gpu("ecc_errors_total", severity="corrected", scope="volatile"): "0x10"
             }
         },
@@ -423,7 +423,7 @@ CASES: Mapping[str, Case] = {
         bad=0,
         good=1,
         silent={
-            ("without a driver"): {
+            "without a driver": {
                 gpu("up"): held(0, 3 * MINUTE),
                 exporter("nvml_up"): held(0, 3 * MINUTE),
             }
@@ -449,15 +449,15 @@ CASES: Mapping[str, Case] = {
         _IDLE,
         _key_of(CARD),
         {
-            ("nobody holds it"): {
+            "nobody holds it": {
                 gpu("utilization_ratio"): held(0, _IDLE),
                 gpu("allocated_ratio"): held(0, _IDLE),
             },
-            ("half of it is shared out"): {
+            "half of it is shared out": {
                 gpu("utilization_ratio"): held(0, _IDLE),
                 gpu("allocated_ratio"): held(0.5, _IDLE),
             },
-            ("a little work"): {
+            "a little work": {
                 gpu("utilization_ratio"): held(0.02, _IDLE),
                 gpu("allocated_ratio"): held(1, _IDLE),
             },
@@ -502,12 +502,12 @@ CASES: Mapping[str, Case] = {
         6 * MINUTE,
         NODE_OF_CLUSTER,
         {
-            ("it reports"): {
+            "it reports": {
                 node("gpus"): held(8, 6 * MINUTE),
                 exporter("nvml_up"): held(1, 6 * MINUTE),
             },
             "a node without GPUs": {node("gpus"): held(0, 6 * MINUTE)},
-            ("the whole node is not ready"): {
+            "the whole node is not ready": {
                 node("gpus"): held(8, 6 * MINUTE),
                 node("ready"): held(0, 6 * MINUTE),
             },
@@ -533,7 +533,7 @@ CASES: Mapping[str, Case] = {
         NODE_OF_CLUSTER,
         {
             "ready": {node("ready"): held(1, 6 * MINUTE)},
-            ("for a moment"): {node("ready"): ("0x4 1 0x6")},
+            "for a moment": {node("ready"): "0x4 1 0x6"},
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
     ),
@@ -548,11 +548,11 @@ CASES: Mapping[str, Case] = {
         {
             "sound": {_FAILS: held(1, 6 * MINUTE)},
             "of a lost card": {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(0, 6 * MINUTE)},
-            ("without a driver"): {
+            "without a driver": {
                 _FAILS: held(0, 6 * MINUTE),
                 exporter("nvml_up"): held(0, 6 * MINUTE),
             },
-            ("the kubelet never told"): {
+            "the kubelet never told": {
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)
             },
             "the kubelet fell silent": {
@@ -574,8 +574,8 @@ CASES: Mapping[str, Case] = {
         NODE,
         {
             "every row is understood": {exporter("config_rows_rejected"): held(0, 6 * MINUTE)},
-            ("a file that is mended at once"): {
-                exporter("config_rows_rejected"): (f"{held(2, 4 * MINUTE)} {held(0, 2 * MINUTE)}")
+            "a file that is mended at once": {
+                exporter("config_rows_rejected"): f"{held(2, 4 * MINUTE)} {held(0, 2 * MINUTE)}"
             },
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
@@ -587,7 +587,7 @@ CASES: Mapping[str, Case] = {
         NODE,
         {
             "read": {exporter("config_last_reload_success"): held(1, 6 * MINUTE)},
-            ("mended at once"): {
+            "mended at once": {
                 exporter("config_last_reload_success"): (
                     f"{held(0, 4 * MINUTE)} {held(1, 2 * MINUTE)}"
                 )
@@ -633,13 +633,13 @@ CASES: Mapping[str, Case] = {
                 exporter("pod_map_age_seconds"): held(20, 6 * MINUTE),
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
             },
-            ("another reading fails"): {
+            "another reading fails": {
                 exporter("collector_success", collector="kmsg", gpu=""): held(0, 6 * MINUTE)
             },
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         also={
-            ("it never told"): {
+            "it never told": {
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)
             }
         },
@@ -666,7 +666,7 @@ CASES: Mapping[str, Case] = {
         LEAF,
         {
             "the smallest is more than what is left of min": _starved(9, 4, 2, _STARVED),
-            ("the root"): _starved(
+            "the root": _starved(
                 8, 4, 2, _STARVED, path="root", quota="root", parent="", leaf="false"
             ),
             "cores that are asked for too": {
@@ -681,8 +681,8 @@ CASES: Mapping[str, Case] = {
         MINUTE,
         JOB,
         {
-            ("not long"): _waiting(3600, "pending"),
-            ("it waited long and runs now"): _waiting(7200, "running"),
+            "not long": _waiting(3600, "pending"),
+            "it waited long and runs now": _waiting(7200, "running"),
         },
         value="2h 0m 0s",
     ),
@@ -724,8 +724,8 @@ CASES: Mapping[str, Case] = {
                     1, 11 * MINUTE + STEP_SECONDS, 22 * MINUTE
                 ),
             },
-            ("back after nobody told for a quarter of an hour"): {
-                job("status", status="failed"): ("1x4 stale _x30 1x10")
+            "back after nobody told for a quarter of an hour": {
+                job("status", status="failed"): "1x4 stale _x30 1x10"
             },
         },
         also={

@@ -70,12 +70,12 @@ def _questions() -> Iterator[Question]:
         yield Question(f"{name} fires", _with_a_cluster(_ending(case)), *_firing(name, case))
         for why, series in case.silent.items():
             yield Question(
-                (f"{name} is silent: {why}"), series, told=[Told(case.at, f"Fairlead{name}", None)]
+                f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)]
             )
         for why, series in case.also.items():
             fires = f'sum(ALERTS{{alertname="Fairlead{name}",alertstate="firing"}})'
             yield Question(
-                (f"{name} fires once, too: {why}"), series, [Asked(case.at, fires, {"{}": 1})]
+                f"{name} fires once, too: {why}", series, [Asked(case.at, fires, {"{}": 1})]
             )
 
 
@@ -168,7 +168,7 @@ def _recordings() -> Question:
         ("sum by (resource) (fairlead:quota_used:ratio_min)", {'{resource="nvidia.com/gpu"}': 1.5}),
     )
     return Question(
-        ("recording rules"), series, [Asked(end, expr, expected) for expr, expected in asked]
+        "recording rules", series, [Asked(end, expr, expected) for expr, expected in asked]
     )
 
 
@@ -181,9 +181,7 @@ def _scraped_twice() -> Question:
         name.replace('job="', 'job="other-'): values for name, values in once.series.items()
     }
     asked = [
-        each
-        for each in once.asked
-        if each.expr.startswith(("fairlead:namespace", ("max by (uuid)")))
+        each for each in once.asked if each.expr.startswith(("fairlead:namespace", "max by (uuid)"))
     ]
     asked.append(Asked(end, "fairlead:gpu_utilization:avg30m", {_mean_of_the_card(): 0.25}))
     return Question("scraped twice", series, asked)
@@ -194,7 +192,7 @@ def _restart() -> Question:
     name, moved = "utilization_ratio", {"instance": "10.0.0.2:9400"}
     series = {
         gpu(name): f"{held(0.5, 20 * MINUTE)} stale",
-        gpu(name, **moved): (f"_x42 {held(0.25, 30 * MINUTE)}"),
+        gpu(name, **moved): f"_x42 {held(0.25, 30 * MINUTE)}",
     }
     asked = [(19 * MINUTE, 0.5), (25 * MINUTE, 0.5), (55 * MINUTE, 0.25)]
     return Question(

@@ -73,7 +73,7 @@ def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
         ),
     }
     xids, restarts = (
-        expression("fairlead-gpu-node", ("XID errors")),
+        expression("fairlead-gpu-node", "XID errors"),
         expression("fairlead-gpu-app", "Restarts"),
     )
     key = '{namespace_name="vision",pod_name="p"}'

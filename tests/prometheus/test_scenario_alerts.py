@@ -39,47 +39,47 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         (
             r"GpuXidWarning .*gpu-v100-2 "
             r"gpu=3 xid=63"
-        ): ("the scenario's XID 63 at minute 12: a row is remapped"),
+        ): "the scenario's XID 63 at minute 12: a row is remapped",
         (
             r"GpuXidCritical "
             r".*gpu-v100-2 gpu=3 xid=48"
-        ): ("the scenario's XID 48 at minute 31: a double-bit error"),
+        ): "the scenario's XID 48 at minute 31: a double-bit error",
         r"(GpuEccUncorrected|GpuRecoveryNeeded|GpuUnhealthy) .*gpu-v100-2 gpu=3": (
             "follows from XID 48, until the card is lost"
         ),
         (
             r"GpuXidCritical "
             r".*gpu-v100-2 gpu=3 xid=79"
-        ): ("the scenario's XID 79 at minute 47: the card falls off the bus"),
+        ): "the scenario's XID 79 at minute 47: the card falls off the bus",
         r"GpuDown .*gpu-v100-2 gpu=3": "follows from XID 79",
         r"ExporterStale .*gpu-v100-2 gpu=3": "its values grow old; GpuDown holds it back",
         (
             r"GpuIdleAllocated "
             r".*gpu-a100-1 gpu=0"
-        ): ("notebook-maria holds a whole A100 and does nothing"),
+        ): "notebook-maria holds a whole A100 and does nothing",
         r"JobFailed .*job_name=detector-": "its stream: 15 of 100 jobs fail",
         r"JobFailed .*job_name=nightly-eval-": "its stream: 35 of 100 jobs fail",
         r"JobFailed .*job_name=translate-": "its stream: 10 of 100 jobs fail",
         (
             r"JobPendingLong "
             r".*job_namespace=vision"
-        ): ("vision has what it is guaranteed, and others need theirs"),
+        ): "vision has what it is guaranteed, and others need theirs",
         (
             r"JobPendingLong "
             r".*job_namespace=language"
-        ): ("its jobs ask for 4 GPUs, and no node has so many free"),
+        ): "its jobs ask for 4 GPUs, and no node has so many free",
     },
     "faults": {
         (
             r"GpuXidCritical .*gpu-1 "
             r"gpu=0 xid=79"
-        ): ("the scenario's XID 79 at minute 20: the card falls off the bus"),
+        ): "the scenario's XID 79 at minute 20: the card falls off the bus",
         r"GpuDown .*gpu-1 gpu=0": "follows from XID 79",
         r"ExporterStale .*gpu-1 gpu=0": "its values grow old; GpuDown holds it back",
         (
             r"GpuXidCritical .*gpu-2 "
             r"gpu=1 xid=48"
-        ): ("the scenario's XID 48 at minute 35: a double-bit error"),
+        ): "the scenario's XID 48 at minute 35: a double-bit error",
         r"(GpuEccUncorrected|GpuRecoveryNeeded|GpuUnhealthy) .*gpu-2 gpu=1": "follows from XID 48",
         r"GpuNodeNotReady .*node_name=gpu-3": "the scenario's outage at minute 60",
         r"GpuNodeNotReady .*node_name=gpu-silent-1": "its kubelet was never heard",
@@ -91,7 +91,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         (
             r"GpuXidCritical .*t4-2 "
             r"gpu=1 xid=79"
-        ): ("the scenario's XID 79 at minute 40: the card falls off the bus"),
+        ): "the scenario's XID 79 at minute 40: the card falls off the bus",
         r"GpuDown .*t4-2 gpu=1": "follows from XID 79",
         r"ExporterStale .*t4-2 gpu=1": "its values grow old; GpuDown holds it back",
         r"GpuDown .*hopper-1 gpu=2": "a call of its driver hangs from minute 20 to 25",
@@ -116,7 +116,7 @@ def test_what_fires_in_a_scenario_is_its_list(scenario: str, tmp_path: Path) -> 
     if os.environ.get("FAIRLEAD_REWRITE_GOLDEN"):
         told = re.findall(r"(\{[^}]*\}) 1E\+00", wrong(()).partition("got:")[2])
         file.write_text(
-            "".join((f"{line}  # {_cause(scenario, line)}\n") for line in sorted(map(_line, told))),
+            "".join(f"{line}  # {_cause(scenario, line)}\n" for line in sorted(map(_line, told))),
             encoding="utf-8",
         )
     lines = [line.partition("  # ") for line in file.read_text(encoding="utf-8").splitlines()]

@@ -234,7 +234,7 @@ def _class_letters(operator: Any, argument: Any) -> Iterator[str]:
         elif kind is sre_constants.CATEGORY:
             yield from {
                 "CATEGORY_DIGIT": "1",
-                "CATEGORY_SPACE": (" \n"),
+                "CATEGORY_SPACE": " \n",
                 "CATEGORY_WORD": "a1",
             }.get(str(value), "a ")
 

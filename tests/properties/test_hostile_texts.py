@@ -120,7 +120,7 @@ def test_of_a_large_object_the_rest_is_hidden() -> None:
     with deadline("to show it", 4.0):
         shown, hidden = shown_manifest(
             {
-                "a": [("x y") * 1_000] * 400,
+                "a": ["x y" * 1_000] * 400,
                 "b": [{"c": "d"}] * 40_000,
                 "spec": ["-token" * 700] * 300,
                 "z": "first",

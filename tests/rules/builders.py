@@ -44,7 +44,7 @@ def shared_node(
 ) -> Node:
     """A node of shared cards with an inventory, as the node agent writes it."""
     slots = tuple(
-        GpuSlot(index, f"GPU-{name}-{index}", index, ("Tesla V100"), mib, each, mode="shared")
+        GpuSlot(index, f"GPU-{name}-{index}", index, "Tesla V100", mib, each, mode="shared")
         for index, each in enumerate(units)
     )
     return Node(

@@ -329,6 +329,6 @@ def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLab
         "vgpu",
     } <= ours
     for family, names in names_of(
-        dict(printed_labels(dict.fromkeys(ours, ("of the pod")), []).labels)
+        dict(printed_labels(dict.fromkeys(ours, "of the pod"), []).labels)
     ).items():
         assert len(names) == len(set(names)), f"{family} says a label twice: {names}"

@@ -46,7 +46,7 @@ def test_the_unit_of_a_node_is_what_it_declares() -> None:
         pytest.param(
             pod(containers=[container("a", 3), container("b", 1), container("c")]),
             4,
-            id=("containers add up"),
+            id="containers add up",
         ),
         pytest.param(pod(units=4, init_containers=(INIT,)), 6, id="a larger init container"),
         pytest.param(pod(units=8, init_containers=(INIT,)), 8, id="a smaller init container"),

@@ -54,51 +54,51 @@ TEAM = {"tolerations": [{"key": "team", "operator": "Equal", "value": "x", "effe
         pytest.param(
             {"tolerations": [{"key": "team", "value": "x"}]},
             True,
-            id=("equal is what is meant without a word"),
+            id="equal is what is meant without a word",
         ),
         pytest.param({"tolerations": [{"key": "team", "value": "y"}]}, False, id="another value"),
         pytest.param(
             {"tolerations": [{"key": "team", "operator": "Exists", "effect": "NoExecute"}]},
             False,
-            id=("another effect"),
+            id="another effect",
         ),
         pytest.param(
-            {"tolerations": [{"operator": "Exists"}]}, True, id=("every taint is tolerated")
+            {"tolerations": [{"operator": "Exists"}]}, True, id="every taint is tolerated"
         ),
         pytest.param({**TEAM, "nodeSelector": {"pool": "a"}}, True, id="selected"),
         pytest.param(
-            {**TEAM, "nodeSelector": {"pool": "a", "zone": "b"}}, False, id=("half selected")
+            {**TEAM, "nodeSelector": {"pool": "a", "zone": "b"}}, False, id="half selected"
         ),
         pytest.param(
             {**TEAM, **affinity(term("pool", "In", "b"), term("gpus", "Gt", "4"))},
             True,
-            id=("one term of two holds"),
+            id="one term of two holds",
         ),
         pytest.param({**TEAM, **affinity(term("gpus", "Lt", "4"))}, False, id="a number too large"),
         pytest.param({**TEAM, **affinity(term("pool", "Gt", "4"))}, False, id="no number"),
         pytest.param(
             {**TEAM, **affinity(term("zone", "NotIn", "b"))},
             True,
-            id=("who has no such label is not in"),
+            id="who has no such label is not in",
         ),
         pytest.param(
-            {**TEAM, **affinity(term("zone", "Exists"))}, False, id=("a label that is missing")
+            {**TEAM, **affinity(term("zone", "Exists"))}, False, id="a label that is missing"
         ),
         pytest.param(
             {**TEAM, **affinity(term("zone", "DoesNotExist"))},
             True,
-            id=("a label that shall be missing"),
+            id="a label that shall be missing",
         ),
         pytest.param(
             {**TEAM, **affinity(term("metadata.name", "In", "n", what="matchFields"))},
             True,
-            id=("by name"),
+            id="by name",
         ),
         pytest.param({**TEAM, **affinity({})}, False, id="an empty term allows nothing"),
         pytest.param(
             {**TEAM, "affinity": {"podAffinity": {}}},
             True,
-            id=("affinity to pods is another thing"),
+            id="affinity to pods is another thing",
         ),
     ],
 )

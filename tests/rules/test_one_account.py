@@ -91,7 +91,7 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
         pytest.param(2048, 2, 4, 2048 * 1024, 1024 * 1024, id="1024 units of a card are still GiB"),
         pytest.param(2049, 2, 4, 2049, 1024.5, id="more than 1024 are MiB"),
         pytest.param(
-            29, 2, 4, 29 * 1024, 14.5 * 1024, id=("units that the cards do not share equally")
+            29, 2, 4, 29 * 1024, 14.5 * 1024, id="units that the cards do not share equally"
         ),
     ],
 )

@@ -43,33 +43,33 @@ def pod_of(*init: Container, app: int = 2, **more: Any) -> Pod:
         pytest.param(
             pod_of(side("s", 2), container("i", 4)),
             (6, 0),
-            id=("the contract's first: beside the sidecar before it"),
+            id="the contract's first: beside the sidecar before it",
         ),
         pytest.param(
             pod_of(container("i", 4), side("s", 2)),
             (4, 0),
-            id=("before the sidecar: they never run at once"),
+            id="before the sidecar: they never run at once",
         ),
         pytest.param(
             pod_of(container("i", 8, 10), container("j", 2, 90)),
             (8, 90),
-            id=("the contract's second: each by itself"),
+            id="the contract's second: each by itself",
         ),
         pytest.param(
             pod_of(side("s", 1), container("i", 3), side("t", 1), container("j", 3)),
             (5, 0),
-            id=("two sidecars, two inits"),
+            id="two sidecars, two inits",
         ),
         pytest.param(
             pod_of(side("s", 1, 50), container("i", 3, 40)),
             (4, 90),
-            id=("core percent beside the sidecar's"),
+            id="core percent beside the sidecar's",
         ),
         pytest.param(pod_of(side("s", 4), container("i", 1)), (6, 0), id="the end is the most"),
         pytest.param(
             pod_of(side("s", 4), container("i", 8), app=4, cards=2),
             (6, 0),
-            id=("on each of two cards"),
+            id="on each of two cards",
         ),
     ],
 )
@@ -299,16 +299,16 @@ def placed_as(asker: Pod, grants: dict[str, Any]) -> Pod:
 
 FORGED = [
     pytest.param(
-        {"topology.kubernetes.io/gpu-group": "0"}, id=("whole cards by the topology's annotation")
+        {"topology.kubernetes.io/gpu-group": "0"}, id="whole cards by the topology's annotation"
     ),
     pytest.param({"fairlead.io/gpu-allocation": '{"main":[{}]}'}, id="a grant without units"),
     pytest.param(
         {"fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-n-0","units":4,"core":-1000}]}'},
-        id=("compute below nothing"),
+        id="compute below nothing",
     ),
     pytest.param(
         {"fairlead.io/gpu-allocation": '{"main":[{"uuid":"GPU-n-0","units":4,"core":30}]}'},
-        id=("compute that it did not ask for"),
+        id="compute that it did not ask for",
     ),
 ]
 

@@ -32,54 +32,54 @@ def waiting(reason: str) -> ContainerStatus:
     ("pod", "word"),
     [
         pytest.param(
-            a_pod("Running", RUNNING), "Running", id=("the phase, when no container says more")
+            a_pod("Running", RUNNING), "Running", id="the phase, when no container says more"
         ),
         pytest.param(
             a_pod("Pending", waiting("ContainerCreating")),
             "ContainerCreating",
-            id=("what a container waits for"),
+            id="what a container waits for",
         ),
         pytest.param(
             a_pod("Running", waiting("CrashLoopBackOff")),
             "CrashLoopBackOff",
-            id=("a crashing pod is not Running"),
+            id="a crashing pod is not Running",
         ),
         pytest.param(a_pod("Failed", ended("OOMKilled", 137)), "OOMKilled", id="why it ended"),
         pytest.param(
-            a_pod("Failed", ended(exit_code=3)), "ExitCode:3", id=("a status without a reason")
+            a_pod("Failed", ended(exit_code=3)), "ExitCode:3", id="a status without a reason"
         ),
         pytest.param(
             a_pod("Failed", ended(exit_code=137, signal=9)),
             "Signal:9",
-            id=("a signal without a reason"),
+            id="a signal without a reason",
         ),
         pytest.param(a_pod("Failed", reason="Evicted"), "Evicted", id="the pod's own reason"),
         pytest.param(a_pod("Succeeded", ended("Completed")), "Completed", id="all ended well"),
         pytest.param(
             a_pod("Running", RUNNING, ended("Completed"), conditions=READY),
             "Running",
-            id=("one of two ended well, the other is ready"),
+            id="one of two ended well, the other is ready",
         ),
         pytest.param(
             a_pod("Running", RUNNING, ended("Completed")),
             "NotReady",
-            id=("one of two ended well, the pod is not ready"),
+            id="one of two ended well, the pod is not ready",
         ),
         pytest.param(a_pod("Running", RUNNING, deleted_at=1.0), "Terminating", id="being deleted"),
         pytest.param(
             a_pod("Succeeded", ended("Completed"), deleted_at=1.0),
             "Completed",
-            id=("being deleted after its end"),
+            id="being deleted after its end",
         ),
         pytest.param(
             a_pod("Running", RUNNING, deleted_at=1.0, reason="NodeLost"),
             "Unknown",
-            id=("on a lost node"),
+            id="on a lost node",
         ),
         pytest.param(
             a_pod("Pending", gates=("fairlead.io/quota",)),
             "SchedulingGated",
-            id=("held back by a gate"),
+            id="held back by a gate",
         ),
     ],
 )
@@ -100,27 +100,27 @@ def with_init(*statuses: ContainerStatus, restartable: bool = False) -> Pod:
         pytest.param(
             with_init(ContainerStatus("a", state="running"), ContainerStatus("b")),
             "Init:0/2",
-            id=("the first of two runs"),
+            id="the first of two runs",
         ),
         pytest.param(
             with_init(ContainerStatus("a", state="waiting", reason="ErrImagePull")),
             "Init:ErrImagePull",
-            id=("it cannot start"),
+            id="it cannot start",
         ),
         pytest.param(
             with_init(ContainerStatus("a", state="terminated", exit_code=2)),
             "Init:ExitCode:2",
-            id=("it failed"),
+            id="it failed",
         ),
         pytest.param(
             with_init(ContainerStatus("a", state="terminated", exit_code=0, reason="Completed")),
             "PodInitializing",
-            id=("it is through"),
+            id="it is through",
         ),
         pytest.param(
             with_init(ContainerStatus("a", state="running", started=True), restartable=True),
             "PodInitializing",
-            id=("a sidecar has started"),
+            id="a sidecar has started",
         ),
     ],
 )
@@ -138,7 +138,7 @@ BOUND = Condition("PodScheduled", "True", at=130.0)
         pytest.param(
             a_pod("Pending", created_at=100.0, node="n", conditions=(BOUND,)),
             30.0,
-            id=("its image is fetched"),
+            id="its image is fetched",
         ),
         pytest.param(
             a_pod(
@@ -150,20 +150,20 @@ BOUND = Condition("PodScheduled", "True", at=130.0)
                 conditions=(BOUND,),
             ),
             30.0,
-            id=("it runs"),
+            id="it runs",
         ),
         pytest.param(
             a_pod("Running", RUNNING, created_at=100.0, started_at=140.0, node="n"),
             40.0,
-            id=("no condition says when"),
+            id="no condition says when",
         ),
         pytest.param(
-            a_pod("Running", RUNNING, created_at=100.0, node="n"), None, id=("nobody says when")
+            a_pod("Running", RUNNING, created_at=100.0, node="n"), None, id="nobody says when"
         ),
         pytest.param(
             a_pod("Failed", reason="Evicted", created_at=100.0),
             None,
-            id=("it ended without a node"),
+            id="it ended without a node",
         ),
         pytest.param(a_pod("Pending"), None, id="nobody says since when"),
     ],

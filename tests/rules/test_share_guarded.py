@@ -325,7 +325,7 @@ def test_room_that_is_gone_ends_the_wait() -> None:
     do_bind(made, "big", 10.1)
     (answer,) = made.bindings.waited(10.2)
     assert answer == AnswerBind(
-        asking("b"), ("Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 7 GiB")
+        asking("b"), "Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 7 GiB"
     )
 
 

@@ -155,7 +155,7 @@ class TestCounting:
         (found,) = inspect_shares(ledger_of(snapshot))
         assert [(card.is_healthy, card.reason, card.total) for card in found.cards] == [
             (True, "", 15),
-            (False, ("taken out of use"), 15),
+            (False, "taken out of use", 15),
         ]
 
     def test_a_node_that_shares_nothing_is_left_out(self) -> None:

@@ -160,25 +160,25 @@ def test_what_runs_on_an_unknown_card_counts_on_every_card_that_may_be_it() -> N
         pytest.param(
             {"phase": "Pending", "statuses": (WAITING,)},
             False,
-            id=("nor does who waits for its image"),
+            id="nor does who waits for its image",
         ),
         pytest.param(
             {"phase": "Pending", "init_statuses": (RUNNING,), "statuses": (WAITING,)},
             True,
-            id=("an init container has its card"),
+            id="an init container has its card",
         ),
         pytest.param(
-            {"phase": "Running", "deleted_at": 1.0}, True, id=("who leaves holds it till the end")
+            {"phase": "Running", "deleted_at": 1.0}, True, id="who leaves holds it till the end"
         ),
         pytest.param(
             {"phase": "Running", "containers": [container("main", 0)]},
             False,
-            id=("who asks for nothing holds nothing"),
+            id="who asks for nothing holds nothing",
         ),
         pytest.param(
             {"phase": "Running", "labels": {"aliyun.com/gpu-count": "x"}},
             True,
-            id=("a need that makes no sense holds what it names"),
+            id="a need that makes no sense holds what it names",
         ),
     ],
 )
@@ -237,7 +237,7 @@ def test_an_inventory_that_claims_more_than_its_card_has_is_not_believed() -> No
     assert [card.units for card in made.nodes["n"].cards] == [15, 0]
     assert [card.units for card in made.nodes["m"].cards] == [15], "no more than the node offers"
     assert made.filter(pod(units=16), ["n", "m"]).hopeless == dict.fromkeys(
-        "nm", ("need 16 GiB on one GPU, largest has 15 GiB")
+        "nm", "need 16 GiB on one GPU, largest has 15 GiB"
     )
 
 
@@ -259,7 +259,7 @@ def test_a_node_that_went_and_came_back_finds_its_tenants() -> None:
     made = ledger(used={("n", 0): 12})
     made.remove_node("n")
     assert made.filter(pod(), ["n"]).failed == {
-        "n": ("node not yet known to the GPU share scheduler")
+        "n": "node not yet known to the GPU share scheduler"
     }
     made.set_node(node())
     assert used(made) == [12, 0]

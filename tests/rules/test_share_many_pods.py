@@ -55,7 +55,7 @@ def full_node(is_known: Callable[[int], bool]) -> Ledger:
 
 
 @pytest.mark.parametrize(
-    "is_promised", [False, True], ids=[("nothing promised"), ("a pod has room promised")]
+    "is_promised", [False, True], ids=["nothing promised", "a pod has room promised"]
 )
 @pytest.mark.parametrize("known", KNOWN)
 def test_who_must_go_is_found_with_a_few_changes_per_pod(

@@ -30,25 +30,25 @@ def three_cards() -> Ledger:
     [
         pytest.param(pod(units=4), {"main": [(1, 4)]}, id="best fit: the smallest that suffices"),
         pytest.param(
-            pod(units=5), {"main": [(0, 5)]}, id=("best fit: not the smallest when it is too small")
+            pod(units=5), {"main": [(0, 5)]}, id="best fit: not the smallest when it is too small"
         ),
         pytest.param(
-            pod(units=4, annotations=SPREAD), {"main": [(2, 4)]}, id=("spread: the emptiest")
+            pod(units=4, annotations=SPREAD), {"main": [(2, 4)]}, id="spread: the emptiest"
         ),
         pytest.param(
             pod(units=8, cards=2),
             {"main": [(1, 4), (0, 4)]},
-            id=("two cards, in the order of best fit"),
+            id="two cards, in the order of best fit",
         ),
         pytest.param(
             pod(units=8, cards=2, annotations=SPREAD),
             {"main": [(2, 4), (0, 4)]},
-            id=("two cards, spread"),
+            id="two cards, spread",
         ),
         pytest.param(
             pod(containers=[container("a", 2), container("b", 3)]),
             {"a": [(0, 2)], "b": [(0, 3)]},
-            id=("containers on one card"),
+            id="containers on one card",
         ),
         pytest.param(
             pod(containers=[container("a", 4), container("b", 12)], annotations=PER_CONTAINER),
@@ -94,7 +94,7 @@ def test_pod_beats_label_beats_cluster() -> None:
         pytest.param(
             pod(units=4),
             {"empty": 0, "half": 8, "tight": 10, "full": 0, "gone": 0},
-            id=("best fit"),
+            id="best fit",
         ),
         pytest.param(
             pod(units=4, annotations=SPREAD),
@@ -104,7 +104,7 @@ def test_pod_beats_label_beats_cluster() -> None:
         pytest.param(
             pod(units=2),
             {"empty": 0, "half": 7, "tight": 8, "full": 10, "gone": 0},
-            id=("a smaller pod"),
+            id="a smaller pod",
         ),
     ],
 )
@@ -174,32 +174,32 @@ def evicted(made: Ledger, asker: Pod, *proposed: str, violations: int = 0) -> li
             pod("new", 10, priority=9),
             ["b", "d"],
             ["a", "b"],
-            id=("two halves on two cards are no card"),
+            id="two halves on two cards are no card",
         ),
         pytest.param(
-            pod("new", 5, priority=9), ["d", "b"], ["b"], id=("who does not help is spared")
+            pod("new", 5, priority=9), ["d", "b"], ["b"], id="who does not help is spared"
         ),
         pytest.param(
-            pod("new", 7, priority=9), ["d"], ["b"], id=("the proposed card is too important")
+            pod("new", 7, priority=9), ["d"], ["b"], id="the proposed card is too important"
         ),
         pytest.param(
-            pod("new", 10, priority=3), ["b", "d"], ["a", "b"], id=("only less important pods")
+            pod("new", 10, priority=3), ["b", "d"], ["a", "b"], id="only less important pods"
         ),
         pytest.param(
-            pod("new", 10, priority=1), ["b", "d"], None, id=("nobody who may go makes room")
+            pod("new", 10, priority=1), ["b", "d"], None, id="nobody who may go makes room"
         ),
         pytest.param(pod("new", 20, priority=9), ["a"], None, id="it fits no card"),
         pytest.param(
             pod("new", 1, priority=9),
             ["a"],
             ["a"],
-            id=("there is room: the proposal is about something else"),
+            id="there is room: the proposal is about something else",
         ),
         pytest.param(
             pod("new", 5, priority=9),
             ["stranger", "b"],
             ["b", "stranger"],
-            id=("who shares no card stays a victim"),
+            id="who shares no card stays a victim",
         ),
         pytest.param(pod("new", 20, cards=2, priority=9), ["a"], ["a", "b", "c"], id="two cards"),
     ],

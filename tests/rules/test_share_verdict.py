@@ -63,41 +63,41 @@ def in_mib(shared: Node) -> Ledger:
             pod(units=20),
             "need 20 GiB on one GPU, largest has 15 GiB",
             True,
-            id=("never fits"),
+            id="never fits",
         ),
         pytest.param(
-            ledger(), pod(units=8, cards=4), ("need 4 GPUs, node has 2"), True, id=("too few cards")
+            ledger(), pod(units=8, cards=4), "need 4 GPUs, node has 2", True, id="too few cards"
         ),
         pytest.param(
             ledger(),
             pod(units=7, cards=2),
             "gpu-mem 7 cannot be split over 2 GPUs",
             True,
-            id=("no even split"),
+            id="no even split",
         ),
         pytest.param(
-            ledger(), pod(units=0, core=30), ("gpu-core needs gpu-mem"), True, id=("core alone")
+            ledger(), pod(units=0, core=30), "gpu-core needs gpu-mem", True, id="core alone"
         ),
         pytest.param(
             ledger(),
             pod(units=4, core=7),
             "gpu-core 7 is not a multiple of 5 from 5 to 100",
             True,
-            id=("odd core"),
+            id="odd core",
         ),
         pytest.param(
             ledger(),
             pod(labels={"aliyun.com/gpu-count": "x"}),
             "label aliyun.com/gpu-count=x is not a number of GPUs",
             True,
-            id=("a word"),
+            id="a word",
         ),
         pytest.param(
             ledger(),
             pod(labels={"aliyun.com/gpu-count": "0"}),
             "label aliyun.com/gpu-count=0 is not a number of GPUs",
             True,
-            id=("no card"),
+            id="no card",
         ),
         pytest.param(
             ledger(),
@@ -118,35 +118,35 @@ def in_mib(shared: Node) -> Ledger:
             pod(),
             "node does not share GPUs (label cgpu=true missing)",
             True,
-            id=("a node of whole cards"),
+            id="a node of whole cards",
         ),
         pytest.param(
             ledger(node(units=())),
             pod(),
             "need 1 GPU, node has 0",
             True,
-            id=("a label on a node without cards"),
+            id="a label on a node without cards",
         ),
         pytest.param(
             ledger(node(slots={0: SICK, 1: SICK})),
             pod(),
             "all 2 GPUs unhealthy",
             True,
-            id=("all cards failed"),
+            id="all cards failed",
         ),
         pytest.param(
             ledger(node(units=(15,), slots={0: SICK})),
             pod(),
             "the only GPU is unhealthy",
             True,
-            id=("the card failed"),
+            id="the card failed",
         ),
         pytest.param(
             ledger(node(slots={0: DRAINING, 1: DRAINING})),
             pod(),
             "GPU 0,1 draining from exclusive use",
             False,
-            id=("cards that drain"),
+            id="cards that drain",
         ),
         pytest.param(
             ledger(node(slots={0: {"mode": "exclusive"}, 1: SICK})),
@@ -167,14 +167,14 @@ def in_mib(shared: Node) -> Ledger:
             pod(units=20),
             "GPU 1 draining from exclusive use",
             False,
-            id=("it drains"),
+            id="it drains",
         ),
         pytest.param(
             ledger(node(units=(8, 40)), used={("n", 1): 40}),
             pod(units=20),
             GIB_OF.format(20, 8),
             False,
-            id=("the large card is full"),
+            id="the large card is full",
         ),
         pytest.param(
             ledger(node(units=(15, 15)), used={("n", 0): 3, ("n", 1): 5}),
@@ -191,14 +191,14 @@ def in_mib(shared: Node) -> Ledger:
             id="a cluster that counts in MiB",
         ),
         pytest.param(
-            in_mib(IN_MIB), pod(units=15079), None, True, id=("it takes what is asked in its unit")
+            in_mib(IN_MIB), pod(units=15079), None, True, id="it takes what is asked in its unit"
         ),
         pytest.param(
             ledger(IN_MIB),
             pod(),
             "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB",
             True,
-            id=("a node that counts in MiB"),
+            id="a node that counts in MiB",
         ),
         pytest.param(
             ledger(IN_MIB),
@@ -212,14 +212,14 @@ def in_mib(shared: Node) -> Ledger:
             pod(),
             "node counts aliyun.com/gpu-mem in GiB, the cluster in MiB",
             True,
-            id=("a node that counts in GiB"),
+            id="a node that counts in GiB",
         ),
         pytest.param(
             Ledger(),
             pod(),
             "node not yet known to the GPU share scheduler",
             False,
-            id=("a node nobody told of"),
+            id="a node nobody told of",
         ),
     ],
 )
@@ -267,7 +267,7 @@ def test_core_percent_is_counted_beside_memory(
 
 def test_a_node_that_offers_no_core_never_will() -> None:
     verdict = Verdict(
-        ("Insufficient aliyun.com/gpu-core.percentage on one GPU: need 30, largest free 0"), True
+        "Insufficient aliyun.com/gpu-core.percentage on one GPU: need 30, largest free 0", True
     )
     assert ledger().verdict_on("n", pod(core=30)) == verdict
 
@@ -290,7 +290,7 @@ def test_an_operator_takes_a_card_out_and_gives_it_back() -> None:
 def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
     made = ledger(node(units=(15, 15, 8), slots={1: {"uuid": "GPU-n-0"}}))
     assert made.verdict_on("n", pod(units=9)) == Verdict(
-        ("need 9 GiB on one GPU, largest healthy has 8 GiB"), True
+        "need 9 GiB on one GPU, largest healthy has 8 GiB", True
     )
     assert made.verdict_on("n", pod(units=8)) is None
 

@@ -17,7 +17,7 @@ BACK_OFF = ContainerStatus(
     restarts=2,
     state="waiting",
     reason="CrashLoopBackOff",
-    message=("back-off 10s restarting failed container"),
+    message="back-off 10s restarting failed container",
 )
 DEAD = ContainerStatus(
     "main",
@@ -54,7 +54,7 @@ def test_a_pod_that_runs_starts_or_has_ended_waits_for_nothing() -> None:
 def test_the_scheduler_is_heard_before_the_containers() -> None:
     unplaced = Condition("PodScheduled", "False", "Unschedulable", "0/4 nodes are available")
     assert why_pod_waits(pod("p", phase="Pending", conditions=(unplaced,))) == Wait(
-        "Unschedulable", ("0/4 nodes are available")
+        "Unschedulable", "0/4 nodes are available"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
 
 def test_a_pod_with_our_gate_waits_for_what_its_quota_condition_says() -> None:
     told = Condition(
-        "fairlead.io/QuotaAdmitted", "False", "OverMax", ("cpu asks 5; root.a.1 uses 20 of max 20")
+        "fairlead.io/QuotaAdmitted", "False", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20"
     )
     gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(told,))
     assert why_pod_waits(gated) == Wait("OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
@@ -117,5 +117,5 @@ def test_a_job_that_quota_suspended_says_for_whom() -> None:
         "room again"
     )
     assert why_job_waits(job(suspended=True), []) == Wait(
-        "Suspended", ("the job is suspended"), "suspended"
+        "Suspended", "the job is suspended", "suspended"
     )

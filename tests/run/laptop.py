@@ -111,7 +111,7 @@ def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
         cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
     )
     headers = {
-        "authorization": (f"Bearer {config['users'][0]['user']['token']}"),
+        "authorization": f"Bearer {config['users'][0]['user']['token']}",
         "content-type": "application/json",
     }
     request = urllib.request.Request(

@@ -12,32 +12,32 @@ from fairlead.run.bug_report import bug_report, write_bug_report
 
 SECRET = "s3cr3t-marker"
 COMMANDS = {
-    ("-e, its value apart"): (
+    "-e, its value apart": (
         f"submit tfjob --name n -e KEY={SECRET} x",
         "submit tfjob --name *** -e *** ***",
     ),
     "-e, its value joined": (f"submit tfjob -eKEY={SECRET} x", "submit tfjob -e*** ***"),
     "--env, its value apart": (f"submit tfjob --env KEY={SECRET} x", "submit tfjob --env *** ***"),
     "--env=": (f"submit tfjob --env=KEY={SECRET} x", "submit tfjob --env=*** ***"),
-    ("a URL of a flag"): (
+    "a URL of a flag": (
         f"submit tfjob --sync-source=http://u:{SECRET}@git x",
         "submit tfjob --sync-source=*** ***",
     ),
-    ("a URL of a global flag"): (
+    "a URL of a global flag": (
         f"top node --kubeconfig http://u:{SECRET}@p",
         "top node --kubeconfig ***",
     ),
-    ("the user's command after `--`"): (
+    "the user's command after `--`": (
         f"submit tfjob --gpus=1 -- run --token={SECRET} {SECRET}",
         "submit tfjob --gpus=*** -- *** *** ***",
     ),
-    ("a flag of the user's command"): (
+    "a flag of the user's command": (
         f"submit tf run --{SECRET} -t{SECRET}",
         "submit tfjob *** *** ***",
     ),
     "a token where no such flag is": (f"list --password {SECRET}", "list *** ***"),
     "no verb": (f"sumbit {SECRET} --token={SECRET}", "*** *** ***"),
-    ("a verb after a global flag"): (
+    "a verb after a global flag": (
         f"-n {SECRET} list --all-namespaces=true",
         "list -n *** --all-namespaces=true",
     ),

@@ -42,6 +42,6 @@ def test_counters_of_the_file_count_where_nobody_names_others(
     said = list[str]()
     asked: Any = SimpleNamespace(args=args, messages=SimpleNamespace(warn=said.append))
     assert bool(read_config_file(asked).rows) is not bool(winner)
-    assert [(f"have no effect: `{winner}` is given") in each for each in said] == [True] * bool(
+    assert [f"have no effect: `{winner}` is given" in each for each in said] == [True] * bool(
         winner
     )

@@ -69,7 +69,7 @@ def test_a_generator_without_a_card_moves_an_exporters_page_until_it_is_killed(
         tmp_path, "gpu-exporter", "--backend", "sim", "--scenario", scenario(tmp_path), "-c", "100"
     ) as (_, url):
         wait_until(
-            ("a card has answered"), lambda: values(page_of(url), *FIELDS) == [0, 0], SECONDS, 0.05
+            "a card has answered", lambda: values(page_of(url), *FIELDS) == [0, 0], SECONDS, 0.05
         )
         argv = [
             sys.executable,

@@ -58,7 +58,7 @@ class KeptServer:
         told = json.loads(ready_file.read_text())
         self.version = int(told["version"])
         self._headers = {
-            "authorization": (f"Bearer {told['token']}"),
+            "authorization": f"Bearer {told['token']}",
             "content-type": "application/merge-patch+json",
         }
         self._http = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=20)
@@ -309,7 +309,7 @@ def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(
     )
     assert (
         what.startswith(f"this machine's clock is behind: it shows {behind}")
-        and (f" is valid from {begins}") in what
+        and f" is valid from {begins}" in what
     )
     assert hint.startswith("set the clock") and path.read_bytes() == before
 
@@ -411,9 +411,7 @@ def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
     ("spoil", "words"),
     [
         (
-            lambda path: path.write_bytes(
-                (b"not a database, but long enough to be looked at") * 40
-            ),
+            lambda path: path.write_bytes(b"not a database, but long enough to be looked at" * 40),
             "it is no database",
         ),
         (lambda path: os.truncate(path, path.stat().st_size // 2), "it is damaged or cut off"),
@@ -422,16 +420,16 @@ def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
         (lambda path: os.truncate(path, 0), "is empty"),
         (lambda path: overwrite(path, 5000, b"\xff" * 9000), "damaged"),
         (
-            lambda path: told(path, ("PRAGMA user_version = 2")),
+            lambda path: told(path, "PRAGMA user_version = 2"),
             "has format 2, which is newer than this program's 1",
         ),
         (lambda path: told(path, "PRAGMA application_id = 0"), "is a database of another program"),
         (
-            lambda path: told(path, ("UPDATE world SET header = CAST('nonsense' AS BLOB)")),
+            lambda path: told(path, "UPDATE world SET header = CAST('nonsense' AS BLOB)"),
             "is damaged: JSON is malformed",
         ),
         (
-            lambda path: told(path, ("UPDATE world SET header = CAST('{}' AS BLOB)")),
+            lambda path: told(path, "UPDATE world SET header = CAST('{}' AS BLOB)"),
             "is damaged: Object missing required field",
         ),
         (lambda path: told(path, "DELETE FROM world"), "is damaged: it has no header"),

@@ -155,16 +155,17 @@ def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
         ended.stdout + ended.stderr
     )
     namespace = ended.stdout.split("a new pod in ")[1].split()[0]
-    assert ("no pod and no job") in fairlead(
-        laptop, "quota", "why", f"{namespace}/fairlead-quota-doctor"
-    ).stderr
+    assert (
+        "no pod and no job"
+        in fairlead(laptop, "quota", "why", f"{namespace}/fairlead-quota-doctor").stderr
+    )
 
 
 def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
     running = [
         line.split()[:2]
         for line in arena(laptop.home, "list", "-A").stdout.splitlines()
-        if (" RUNNING ") in line
+        if " RUNNING " in line
     ]
     tries = [arena(laptop.home, "attach", "-n", namespace, job) for namespace, job in running[:3]]
     # a job may end meanwhile
@@ -229,7 +230,7 @@ def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(
     assert partial.returncode == 0, partial.stderr
     assert (
         partial.stdout.startswith("saved 0 nodes, 0 pods and 0 jobs of ")
-        and (", without ") in partial.stdout
+        and ", without " in partial.stdout
     )
 
 
@@ -301,7 +302,7 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", ("the terminal is closed")]
+    "number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", "the terminal is closed"]
 )
 def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(
     number: signal.Signals, tmp_path: Path

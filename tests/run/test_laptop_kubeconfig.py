@@ -96,6 +96,6 @@ def test_a_laptop_whose_console_is_gone_still_lists(tmp_path: Path) -> None:
         done = arena(tmp_path, "top", "job", "bert", "-T", "mpi", KUBECONFIG=str(path))
         assert (
             done.returncode == 0
-            and ("GPU metrics unavailable: page `http://127.0.0.1:1/metrics` cannot be read")
+            and "GPU metrics unavailable: page `http://127.0.0.1:1/metrics` cannot be read"
             in done.stderr
         )

@@ -99,21 +99,21 @@ def clean(text: str) -> bool:
 
 WAYS_IN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "HTTPS_PROXY": ({"server": "https://api.invalid:6443"}, {"HTTPS_PROXY": "http://LOGIN@PROXY"}),
-    ("https_proxy, without a scheme"): (
+    "https_proxy, without a scheme": (
         {"server": "https://api.invalid:6443"},
         {"https_proxy": "LOGIN@PROXY"},
     ),
     "HTTP_PROXY": ({"server": "http://api.invalid:8080"}, {"HTTP_PROXY": "http://LOGIN@PROXY"}),
-    ("a socks proxy of the environment"): (
+    "a socks proxy of the environment": (
         {"server": "https://api.invalid:6443"},
         {"HTTPS_PROXY": "socks5://LOGIN@PROXY"},
     ),
-    ("a password with a slash"): (
+    "a password with a slash": (
         {"server": "https://api.invalid:6443"},
         {"HTTPS_PROXY": "http://ann:/LOGIN@PROXY"},
     ),
     "proxy-url": ({"server": "https://api.invalid:6443", "proxy-url": "http://LOGIN@PROXY"}, {}),
-    ("a proxy-url that is none"): (
+    "a proxy-url that is none": (
         {"server": "https://api.invalid:6443", "proxy-url": "socks5://LOGIN@PROXY"},
         {},
     ),
@@ -164,7 +164,7 @@ def test_commands_do_not_print_it(
 ) -> None:
     path = prepared(way, refusing.host if place == "refusing" else shut(), tmp_path, monkeypatch)
     argv = [
-        *("list" if program == "arena" else ("top node")).split(),
+        *("list" if program == "arena" else "top node").split(),
         "--kubeconfig",
         str(path),
         "--loglevel",
@@ -234,7 +234,7 @@ def test_the_server_gets_the_login_of_its_address_before_that_of_the_user_as_in_
 ADDRESSES = [
     f"{scheme}://{LOGIN}@{rest}"
     for scheme in ("http", "ftp")
-    for rest in ("[::1", "host:x", ("host x"), ":9", "host:0", "h/a@b", "h?a@b")
+    for rest in ("[::1", "host:x", "host x", ":9", "host:0", "h/a@b", "h?a@b")
 ] + [f"http://ann:1{sign}{SECRET}@host:9400/metrics" for sign in "/?#@"]
 
 
@@ -276,7 +276,7 @@ def test_a_line_of_the_log_has_no_userinfo_even_of_a_library(form: logging.Forma
         raise ValueError(f"http://{LOGIN}@proxy:1")
     except ValueError:
         record = logging.LogRecord(
-            "x", logging.ERROR, "f", 1, ("to https://%s@host"), (LOGIN,), sys.exc_info()
+            "x", logging.ERROR, "f", 1, "to https://%s@host", (LOGIN,), sys.exc_info()
         )
     line = form.format(record)
     assert clean(line) and "https://host" in line and "http://proxy:1" in line
@@ -312,7 +312,7 @@ def test_a_console_neither_answers_nor_logs_it(refusing: RefusingProxy, tmp_path
             log.read_text,
             lambda: (
                 process.poll() is not None
-                or ("cannot be read") in _answer(host, "/readyz") + log.read_text()
+                or "cannot be read" in _answer(host, "/readyz") + log.read_text()
             ),
             60,
         )
@@ -323,7 +323,7 @@ def test_a_console_neither_answers_nor_logs_it(refusing: RefusingProxy, tmp_path
     finally:
         process.terminate()
         process.wait(30)
-    assert (f"proxy `http://{refusing.host}`") in log.read_text() + "".join(answers.values()), (
+    assert f"proxy `http://{refusing.host}`" in log.read_text() + "".join(answers.values()), (
         log.read_text()
     )
     assert clean(log.read_text())

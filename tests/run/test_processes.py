@@ -109,8 +109,8 @@ def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
     (tmp_path / "config").write_text(NOBODY)
     with running(tmp_path, *words, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
-        assert ("hint: check the address in the kubeconfig") in line_of(
-            process, ("refused the connection; ")
+        assert "hint: check the address in the kubeconfig" in line_of(
+            process, "refused the connection; "
         )
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)

@@ -26,7 +26,7 @@ def test_the_demo_of_document_004(scope: str, expected: list[tuple[tuple[int, ..
     assert last == {(name, "WaitingForIdleQuota"): 3 for name in SPACES}
     assert all(sentence.endswith("no leaf borrows") for _, _, sentence in steps[-1].waiting)
     assert steps[0].waiting == (
-        ("namespace1", "OverMax", ("cpu asks 5; root.a.1 uses 20 of max 20")),
+        ("namespace1", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20"),
     )
 
 

@@ -40,7 +40,7 @@ POOLS = (
         count=2,
         cpu=32,
         memory="128Gi",
-        gpu_model=("Tesla V100-SXM2-16GB"),
+        gpu_model="Tesla V100-SXM2-16GB",
         gpus=4,
         shared=True,
     ),

@@ -170,8 +170,8 @@ def test_mode_and_link_stay_as_they_were(tmp_path: Path, config: Path) -> None:
 
 
 NAMESAKE = (
-    KUBECTL.replace(("name: prod"), ("name: fairlead"))
-    .replace(("cluster: prod"), ("cluster: fairlead"))
+    KUBECTL.replace("name: prod", "name: fairlead")
+    .replace("cluster: prod", "cluster: fairlead")
     .replace("ann", "fairlead-admin")
 )
 
@@ -215,7 +215,7 @@ def test_a_layout_that_cannot_be_edited_is_refused_with_what_to_do(tmp_path: Pat
     path = tmp_path / "config"
     path.write_text("kind: Config\ncurrent-context: a\n...\n")
     with pytest.raises(
-        UserError, match=("the entries of the laptop cannot be put into kubeconfig")
+        UserError, match="the entries of the laptop cannot be put into kubeconfig"
     ) as refused:
         written(path)
     assert f"KUBECONFIG={path}:FILE" in refused.value.hint

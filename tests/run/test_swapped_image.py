@@ -180,7 +180,7 @@ def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
         check=False,
     )
     assert (
-        ended.returncode == 1 and ("it guards nothing") in ended.stderr and "hint: " in ended.stderr
+        ended.returncode == 1 and "it guards nothing" in ended.stderr and "hint: " in ended.stderr
     )
 
 

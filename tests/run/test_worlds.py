@@ -194,12 +194,12 @@ def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_not
         assert 'eval \\"$(fairlead env)\\"' in told and f"--kubeconfig {laptop}" in told
         for named in (["--kubeconfig", str(default)], ["--context", "c"]):
             assert "this goes to" not in arena(tmp_path, "delete", "first", *named).stderr
-        assert ("this goes to") not in arena(
-            tmp_path, "delete", "first", KUBECONFIG=str(default)
-        ).stderr
+        assert (
+            "this goes to" not in arena(tmp_path, "delete", "first", KUBECONFIG=str(default)).stderr
+        )
         assert "this goes to" not in arena(tmp_path, "prune", "--since=1h", "--dry-run").stderr
         laptop.unlink()
-        assert ("this goes to") not in arena(tmp_path, "delete", "first").stderr, (
+        assert "this goes to" not in arena(tmp_path, "delete", "first").stderr, (
             "no laptop, no doubt"
         )
 

@@ -122,7 +122,7 @@ def test_tab(shell: str, home: Path) -> None:
         terminal.type(f"arena --context=c -n default delete mnist b{TAB}")
         terminal.wait_for("ert")
         terminal.wait_for_call(
-            ("list --context=c -n default") if shell == "zsh" else ("list --context c -n default")
+            "list --context=c -n default" if shell == "zsh" else "list --context c -n default"
         )
         terminal.type(f"{CLEAR}arena get m{TAB}")
         terminal.wait_for("nist")

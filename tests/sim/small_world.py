@@ -20,7 +20,7 @@ NAMESPACE = "work"
 CPU_POOL = NodePool(name="cpu", cpu=16, memory="64Gi")
 GPU_POOL = NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=4)
 SHARED_POOL = NodePool(
-    name="shared", cpu=32, memory="128Gi", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True
+    name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True
 )
 
 

@@ -17,19 +17,19 @@ FAULTS = {
     "no docstring": ({MODULE: "import re\n"}, "no docstring"),
     "nothing": ({MODULE: ""}, "no docstring"),
     "blanks": ({MODULE: '"""  """'}, "no docstring"),
-    ("a question"): (
+    "a question": (
         {MODULE: ('"""What does a page show?"""')},
         "opens with a question: What does a page show?",
     ),
-    ("a question and its answer"): (
+    "a question and its answer": (
         {MODULE: ('"""What does a page show? Rows."""')},
         "opens with a question",
     ),
-    ("a question of two lines"): (
+    "a question of two lines": (
         {MODULE: ('"""Which of two\nlines is it?\n\nThe second."""')},
         "opens with a question",
     ),
-    ("a newcomer"): (
+    "a newcomer": (
         {MODULE: ('"""Rows.\n\nWhat a newcomer gets wrong: a row is no node."""')},
         "a newcomer",
     ),
@@ -44,16 +44,16 @@ FAULTS = {
         {f"src/fairlead/rules/m{number}.py": '"""One."""' for number in range(MOST_MODULES + 1)},
         f"{MOST_MODULES + 1} modules",
     ),
-    ("another spelling"): (
-        {"docs/page.md": (f"# One\n\nThe GPU {OTHER}.\n")},
+    "another spelling": (
+        {"docs/page.md": f"# One\n\nThe GPU {OTHER}.\n"},
         "spell it `utilization`",
     ),
-    ("another spelling of a name"): (
-        {"web/src/page.tsx": (f"const {OTHER.title()} = 1\n")},
+    "another spelling of a name": (
+        {"web/src/page.tsx": f"const {OTHER.title()} = 1\n"},
         "spell it `utilization`",
     ),
-    ("a sleep"): (
-        {TEST: ("time.sleep(0.1)\nawait asyncio.sleep(0)\ndef sleep(): ...\n")},
+    "a sleep": (
+        {TEST: "time.sleep(0.1)\nawait asyncio.sleep(0)\ndef sleep(): ...\n"},
         "1 sleeps, 0 allowed",
     ),
     "a sleep more": ({TEST: "sleep(a)\nsleep(b)\n", SLEEPS: ONE_SLEEP}, "2 sleeps, 1 allowed"),
@@ -61,20 +61,20 @@ FAULTS = {
     "a file that is gone": ({SLEEPS: ONE_SLEEP}, "`rules/test_a.py` does not exist"),
     "an attribute of others": ({TEST: "world.timers._heap.clear()"}, "touches `_heap`"),
     "an import": ({TEST: "from a.b import _c, d"}, "touches `_c`"),
-    ("a name in a string"): (
+    "a name in a string": (
         {TEST: "monkeypatch.setattr('a.b.c.__defaults__', ())"},
         "touches `__defaults__`",
     ),
     "an attribute by name": ({TEST: "setattr(thing, '_x', 1)"}, "touches `_x`"),
-    ("an attribute of a base"): (
-        {TEST: ("class A(Base):\n    def f(self):\n        return self._x")},
+    "an attribute of a base": (
+        {TEST: "class A(Base):\n    def f(self):\n        return self._x"},
         "touches `_x`",
     ),
 }
 RIGHT = {
     "a statement": {MODULE: '"""Why a job waits."""'},
     "a word that asks": {MODULE: '"""The query `?sort=-gpus` of a list.\n\nIs it checked? Yes."""'},
-    ("a private class twice"): {
+    "a private class twice": {
         MODULE: ('"""A."""\nclass _B: ...'),
         "src/fairlead/c.py": ('"""C."""\nclass _B: ...'),
     },

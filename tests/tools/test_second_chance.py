@@ -64,7 +64,7 @@ def _ran(tmp_path: Path, **modules: str) -> Any:
         "pytest", (*groups.PYTEST, f"--junit-xml={report}", "tests"), tmp_path, report
     )
     return run_group.run_group(
-        groups.Group("first", ("a group of the test"), (step,), packages=(_program(),))
+        groups.Group("first", "a group of the test", (step,), packages=(_program(),))
     )
 
 
@@ -80,7 +80,7 @@ def _outcome(is_real: bool, failed: list[str]) -> Any:
         importlib.import_module(name) for name in ("groups", "junit", "run_group")
     )
     group = groups.Group(
-        "first", ("a group of the test"), (), packages=(_program(),) if is_real else ()
+        "first", "a group of the test", (), packages=(_program(),) if is_real else ()
     )
     return run_group.Outcome(group, junit.Tally(failed=len(failed), failed_ids=failed))
 
@@ -120,7 +120,7 @@ def test_a_module_that_cannot_be_imported_gets_no_second_chance(
 @pytest.mark.parametrize(
     ("is_real", "more", "named"),
     [(False, 0, 0), (True, 1, 26)],
-    ids=[("no real component"), ("too many failures")],
+    ids=["no real component", "too many failures"],
 )
 def test_others_get_no_second_chance(
     tools: ModuleType, monkeypatch: pytest.MonkeyPatch, is_real: bool, more: int, named: int

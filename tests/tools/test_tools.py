@@ -43,7 +43,7 @@ def test_a_report_is_counted_case_by_case(tmp_path: Path) -> None:
         1,
         2,
         1,
-        {("no prometheus"): 1},
+        {"no prometheus": 1},
     )
 
 
@@ -88,7 +88,7 @@ def test_a_step_that_passes_its_limit_is_ended_and_named(tmp_path: Path) -> None
     with pytest.raises(progress.StepFailed, match="sleeper: no end after"):
         progress.run_step(
             "sleeper",
-            [sys.executable, "-c", ("import time; time.sleep(60)")],
+            [sys.executable, "-c", "import time; time.sleep(60)"],
             tmp_path / "log",
             limit_seconds=0.3,
         )
@@ -116,7 +116,7 @@ def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
     with pytest.raises(progress.StepFailed) as failure:
         progress.run_step(
             "loud",
-            [sys.executable, "-c", ("print('the reason'); raise SystemExit(7)")],
+            [sys.executable, "-c", "print('the reason'); raise SystemExit(7)"],
             tmp_path / "log",
         )
     assert "status 7" in failure.value.what
@@ -271,7 +271,7 @@ def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
     [
         ("", "", ["--nice"]),
         ("", SLEEP, ["--nice", "again"]),
-        (("signal.signal(signal.SIGINT, signal.SIG_IGN)"), SLEEP, ["--nice", "again"]),
+        ("signal.signal(signal.SIGINT, signal.SIG_IGN)", SLEEP, ["--nice", "again"]),
     ],
     ids=["quick", "slow", "deaf"],
 )
@@ -313,10 +313,10 @@ def _node(folder: Path, version: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "taken"),
     [
-        ("20.20.2", ("the pin")),
-        ("22.0.1", ("the pin")),
-        ("26.1.0", ("the pin")),
-        ("", ("the pin")),
+        ("20.20.2", "the pin"),
+        ("22.0.1", "the pin"),
+        ("26.1.0", "the pin"),
+        ("", "the pin"),
         ("24.1.0", ""),
     ],
 )

@@ -63,7 +63,7 @@ def test_the_index_alone_takes_all_limits_of_the_pod() -> None:
 
 
 def test_a_topology_group_names_whole_cards() -> None:
-    assert parse_grants({names.ANNOTATION_TOPOLOGY_GROUP: ("0, 3")}, CONTAINERS) == {
+    assert parse_grants({names.ANNOTATION_TOPOLOGY_GROUP: "0, 3"}, CONTAINERS) == {
         "": (Grant("", 0, 0), Grant("", 3, 0))
     }
 

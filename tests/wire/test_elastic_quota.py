@@ -333,7 +333,7 @@ def test_names_are_any_text() -> None:
     root = read_root(
         {
             "name": "組織",
-            "children": [{"name": "組織.視覺", "namespaces": ["視覺"]}, {"name": ("🚀 b.c")}],
+            "children": [{"name": "組織.視覺", "namespaces": ["視覺"]}, {"name": "🚀 b.c"}],
         }
     )
     assert [node.path for node in root.walk()] == ["組織", "組織.視覺", "組織.🚀 b.c"]

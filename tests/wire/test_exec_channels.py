@@ -47,8 +47,8 @@ def status(
         ),
         (status("NonZeroExitCode", EXITED), ProgramEnd(None, EXITED)),
         (
-            status("InternalError", ("container not found"), code=500),
-            ProgramEnd(None, ("container not found")),
+            status("InternalError", "container not found", code=500),
+            ProgramEnd(None, "container not found"),
         ),
         (status(), ProgramEnd(None, "no reason given")),
         (b"{}", ProgramEnd(None, "no reason given")),

@@ -66,7 +66,7 @@ ENDED: Object = {
     "terminated": {
         "exitCode": 1,
         "reason": "Error",
-        "message": (f"the program said {SECRET}"),
+        "message": f"the program said {SECRET}",
         "startedAt": "s",
         "finishedAt": "f",
     }
@@ -115,7 +115,7 @@ PLANTED: dict[str, Object] = {
     "Job": {"spec": {"completions": 3, "template": TEMPLATE}, "status": {"succeeded": 1}},
     "CronJob": {
         "spec": {
-            "schedule": ("* * * * *"),
+            "schedule": "* * * * *",
             "jobTemplate": {"metadata": METADATA, "spec": {"template": TEMPLATE}},
         }
     },

@@ -158,7 +158,7 @@ def test_a_node_becomes_a_row() -> None:
         "index": 1,
         "minor": 1,
         "uuid": "GPU-1",
-        "model": ("Tesla T4"),
+        "model": "Tesla T4",
         "memoryMiB": 15079,
         "units": 14,
     }

@@ -34,7 +34,7 @@ LAYOUTS = {
     "JSON": JSON,
     "JSON on one line": json.dumps(yaml.safe_load(KUBECTL)),
     "empty lists": "apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n",
-    ("nulls, as kubectl leaves them"): (
+    "nulls, as kubectl leaves them": (
         'apiVersion: v1\nclusters: null\ncontexts: null\ncurrent-context: ""\nkind: '
         "Config\nusers: null\n"
     ),
@@ -42,13 +42,13 @@ LAYOUTS = {
     "no lists": "apiVersion: v1\nkind: Config\n",
     "no lists in JSON": '{"kind": "Config"}',
     "an empty object": "{}",
-    ("nulls in JSON"): (
+    "nulls in JSON": (
         '{"kind": "Config", "clusters": null, "users": [], "contexts": null, "current-context": ""}'
     ),
     "a comment alone": "# here come clusters\n",
     "an empty document": "---\n",
-    ("an alias elsewhere"): KUBECTL.replace(
-        ("token: secret"), ("token: &t secret\n- name: bob\n  user:\n    token: *t")
+    "an alias elsewhere": KUBECTL.replace(
+        "token: secret", "token: &t secret\n- name: bob\n  user:\n    token: *t"
     ),
     "a byte order mark": "\ufeff" + KUBECTL,
 }

@@ -291,7 +291,7 @@ def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other
         page = read(kind, list_body(kind, [encoded("core.Pod", each) for each in (odd, sound)]))
         [left_out] = page.malformed
         assert list(page.rows) == ["b"] and left_out.key == "o"
-        assert left_out.label == ("pods n/o") and left_out.reason == (
+        assert left_out.label == "pods n/o" and left_out.reason == (
             "resource `cpu`: quantity `a lot` is not a Kubernetes quantity"
         )
 
@@ -349,7 +349,7 @@ def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
             "name": "a",
             "uid": "a",
             "resourceVersion": version,
-            "managedFields": [{"manager": (f"kubelet {version}")}],
+            "managedFields": [{"manager": f"kubelet {version}"}],
         }
         containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
         container = {"name": "c", "state": {}, "allocatedResources": {"cpu": given}, **more}
@@ -520,7 +520,7 @@ def test_a_page_that_is_cut_off_anywhere_is_no_page() -> None:
 
 STRANGE = {
     "another magic": (b"k8x\0" + BODY[4:], msgspec.DecodeError, "JSON is malformed"),
-    ("another kind"): (
+    "another kind": (
         list_body("Node", []),
         UnreadableProtobuf,
         "a `NodeList` of `v1` came where a `PodList` was asked for",
@@ -530,18 +530,18 @@ STRANGE = {
         UnreadableProtobuf,
         "field 2 is cut off",
     ),
-    ("a number without an end"): (
+    "a number without an end": (
         b"k8s\0" + b"\xff" * 30,
         UnreadableProtobuf,
         "a number is too long",
     ),
     "nothing behind the magic": (b"k8s\0", UnreadableProtobuf, "has no object in it"),
-    ("garbage as the list"): (
+    "garbage as the list": (
         envelope("PodList", b"\xff\xff\xff"),
         UnreadableProtobuf,
         "cannot be read",
     ),
-    ("garbage as an item"): (
+    "garbage as an item": (
         envelope("PodList", part(2, b"\x0a\x50x")),
         UnreadableProtobuf,
         "field 1 is cut off",
@@ -584,7 +584,7 @@ def test_an_object_that_is_strange_and_broken_leaves_out_no_other() -> None:
     pod's volumes.
     """
     spec = encoded(
-        "core.PodSpec", {"containers": [{"name": "c", "resources": {"limits": {"cpu": ("a lot")}}}]}
+        "core.PodSpec", {"containers": [{"name": "c", "resources": {"limits": {"cpu": "a lot"}}}]}
     ) + part(1, b"\xff")
     broken = part(
         1, encoded("meta.ObjectMeta", {"name": "o", "namespace": "n", "uid": "o"})

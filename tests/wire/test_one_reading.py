@@ -70,8 +70,8 @@ def test_pages_that_speak_of_a_card_are_named_in_one_order_whoever_was_last() ->
 def test_a_page_that_is_gone_is_no_clash() -> None:
     counted = one_per_card(
         [
-            told(("old pod"), 5.0, "GPU-a", native=True, is_kept=True),
-            told(("new pod"), 6.0, "GPU-a", native=True),
+            told("old pod", 5.0, "GPU-a", native=True, is_kept=True),
+            told("new pod", 6.0, "GPU-a", native=True),
         ]
     )
     assert ([each.node for each in counted.readings], counted.clashes) == (["new pod"], Clashes())

@@ -52,7 +52,7 @@ def test_the_sample_of_the_contract() -> None:
                 borrowers=(Borrower("root.a.1", "cpu", 5000),),
                 spared=(
                     ProtectedPod(
-                        "namespace1/nginx1-w", ("PodDisruptionBudget namespace1/web allows 0")
+                        "namespace1/nginx1-w", "PodDisruptionBudget namespace1/web allows 0"
                     ),
                 ),
                 clauses=(clause("never"),),
@@ -108,7 +108,7 @@ def test_the_sample_of_the_contract() -> None:
                 "spared": [
                     {
                         "pod": "namespace1/nginx1-w",
-                        "why": ("PodDisruptionBudget namespace1/web allows 0"),
+                        "why": "PodDisruptionBudget namespace1/web allows 0",
                     }
                 ],
             }

@@ -88,7 +88,7 @@ def test_a_saved_snapshot_comes_back_equal() -> None:
 
 def test_the_header_stands_in_front_for_whoever_looks_with_other_tools() -> None:
     document = json.loads(
-        gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0, ("the tests"), "0.1.0")))
+        gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0, "the tests", "0.1.0")))
     )
     assert {key: document[key] for key in ("format", "version", "savedAt", "cluster")} == {
         "format": "fairlead.io/snapshot",

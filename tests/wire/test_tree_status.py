@@ -77,7 +77,7 @@ def test_the_first_violation_that_stops_is_told_before_any_other() -> None:
     plain = Violation("root", "RootMinNotMax", "root: min")
     stopping = Violation("root.a", "DuplicateName", "root.a: twice", stops=True)
     warning = Violation(
-        "root.a", "NoSuchNamespace", ("root.a: namespace ns1 does not exist yet"), is_error=False
+        "root.a", "NoSuchNamespace", "root.a: namespace ns1 does not exist yet", is_error=False
     )
     assert conditions(WriteTreeStatus(tree(), violations=(plain, stopping)))["Valid"] == (
         "False",

@@ -227,7 +227,7 @@ INHIBITIONS: Final = (
         _CARD,
     ),
     Inhibition(
-        ("A card that is slowed down by heat is hot."), ("GpuThermalThrottle",), ("GpuHot",), _CARD
+        "A card that is slowed down by heat is hot.", ("GpuThermalThrottle",), ("GpuHot",), _CARD
     ),
     Inhibition(
         "Who is over the limit is near it.",

@@ -180,7 +180,7 @@ BOARD = Board(
                     "Power",
                     (
                         Query(
-                            (f"max by ({CARD_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})"), _LEGEND
+                            f"max by ({CARD_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})", _LEGEND
                         ),
                         Query(
                             f"max by ({CARD_KEY}) (fairlead_gpu_power_limit_watts{{{_CARD}}})",

@@ -309,7 +309,7 @@ def _overrides(panel: Panel) -> Iterator[Json]:
             yield _override(query.legend, settings)
     for heading, link in panel.links:
         yield _override(
-            heading, [{"id": "links", "value": [{"title": (f"Open {heading}"), "url": _url(link)}]}]
+            heading, [{"id": "links", "value": [{"title": f"Open {heading}", "url": _url(link)}]}]
         )
     for legend in panel.draws_over:
         yield _override(

@@ -55,7 +55,7 @@ BOARD = Board(
                         ("node_name", "Name"),
                         ("node_ip", "IP"),
                         ("node_role", "Role"),
-                        ("gpu_mode", ("GPU Mode")),
+                        ("gpu_mode", "GPU Mode"),
                     ),
                     order=(
                         *(

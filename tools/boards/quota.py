@@ -40,9 +40,9 @@ def _table(resource: str) -> Panel:
         width=24 if resource == RESOURCES[-1] else 12,
         height=7,
         labels=(
-            ("quota", ("Elastic Quota Name")),
+            ("quota", "Elastic Quota Name"),
             ("namespace_name", "Namespace"),
-            ("resource", ("Resource Name")),
+            ("resource", "Resource Name"),
         ),
         no_limit="N/A",
     )
@@ -91,7 +91,7 @@ BOARD = Board(
             "Over time",
             (
                 *(
-                    _chart((f"{resource} over time"), f'resource="{resource}"', _unit(resource))
+                    _chart(f"{resource} over time", f'resource="{resource}"', _unit(resource))
                     for resource in RESOURCES
                 ),
                 _chart("Other resources over time", f'resource!~"{"|".join(RESOURCES)}"', "short"),

@@ -164,7 +164,7 @@ class ConsoleServer:
             )
             if self.world.cluster.is_ready and self.history.is_due(self.world.clock.now()):
                 board_state = await self.newest_board_state(
-                    ("sample of the built-in series"), *SAMPLED
+                    "sample of the built-in series", *SAMPLED
                 )
                 if board_state is not None:
                     await self._write_tick(board_state)
@@ -218,7 +218,7 @@ class ConsoleServer:
             except (OutsideError, TimeoutError) as error:
                 if str(error) != last_error:
                     _log.warning(
-                        ("since when cards are idle is not known from Prometheus: %s"), error
+                        "since when cards are idle is not known from Prometheus: %s", error
                     )
                 last_error = str(error)
             knows_all = self.board_states.idle_times.since and not self.history.is_being_read

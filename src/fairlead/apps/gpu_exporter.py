@@ -136,7 +136,7 @@ class GpuExporter:
         self.page = MetricsPage()
         self.probes = Probes(self._trouble)
         self.app = pages_app(
-            ("GPU exporter"), self.probes, self._metrics, {"/health": self._dcgm_health}
+            "GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health}
         )
 
     def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:

@@ -52,7 +52,7 @@ def issue(host: str, now: float, before: IssuedCertificate | None = None) -> Iss
     ):
         authority_key = ec.generate_private_key(ec.SECP256R1())
         authority = _signed(
-            _builder((f"{host} authority"), at, AUTHORITY_LIFE, authority_key, None),
+            _builder(f"{host} authority", at, AUTHORITY_LIFE, authority_key, None),
             authority_key,
             None,
         )

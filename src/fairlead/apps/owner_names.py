@@ -78,7 +78,7 @@ class OwnerNames:
         why = (
             "Prometheus, a scrape target or the exporter owns this name"
             if reason == OWNED
-            else ("another label has the same printed name")
+            else "another label has the same printed name"
         )
         _log.warning("label `%s` of pod %s/%s is not printed: %s", key, *who, why)
 

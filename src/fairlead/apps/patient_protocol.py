@@ -186,7 +186,7 @@ class PatientProtocol(HttpToolsProtocol):
             body = f"{why}\n".encode()
             head = [
                 STATUS_LINE[status],
-                *((b"%s: %s\r\n") % header for header in self.server_state.default_headers),
+                *(b"%s: %s\r\n" % header for header in self.server_state.default_headers),
             ]
             head.append(
                 (

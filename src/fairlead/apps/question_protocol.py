@@ -122,7 +122,7 @@ class QuestionProtocol(asyncio.Protocol):
                 self._head_bytes += len(data)
                 if self._head_bytes > HEAD_BYTES_MAX:
                     raise _Refused(
-                        431, (f"the head of the request is larger than {HEAD_BYTES_MAX} bytes")
+                        431, f"the head of the request is larger than {HEAD_BYTES_MAX} bytes"
                     )
         except _Refused as refused:
             self._end(refused.answer)
@@ -131,7 +131,7 @@ class QuestionProtocol(asyncio.Protocol):
             self._end(
                 cause.answer
                 if isinstance(cause, _Refused)
-                else (400, TEXT, (b"Invalid HTTP request received.\n"))
+                else (400, TEXT, b"Invalid HTTP request received.\n")
             )
 
     # --- the parser -------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class QuestionProtocol(asyncio.Protocol):
         is_last = is_last or self._is_leaving
         date = b"".join([b"%s: %s\r\n" % header for header in self._state.default_headers])
         closes = b"connection: close\r\n" if is_last else b""
-        head = (b"%s%scontent-type: %s\r\ncontent-length: %d\r\n%s\r\n") % (
+        head = b"%s%scontent-type: %s\r\ncontent-length: %d\r\n%s\r\n" % (
             STATUS_LINE[status],
             date,
             kind,

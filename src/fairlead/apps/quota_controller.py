@@ -35,10 +35,10 @@ from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 ADMISSIONS: Final = MetricName(
-    "fairlead_quota_admissions_total", "counter", (), ("Pods whose quota gate was taken away.")
+    "fairlead_quota_admissions_total", "counter", (), "Pods whose quota gate was taken away."
 )
 EVICTIONS: Final = MetricName(
-    "fairlead_quota_evictions_total", "counter", (), ("Pods evicted to give quota back.")
+    "fairlead_quota_evictions_total", "counter", (), "Pods evicted to give quota back."
 )
 REFUSALS: Final = MetricName(
     "fairlead_quota_eviction_refusals_total",
@@ -47,7 +47,7 @@ REFUSALS: Final = MetricName(
     "Evictions that the API server put off, as for a PodDisruptionBudget (429).",
 )
 LEADING: Final = MetricName(
-    "fairlead_quota_leading", "gauge", (), ("1 when this controller holds the lease and may write.")
+    "fairlead_quota_leading", "gauge", (), "1 when this controller holds the lease and may write."
 )
 NAMES: Final = (ADMISSIONS, EVICTIONS, REFUSALS, LEADING)
 
@@ -95,7 +95,7 @@ class QuotaController:
         """This controller as a server on a bound socket: probes and metrics."""
         probes = Probes(unready=lambda: self.unready)
         return ServedApp(
-            app=pages_app(("quota controller"), probes, self.figures.page),
+            app=pages_app("quota controller", probes, self.figures.page),
             sock=sock,
             loops=(self.run,),
             probes=probes,

@@ -131,7 +131,7 @@ class QuotaQuestions:
             return render_refused(review, str(error), 400, "BadRequest")
         except FairleadError as error:
             return render_refused(
-                review, (f"quota cannot be judged: {error.what}"), 503, "ServiceUnavailable"
+                review, f"quota cannot be judged: {error.what}", 503, "ServiceUnavailable"
             )
         return render_allowed(review) if refusal is None else render_refused(review, refusal.reason)
 
@@ -175,7 +175,7 @@ class QuotaQuestions:
             return render_refused(review, f"the tree cannot be read: {error}", 400, "BadRequest")
         except FairleadError as error:
             return render_refused(
-                review, (f"the tree cannot be judged: {error.what}"), 503, "ServiceUnavailable"
+                review, f"the tree cannot be judged: {error.what}", 503, "ServiceUnavailable"
             )
         errors = [each for each in violations if each.is_error]
         if errors:
@@ -202,7 +202,7 @@ class QuotaQuestions:
             why = (
                 error.what
                 if isinstance(error, OutsideError)
-                else (f"pods could not be read in {self._use_seconds:g} s")
+                else f"pods could not be read in {self._use_seconds:g} s"
             )
             _log.warning("a quota tree is judged without what is used: %s", why)
             return found, [
@@ -268,7 +268,7 @@ def _sentences(violations: Sequence[Violation]) -> list[str]:
     return (
         texts
         if len(violations) <= _VIOLATIONS_SHOWN
-        else [*texts, (f"and {len(violations) - _VIOLATIONS_SHOWN} more")]
+        else [*texts, f"and {len(violations) - _VIOLATIONS_SHOWN} more"]
     )
 
 

@@ -145,7 +145,7 @@ class SchedulerExtender:
         why = await self._extender.bind(asked)
         if why:
             _log.info(
-                ("pod %s/%s was not bound to %s: %s"), asked.namespace, asked.name, asked.node, why
+                "pod %s/%s was not bound to %s: %s", asked.namespace, asked.name, asked.node, why
             )
         return render_error(why)
 

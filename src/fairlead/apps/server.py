@@ -96,7 +96,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise UserError(
-            (f"cannot listen on `{host or '*'}:{port}`: {_reason(error)}"), _bind_hint(error)
+            f"cannot listen on `{host or '*'}:{port}`: {_reason(error)}", _bind_hint(error)
         ) from error
     sock.setblocking(False)
     return sock
@@ -117,7 +117,7 @@ def systemd_socket(env: Mapping[str, str]) -> socket.socket:
         )
     if env["LISTEN_FDS"] != "1":
         raise UserError(
-            (f"systemd hands over {env['LISTEN_FDS']} sockets, and one page has one"), hint
+            f"systemd hands over {env['LISTEN_FDS']} sockets, and one page has one", hint
         )
     try:
         sock = socket.socket(fileno=_FIRST_OF_SYSTEMD)

@@ -84,6 +84,6 @@ def trust_clients(context: ssl.SSLContext, authority: Path) -> None:
         context.load_verify_locations(authority)
     except (OSError, ssl.SSLError) as error:
         raise UserError(
-            (f"`{authority}` is no certificate authority: {error}"), ("name a PEM file")
+            f"`{authority}` is no certificate authority: {error}", "name a PEM file"
         ) from error
     context.verify_mode = ssl.CERT_OPTIONAL

@@ -233,7 +233,7 @@ def _in_order(rows: Iterable[Item], key: Callable[[Item], object]) -> tuple[Item
 def _by_source(reported: Iterable[Source]) -> dict[str, Source]:
     found = {source.name: source for source in reported}
     return {
-        name: Source(name, SourceState.OFF, ("not asked for"))
+        name: Source(name, SourceState.OFF, "not asked for")
         for name in OPTIONAL
         if name not in found
     } | found

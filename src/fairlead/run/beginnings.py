@@ -55,7 +55,7 @@ def scenario_beginning(name: str) -> InitialWorld:
         return made
 
     return InitialWorld(
-        "--scenario", (f"scenario {name}"), hashlib.sha256(text.encode()).hexdigest(), text, world
+        "--scenario", f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world
     )
 
 

@@ -312,7 +312,7 @@ def _check_request(
         problem = (
             f"{kept} as it was before it changed"
             if is_changed
-            else (f"{kept}, not of {asked.origin}")
+            else f"{kept}, not of {asked.origin}"
         )
         raise UserError(
             problem,

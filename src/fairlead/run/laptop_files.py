@@ -33,7 +33,7 @@ from fairlead.run.laptop_kubeconfig import OWN_KUBECONFIG, SharedKubeconfig, end
 from fairlead_sim.api.credentials import ServerCredentials, kubeconfig_entries, render_kubeconfig
 
 STATE_FILE: Final = FileKind(
-    ("state file"), laptop_state.FILE, json_with("pid", "kubeconfig", "console")
+    "state file", laptop_state.FILE, json_with("pid", "kubeconfig", "console")
 )
 READY_FILE: Final = FileKind(
     "ready file",
@@ -127,7 +127,7 @@ class LaptopFiles:
                 instead = (
                     f"the kubeconfig is `{self.kubeconfig}`"
                     if self.kubeconfig
-                    else ("there is no kubeconfig, so no kubectl")
+                    else "there is no kubeconfig, so no kubectl"
                 )
                 self._messages.warn(f"{error.what}; {instead}")
 

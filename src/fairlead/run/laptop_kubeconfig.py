@@ -141,7 +141,7 @@ class SharedKubeconfig:
                 f"the entries of the laptop cannot be put into kubeconfig `{self.path}`: {error}"
             )
             raise UserError(
-                problem, (f"{_ELSEWHERE}; `KUBECONFIG={self.path}:FILE` reads both")
+                problem, f"{_ELSEWHERE}; `KUBECONFIG={self.path}:FILE` reads both"
             ) from error
 
     def _parted(self, text: str) -> str:
@@ -153,7 +153,7 @@ class SharedKubeconfig:
                 f"{error}"
             )
             raise UserError(
-                problem, (f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out")
+                problem, f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out"
             ) from error
 
     # --- the file ---------------------------------------------------------------------------------
@@ -171,11 +171,11 @@ class SharedKubeconfig:
             return ""
         except UnicodeDecodeError as error:
             raise UserError(
-                (f"kubeconfig `{self.path}` is not UTF-8 text (byte {error.start})"), _ELSEWHERE
+                f"kubeconfig `{self.path}` is not UTF-8 text (byte {error.start})", _ELSEWHERE
             ) from error
         except OSError as error:
             raise UserError(
-                (f"kubeconfig `{self.path}` cannot be read: {_reason(error)}"), _ELSEWHERE
+                f"kubeconfig `{self.path}` cannot be read: {_reason(error)}", _ELSEWHERE
             ) from error
 
     def _replace(self, text: str) -> None:

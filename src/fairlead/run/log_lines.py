@@ -34,7 +34,7 @@ def log_to_stderr(level: str) -> None:
     """Servers log lines with the local time, for a terminal or `kubectl logs`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        LogLine(("%(asctime)s %(levelname)s %(name)s: %(message)s"), "%Y-%m-%dT%H:%M:%S%z")
+        LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z")
     )
     logging.basicConfig(handlers=[handler], level=_LEVELS[level])
     # it logs its start and end once per port

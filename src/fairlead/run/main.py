@@ -119,7 +119,7 @@ def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Ex
     where = (
         f"attach `{path}` to an issue"
         if path
-        else ("run it again with a writable XDG_STATE_HOME to get a report file")
+        else "run it again with a writable XDG_STATE_HOME to get a report file"
     )
     messages.error(f"this is a bug in {program}: {type(error).__name__}: {error}", f"{where}")
     return 3

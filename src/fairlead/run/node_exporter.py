@@ -171,7 +171,7 @@ async def _counters(
     args, is_strict = asked.args, chosen.is_strict_csv
     if config.rows:
         return FixedCounters(
-            config.rows, (f"configuration `{args.config_file}`"), is_strict=is_strict
+            config.rows, f"configuration `{args.config_file}`", is_strict=is_strict
         )
     file = CountersFile(chosen.collectors, is_strict=is_strict)
     if args.configmap_data == NO_CONFIG_MAP:

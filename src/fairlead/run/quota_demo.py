@@ -58,7 +58,7 @@ def render_demo(steps: list[DemoStep]) -> str:
     for step in steps:
         counts = Counter((space, reason) for space, reason, _ in step.waiting)
         waits = ", ".join(
-            (f"{space} {count} {reason}") for (space, reason), count in sorted(counts.items())
+            f"{space} {count} {reason}" for (space, reason), count in sorted(counts.items())
         )
         rows.append(
             (
@@ -69,12 +69,12 @@ def render_demo(steps: list[DemoStep]) -> str:
             )
         )
     lines = dict.fromkeys(
-        (f"{space}: {reason}: {sentence}") for space, reason, sentence in steps[-1].waiting
+        f"{space}: {reason}: {sentence}" for space, reason, sentence in steps[-1].waiting
     )
     return (
         render_rows(rows)
-        + ("\nWho waits in the end, and why:\n")
-        + "".join((f"  {each}\n") for each in lines)
+        + "\nWho waits in the end, and why:\n"
+        + "".join(f"  {each}\n" for each in lines)
     )
 
 

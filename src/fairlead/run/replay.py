@@ -59,7 +59,7 @@ class _FixedCluster:
 
     def source(self) -> Source:
         return self._snapshot.sources.get(GPU_TELEMETRY) or Source(
-            GPU_TELEMETRY, SourceState.OFF, ("the snapshot has no GPU values")
+            GPU_TELEMETRY, SourceState.OFF, "the snapshot has no GPU values"
         )
 
     def tally(self) -> None:

@@ -62,7 +62,7 @@ async def run_simulated_exporter(
     cards = (
         f"all nodes of scenario {args.scenario}"
         if args.all_nodes
-        else (f"node {chosen.node} of scenario {args.scenario}")
+        else f"node {chosen.node} of scenario {args.scenario}"
     )
     listening = (
         f"GPU metrics of {cards}, simulated, on "
@@ -80,7 +80,7 @@ def _node_of(world: World, node: str, scenario: str) -> str:
     nodes = sorted({sample.node for sample in world.devices.sample(is_brief=True)})
     if not nodes:
         raise UserError(
-            (f"no node of scenario {scenario} has GPUs"), ("name another with `--scenario`")
+            f"no node of scenario {scenario} has GPUs", "name another with `--scenario`"
         )
     return node if node in nodes else nodes[0]
 

@@ -291,7 +291,7 @@ class ChosenWorld:
 
         saved = self._machine.snapshot(name)
         return SnapshotReader(
-            saved.snapshot, (f"snapshot {name} of {saved.cluster}"), lambda: saved.objects
+            saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects
         )
 
     def _embedded(self) -> ClusterReader:

@@ -187,7 +187,7 @@ class Access:
             self.policy().held_rules(who, ""), EVERYTHING
         ):
             raise forbidden(
-                ref, name, ("must have cluster-admin privileges to use the aggregationRule")
+                ref, name, "must have cluster-admin privileges to use the aggregationRule"
             )
 
     def _check_binding(self, who: Identity, request: ReceivedRequest, new: Object) -> None:

@@ -106,7 +106,7 @@ def _list_errors(request: ReceivedRequest) -> Iterator[FieldError]:
             yield forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
         elif match != "NotOlderThan":
             yield forbidden_field(
-                field, ("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+                field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
             )
         return
     if match and is_watch:
@@ -116,7 +116,7 @@ def _list_errors(request: ReceivedRequest) -> Iterator[FieldError]:
         )
     elif match and not query.get("resourceVersion"):
         yield forbidden_field(
-            field, ("resourceVersionMatch is forbidden unless resourceVersion is provided")
+            field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
         )
     elif match not in ("", "Exact", "NotOlderThan"):
         yield unsupported(field, match, ("Exact", "NotOlderThan", ""))

@@ -150,7 +150,7 @@ class Patch:
             place = f"{self.content['metadata'].get('namespace', '')}/{metadata['name']}"
             kind = f"{ref.group}/{ref.version}, Kind={ref.kind}"
             return ApiStatus(
-                500, "", (f"failed to create typed patch object ({place}; {kind}): {why}")
+                500, "", f"failed to create typed patch object ({place}; {kind}): {why}"
             )
         spoilt = go_value(self.content) if self.dialect == STRATEGIC_PATCH else shown(new)
         detail = f"Invalid value: {shown(spoilt)}: {why}"

@@ -185,7 +185,7 @@ def too_new(version: int, current: int) -> ApiStatus:
         "retryAfterSeconds": 1,
     }
     return ApiStatus(
-        504, "Timeout", (f"Too large resource version: {version}, current: {current}"), details
+        504, "Timeout", f"Too large resource version: {version}, current: {current}", details
     )
 
 

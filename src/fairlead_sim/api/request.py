@@ -143,7 +143,7 @@ def decode_patch(body: bytes, media: str) -> Any:
             f"map[string]interface {{}}"
         )
         decoding = {
-            APPLY_PATCH: ("error decoding YAML: error unmarshaling JSON: while decoding JSON: "),
+            APPLY_PATCH: "error decoding YAML: error unmarshaling JSON: while decoding JSON: ",
             STRATEGIC_PATCH: "",
         }
         raise bad_request(f"{decoding.get(media, 'error decoding patch: ')}{detail}")

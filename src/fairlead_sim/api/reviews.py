@@ -204,7 +204,7 @@ def _faults(request: ReceivedRequest, review: Object) -> list[FieldError]:
         faults.append(wrong_value("spec.resourceAttributes", None, why))
     if request.ref is not SELF_ACCESS_REVIEWS and not spec.get("user") and not spec.get("groups"):
         faults.append(
-            wrong_value("spec.user", "", ("at least one of user or group must be specified"))
+            wrong_value("spec.user", "", "at least one of user or group must be specified")
         )
     is_local = request.ref is LOCAL_ACCESS_REVIEWS
     metadata = {
@@ -218,7 +218,7 @@ def _faults(request: ReceivedRequest, review: Object) -> list[FieldError]:
             wrong_value(
                 "metadata",
                 metadata,
-                ("must be empty except for namespace") if is_local else ("must be empty"),
+                "must be empty except for namespace" if is_local else "must be empty",
             )
         )
     if is_local:

@@ -174,7 +174,7 @@ class Tokens:
             )
             place = ResourceKind("", reference["apiVersion"], kind, kind, kind)
             raise conflict(
-                place, name, (f"{detail} The object might have been deleted and then recreated")
+                place, name, f"{detail} The object might have been deleted and then recreated"
             )
         if kind == "Pod":
             return self._bound_to_pod(bound, found, named)

@@ -49,7 +49,7 @@ class LineStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [
             (b"content-type", self._content_type.encode()),
-            (b"cache-control", (b"no-cache, private")),
+            (b"cache-control", b"no-cache, private"),
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         streaming = asyncio.ensure_future(self._stream(send))

@@ -101,7 +101,7 @@ def _start_due(
     if policy == "Replace":
         plan.delete += active
         plan.tell += [
-            ("Normal", "SuccessfulDelete", (f"Deleted job {job['metadata']['name']}"))
+            ("Normal", "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
             for job in active
         ]
         active.clear()

@@ -103,9 +103,9 @@ def with_pause(obj: Object, conditions: list[Object], time: str) -> list[Object]
     if reason == "ProgressDeadlineExceeded" or is_paused == (reason == "DeploymentPaused"):
         return conditions
     state = (
-        ("DeploymentPaused", ("Deployment is paused"))
+        ("DeploymentPaused", "Deployment is paused")
         if is_paused
-        else ("DeploymentResumed", ("Deployment is resumed"))
+        else ("DeploymentResumed", "Deployment is resumed")
     )
     return with_progressing(obj, conditions, ("Unknown", *state), time)
 
@@ -130,7 +130,7 @@ def progress_of(
         return _with(
             conditions,
             "Progressing",
-            ("True", "NewReplicaSetAvailable", (f"{name} has successfully progressed.")),
+            ("True", "NewReplicaSetAvailable", f"{name} has successfully progressed."),
             view.time,
         )
     if _moved_on(status_of(obj), counts):
@@ -146,7 +146,7 @@ def progress_of(
         return _with(
             conditions,
             "Progressing",
-            ("False", "ProgressDeadlineExceeded", (f"{name} has timed out progressing.")),
+            ("False", "ProgressDeadlineExceeded", f"{name} has timed out progressing."),
             view.time,
         )
     if held.get("reason") != "ProgressDeadlineExceeded":

@@ -33,7 +33,7 @@ def reconcile(obj: Object, view: View) -> Plan:
         if view.now >= at:
             plan.delete.append(pod)
             plan.tell_about.append(
-                (pod, "TaintManagerEviction", (f"Marking for deletion Pod {_path(pod)}"))
+                (pod, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}")
             )
         else:
             plan.wake(at)

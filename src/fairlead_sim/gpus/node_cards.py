@@ -75,7 +75,7 @@ class SimulatedDriver:
 
     def probe(self, uuid: str) -> CardAnswer:
         return CardAnswer(
-            "" if any(card.uuid == uuid for card in self._cards) else ("there is no such GPU")
+            "" if any(card.uuid == uuid for card in self._cards) else "there is no such GPU"
         )
 
     def processes(self) -> Sequence[ProcessMemory]:

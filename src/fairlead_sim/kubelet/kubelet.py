@@ -587,7 +587,7 @@ class Kubelets:
     def _record_killing(self, run: PodRun, pod: Object | None, container: ContainerRun) -> None:
         if pod is not None:
             self._recorder.normal(
-                pod, "Killing", (f"Stopping container {container.name}"), COMPONENT, run.node
+                pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node
             )
 
     # --- small things -----------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class ContainerLogs:
         return (
             lines
             if exit_code is None
-            else [*lines, (end, _LAST_WORDS.get(exit_code, (f"exit status {exit_code}")))]
+            else [*lines, (end, _LAST_WORDS.get(exit_code, f"exit status {exit_code}"))]
         )
 
     def _tested(

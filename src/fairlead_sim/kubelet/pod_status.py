@@ -298,7 +298,7 @@ def _not_ready(run: PodRun) -> tuple[str, str]:
     watched = (*(container for container in run.inits if container.is_sidecar), *run.apps)
     unready = " ".join(container.name for container in watched if container.state != RUNNING)
     return (
-        ("ContainersNotReady", (f"containers with unready status: [{unready}]"))
+        ("ContainersNotReady", f"containers with unready status: [{unready}]")
         if unready
         else ("", "")
     )

@@ -42,7 +42,7 @@ def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
     for job in jobs:
         if is_over(job) and job["metadata"]["uid"] in known:
             plan.normal(
-                "SawCompletedWorkload", (f"Saw completed workload: {job['metadata']['name']}")
+                "SawCompletedWorkload", f"Saw completed workload: {job['metadata']['name']}"
             )
     return [job for job in jobs if not is_over(job)]
 

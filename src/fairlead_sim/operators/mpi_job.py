@@ -234,7 +234,7 @@ def _observe(
             "Succeeded",
             "True",
             "MPIJobSucceeded",
-            _message(obj, ("successfully completed.")),
+            _message(obj, "successfully completed."),
             view,
         )
         status["completionTime"] = launcher["status"].get("completionTime", view.time)
@@ -252,7 +252,7 @@ def _observe(
         at_work
         and _running(workers) == _replicas(obj, "Worker")
         and set_state(
-            status, "Running", "True", "MPIJobRunning", _message(obj, ("is running.")), view
+            status, "Running", "True", "MPIJobRunning", _message(obj, "is running."), view
         )
     ):
         plan.normal("MPIJobRunning", _message(obj, "is running"))

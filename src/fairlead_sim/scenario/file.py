@@ -55,7 +55,7 @@ def read_scenario(name: str) -> tuple[str, str]:
         ) from error
     except UnicodeDecodeError as error:
         raise UserError(
-            (f"scenario file `{name}` is not UTF-8 text (byte {error.start})"), ("save it as UTF-8")
+            f"scenario file `{name}` is not UTF-8 text (byte {error.start})", "save it as UTF-8"
         ) from error
 
 

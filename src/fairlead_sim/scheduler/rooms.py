@@ -99,10 +99,7 @@ class Room:
         if lacking := self._lacking(asker):
             is_final = any(asker.needs[name] > self.allocatable.get(name, 0) for name in lacking)
             return Shortfall(
-                [
-                    ("Too many pods") if name == "pods" else (f"Insufficient {name}")
-                    for name in lacking
-                ],
+                ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking],
                 is_final,
             )
         reason, is_final = neighbours.refusal(self.labels)

@@ -161,7 +161,7 @@ class Scheduler:
             return
         if spec.get("schedulingGates"):
             self._write_condition(
-                pod, "SchedulingGated", ("Scheduling is blocked due to non-empty scheduling gates")
+                pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates"
             )
             return
         needs, priority, uid = pod_needs(pod), _priority(pod), metadata["uid"]

@@ -123,7 +123,7 @@ def _warning(group: str, kind: str, version: Object) -> str:
     if not version.get("deprecated"):
         return ""
     return str(
-        version.get("deprecationWarning") or (f"{group}/{version['name']} {kind} is deprecated")
+        version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
     )
 
 

@@ -84,9 +84,9 @@ def qualified_name_faults(text: str) -> list[str]:
     faults = []
     if slash:
         faults += (
-            [("prefix part must be non-empty")]
+            ["prefix part must be non-empty"]
             if not prefix
-            else [(f"prefix part {fault}") for fault in subdomain_faults(prefix, "bytes")]
+            else [f"prefix part {fault}" for fault in subdomain_faults(prefix, "bytes")]
         )
     if not name:
         faults.append("name part must be non-empty")

@@ -76,7 +76,7 @@ def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
             field = key.partition("/")[2]
             if not isinstance(value, list):
                 raise ApiStatus(
-                    500, "", (f"expected a []interface {{}}, but received a {go_type(value)}")
+                    500, "", f"expected a []interface {{}}, but received a {go_type(value)}"
                 )
             if merged.get(field):
                 merge_key = fields.get(field, _UNKNOWN).merge_key
@@ -262,7 +262,7 @@ def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
 def _rejected() -> ApiStatus:
     """The real server's whole message about an operation that does not apply."""
     return ApiStatus(
-        422, "Invalid", ("the server rejected our request due to an error in our request")
+        422, "Invalid", "the server rejected our request due to an error in our request"
     )
 
 

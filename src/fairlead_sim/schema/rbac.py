@@ -96,7 +96,7 @@ def _cannot(user: str, request: AccessRequest) -> str:
     where = (
         f"in the namespace {_quoted(request.namespace)}"
         if request.namespace
-        else ("at the cluster scope")
+        else "at the cluster scope"
     )
     return (
         f"User {_quoted(user)} cannot {request.verb} resource {_quoted(resource)} in API group "

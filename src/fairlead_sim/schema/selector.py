@@ -191,8 +191,8 @@ def render_label_selector(selector: Mapping[str, Any] | None) -> str:
             ",".join(sorted(term.get("values") or ())),
         )
         shapes = {
-            "In": (f"{key} in ({values})"),
-            "NotIn": (f"{key} notin ({values})"),
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
             "Exists": key,
             "DoesNotExist": f"!{key}",
         }

@@ -132,7 +132,7 @@ class FieldError:
 
 def required(field: str, why: str = "") -> FieldError:
     return FieldError(
-        field, "FieldValueRequired", (f"Required value: {why}") if why else ("Required value")
+        field, "FieldValueRequired", f"Required value: {why}" if why else "Required value"
     )
 
 
@@ -223,7 +223,7 @@ def bad_request(message: str) -> ApiStatus:
 def internal_error(why: str) -> ApiStatus:
     """500: the server could not do what it should."""
     return ApiStatus(
-        500, "InternalError", (f"Internal error occurred: {why}"), {"causes": [{"message": why}]}
+        500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]}
     )
 
 

@@ -41,7 +41,7 @@ _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
         {"jsonPath": ".status.desiredWorkerReplicas", "name": "desired workers", "type": "integer"},
         {
             "jsonPath": ".status.availableWorkerReplicas",
-            "name": ("available workers"),
+            "name": "available workers",
             "type": "integer",
         },
         {"jsonPath": ".status.state", "name": "status", "type": "string"},

@@ -73,7 +73,7 @@ class CustomDefinitions:
         )
         if condition_of(definition, "Established") != "True":
             reason, message = (
-                ("InitialNamesAccepted", ("the initial names have been accepted"))
+                ("InitialNamesAccepted", "the initial names have been accepted")
                 if is_good
                 else _NOT_ACCEPTED
             )

@@ -38,8 +38,8 @@ def with_priority(cluster: StoredCluster, pod: Object) -> Object:
         "preemptionPolicy": found.get("preemptionPolicy") or "PreemptLowerPriority",
     }
     for key, what in (
-        ("priority", ("integer value of priority")),
-        ("preemptionPolicy", ("string value of PreemptionPolicy")),
+        ("priority", "integer value of priority"),
+        ("preemptionPolicy", "string value of PreemptionPolicy"),
     ):
         if spec.get(key) is not None and spec[key] != filled[key]:
             why = (

@@ -241,7 +241,7 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
     )
     others = [(index, family) for index, family in enumerate(families) if family != "IPv4"]
     errors += [
-        wrong_value(f"spec.ipFamilies[{index}]", family, ("not configured on this cluster"))
+        wrong_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
         for index, family in others
     ]
     _refuse(name, errors)

@@ -66,7 +66,7 @@ def _metric(metric: Object, reached: Object) -> str:
     return (
         f"{current.get('value', _UNKNOWN)}/{target.get('value')}"
         if key in metric
-        else ("<unknown type>")
+        else "<unknown type>"
     )
 
 

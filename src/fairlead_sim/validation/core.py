@@ -56,7 +56,7 @@ def _config_map(obj: Object) -> list[FieldError]:
         wrong_value(f"data[{key}]", key, why) for key in data for why in config_key_faults(key)
     ]
     errors += [
-        wrong_value(f"data[{key}]", key, ("duplicate of key present in binaryData"))
+        wrong_value(f"data[{key}]", key, "duplicate of key present in binaryData")
         for key in data
         if key in binary
     ]
@@ -186,7 +186,7 @@ def _priority_class(obj: Object) -> list[FieldError]:
         why = "priority class names with 'system-' prefix are reserved for system use only."
         return [
             forbidden_field(
-                "metadata.name", (f"{why} error: {name} is not a known system priority class")
+                "metadata.name", f"{why} error: {name} is not a known system priority class"
             )
         ]
     if value > _HIGHEST_PRIORITY:

@@ -126,7 +126,7 @@ def _conversion_errors(conversion: Object) -> Iterator[FieldError]:
     elif strategy == "Webhook":
         if not webhook.get("clientConfig"):
             yield required(
-                "spec.conversion.webhookClientConfig", ("required when strategy is set to Webhook")
+                "spec.conversion.webhookClientConfig", "required when strategy is set to Webhook"
             )
         if not webhook.get("conversionReviewVersions"):
             yield required("spec.conversion.conversionReviewVersions")
@@ -152,7 +152,7 @@ def _names_errors(names: Object) -> list[FieldError]:
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         errors.append(
             wrong_value(
-                "spec.names.listKind", names["listKind"], ("kind and listKind may not be the same")
+                "spec.names.listKind", names["listKind"], "kind and listKind may not be the same"
             )
         )
     return errors
@@ -216,7 +216,7 @@ def _scale_errors(place: str, scale: Object) -> list[FieldError]:
     for key, root in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
         if not errors and not str(scale[key]).startswith(f"{root}."):
             errors.append(
-                wrong_value(f"{place}.{key}", scale[key], (f"should be a json path under {root}"))
+                wrong_value(f"{place}.{key}", scale[key], f"should be a json path under {root}")
             )
     return errors
 
@@ -227,7 +227,7 @@ def _path_errors(place: str, path: Any) -> list[FieldError]:
     return (
         []
         if path.startswith(".")
-        else [wrong_value(place, path, ("must be a simple json path starting with ."))]
+        else [wrong_value(place, path, "must be a simple json path starting with .")]
     )
 
 
@@ -240,11 +240,11 @@ def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[Fi
     elif where == "at the root" and kind not in (None, "object"):
         errors.append(wrong_value(f"{place}.type", kind, "must be object at the root"))
     elif kind is None and not (
-        where != ("at the root") and (schema.get(INT_OR_STRING) or schema.get(PRESERVE))
+        where != "at the root" and (schema.get(INT_OR_STRING) or schema.get(PRESERVE))
     ):
         errors.append(required(f"{place}.type", f"must not be empty {where}"))
     errors += _value_faults(place, schema)
-    if where == ("at the root") and _describes_metadata(
+    if where == "at the root" and _describes_metadata(
         (schema.get("properties") or {}).get("metadata") or {}
     ):
         why = (
@@ -254,7 +254,7 @@ def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[Fi
         errors.append(forbidden_field(f"{place}.properties[metadata]", why))
     for key in sorted(schema.get("properties") or ()):
         errors += _inner_faults(
-            f"{place}.properties[{key}]", schema["properties"][key], ("for specified object fields")
+            f"{place}.properties[{key}]", schema["properties"][key], "for specified object fields"
         )
     errors += _inner_faults(
         f"{place}.additionalProperties",
@@ -263,7 +263,7 @@ def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[Fi
     )
     return [
         *errors,
-        *_inner_faults(f"{place}.items", schema.get("items"), ("for specified array items")),
+        *_inner_faults(f"{place}.items", schema.get("items"), "for specified array items"),
     ]
 
 

@@ -120,7 +120,7 @@ def share(field: str, value: Any) -> list[FieldError]:
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
     return [
         wrong_value(
-            field, value, (f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')")
+            field, value, f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
         )
     ]
 
@@ -157,9 +157,7 @@ def requirement(operators: Sequence[str]) -> Rule:
             return [wrong_value(f"{field}.operator", operator, "not a valid selector operator")]
         if operator in ("In", "NotIn") and not values:
             return [
-                required(
-                    f"{field}.values", ("must be specified when `operator` is 'In' or 'NotIn'")
-                )
+                required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")
             ]
         if operator in ("Exists", "DoesNotExist") and values:
             return [

@@ -68,13 +68,13 @@ def _probe(field: str, probe: Any, grace_seconds: Any) -> list[FieldError]:
         return (
             errors
             if own_grace is None
-            else [*errors, wrong_value(here, own_grace, ("must not be set for readinessProbes"))]
+            else [*errors, wrong_value(here, own_grace, "must not be set for readinessProbes")]
         )
     successes = probe.get("successThreshold", 1)
     return (
         errors
         if successes in (0, 1)
-        else [*errors, wrong_value(f"{field}.successThreshold", successes, ("must be 1"))]
+        else [*errors, wrong_value(f"{field}.successThreshold", successes, "must be 1")]
     )
 
 
@@ -91,7 +91,7 @@ def _one_handler(field: str, held: Any, grace_seconds: Any) -> list[FieldError]:
         else _HANDLERS[first](here, held[first])
     )
     return errors + [
-        forbidden_field(f"{field}.{key}", ("may not specify more than 1 handler type"))
+        forbidden_field(f"{field}.{key}", "may not specify more than 1 handler type")
         for key in given[1:]
     ]
 

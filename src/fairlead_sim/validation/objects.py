@@ -171,13 +171,13 @@ def _owner_errors(owners: Any) -> list[FieldError]:
         if not owner.get("apiVersion"):
             errors.append(wrong_value(f"{field}.apiVersion", "", "version must not be empty"))
         errors += [
-            wrong_value(f"{field}.{key}", "", ("must not be empty"))
+            wrong_value(f"{field}.{key}", "", "must not be empty")
             for key in ("kind", "name", "uid")
             if not owner.get(key)
         ]
         if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
             errors.append(
-                wrong_value(field, owner, ("/v1, Kind=Event is disallowed from being an owner"))
+                wrong_value(field, owner, "/v1, Kind=Event is disallowed from being an owner")
             )
     controllers = [owner for owner in owners if owner.get("controller")]
     if len(controllers) > 1:

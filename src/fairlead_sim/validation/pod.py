@@ -66,14 +66,14 @@ def pod_errors(field: str, spec: Object) -> list[FieldError]:
 def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
     """Faults that only a pod being made can have."""
     errors = (
-        [forbidden_field(f"{field}.ephemeralContainers", ("cannot be set on create"))]
+        [forbidden_field(f"{field}.ephemeralContainers", "cannot be set on create")]
         if spec.get("ephemeralContainers")
         else []
     )
     if spec.get("schedulingGates") and spec.get("nodeName"):
         errors.append(
             forbidden_field(
-                f"{field}.nodeName", ("cannot be set until all schedulingGates have been cleared")
+                f"{field}.nodeName", "cannot be set until all schedulingGates have been cleared"
             )
         )
     return errors
@@ -103,7 +103,7 @@ def _container_errors(field: str, spec: Object) -> list[FieldError]:
 def _whole_container(field: str, container: Object) -> list[FieldError]:
     image = str(container.get("image") or "")
     errors = (
-        [wrong_value(f"{field}.image", image, ("must not have leading or trailing whitespace"))]
+        [wrong_value(f"{field}.image", image, "must not have leading or trailing whitespace")]
         if image != image.strip()
         else []
     )
@@ -114,9 +114,7 @@ def _whole_container(field: str, container: Object) -> list[FieldError]:
 def _environment(field: str, variable: Object) -> list[FieldError]:
     if variable.get("value") and variable.get("valueFrom"):
         return [
-            wrong_value(
-                f"{field}.valueFrom", "", ("may not be specified when `value` is not empty")
-            )
+            wrong_value(f"{field}.valueFrom", "", "may not be specified when `value` is not empty")
         ]
     return []
 
@@ -157,7 +155,7 @@ _OF_WHOLE_POD = ("cpu", "hugepages-", "memory")
 def _whole_pod_errors(field: str, resources: Object) -> list[FieldError]:
     """A pod as a whole asks for no extended resources, and has no claims."""
     errors = (
-        [forbidden_field(f"{field}.claims", ("claims may not be set for Resources at pod-level"))]
+        [forbidden_field(f"{field}.claims", "claims may not be set for Resources at pod-level")]
         if resources.get("claims")
         else []
     )
@@ -178,7 +176,7 @@ def _whole_pod_name_faults(name: str) -> tuple[str, ...]:
     return tuple(
         faults
         if "/" in name or faults or name in _STANDARD
-        else [("must be a standard resource type or fully qualified")]
+        else ["must be a standard resource type or fully qualified"]
     )
 
 
@@ -206,7 +204,7 @@ def _resource_errors(
     for name in sorted(requests if not errors else ()):
         if _is_counted(name) and name not in limits:
             errors.append(
-                required(f"{field}.limits", ("Limit must be set for non overcommitable resources"))
+                required(f"{field}.limits", "Limit must be set for non overcommitable resources")
             )
         elif _is_counted(name) and requests[name] != limits[name]:
             errors.append(
@@ -283,7 +281,7 @@ def _volume_errors(field: str, spec: Object) -> list[FieldError]:
 def _one_source(field: str, volume: Object) -> list[FieldError]:
     sources = [key for key, value in volume.items() if key != "name" and value is not None]
     return [
-        forbidden_field(f"{field}.{key}", ("may not specify more than 1 volume type"))
+        forbidden_field(f"{field}.{key}", "may not specify more than 1 volume type")
         for key in sources[1:]
     ]
 
@@ -327,7 +325,7 @@ def _toleration(field: str, toleration: Object) -> list[FieldError]:
     if operator not in ("", "Equal", "Exists"):
         return [unsupported(here, operator, ("Equal", "Exists"))]
     return (
-        [wrong_value(here, value, ("value must be empty when `operator` is 'Exists'"))]
+        [wrong_value(here, value, "value must be empty when `operator` is 'Exists'")]
         if operator == "Exists" and value
         else []
     )
@@ -351,7 +349,7 @@ def _has_terms(field: str, wish: Object) -> list[FieldError]:
     return (
         []
         if terms
-        else [required(f"{field}.nodeSelectorTerms", ("must have at least one node selector term"))]
+        else [required(f"{field}.nodeSelectorTerms", "must have at least one node selector term")]
     )
 
 
@@ -375,7 +373,7 @@ def _skew(field: str, value: Any) -> list[FieldError]:
     return (
         []
         if not isinstance(value, int) or value > 0
-        else [wrong_value(field, value, ("must be greater than zero"))]
+        else [wrong_value(field, value, "must be greater than zero")]
     )
 
 

@@ -83,7 +83,7 @@ def dns_errors(field: str, spec: Object) -> list[FieldError]:
         if not option.get("name")
     ]
     return errors + [
-        required(f"{here}.options[{index}]", ("must not be empty")) for index in nameless
+        required(f"{here}.options[{index}]", "must not be empty") for index in nameless
     ]
 
 

@@ -50,7 +50,7 @@ def _rule_errors(field: str, rule: Object, ref: ResourceKind) -> list[FieldError
     errors = (
         []
         if rule.get("verbs")
-        else [required(f"{field}.verbs", ("verbs must contain at least one value"))]
+        else [required(f"{field}.verbs", "verbs must contain at least one value")]
     )
     urls = rule.get("nonResourceURLs")
     if urls:
@@ -73,11 +73,11 @@ def _rule_errors(field: str, rule: Object, ref: ResourceKind) -> list[FieldError
         return errors
     if not rule.get("apiGroups"):
         errors.append(
-            required(f"{field}.apiGroups", ("resource rules must supply at least one api group"))
+            required(f"{field}.apiGroups", "resource rules must supply at least one api group")
         )
     if not rule.get("resources"):
         errors.append(
-            required(f"{field}.resources", ("resource rules must supply at least one resource"))
+            required(f"{field}.resources", "resource rules must supply at least one resource")
         )
     return errors
 

@@ -119,7 +119,7 @@ def _frozen_list(before: Object, after: Object, key: str) -> list[FieldError]:
         index for index, pair in enumerate(zip(was, now, strict=False)) if pair[0] != pair[1]
     ]
     return [
-        wrong_value(f"spec.{key}[{index}]", now, ("may not change once set")) for index in changed
+        wrong_value(f"spec.{key}[{index}]", now, "may not change once set") for index in changed
     ]
 
 
@@ -169,14 +169,14 @@ def _type_errors(spec: Object) -> list[FieldError]:
     if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
         errors.append(
             wrong_value(
-                "spec.clusterIPs[0]", "None", (f"may not be set to 'None' for {kind} services")
+                "spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"
             )
         )
     if kind != "ExternalName":
         return errors
     held = [key for key in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(key)]
     errors += [
-        forbidden_field(f"spec.{key}", ("may not be set for ExternalName services")) for key in held
+        forbidden_field(f"spec.{key}", "may not be set for ExternalName services") for key in held
     ]
     name = str(spec.get("externalName") or "").removesuffix(".")
     if not name:
@@ -308,12 +308,12 @@ def address_errors(spec: Object) -> list[FieldError]:
         errors.append(required("spec.clusterIPs"))
     elif one and addresses[0] != one:
         errors.append(
-            wrong_value("spec.clusterIPs", addresses, ("first value must match `clusterIP`"))
+            wrong_value("spec.clusterIPs", addresses, "first value must match `clusterIP`")
         )
     elif addresses and not one:
         errors.append(
             wrong_value(
-                "spec.clusterIPs", addresses, ("must be empty when `clusterIP` is not specified")
+                "spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified"
             )
         )
     families = spec.get("ipFamilies") or ()

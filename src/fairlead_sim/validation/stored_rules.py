@@ -153,14 +153,14 @@ def _autoscaler_errors(obj: Object) -> list[FieldError]:
         spec.get("scaleTargetRef") or {},
     )
     errors = (
-        [wrong_value("spec.minReplicas", lowest, ("must be greater than or equal to 1"))]
+        [wrong_value("spec.minReplicas", lowest, "must be greater than or equal to 1")]
         if lowest < 1
         else []
     )
     if highest < lowest:
         errors.append(
             wrong_value(
-                "spec.maxReplicas", highest, ("must be greater than or equal to `minReplicas`")
+                "spec.maxReplicas", highest, "must be greater than or equal to `minReplicas`"
             )
         )
     if target.get("apiVersion", "") in ("", "v1") and target.get("kind") != "ReplicationController":
@@ -184,11 +184,11 @@ def _ingress_errors(obj: Object) -> list[FieldError]:
             path.get("path") or ""
         ).startswith("/"):
             errors.append(
-                wrong_value(f"{place}.path", path.get("path") or "", ("must be an absolute path"))
+                wrong_value(f"{place}.path", path.get("path") or "", "must be an absolute path")
             )
         if not path.get("backend"):
             errors.append(
-                wrong_value(f"{place}.backend", "", ("resource or service backend is required"))
+                wrong_value(f"{place}.backend", "", "resource or service backend is required")
             )
     return errors
 

@@ -112,7 +112,7 @@ def _selector_errors(ref: ResourceKind, spec: Object) -> list[FieldError]:
         return [*errors, wrong_value("spec.selector", wanted, "invalid label selector")]
     if not wanted.get("matchLabels") and not wanted.get("matchExpressions"):
         return [
-            wrong_value("spec.selector", wanted, (f"empty selector is invalid for {ref.singular}"))
+            wrong_value("spec.selector", wanted, f"empty selector is invalid for {ref.singular}")
         ]
     found = {"metadata": {"labels": _template_labels(spec)}}
     return [] if selects(wanted)(found) else [_unmatched(spec)]
@@ -176,7 +176,7 @@ def _strategy(field: str, strategy: Object) -> list[FieldError]:
         zero = rolling["maxUnavailable"]
         return [
             wrong_value(
-                f"{field}.rollingUpdate.maxUnavailable", zero, ("may not be 0 when `maxSurge` is 0")
+                f"{field}.rollingUpdate.maxUnavailable", zero, "may not be 0 when `maxSurge` is 0"
             )
         ]
     return errors
@@ -226,7 +226,7 @@ def _deadline(field: str, spec: Object) -> list[FieldError]:
         return []
     return [
         wrong_value(
-            f"{field}.progressDeadlineSeconds", deadline, ("must be greater than minReadySeconds")
+            f"{field}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"
         )
     ]
 

@@ -325,7 +325,7 @@ class Controllers:
         except ApiStatus as refusal:
             if refusal.reason != "AlreadyExists":
                 self._recorder.warning(
-                    owner, "FailedCreate", (f"Error creating: {refusal.message}"), component
+                    owner, "FailedCreate", f"Error creating: {refusal.message}", component
                 )
                 return False
         return True

@@ -387,7 +387,7 @@ class World:
         if node is None:
             return
         self.recorder.normal(
-            node, "NodeNotReady", (f"Node {name} status is now: NodeNotReady"), "node-controller"
+            node, "NodeNotReady", f"Node {name} status is now: NodeNotReady", "node-controller"
         )
         for pod in [
             pod

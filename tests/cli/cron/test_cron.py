@@ -174,7 +174,7 @@ def test_schedules_that_controllers_know(schedule: str) -> None:
 
 def test_a_cron_that_is_there_is_told_of() -> None:
     with pytest.raises(
-        UserError, match=("the cron nightly is already exist, please delete it first")
+        UserError, match="the cron nightly is already exist, please delete it first"
     ) as refused:
         run_verb(f"{CRON} run", KeepingCluster(full=["nightly"]))
     assert refused.value.hint == "`arena cron delete nightly -n default` removes it"
@@ -255,9 +255,9 @@ def test_delete_goes_on_after_a_name_that_is_not_there(tmp_path: Path) -> None:
         code, out, err = ask(tmp_path, server, "delete", "gone", "mine", "$(x)", "nightly")
     assert (code, out) == (1, "cron nightly has deleted\n")
     assert (
-        ("The cron 'gone' does not exist,skip to delete it") in err
-        and ("no, no") in err
-        and ("invalid name `$(x)`") in err
+        "The cron 'gone' does not exist,skip to delete it" in err
+        and "no, no" in err
+        and "invalid name `$(x)`" in err
     )
 
 

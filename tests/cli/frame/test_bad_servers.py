@@ -84,23 +84,23 @@ ANSWERS = {
     "429 with a time": answer(429, "TooManyRequests", "too many requests", "Retry-After: 1\r\n"),
     "500": answer(500, "InternalError", "etcdserver: request timed out"),
     "503": answer(
-        503, "ServiceUnavailable", ("the server is currently unable to handle the request")
+        503, "ServiceUnavailable", "the server is currently unable to handle the request"
     ),
-    ("a redirect"): (
+    "a redirect": (
         b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/\r\nContent-Length: 0\r\n\r\n"
     ),
     "a page of HTML": good(b"<html>log in first</html>", content_type="text/html"),
     "no object": good(b"[1, 2]"),
     "null": good(b"null"),
-    ("the wrong types"): good(
+    "the wrong types": good(
         b'{"metadata": [], "items": {"a": 1}, "groups": 3, "status": "x", "spec": 7, "kind": []}'
     ),
-    ("items that are none"): good(
+    "items that are none": good(
         b'{"kind":"APIGroupDiscoveryList","metadata":{"name":"a","uid":1},"items":[null, 3, '
         b'{"metadata": 5}]}'
     ),
     "bytes that are no text": good(b'{"metadata": {"name": "\xff\xfe"}}'),
-    ("an endless number"): good(
+    "an endless number": good(
         (b'{"items": [{"metadata": {"name": "a", "creationTimestamp": 1') + b"0" * 5000 + b"}}]}"
     ),
     "deep brackets": good(b"[" * 20_000),

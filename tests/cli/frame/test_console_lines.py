@@ -35,7 +35,7 @@ VERBS: Final = ("get", "describe", "logs")
 def in_shell(line: str) -> list[str]:
     """The words that a POSIX shell makes of the line."""
     done = subprocess.run(
-        ["/bin/sh", "-c", (f"printf '%s\\0' {line}")],
+        ["/bin/sh", "-c", f"printf '%s\\0' {line}"],
         capture_output=True,
         text=True,
         timeout=10,
@@ -139,6 +139,6 @@ def test_the_definition_of_the_tree_is_where_the_page_says() -> None:
         COMMANDS.read_text(encoding="utf-8"),
     )
     assert found is not None
-    assert ("kind: CustomResourceDefinition") in (COMMANDS.parents[3] / found[1]).read_text(
+    assert "kind: CustomResourceDefinition" in (COMMANDS.parents[3] / found[1]).read_text(
         encoding="utf-8"
     )

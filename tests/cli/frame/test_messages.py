@@ -31,7 +31,7 @@ def test_fairlead_says_error_and_hint_on_lines_of_their_own() -> None:
     stream = io.StringIO()
     messages = Messages("fairlead", stream)
     messages.error(
-        ("job `mpi-test` is not in namespace `default`"), ("`arena list -A` shows every namespace")
+        "job `mpi-test` is not in namespace `default`", "`arena list -A` shows every namespace"
     )
     messages.warn("slow")
     messages.debug("unseen")

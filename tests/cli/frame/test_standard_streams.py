@@ -108,6 +108,6 @@ def test_the_same_bytes_in_every_locale(locale: dict[str, str], tmp_path: Path) 
     )
     assert (
         refused.returncode == 1
-        and (b"invalid name `") in refused.stderr
-        and (b"this is a bug") not in refused.stderr
+        and b"invalid name `" in refused.stderr
+        and b"this is a bug" not in refused.stderr
     )

@@ -282,7 +282,7 @@ def misplaced(table: Sequence[str], heading: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "heading", "build"),
     TABLES,
-    ids=[(f"{line}: {heading}") for line, heading, _ in TABLES],
+    ids=[f"{line}: {heading}" for line, heading, _ in TABLES],
 )
 @pytest.mark.parametrize("stem", [LATIN, CHINESE], ids=["latin", "chinese"])
 @pytest.mark.parametrize("count", [0, 1, MANY])

@@ -77,7 +77,7 @@ BERT = job(
 OVER = job("MPIJob", "over", {"Worker": (1, 1)}, states=("Running", "Failed"), ended=60)
 WAITING = job_pod(BERT, "bert-worker-0", "worker", gpus=1, phase="Pending")
 WAITING["status"]["conditions"] = [
-    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": ("0/1 nodes")}
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
 ]
 SHARING = job_pod(BERT, "waits", "worker", phase="Pending")
 SHARING["spec"]["containers"][0]["resources"]["limits"] = {"aliyun.com/gpu-mem": "40"}
@@ -270,7 +270,7 @@ NOT_HERE: Final = {
     ),
     **dict.fromkeys(_SERVERS, "servers log"),
     **dict.fromkeys(
-        ("env", "time", "completion", "version", ("quota demo"), "gpu-load"),
+        ("env", "time", "completion", "version", "quota demo", "gpu-load"),
         "no text of the cluster",
     ),
     "snapshot save": "writes a file",
@@ -323,6 +323,13 @@ def test_a_log_comes_byte_for_byte(
 
 def test_a_table_is_as_kubectl_prints_it() -> None:
     """Widths are those of the printed text, and a cell ends with its first line."""
-    assert render_rows(
-        [("NAME", "OWNER", "AGE"), ("a", "\x1b[2Jeve\nforged", "1d"), ("b", "ann\rforged", "2d")]
-    ) == ("NAME  OWNER        AGE\na     ^[[2Jeve...  1d\nb     ann...       2d\n")
+    assert (
+        render_rows(
+            [
+                ("NAME", "OWNER", "AGE"),
+                ("a", "\x1b[2Jeve\nforged", "1d"),
+                ("b", "ann\rforged", "2d"),
+            ]
+        )
+        == "NAME  OWNER        AGE\na     ^[[2Jeve...  1d\nb     ann...       2d\n"
+    )

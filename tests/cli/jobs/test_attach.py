@@ -115,9 +115,12 @@ def test_the_pod_and_the_container_that_are_named(tmp_path: Path, server: ExecSe
 
 
 def test_flags_of_the_command_are_its_own(tmp_path: Path, server: ExecServer) -> None:
-    assert attach_here(
-        tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top"
-    ).stdout == ("--help -n top\n")
+    assert (
+        attach_here(
+            tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top"
+        ).stdout
+        == "--help -n top\n"
+    )
 
 
 def test_a_job_must_be_named(tmp_path: Path, server: ExecServer) -> None:
@@ -151,7 +154,7 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
             'User \\"eve\\" cannot create resource \\"pods/exec\\"',
         ),
         (
-            status(400, "BadRequest", ("pod bert-launcher-x does not have a host assigned")),
+            status(400, "BadRequest", "pod bert-launcher-x does not have a host assigned"),
             "does not have a host assigned",
         ),
         (
@@ -159,7 +162,7 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
             ('pods \\"bert-launcher-x\\" not found'),
         ),
         (
-            status(501, "NotImplemented", ("pod x runs in a simulated cluster")),
+            status(501, "NotImplemented", "pod x runs in a simulated cluster"),
             "pod x runs in a simulated cluster",
         ),
         (Reply(b"", 403), "this needs Kubernetes 1.30 or later"),
@@ -189,9 +192,10 @@ def test_a_server_that_speaks_no_v5_is_too_old(tmp_path: Path, server: ExecServe
     finally:
         server.protocols = ("v5.channel.k8s.io",)
     assert done.returncode == 1
-    assert ("does not speak `v5.channel.k8s.io`") in done.stderr and (
-        "this needs Kubernetes 1.30 or later"
-    ) in done.stderr
+    assert (
+        "does not speak `v5.channel.k8s.io`" in done.stderr
+        and ("this needs Kubernetes 1.30 or later") in done.stderr
+    )
 
 
 NOT_FOUND = (
@@ -298,7 +302,7 @@ def test_a_reader_who_has_seen_enough_is_no_failure_and_the_command_is_let_go(
 def test_ctrl_c_ends_a_command_that_has_no_terminal(tmp_path: Path, server: ExecServer) -> None:
     before, running = (
         server.killed,
-        start(tmp_path, server, "bert", "--", "sh", "-c", ("echo ready; sleep 1000")),
+        start(tmp_path, server, "bert", "--", "sh", "-c", "echo ready; sleep 1000"),
     )
     assert running.stdout is not None and running.stdout.readline() == b"ready\n"
     running.send_signal(signal.SIGINT)
@@ -309,7 +313,7 @@ def test_ctrl_c_ends_a_command_that_has_no_terminal(tmp_path: Path, server: Exec
 
 def test_a_closed_stdin_is_an_empty_one(tmp_path: Path, server: ExecServer) -> None:
     line = " ".join(
-        ["exec", f"'{PROGRAM[0]}'", "-c", f"'{PROGRAM[2]}'", ("attach bert -- wc -c <&-")]
+        ["exec", f"'{PROGRAM[0]}'", "-c", f"'{PROGRAM[2]}'", "attach bert -- wc -c <&-"]
     )
     done = subprocess.run(
         ["sh", "-c", line],

@@ -191,7 +191,7 @@ def test_a_pod_that_ended_before_its_container_began_is_not_waited_for(tmp_path:
         done = run(tmp_path, server, "logs", "bert", "-f")
     assert (
         done.returncode == 1
-        and ("container main of pod bert-launcher-x has not begun") in done.stderr
+        and "container main of pod bert-launcher-x has not begun" in done.stderr
     )
 
 
@@ -291,7 +291,7 @@ def test_a_suspended_job_says_so(verb: str, tmp_path: Path) -> None:
         done = run(tmp_path, server, verb, "bert")
     assert (
         done.returncode == 1
-        and ("not found instances of the job bert: the job is suspended") in done.stderr
+        and "not found instances of the job bert: the job is suspended" in done.stderr
     )
 
 

@@ -87,7 +87,7 @@ def test_the_budget(line: str, expected: dict[str, int], tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("line", "selectors"),
-    [("list", ["training.kubeflow.org/job-name", "tf-job-name"]), (("get mnist -T tf"), None)],
+    [("list", ["training.kubeflow.org/job-name", "tf-job-name"]), ("get mnist -T tf", None)],
 )
 def test_pods_of_an_operator_of_earlier_years_are_asked_for_when_there_are_no_others(
     line: str, selectors: list[str] | None, tmp_path: Path
@@ -142,7 +142,7 @@ def empty_namespace(answer: Reply) -> dict[str, list[Reply | Stream]]:
 
 
 @pytest.mark.parametrize(
-    "line", ["list", ("list -o json"), ("top job"), ("serve list"), ("cron list"), ("data list")]
+    "line", ["list", "list -o json", "top job", "serve list", "cron list", "data list"]
 )
 @pytest.mark.parametrize(
     "answer",
@@ -213,7 +213,7 @@ def test_no_served_kind_is_a_warning_and_the_header(tmp_path: Path) -> None:
     ("reply", "told"),
     [
         (
-            status(500, "InternalError", ("etcd is away")),
+            status(500, "InternalError", "etcd is away"),
             "skipped mpijobs.kubeflow.org: etcd is away",
         ),
         (Reply(b"<html>no list</html>"), "skipped mpijobs.kubeflow.org: "),
@@ -298,7 +298,7 @@ def test_one_name_in_two_kinds(tmp_path: Path) -> None:
         in deleted.stderr
     )
     assert (shown.returncode, deleted.returncode) == (1, 1)
-    assert ("'nope' does not exist") in deleted.stderr, (
+    assert "'nope' does not exist" in deleted.stderr, (
         "it goes on after a name that it cannot delete"
     )
     assert named.stdout == "mpijob.kubeflow.org/bert\n"
@@ -389,7 +389,7 @@ def test_companions_stay_when_the_job_cannot_be_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", ("not here"))]
+    "refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", "not here")]
 )
 def test_who_may_not_list_companions_deletes_the_job_all_the_same(
     refused: Reply, tmp_path: Path

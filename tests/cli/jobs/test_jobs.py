@@ -48,7 +48,7 @@ def test_no_job_is_a_header() -> None:
 
 def test_newest_first_in_the_namespace_and_in_all() -> None:
     assert names(run_command("list", company()).out) == ["aside", "mnist", "bert", "over"]
-    assert names(run_command(("list -A"), company()).out) == [
+    assert names(run_command("list -A", company()).out) == [
         "other",
         "default",
         "default",
@@ -85,7 +85,7 @@ def test_what_ended_or_waits_for_its_turn_has_nothing_allocated() -> None:
 
 def test_a_duration_stops_with_the_job() -> None:
     soon, late = (
-        run_command(("list --status failed"), company(after=after)).out for after in (0, 86400)
+        run_command("list --status failed", company(after=after)).out for after in (0, 86400)
     )
     assert soon == late and "  1h  " in soon
 
@@ -113,13 +113,13 @@ def test_many_rows() -> None:
 
 def test_status_and_order_by_flags() -> None:
     assert names(run_command("list --status failed,Suspended", company()).out) == ["aside", "over"]
-    assert names(run_command(("list --sort-by name"), company()).out) == [
+    assert names(run_command("list --sort-by name", company()).out) == [
         "aside",
         "bert",
         "mnist",
         "over",
     ]
-    assert names(run_command(("list --sort-by gpus"), company()).out) == [
+    assert names(run_command("list --sort-by gpus", company()).out) == [
         "bert",
         "mnist",
         "aside",
@@ -148,7 +148,7 @@ def test_types_in_any_case(word: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [("list -T x"), ("get bert -T x"), ("top job -T x"), ("logs bert -T x"), ("delete bert -T x")],
+    ["list -T x", "get bert -T x", "top job -T x", "logs bert -T x", "delete bert -T x"],
 )
 def test_an_unknown_type(line: str) -> None:
     with pytest.raises(
@@ -212,7 +212,7 @@ def test_json_has_the_contracts_keys() -> None:
     readings = [reading("n2", 0, 16.0, 8.0, 71.0, [("default", "bert-worker-9")])]
     (bert,) = [
         each
-        for each in json.loads(run_command(("list -o json"), company(readings=readings)).out)
+        for each in json.loads(run_command("list -o json", company(readings=readings)).out)
         if each["name"] == "bert"
     ]
     assert set(JOB_KEYS.split()) <= bert.keys()
@@ -241,8 +241,8 @@ def test_json_has_the_contracts_keys() -> None:
 def test_json_and_yaml_say_the_same_and_end_as_agreed() -> None:
     for line in ("get bert", "list", "top job", "top job bert"):
         as_json, as_yaml = (
-            run_command((f"{line} -o json"), company()).out,
-            run_command((f"{line} -o yaml"), company()).out,
+            run_command(f"{line} -o json", company()).out,
+            run_command(f"{line} -o yaml", company()).out,
         )
         assert json.loads(as_json) == yaml.safe_load(as_yaml)
         assert not as_json.endswith("\n") and as_yaml.endswith("\n")
@@ -308,12 +308,12 @@ def test_events_by_object() -> None:
         "e",
         type="Warning",
         reason="BackOff",
-        message=("again\n and again"),
+        message="again\n and again",
         object_uid=_uid("bert-worker-9"),
         at=CREATED,
     )
     lines = (
-        run_command(("get bert -e"), company(after=125, events=[seen]))
+        run_command("get bert -e", company(after=125, events=[seen]))
         .out.partition("Events:\n")[2]
         .splitlines()
     )
@@ -323,7 +323,7 @@ def test_events_by_object() -> None:
         ["pod/bert-worker-9", "Warning", "2m", "[BackOff] again and again"],
     ]
     assert lines.count("") == 4, "one blank line per object, and the launcher's Job is one"
-    assert run_command(("get mnist -e"), company()).out.endswith(
+    assert run_command("get mnist -e", company()).out.endswith(
         "\n\nEvents:\n  No events for resources\n"
     )
 
@@ -337,9 +337,10 @@ def test_why_it_waits() -> None:
         "\n\nPending:\n  mnist: PodsMissing: 0 of 7 pods exist; "
         in run_command("get mnist --explain", cluster([{**MNIST, "status": {}}])).out
     )
-    assert ("Pending:\n  aside: Suspended: the job is suspended\n") in run_command(
-        ("get aside --explain"), cluster([ASIDE])
-    ).out
+    assert (
+        "Pending:\n  aside: Suspended: the job is suspended\n"
+        in run_command("get aside --explain", cluster([ASIDE])).out
+    )
     assert "Pending:" not in run_command("get bert --explain", company()).out
 
 
@@ -444,9 +445,10 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
             shown.stdout
             == arena(tmp_path, *words, LANG="zh_CN.UTF-8", COLUMNS="200", TZ="UTC").stdout
         )
-    assert ("bert   RUNNING    MPIJOB      1m  ") in arena(
-        tmp_path, "list", "--snapshot", str(saved)
-    ).stdout
+    assert (
+        "bert   RUNNING    MPIJOB      1m  "
+        in arena(tmp_path, "list", "--snapshot", str(saved)).stdout
+    )
     east = arena(tmp_path, "get", "bert", "--snapshot", str(saved), TZ="Asia/Shanghai")
     assert "CreateTime:  2026-01-05 17:58:20" in east.stdout
 
@@ -455,7 +457,7 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("line", "why"), [("whoami", ("knows no users")), (("logs bert"), ("has no logs"))]
+    ("line", "why"), [("whoami", "knows no users"), ("logs bert", "has no logs")]
 )
 def test_what_needs_a_cluster_says_so(line: str, why: str) -> None:
     with pytest.raises(UserError, match=rf"(?m)^a snapshot of the tests {why}$"):
@@ -480,12 +482,13 @@ def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -
     """
     kinds = {
         "mpijobs": Source("mpijobs", "forbidden", "forbidden: no"),
-        "jobs.batch.volcano.sh": Source("v", "failing", ("etcd is away")),
+        "jobs.batch.volcano.sh": Source("v", "failing", "etcd is away"),
     }
     told = run_command("list", company(sources=kinds)).err
-    assert ("skipped mpijobs.kubeflow.org: forbidden: no") in told and (
-        "skipped jobs.batch.volcano.sh: etcd is away"
-    ) in told
+    assert (
+        "skipped mpijobs.kubeflow.org: forbidden: no" in told
+        and ("skipped jobs.batch.volcano.sh: etcd is away") in told
+    )
     with pytest.raises(OutsideError, match=r"Not found.*\(mpijobs\.kubeflow\.org: forbidden: no\)"):
         run_command(
             "get nope",

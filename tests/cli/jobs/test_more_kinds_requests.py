@@ -138,7 +138,7 @@ def test_a_job_is_found_deleted_and_shown_with_the_type_that_its_label_names(
     code, _, err, asked = run(tmp_path, "delete deep")
     assert (
         code == 0
-        and ("has been deleted successfully") in err
+        and "has been deleted successfully" in err
         and ("DELETE", f"{TRAINING}/deep") in asked
     )
 

@@ -85,7 +85,7 @@ def test_only_what_is_over_and_old_enough(deleted: list[str]) -> None:
     """Oldest first. Exactly ten hours is old enough."""
     told = prune("-s 10h")
     assert (
-        told.out == ("Delete mpijob old with Age 3d \nDelete tfjob failed with Age 10h \n")
+        told.out == "Delete mpijob old with Age 3d \nDelete tfjob failed with Age 10h \n"
         and told.status == 0
     )
     assert sorted(deleted) == ["mpijob default/old", "tfjob default/failed"]

@@ -370,7 +370,7 @@ class TestDraining:
             inspect("", self.draining(), holder).out
             == inspect("", shared(V100, "192.168.2.167", 15)).out
         )
-        assert inspect(("-o wide"), self.draining(), holder).out.splitlines()[1].split()[3:] == [
+        assert inspect("-o wide", self.draining(), holder).out.splitlines()[1].split()[3:] == [
             "0/15",
             "unknown",
             "draining",

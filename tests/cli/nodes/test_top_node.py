@@ -71,7 +71,7 @@ class TestTables:
         nodes = [
             node(name, "10.0.0.1", {"nvidia.com/gpu": "1"}) for name in ("gpu-10", "gpu-9", "gpu-2")
         ]
-        assert [line.split()[0] for line in lines(("top node"), *nodes)[1:4]] == [
+        assert [line.split()[0] for line in lines("top node", *nodes)[1:4]] == [
             "gpu-2",
             "gpu-9",
             "gpu-10",
@@ -237,16 +237,16 @@ class TestHolders:
             "scheduler.framework.gpushare.allocation": '{"0":{"0":9}}',
         }
         holder = pod("p", "gpu-2", {"aliyun.com/gpu-mem": "4"}, annotations=notes)
-        assert ("  default    p     4.0 GiB             gpu1(4.0GiB)") in lines(
-            ("top node -d"), share(), pods=[holder]
+        assert "  default    p     4.0 GiB             gpu1(4.0GiB)" in lines(
+            "top node -d", share(), pods=[holder]
         )
 
     def test_the_oldest_annotation_names_one_gpu_for_all(self) -> None:
         holder = pod(
             "p", "gpu-2", {"aliyun.com/gpu-mem": "4"}, annotations={"ALIYUN_COM_GPU_MEM_IDX": "1"}
         )
-        assert ("  default    p     4.0 GiB             gpu1(4.0GiB)") in lines(
-            ("top node -d"), share(), pods=[holder]
+        assert "  default    p     4.0 GiB             gpu1(4.0GiB)" in lines(
+            "top node -d", share(), pods=[holder]
         )
 
 
@@ -293,7 +293,7 @@ class TestResources:
             {"name": "first", "resources": {"requests": {"cpu": "5"}}}
         ]
         assert (
-            lines(("top node --resources"), self.NODES[0], pods=[asking])[1].split()[-3] == "5/15.5"
+            lines("top node --resources", self.NODES[0], pods=[asking])[1].split()[-3] == "5/15.5"
         )
 
     @pytest.mark.parametrize("flags", ["-m e", "--legacy"])
@@ -345,7 +345,7 @@ class TestUnits:
     def test_the_sum_over_nodes_is_rounded_and_not_a_sum_of_rounded_ones(self) -> None:
         nodes = [share(f"gpu-{number}", units=15, gpus=1) for number in range(3)]
         pods = [sharer(f"p{number}", 1, 0, on=f"gpu-{number}") for number in range(3)]
-        assert [line.split()[4] for line in lines(("top node"), *nodes, pods=pods)[1:4]] == [
+        assert [line.split()[4] for line in lines("top node", *nodes, pods=pods)[1:4]] == [
             "0.1/1"
         ] * 3
         assert "0.2/3 (6.7%)" in lines("top node", *nodes, pods=pods)
@@ -393,7 +393,7 @@ class TestMetrics:
     def test_without_data_the_layout_is_the_plain_one_and_one_line_says_why(self) -> None:
         off = {
             "gpu-telemetry": Source(
-                "gpu-telemetry", "failing", ("Prometheus `http://p` refused the connection")
+                "gpu-telemetry", "failing", "Prometheus `http://p` refused the connection"
             )
         }
         snapshot = snapshot_of(
@@ -411,7 +411,7 @@ class TestMetrics:
     def test_readings_are_not_asked_for_unless_wanted(self) -> None:
         snapshot = snapshot_of([EXCLUSIVE], readings=self.readings())
         assert (
-            json.loads(run_command(("top node -o json"), snapshot).out)["gpuExclusiveNodes"][0][
+            json.loads(run_command("top node -o json", snapshot).out)["gpuExclusiveNodes"][0][
                 "gpuMetrics"
             ]
             == []
@@ -476,7 +476,7 @@ class TestDocuments:
         ]
 
     @pytest.mark.parametrize(
-        "holders", [(), (("default", "train-0"),)], ids=[("given to nobody"), ("given to a pod")]
+        "holders", [(), (("default", "train-0"),)], ids=["given to nobody", "given to a pod"]
     )
     def test_a_lost_gpu_is_unknown_and_not_idle_and_the_inventory_knows_its_size(
         self, holders: tuple[tuple[str, str], ...]
@@ -490,7 +490,7 @@ class TestDocuments:
                 pods,
                 readings=[lost],
             )
-            found = json.loads(run_command(("top node -o json --metric"), snapshot).out)[
+            found = json.loads(run_command("top node -o json --metric", snapshot).out)[
                 "gpuExclusiveNodes"
             ][0]["gpuMetrics"]
             assert found == [
@@ -547,7 +547,7 @@ class TestDocuments:
         out = run_command("top node -o yaml", snapshot_of([NORMAL])).out
         assert (
             out.startswith("gpuExclusiveNodes: []\n")
-            and ("\nnormalNodes:\n- name: cpu-1\n  description: ") in out
+            and "\nnormalNodes:\n- name: cpu-1\n  description: " in out
         )
         assert out.endswith("\n")
 
@@ -561,7 +561,7 @@ class TestWarningsAndRefreshing:
     def test_forbidden_topologies_are_said_and_the_node_stays_a_topology_node(self) -> None:
         sources = {
             "gpu-topologies": Source(
-                "gpu-topologies", "forbidden", ("forbidden: configmaps is forbidden")
+                "gpu-topologies", "forbidden", "forbidden: configmaps is forbidden"
             )
         }
         snapshot = snapshot_of([TOPOLOGY], topologies={"gpu-3": {}}, sources=sources)

@@ -127,7 +127,7 @@ class TestTable:
         assert "-" * dashes in lines
 
     def test_values_end_with_a_tab_and_are_padded(self) -> None:
-        assert run_command(("top node --legacy"), snapshot_of([self.GPU])).out.endswith(
+        assert run_command("top node --legacy", snapshot_of([self.GPU])).out.endswith(
             "In Cluster:\n0/4 (0%)  \n"
         )
 
@@ -246,9 +246,10 @@ class TestShares:
 
     def test_a_node_in_mib_is_in_mib(self) -> None:
         notes = {"fairlead.io/gpu-mem-unit": "MiB"}
-        assert printed("-s", snapshot_of([shared(units=15079, annotations=notes)])).splitlines()[
-            -1
-        ] == ("0/15079 (MiB) (0%)")
+        assert (
+            printed("-s", snapshot_of([shared(units=15079, annotations=notes)])).splitlines()[-1]
+            == "0/15079 (MiB) (0%)"
+        )
         mixed = snapshot_of([shared(units=15079, annotations=notes), shared("b", "10.0.0.2")])
         assert printed("-s", mixed).splitlines()[-1] == "0/28 (GiB) (0%)"
 
@@ -264,16 +265,17 @@ class TestShares:
             "10.0.0.1",
             {"aliyun.com/gpu-mem": "14", "aliyun.com/gpu-count": "1", "nvidia.com/gpu": "1"},
         )
-        assert ("has both nvidia.com/gpu and aliyun.com/gpu-mem") in run_command(
-            ("top node -s"), snapshot_of([both])
-        ).err
+        assert (
+            "has both nvidia.com/gpu and aliyun.com/gpu-mem"
+            in run_command("top node -s", snapshot_of([both])).err
+        )
 
 
 def test_json_has_no_legacy_layout() -> None:
     snapshot = document_003(*NOTEBOOKS)
     assert (
-        run_command(("top node -s -o json"), snapshot).out
-        == run_command(("top node -o json"), snapshot).out
+        run_command("top node -s -o json", snapshot).out
+        == run_command("top node -o json", snapshot).out
     )
 
 

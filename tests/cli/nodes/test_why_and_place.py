@@ -106,7 +106,7 @@ def test_limits_that_no_node_can_meet(limits: dict[str, int], why: str) -> None:
         "wrong", containers=(Container("main", requests=limits, limits=limits),), conditions=(TOLD,)
     )
     text = run_command(
-        ("why wrong"), ClusterSnapshot(nodes=(node("gpu"),), pods=(asker,)), "fairlead"
+        "why wrong", ClusterSnapshot(nodes=(node("gpu"),), pods=(asker,)), "fairlead"
     ).out
     (said,) = (line for line in text.splitlines() if line.startswith("Why:"))
     assert why in said
@@ -119,13 +119,13 @@ def test_where_a_pod_sits() -> None:
         "Status:  Running on gpu, priority 5, scheduler fairlead-scheduler\n"
         "Card:    GPU 0 GPU-gpu-0: container main has 8 of 15 GiB\n"
     )
-    assert ("Cards:   unknown: no annotation names them (it counts as PENDING)\n") in answer(
+    assert "Cards:   unknown: no annotation names them (it counts as PENDING)\n" in answer(
         "why unplaced"
     )
 
 
 def test_pods_that_wait_for_something_else() -> None:
-    assert ("Room:    gpu has room on its GPUs now: it waits for another reason\n") in answer(
+    assert "Room:    gpu has room on its GPUs now: it waits for another reason\n" in answer(
         "why small"
     )
     assert answer("why plain").endswith("Shared GPUs:  it requests none\n")
@@ -177,9 +177,10 @@ def test_a_pod_that_was_only_planned_need_not_go() -> None:
     held = ClusterSnapshot(
         nodes=(node("gpu"),), pods=(placed(pod("a", 4), "gpu", {"main": [(0, 4)]}),)
     )
-    assert ("pod-1 would fit on gpu without default/a (priority 0)\n") in run_command(
-        ("place --gpu-mem 15 --replicas 2"), held, "fairlead"
-    ).out
+    assert (
+        "pod-1 would fit on gpu without default/a (priority 0)\n"
+        in run_command("place --gpu-mem 15 --replicas 2", held, "fairlead").out
+    )
 
 
 def test_place_on_several_cards() -> None:
@@ -207,7 +208,7 @@ def test_place_a_manifest_of_document_003(file: str, monkeypatch: pytest.MonkeyP
     path = Path(__file__).parents[3] / "examples" / "mem_deployment.yaml"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     lines = run_command(
-        (f"place -f {path if file != '-' else file}"), cluster(), "fairlead"
+        f"place -f {path if file != '-' else file}", cluster(), "fairlead"
     ).out.splitlines()
     assert lines[1:] == ["tf-notebook  gpu   1    4 GiB (4301 MiB)"]
 

@@ -75,7 +75,7 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
     found = next(line for line in printed.out.splitlines() if line.startswith("BAD"))
     assert (
         found.split(None, 2)[:2] == ["BAD", "max"]
-        and ("root.a.1: uses 15 cpu, more than its max 10 (pods namespace1/") in found
+        and "root.a.1: uses 15 cpu, more than its max 10 (pods namespace1/" in found
     )
     assert "max: raise its max" in printed.out
 
@@ -152,7 +152,7 @@ def test_what_may_not_be_asked_is_neither_ok_nor_bad() -> None:
         replace(
             WELL,
             unasked={
-                "rights": ("you may not ask"),
+                "rights": "you may not ask",
                 "Lease": "forbidden",
                 "ValidatingAdmissionPolicy/x": "no",
             },
@@ -193,9 +193,10 @@ def test_trees_that_are_not_there_not_sound_or_not_defined() -> None:
         "BAD    definition  the cluster serves no ElasticQuotaTree\n"
         in doctor(snapshot=replace(none, sources=one(SourceState.MISSING))).out
     )
-    assert ("?      tree        why\n") in doctor(
-        snapshot=replace(none, sources=one(SourceState.FORBIDDEN))
-    ).out
+    assert (
+        "?      tree        why\n"
+        in doctor(snapshot=replace(none, sources=one(SourceState.FORBIDDEN))).out
+    )
     misnamed = replace(demo_tree(), name="other")
     printed = doctor(snapshot=replace(cluster(), quota_tree=misnamed))
     assert "BAD    tree        NotTheTree: " in printed.out

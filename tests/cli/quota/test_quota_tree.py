@@ -131,7 +131,7 @@ def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Pa
     new = tmp_path / "new.yaml"
     new.write_text(yaml.safe_dump(manifest(min={"cpu": 5}, max={"cpu": 10})))
     printed = run_command(
-        (f"quota validate --snapshot s {new}"), cluster(manifest(), *pods), "fairlead"
+        f"quota validate --snapshot s {new}", cluster(manifest(), *pods), "fairlead"
     )
     assert printed.status == 0
     told = [" ".join(line.split()) for line in printed.out.splitlines()]
@@ -208,7 +208,7 @@ def test_documents_say_the_same() -> None:
             "the quota tree cannot be read: you may not",
         ),
         (
-            cluster(manifest(), sources=(Source("pods", SourceState.FORBIDDEN, ("no pods")),)),
+            cluster(manifest(), sources=(Source("pods", SourceState.FORBIDDEN, "no pods"),)),
             OutsideError,
             "pods cannot be read: no pods",
         ),

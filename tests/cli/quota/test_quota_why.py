@@ -136,7 +136,7 @@ def test_since_when_and_how_often_evicted() -> None:
         "namespace3",
         "e",
         reason="QuotaReclaimed",
-        message=("nginx3-9: gone"),
+        message="nginx3-9: gone",
         object_uid="deploy-3",
         count=2,
         at=1700.0,
@@ -154,18 +154,18 @@ def test_since_when_and_how_often_evicted() -> None:
         "1970-01-01T00:32:20Z",
         {"count": 2, "last": "1970-01-01T00:28:20Z"},
     )
-    assert ("Evicted:       never, as far as Events are kept\n") in why(
+    assert "Evicted:       never, as far as Events are kept\n" in why(
         "namespace3/nginx3-2", replace(snapshot, events=())
     )
 
 
 def test_table_is_the_default_and_other_formats_are_refused() -> None:
-    assert run_command(("quota why namespace3/nginx3-3 -o table"), demo(), "fairlead").out == why(
+    assert run_command("quota why namespace3/nginx3-3 -o table", demo(), "fairlead").out == why(
         "namespace3/nginx3-3"
     )
     assert (
         "overAllLeaves:"
-        in run_command(("quota why namespace3/nginx3-3 -o yaml"), demo(), "fairlead").out
+        in run_command("quota why namespace3/nginx3-3 -o yaml", demo(), "fairlead").out
     )
     with pytest.raises(UserError, match="`wide`"):
         run_command("quota why namespace3/nginx3-3 -o wide", demo(), "fairlead")
@@ -185,9 +185,10 @@ def test_the_sentence_of_the_condition_everywhere() -> None:
 
 
 def test_without_a_condition_fairlead_why_says_what_the_plan_says() -> None:
-    assert (f"Message:      WaitingForIdleQuota: {SENTENCE}\n") in run_command(
-        ("why namespace3/nginx3-2"), demo(), "fairlead"
-    ).out
+    assert (
+        f"Message:      WaitingForIdleQuota: {SENTENCE}\n"
+        in run_command("why namespace3/nginx3-2", demo(), "fairlead").out
+    )
 
 
 def test_the_namespace_may_be_that_of_the_context() -> None:

@@ -86,9 +86,9 @@ def test_one_dash_is_as_good_as_two(flag: str) -> None:
 
 def test_letters_are_not_put_together_and_a_flag_that_is_none_is_told() -> None:
     for line, words in (
-        ("-kn", ("unknown flag: --kn")),
-        ("-colectors=x", ("unknown flag: --colectors")),
-        ("-k=maybe", ("it is true or false")),
+        ("-kn", "unknown flag: --kn"),
+        ("-colectors=x", "unknown flag: --colectors"),
+        ("-k=maybe", "it is true or false"),
     ):
         with pytest.raises(UserError, match=words):
             parsed(line)
@@ -250,10 +250,10 @@ def test_what_changes_nothing_is_said_once_per_reason() -> None:
     ("line", "backend"),
     [
         ("", "nvml"),
-        (("--backend nvml"), "nvml"),
+        ("--backend nvml", "nvml"),
         ("--backend sim", "sim"),
         ("--fake-gpus", "sim"),
-        (("--sim-gpus 1xTesla-T4"), "sim"),
+        ("--sim-gpus 1xTesla-T4", "sim"),
     ],
 )
 def test_devices_are_invented_only_for_who_asks(line: str, backend: str) -> None:

@@ -49,8 +49,7 @@ class PlayedCards:
         self.groups: list[tuple[int, ...]] = []
         self.ended = 0
         self._cards = [
-            LoadCard(index, f"GPU-{index}", ("Tesla T4"), CHIPS[("Tesla T4")])
-            for index in range(count)
+            LoadCard(index, f"GPU-{index}", "Tesla T4", CHIPS["Tesla T4"]) for index in range(count)
         ]
         self._lag = lag
 
@@ -121,7 +120,7 @@ def test_document_002s_pod_runs_with_its_arguments_as_they_stand() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [("-t 1004"), ("-d 3")],
+        ["-t 1004", "-d 3"],
         ["-t", "1004", "-d", "3"],
         ["-t1004", "-d3"],
         ["--fieldId=1004", "--duration", "3"],
@@ -150,8 +149,8 @@ def test_with_target_max_value_it_is_whole_from_the_start() -> None:
     [
         ([], range(1001, 1011)),
         (["-t", "all"], range(1001, 1011)),
-        ([("-t nonvlink")], range(1001, 1011)),
-        ([("-t nvlink")], (1011, 1012)),
+        (["-t nonvlink"], range(1001, 1011)),
+        (["-t nvlink"], (1011, 1012)),
     ],
 )
 def test_groups_of_fields(named: list[str], fields: Sequence[int]) -> None:
@@ -176,7 +175,7 @@ def test_work_that_takes_longer_than_its_report_makes_fewer_reports() -> None:
 def test_cards_are_chosen_and_named_in_their_reports() -> None:
     cards = PlayedCards(4)
     _, lines, _ = outcome(
-        ["--no-dcgm-validation", ("-t 1004"), ("-d 1"), ("-i 0,2"), "--max-processes", "1"], cards
+        ["--no-dcgm-validation", "-t 1004", "-d 1", "-i 0,2", "--max-processes", "1"], cards
     )
     assert cards.groups == [(0,), (2,)]
     assert [line.partition(" ")[0] for line in lines if line.startswith("Worker")] == [
@@ -190,7 +189,7 @@ def test_cards_are_chosen_and_named_in_their_reports() -> None:
 def test_modes() -> None:
     cards = PlayedCards()
     status, lines, _ = outcome(
-        [("-t 1004"), ("-d 3"), "--mode", "nogenerateload,noreport,novalidate"], cards
+        ["-t 1004", "-d 3", "--mode", "nogenerateload,noreport,novalidate"], cards
     )
     assert status == 0 and cards.asked == [] and not [line for line in lines if "gflops" in line]
     with pytest.raises(UserError, match="--mode `quick`"):
@@ -229,7 +228,7 @@ def test_validation_reads_the_exporters_page() -> None:
         return page_of(0.87)
 
     status, lines, _ = outcome(
-        [("-t 1004"), ("-d 20"), "--exporter", "http://gpu-1:9400/metrics"], page=page
+        ["-t 1004", "-d 20", "--exporter", "http://gpu-1:9400/metrics"], page=page
     )
     assert status == 0 and set(asked) == {"http://gpu-1:9400/metrics"}
     assert "TensorEngineActive: generated ???, dcgm 0.870 (27605.2 gflops)" in lines
@@ -258,7 +257,7 @@ def test_what_was_measured_has_to_be_near(flags: list[str], value: float, passes
 def test_fast_ends_with_the_first_good_value() -> None:
     cards = PlayedCards()
     status, _, _ = outcome(
-        [("-t 1004"), ("-d 100"), "--mode", "fast"], cards, page=lambda _: page_of(0.87)
+        ["-t 1004", "-d 100", "--mode", "fast"], cards, page=lambda _: page_of(0.87)
     )
     assert status == 0 and len(cards.asked) == 10, "an exporter is given ten seconds"
 

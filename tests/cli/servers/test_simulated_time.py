@@ -79,7 +79,7 @@ async def test_show_pause_speed_and_resume() -> None:
         paused = await command("pause")
         assert paused.out.splitlines()[1].split() == ["pace:", "paused,", "x1"]  # type: ignore[attr-defined]
         assert (await command("")).out == paused.out  # type: ignore[attr-defined]
-        assert paused.out.splitlines()[0] == ("time:  2026-01-05 09:02:03 UTC")  # type: ignore[attr-defined]
+        assert paused.out.splitlines()[0] == "time:  2026-01-05 09:02:03 UTC"  # type: ignore[attr-defined]
         assert "paused, x60" in (await command("speed 60")).out  # type: ignore[attr-defined]
         assert "running, x60" in (await command("resume")).out  # type: ignore[attr-defined]
 

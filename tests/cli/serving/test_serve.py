@@ -97,15 +97,15 @@ def test_many_jobs_by_namespace_name_and_version() -> None:
 
 
 def test_without_gpus_there_is_no_column_and_without_service_no_address() -> None:
-    assert run_serving(
-        ("serve list"), Servings(deployments=[deployment("a", "1")])
-    ).out.splitlines()[1].split() == [*("a", "Custom", "1", "1", "0", "N/A", "N/A")]
+    assert run_serving("serve list", Servings(deployments=[deployment("a", "1")])).out.splitlines()[
+        1
+    ].split() == [*("a", "Custom", "1", "1", "0", "N/A", "N/A")]
 
 
 def test_a_pod_that_does_not_run_holds_no_gpu() -> None:
     waiting = serving_pod("a", "1", "a-1", limits={"nvidia.com/gpu": "4"}, phase="Pending")
     table = run_serving(
-        ("serve list"), Servings(deployments=[deployment("a", "1")], pods=[waiting])
+        "serve list", Servings(deployments=[deployment("a", "1")], pods=[waiting])
     ).out
     assert "GPU" not in table
 
@@ -155,23 +155,24 @@ def test_what_could_not_be_read_is_told() -> None:
     no_services = {"services": Source("services", "forbidden", "forbidden: services")}
     told = run_serving("serve list", fast(sources={**gone, **no_services}))
     assert told.err.count("skipped services: forbidden") == 1 and "not served" not in told.err
-    assert ("is not served by this cluster") in run_serving(
-        ("serve list -T kserve"), fast(sources=gone)
-    ).err
+    assert (
+        "is not served by this cluster"
+        in run_serving("serve list -T kserve", fast(sources=gone)).err
+    )
     with pytest.raises(
-        UserError, match=("the user has no privileges to list the serving jobs in all namespaces")
+        UserError, match="the user has no privileges to list the serving jobs in all namespaces"
     ):
         run_serving(
-            ("serve list -A"), fast(sources={"deployments.apps": Source("d", "forbidden", "no")})
+            "serve list -A", fast(sources={"deployments.apps": Source("d", "forbidden", "no")})
         )
     with pytest.raises(OutsideError, match="no serving job can be listed: broken"):
         run_serving(
-            ("serve list"), fast(sources={"deployments.apps": Source("d", "failing", "broken")})
+            "serve list", fast(sources={"deployments.apps": Source("d", "failing", "broken")})
         )
 
 
 @pytest.mark.parametrize(
-    "verb", [("serve list"), ("serve get x"), ("serve delete x"), ("serve logs x"), ("data list")]
+    "verb", ["serve list", "serve get x", "serve delete x", "serve logs x", "data list"]
 )
 def test_without_a_cluster_there_is_a_sentence(verb: str) -> None:
     if verb == "serve delete x":
@@ -220,9 +221,10 @@ def test_get_without_gpus_and_pods_in_natural_order() -> None:
 
 def test_the_model_of_a_job() -> None:
     labelled = deployment("a", "1", modelName="bert", modelVersion="7")
-    assert ("Port:       \nModelName:    bert\nModelVersion: 7\n") in run_serving(
-        ("serve get a"), Servings(deployments=[labelled])
-    ).out
+    assert (
+        "Port:       \nModelName:    bert\nModelVersion: 7\n"
+        in run_serving("serve get a", Servings(deployments=[labelled])).out
+    )
 
 
 def test_documents() -> None:
@@ -344,7 +346,7 @@ def test_which_pod_when_there_are_several() -> None:
 def test_a_container_that_has_not_begun() -> None:
     waiting = serving_pod("a", "1", "a-1", phase="Pending")
     with pytest.raises(
-        UserError, match=("container main of pod a-1 has not begun: ContainerCreating")
+        UserError, match="container main of pod a-1 has not begun: ContainerCreating"
     ):
         run_serving("serve logs a", Servings(deployments=[deployment("a", "1")], pods=[waiting]))
 
@@ -358,7 +360,7 @@ def test_following_ends_with_a_pod_that_ended_before_its_container_began() -> No
 def test_a_serving_job_that_is_scaled_to_nothing_says_so() -> None:
     with pytest.raises(UserError) as told:
         run_serving(
-            ("serve logs a -f"), Servings(deployments=[deployment("a", "1", replicas=0)], pods=[])
+            "serve logs a -f", Servings(deployments=[deployment("a", "1", replicas=0)], pods=[])
         )
     assert told.value.hint == "it is scaled to 0 instances"
 
@@ -385,7 +387,7 @@ def test_delete_never_chooses_between_versions() -> None:
 def test_data_that_can_be_mounted() -> None:
     claims = [
         claim(
-            "tfmodel", ["ReadWriteMany"], description=("this is tfmodel for mnist"), owner="tester"
+            "tfmodel", ["ReadWriteMany"], description="this is tfmodel for mnist", owner="tester"
         ),
         claim("two", ["ReadWriteMany", "ReadWriteOnce"]),
         claim("waits", ["ReadWriteOnce"], phase="Pending"),

@@ -52,11 +52,11 @@ def sent(server: ScriptedServer) -> Counter[str]:
 
 
 LISTS = {
-    ("GET default"): 1,
-    ("GET deployments"): 1,
-    ("GET inferenceservices"): 1,
-    ("GET services"): 1,
-    ("GET pods"): 1,
+    "GET default": 1,
+    "GET deployments": 1,
+    "GET inferenceservices": 1,
+    "GET services": 1,
+    "GET pods": 1,
 }
 
 
@@ -89,7 +89,7 @@ def test_the_budget(line: str, more: dict[str, int], tmp_path: Path) -> None:
 def test_data_is_one_list(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         assert run(tmp_path, server, "data", "list").returncode == 0
-        assert sent(server) == {("GET persistentvolumeclaims"): 1, ("GET default"): 1}, (
+        assert sent(server) == {"GET persistentvolumeclaims": 1, "GET default": 1}, (
             "an empty list asks whether the namespace is there"
         )
 
@@ -132,7 +132,7 @@ def test_garbage_is_a_sentence(body: bytes, tmp_path: Path) -> None:
         assert (
             done.returncode == 1
             and "Traceback" not in done.stderr
-            and ("this is a bug") not in done.stderr
+            and "this is a bug" not in done.stderr
         )
 
 

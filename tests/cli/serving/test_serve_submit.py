@@ -56,7 +56,7 @@ def test_a_custom_job_is_a_deployment_and_its_service() -> None:
         and chosen.items() <= at(deployment, "spec|template|metadata|labels").items()
     )
     assert (
-        at(deployment, f"{MAIN}|command") == ["sh", "-c", ("python3 app.py")]
+        at(deployment, f"{MAIN}|command") == ["sh", "-c", "python3 app.py"]
         and at(deployment, "spec|replicas") == 2
     )
     assert at(service, "spec|type") == "ClusterIP"
@@ -191,7 +191,7 @@ def test_a_file_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "a.conf").write_text("x = 1\n")
     deployment, _, config = objects(f"{CUSTOM} --config-file {tmp_path}/a.conf:/etc/app/a.conf")
     assert (
-        config["data"] == {"a.conf": ("x = 1\n")}
+        config["data"] == {"a.conf": "x = 1\n"}
         and config["metadata"]["labels"].items() >= LABELS.items()
     )
     mount = {

@@ -33,9 +33,9 @@ def refusal_of(name: str | Path) -> str:
 
 
 def test_what_was_saved_is_shown(tmp_path: Path) -> None:
-    assert ("1 (1 exclusive)") in run_command(
-        (f"snapshot show {saved(tmp_path)}"), NODES, "fairlead"
-    ).out
+    assert (
+        "1 (1 exclusive)" in run_command(f"snapshot show {saved(tmp_path)}", NODES, "fairlead").out
+    )
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/null"])
@@ -89,7 +89,7 @@ def test_a_pipe_or_device_is_never_replaced_by_a_snapshot(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "content",
-    [(b"my thesis"), (b"\x1f\x8b\x08 not really"), gzip.compress(b'{"kind": "Secret"}')],
+    [b"my thesis", b"\x1f\x8b\x08 not really", gzip.compress(b'{"kind": "Secret"}')],
 )
 def test_a_file_that_is_no_snapshot_is_not_replaced_and_costs_no_work(
     content: bytes, tmp_path: Path
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_named_and_the_old_file_stays(tmp_path: Path) -> 
 
 def test_a_partial_snapshot_is_asked_for_and_says_what_it_lacks(tmp_path: Path) -> None:
     done = run_command(
-        (f"snapshot save --partial {tmp_path / 's'}"), replace(NODES, sources=SOURCES), "fairlead"
+        f"snapshot save --partial {tmp_path / 's'}", replace(NODES, sources=SOURCES), "fairlead"
     )
     assert done.err.splitlines() == [
         "warning: mpijobs cannot be read: mpijobs: etcd is away",

@@ -132,7 +132,7 @@ def test_companions_come_after_the_job_and_belong_to_it() -> None:
             }
         ]
     assert cluster.calls == [
-        (f"create {each['kind']} {each['metadata']['name']}") for each in cluster.created
+        f"create {each['kind']} {each['metadata']['name']}" for each in cluster.created
     ], "one create per object"
 
 
@@ -163,7 +163,7 @@ def test_the_priority_must_exist_and_one_that_cannot_be_read_is_trusted() -> Non
     cluster = KeepingCluster(priorities={"high": True, "absent": False, "secret": None})
     assert submit(f"{PT} -p high run", cluster).err.count("level=warning") == 0
     with pytest.raises(
-        UserError, match=("failed to validate command args: the priority absent doesn't exist")
+        UserError, match="failed to validate command args: the priority absent doesn't exist"
     ):
         submit(f"{PT} -p absent run", cluster)
     assert "level=warning" in submit(f"{PT} -p secret run", cluster).err
@@ -229,7 +229,7 @@ def test_a_dry_run_prints_yaml_and_nothing_else_with_and_without_a_cluster() -> 
     unreachable = submit(f"{PT} --dry-run --tensorboard run", KeepingCluster(unreachable=True))
     assert (
         unreachable.out == alone.out
-        and ("not checked against the cluster: no answer") in unreachable.err
+        and "not checked against the cluster: no answer" in unreachable.err
     )
 
 

@@ -32,7 +32,7 @@ def env_of(manifest: object, role: str) -> dict[str, str]:
 def test_a_launcher_workers_with_bounds_and_a_secret_before_them() -> None:
     cluster = KeepingCluster(user="alice")
     printed = submit(
-        ("et --name=j --image=i --gpus=2 --workers=3 --max-workers=9 --cpu=4 horovodrun"), cluster
+        "et --name=j --image=i --gpus=2 --workers=3 --max-workers=9 --cpu=4 horovodrun", cluster
     )
     assert printed.out == "secret/j created\ntrainingjob.kai.alibabacloud.com/j created\n"
     assert "You can run `arena get j --type etjob -n default`" in printed.err
@@ -140,7 +140,7 @@ def test_a_deepspeed_job_has_no_bounds() -> None:
 def test_a_deepspeed_job_becomes_an_mpijob_where_its_operator_is_missing() -> None:
     cluster = KeepingCluster(WITHOUT_OPERATOR)
     printed = submit(
-        ("dp --name=j --image=i --workers=2 --gpus=1 --launcher-selector=a=b run"), cluster
+        "dp --name=j --image=i --workers=2 --gpus=1 --launcher-selector=a=b run", cluster
     )
     assert printed.out == "mpijob.kubeflow.org/j created\n"
     assert (
@@ -186,7 +186,7 @@ def test_a_secret_of_that_name_is_in_the_way() -> None:
         submit("et --name=j --image=i run", cluster)
     assert "the secret j is already exist, so the job j was not submitted" in refused.value.what
     assert (
-        refused.value.hint == ("`kubectl delete secret/j -n default` removes it")
+        refused.value.hint == "`kubectl delete secret/j -n default` removes it"
         and cluster.created == []
     )
 

@@ -138,17 +138,17 @@ def test_objects_of_kubernetes_are_created_as_they_are(tmp_path: Path) -> None:
         },
     ]
     name, cluster = written(tmp_path, *objects), KeepingCluster()
-    assert submit((f"tfjob -f {name}"), cluster).out == (
+    assert submit(f"tfjob -f {name}", cluster).out == (
         "tfjob.kubeflow.org/a created\nconfigmap/b created\n"
     )
     assert cluster.created == objects
     assert list(yaml.safe_load_all(submit(f"tfjob -f {name} --dry-run").out)) == objects
     broken = KeepingCluster(full=["b"])
     with pytest.raises(
-        UserError, match=("the configmap b is already exist, so nothing of the file was created")
+        UserError, match="the configmap b is already exist, so nothing of the file was created"
     ) as refused:
         submit(f"tfjob -f {name}", broken)
-    assert refused.value.hint == ("`kubectl delete configmap/b -n own` removes it"), (
+    assert refused.value.hint == "`kubectl delete configmap/b -n own` removes it", (
         "`arena delete b` would find no job"
     )
     assert broken.deleted == ["TFJob a"]

@@ -155,14 +155,14 @@ CASES: list[tuple[str, dict[str, Any]]] = [
         PT,
         {
             f"{MASTER}|{FIRST}|imagePullPolicy": "Always",
-            f"{MASTER}|{FIRST}|command": ["sh", "-c", ("run it")],
+            f"{MASTER}|{FIRST}|command": ["sh", "-c", "run it"],
         },
     ),
     (f"{PT} --shell bash", {f"{MASTER}|{FIRST}|command|0": "bash"}),
     (
         MPI,
         {
-            f"{LAUNCHER}|{FIRST}|command": ["sh", "-c", ("run it")],
+            f"{LAUNCHER}|{FIRST}|command": ["sh", "-c", "run it"],
             f"{WORKER}|{FIRST}|command": None,
         },
     ),
@@ -372,7 +372,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
             (
                 f"{TF_WORKER}|{POD}|affinity|podAntiAffinity|"
                 "preferredDuringSchedulingIgnoredDuringExecution|0|podAffinityTerm|topologyKey"
-            ): ("kubernetes.io/hostname")
+            ): "kubernetes.io/hostname"
         },
     ),
     (

@@ -49,7 +49,7 @@ def test_a_task_for_each_image_and_the_first_is_the_driver() -> None:
         "nvidia.com/gpu": "3",
     }
     assert (container["command"], container["ports"]) == (
-        ["sh", "-c", ("python t.py")],
+        ["sh", "-c", "python t.py"],
         [{"name": "job-port-1", "containerPort": 2222}],
     )
     assert (
@@ -83,9 +83,10 @@ def test_old_spellings_of_volcano() -> None:
     new = "--min-available 2 --scheduler-name s --task-name t --task-images a --task-images b"
     new += " --task-replicas 2 --task-cpu 1 --task-memory 1Gi --task-port 80"
     assert dry_run(f"{VJ} {old}") == dry_run(f"{VJ} {new}")
-    assert ("Flag --taskCPU has been deprecated, please use --task-cpu instead") in submit(
-        f"{VJ} {old} --dry-run"
-    ).err
+    assert (
+        "Flag --taskCPU has been deprecated, please use --task-cpu instead"
+        in submit(f"{VJ} {old} --dry-run").err
+    )
 
 
 def test_a_driver_and_executors() -> None:

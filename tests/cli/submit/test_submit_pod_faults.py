@@ -61,7 +61,7 @@ def test_flags_that_no_node_can_meet(begin: str, flags: str, why: str, end: str)
 
 @pytest.mark.parametrize(
     "line",
-    [(f"{RAY} --worker-gpu 1 --gpumemory 4"), (f"{VOLCANO} --task-gpus 1 --task-replicas 1")],
+    [f"{RAY} --worker-gpu 1 --gpumemory 4", f"{VOLCANO} --task-gpus 1 --task-replicas 1"],
 )
 def test_kinds_with_flags_of_their_own(line: str) -> None:
     cluster = KeepingCluster()

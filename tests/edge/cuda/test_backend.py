@@ -28,7 +28,7 @@ class PlayedLibrary:
 
     def __init__(
         self,
-        model: str = ("Tesla T4"),
+        model: str = "Tesla T4",
         count: int = 1,
         *,
         has_sums: bool = True,
@@ -135,7 +135,7 @@ def test_arithmetic_is_sums_or_matrices_of_4096(field: int, bits: int) -> None:
 
 @pytest.mark.parametrize(
     ("model", "overhead"),
-    [(("NVIDIA H200"), 1.08), (("NVIDIA A100-SXM4-80GB"), 1.123), (("Tesla T4"), 1.123)],
+    [("NVIDIA H200", 1.08), ("NVIDIA A100-SXM4-80GB", 1.123), ("Tesla T4", 1.123)],
 )
 @pytest.mark.parametrize("field", [1009, 1010])
 def test_copies_over_pcie_count_the_protocols_bytes(

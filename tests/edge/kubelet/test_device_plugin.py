@@ -214,8 +214,7 @@ async def test_a_kubelet_that_is_away_or_says_no_is_asked_until_it_takes_it(
         await kubelet.start()
         await until(
             lambda: (
-                served.trouble
-                == (f"the kubelet does not take `{RESOURCE}`: the endpoint is in use")
+                served.trouble == f"the kubelet does not take `{RESOURCE}`: the endpoint is in use"
             ),
             5,
         )
@@ -247,7 +246,7 @@ async def test_a_directory_that_is_not_there_is_told(
     served = DevicePlugin(tmp_path / "absent", ENDPOINT, RESOURCE, answers)
     async with running(served):
         await until(
-            lambda: served.trouble == (f"cannot listen on `{tmp_path / 'absent' / ENDPOINT}`")
+            lambda: served.trouble == f"cannot listen on `{tmp_path / 'absent' / ENDPOINT}`"
         )
 
 

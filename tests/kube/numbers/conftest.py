@@ -46,7 +46,7 @@ def seen() -> Iterator[CompanySeen]:
                 running_prometheus(
                     {**pages, "cluster": exporter.address},
                     cluster.logs / "prometheus.log",
-                    history=(f"{history}# EOF\n"),
+                    history=f"{history}# EOF\n",
                 ) as prometheus,
                 running(
                     "console",

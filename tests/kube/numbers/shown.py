@@ -63,7 +63,7 @@ class Shown:
             "gpuUtilPercent",
         ]
         return {
-            (f"{row['name']} {name}"): row[name] for row in self._items("/nodes") for name in names
+            f"{row['name']} {name}": row[name] for row in self._items("/nodes") for name in names
         }
 
     def cards(self) -> Numbers:
@@ -86,13 +86,13 @@ class Shown:
             if row["uuid"]:
                 name = f"{row['node']}/{row['index']}"
                 found |= {
-                    (f"{name} util"): row["utilPercent"],
-                    (f"{name} used"): row["memoryUsedMiB"],
-                    (f"{name} total"): row["memoryTotalMiB"],
+                    f"{name} util": row["utilPercent"],
+                    f"{name} used": row["memoryUsedMiB"],
+                    f"{name} total": row["memoryTotalMiB"],
                 }
                 found |= {
-                    (f"{name} holders"): sorted(row["holders"]),
-                    (f"{name} health"): row["health"],
+                    f"{name} holders": sorted(row["holders"]),
+                    f"{name} health": row["health"],
                 }
                 found[f"{name} heat"] = heat[name]
         return found
@@ -150,16 +150,14 @@ class Shown:
             "utilization": board["gpuUtilPercent"],
             **{f"jobs {name.capitalize()}": value for name, value in board["jobs"].items()},
             **{
-                (f"consumer {each['namespace']} gpus"): each["gpus"]
+                f"consumer {each['namespace']} gpus": each["gpus"] for each in board["topConsumers"]
+            },
+            **{
+                f"consumer {each['namespace']} memory": each["gpuMemoryMiB"]
                 for each in board["topConsumers"]
             },
             **{
-                (f"consumer {each['namespace']} memory"): each["gpuMemoryMiB"]
-                for each in board["topConsumers"]
-            },
-            **{
-                (f"consumer {each['namespace']} jobs"): each["jobs"]
-                for each in board["topConsumers"]
+                f"consumer {each['namespace']} jobs": each["jobs"] for each in board["topConsumers"]
             },
             **self._attention(),
         }
@@ -189,15 +187,15 @@ class Shown:
                 f"{name} used of": row["gpuMemoryUsedOfMiB"],
                 f"{name} util": row["gpuUtilPercent"],
                 **{
-                    (f"{name} {each}"): counts[each]
+                    f"{name} {each}": counts[each]
                     for each in ("desired", "running", "unknown", "pending", "failed")
                 },
                 f"{name} nodes": row["nodes"],
-                (f"{name} duration from"): now - row["durationSeconds"]
+                f"{name} duration from": now - row["durationSeconds"]
                 if has_begun and not is_over
                 else None,
                 f"{name} duration": row["durationSeconds"] if is_over or not has_begun else None,
-                (f"{name} held from"): None
+                f"{name} held from": None
                 if row["heldSeconds"] is None
                 else now - row["heldSeconds"],
                 f"{name} quota": row["quotaPath"],
@@ -217,13 +215,13 @@ class Shown:
             for each in page["instances"]:
                 name = f"{row['namespace']}/{each['name']}"
                 found |= {
-                    (f"{name} status"): each["status"],
-                    (f"{name} gpus"): each["gpus"],
-                    (f"{name} memory"): each["gpuMemoryAllocatedMiB"],
+                    f"{name} status": each["status"],
+                    f"{name} gpus": each["gpus"],
+                    f"{name} memory": each["gpuMemoryAllocatedMiB"],
                 }
                 found |= {
-                    (f"{name} used"): each["gpuMemoryUsedMiB"],
-                    (f"{name} util"): each["gpuUtilPercent"],
+                    f"{name} used": each["gpuMemoryUsedMiB"],
+                    f"{name} util": each["gpuUtilPercent"],
                 }
         return found
 
@@ -280,11 +278,11 @@ class Shown:
             if row["isLeaf"]:
                 found[f"{name} borrowed"] = row["borrowed"]
                 found |= {
-                    (f"{name} of {each['user'] or '-'}"): each["used"] for each in row["byUser"]
+                    f"{name} of {each['user'] or '-'}": each["used"] for each in row["byUser"]
                 }
                 assert sum(each["used"] for each in row["byNamespace"]) == row["used"]
         found |= {
-            (f"{row['path']} waiting"): row["waitingPods"]
+            f"{row['path']} waiting": row["waitingPods"]
             for row in self._console.api("/quota/tree")["items"]
         }
         return found
@@ -296,15 +294,15 @@ class Shown:
             work = self._console.api("/mine", **{key: value})
             held = work["held"]
             found |= {
-                (f"{who} pods"): held["pods"],
-                (f"{who} gpus"): held["gpus"],
-                (f"{who} idle"): held["gpusIdle"],
+                f"{who} pods": held["pods"],
+                f"{who} gpus": held["gpus"],
+                f"{who} idle": held["gpusIdle"],
             }
-            found[(f"{who} waits")] = sorted(
+            found[f"{who} waits"] = sorted(
                 f"{each['namespace']}/{each['name']}" for each in work["waits"]
             )
             starts = {
-                (f"start {each['model']}"): each["onNodes"]
+                f"start {each['model']}": each["onNodes"]
                 for each in work["starts"]
                 if each["onNodes"]
             }
@@ -315,9 +313,7 @@ class Shown:
                         name = f"{who} {leaf['path']} {each['resource']}"
                         found |= {
                             name: each["mine"],
-                            **{
-                                (f"{name} {key}"): each[key] for key in ("guaranteed", "borrowable")
-                            },
+                            **{f"{name} {key}": each[key] for key in ("guaranteed", "borrowable")},
                         }
         return found
 
@@ -327,16 +323,16 @@ def _node_page(node: str, page: Any) -> Numbers:
     for pod in page["pods"]:
         name = f"{node} {pod['namespace']}/{pod['name']}"
         found |= {
-            (f"{name} gpus"): pod["gpus"],
-            (f"{name} memory"): pod["gpuMemoryAllocatedMiB"],
-            (f"{name} since"): moment(pod["heldSince"]),
+            f"{name} gpus": pod["gpus"],
+            f"{name} memory": pod["gpuMemoryAllocatedMiB"],
+            f"{name} since": moment(pod["heldSince"]),
         }
         found[f"{name} cards"] = pod["gpuIndexes"]
     for card in page["gpus"] if page["gpus"][0]["uuid"] else ():
         name = f"{node}/{card['index']}"
         found |= {
-            (f"{name} allocated"): card["memoryAllocatedMiB"],
-            (f"{name} free"): card["memoryFreeMiB"],
+            f"{name} allocated": card["memoryAllocatedMiB"],
+            f"{name} free": card["memoryFreeMiB"],
         }
         found[f"{name} is idle"] = "idle" in card["flags"]
         for each in card["migInstances"]:
@@ -346,7 +342,7 @@ def _node_page(node: str, page: Any) -> Numbers:
                 each["memoryUsedMiB"],
                 each["utilPercent"],
             ]
-            found[(f"{name} instance {each['id']}")] = [
+            found[f"{name} instance {each['id']}"] = [
                 *told,
                 *(f"{pod['namespace']}/{pod['name']}" for pod in each["pods"]),
             ]

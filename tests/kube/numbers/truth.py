@@ -111,7 +111,7 @@ class Truth:
         card its values and holders.
         """
         found: Numbers = {
-            (f"{node.name} {state}"): count
+            f"{node.name} {state}": count
             for node in self.gpu_nodes
             for state, count in node.cells.items()
             if count
@@ -122,11 +122,11 @@ class Truth:
                 found[f"{name} util"] = found[f"{name} heat"] = percent(busy_of(card))
                 found[f"{name} used"] = used_of(card)
                 found[f"{name} total"] = total_of(card)
-                found[(f"{name} holders")] = sorted(
+                found[f"{name} holders"] = sorted(
                     {f"{seat.space}/{seat.pod}" for seat in node.seats[card.index]}
                 )
                 healthy = "Unknown" if node.ready == "Unknown" else "Healthy"
-                found[(f"{name} health")] = (
+                found[f"{name} health"] = (
                     healthy if card.is_healthy or card.family == "dcgm" else "Unhealthy"
                 )
                 if card.family == "dcgm":
@@ -142,26 +142,26 @@ class Truth:
             for pod in node.pods:
                 name = f"{node.name} {key(pod)}"
                 found |= {
-                    (f"{name} gpus"): node.worth(pod),
-                    (f"{name} memory"): node.memory_of(pod),
-                    (f"{name} since"): bound_at(pod),
+                    f"{name} gpus": node.worth(pod),
+                    f"{name} memory": node.memory_of(pod),
+                    f"{name} since": bound_at(pod),
                 }
                 found[f"{name} cards"] = sorted({card.index for card, _ in node.seats_of(pod)})
             for card in node.cards:
                 name, seats = f"{node.name}/{card.index}", node.seats[card.index]
                 allocated = min(total_of(card), sum(math.floor(seat.limit) for seat in seats))
                 found |= {
-                    (f"{name} allocated"): allocated,
-                    (f"{name} free"): self._free_memory(card, allocated),
+                    f"{name} allocated": allocated,
+                    f"{name} free": self._free_memory(card, allocated),
                 }
-                found[(f"{name} is idle")] = any(
+                found[f"{name} is idle"] = any(
                     busy_of(card) == 0 and node.idle_of(pod)
                     for pod in node.pods
                     if node.seats_on(card, pod)
                 )
                 for each in card.instances:
                     who = [f"{seat.space}/{seat.pod}" for seat in seats if seat.instance == each.id]
-                    found[(f"{name} instance {each.id}")] = [
+                    found[f"{name} instance {each.id}"] = [
                         each.profile,
                         each.total,
                         each.used,
@@ -232,7 +232,7 @@ class Truth:
             "memory used of": total(node.memory_used_of for node in nodes),
             "utilization": percent(mean(told)),
             **{
-                (f"jobs {word}"): states[word]
+                f"jobs {word}": states[word]
                 for word in ("Running", "Pending", "Succeeded", "Failed")
             },
             **self._consumers(),
@@ -249,8 +249,8 @@ class Truth:
                 if job["metadata"]["namespace"] == space and self.gpus_of(self.pods_of(job))
             ]
             found |= {
-                (f"consumer {space} gpus"): self.gpus_of(pods),
-                (f"consumer {space} memory"): self.memory_of(pods),
+                f"consumer {space} gpus": self.gpus_of(pods),
+                f"consumer {space} memory": self.memory_of(pods),
             }
             found[f"consumer {space} jobs"] = len(jobs)
         return found
@@ -322,7 +322,7 @@ class Truth:
             held = [bound_at(pod) for pod in pods if is_holding(pod)]
             found |= {
                 f"{name} status": self.status_of(job),
-                (f"{name} asked"): sum(
+                f"{name} asked": sum(
                     each["replicas"] * limits_of(each["template"]).get(GPU, 0) for each in replicas
                 ),
                 f"{name} gpus": self.gpus_of(pods),
@@ -335,7 +335,7 @@ class Truth:
                 f"{name} unknown": len(silent),
                 f"{name} pending": phases["Pending"],
                 f"{name} failed": phases["Failed"],
-                (f"{name} nodes"): sorted(
+                f"{name} nodes": sorted(
                     {pod["spec"]["nodeName"] for pod in pods if is_holding(pod)}
                 ),
                 f"{name} duration from": began if began and not ended else None,
@@ -532,14 +532,14 @@ class Truth:
                     f"{name} {resource} max": amount(node["max"][resource]),
                     f"{name} {resource} used": used,
                     f"{name} {resource} requested": used + waits,
-                    (f"{name} {resource} waiting"): sum(
+                    f"{name} {resource} waiting": sum(
                         self.asked_of(pod, resource) > 0 for pod in waiting
                     ),
                 }
                 if name != "root":
                     found[f"{name} {resource} borrowed"] = max(0, used - least)
                     found |= {
-                        (f"{name} {resource} of {user or '-'}"): value
+                        f"{name} {resource} of {user or '-'}": value
                         for user, value in by_user.items()
                         if value
                     }
@@ -578,11 +578,11 @@ class Truth:
         for who, is_mine in asked.items():
             pods = [pod for pod in self.holding if is_mine(pod)]
             found |= {
-                (f"{who} pods"): len(pods),
-                (f"{who} gpus"): self.gpus_of(pods),
-                (f"{who} idle"): self.idle_of(pods),
+                f"{who} pods": len(pods),
+                f"{who} gpus": self.gpus_of(pods),
+                f"{who} idle": self.idle_of(pods),
             }
-            found[(f"{who} waits")] = sorted(
+            found[f"{who} waits"] = sorted(
                 key(pod) for pod in self.pods if is_mine(pod) and self.waits_for_quota(pod)
             )
             named = [*self.pods, *self.trainings] if who.startswith("user") else self.pods

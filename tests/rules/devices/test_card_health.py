@@ -170,42 +170,42 @@ RESET = [
         [CardAnswer(energy_mj=900)],
         CardAnswer(energy_mj=5),
         True,
-        id=("its energy counter began anew"),
+        id="its energy counter began anew",
     ),
     pytest.param(
         [CardAnswer(energy_mj=900)],
         CardAnswer(energy_mj=900),
         False,
-        id=("the counter stands still"),
+        id="the counter stands still",
     ),
     pytest.param(
         [CardAnswer(energy_mj=900), CardAnswer()],
         CardAnswer(energy_mj=5),
         True,
-        id=("not told once meanwhile"),
+        id="not told once meanwhile",
     ),
     pytest.param([CardAnswer(energy_mj=900)], CardAnswer(), False, id="no longer told"),
     pytest.param([], CardAnswer(energy_mj=5), True, id="it began anew since before the XID"),
     pytest.param(
-        [CardAnswer(("GPU is lost"), is_down=True)],
+        [CardAnswer("GPU is lost", is_down=True)],
         CardAnswer(energy_mj=5),
         True,
-        id=("lost, and counts anew"),
+        id="lost, and counts anew",
     ),
     pytest.param(
-        [CardAnswer(("GPU requires restart"), is_down=True)],
+        [CardAnswer("GPU requires restart", is_down=True)],
         CardAnswer(),
         True,
-        id=("waited for it, and answers"),
+        id="waited for it, and answers",
     ),
     pytest.param(
-        [CardAnswer("no answer in 5 s")], CardAnswer(energy_mj=1001), False, id=("it was slow")
+        [CardAnswer("no answer in 5 s")], CardAnswer(energy_mj=1001), False, id="it was slow"
     ),
     pytest.param(
         [CardAnswer("no answer in 5 s")],
         CardAnswer(),
         False,
-        id=("it was slow, and tells no energy"),
+        id="it was slow, and tells no energy",
     ),
     pytest.param(
         [CardAnswer(energy_mj=900), CardAnswer("GPU is lost", is_down=True)],

@@ -122,7 +122,7 @@ class CardLives(RuleBasedStateMachine):
 
     @rule(
         card=some_card,
-        fault=st.sampled_from(["", "", ("GPU is lost")]),
+        fault=st.sampled_from(["", "", "GPU is lost"]),
         energy=st.none() | st.integers(0, 9),
     )
     def probe(self, card: int, fault: str, energy: int | None) -> None:

@@ -120,7 +120,7 @@ def test_beside_a_foreign_plugin_an_exclusive_node_is_in_order() -> None:
 
 @pytest.mark.parametrize(
     ("cards", "fault", "words"),
-    [([], "", ("the driver shows no GPU")), (CARDS, ("two are one"), ("two are one"))],
+    [([], "", "the driver shows no GPU"), (CARDS, "two are one", "two are one")],
 )
 def test_cards_that_cannot_be_told_are_empty_lists_and_a_condition(
     cards: list[GpuSlot], fault: str, words: str

@@ -128,7 +128,7 @@ def test_the_reference_names_an_index_and_its_mib_follow_from_the_units() -> Non
     )
     cored = pod(Grant("", 1, 4), containers=(part(core=30),))
     assert given(cored).cards[0].core_percent == 30, "nor of core percent"
-    assert ("placement grants 4 units, container limit is 5") in refused(
+    assert "placement grants 4 units, container limit is 5" in refused(
         pod(Grant("", 1, 4), containers=(part(units=5),))
     )
 
@@ -140,7 +140,7 @@ def test_no_placement_is_said_in_the_contracts_words() -> None:
     )
     assert refused(pod()) == words
     assert refused(pod(grants={"other": (share(),)})) == words
-    assert ("container i has no GPU placement") in refused(
+    assert "container i has no GPU placement" in refused(
         pod(share(), init_containers=(part("i"),)), ("i",)
     )
 
@@ -162,7 +162,7 @@ def test_an_unhealthy_card_is_said_in_the_contracts_words_and_an_overridden_one_
     assert refused(pod(share()), cards=ill) == f"UNAVAILABLE: GPU {uuid(0)} is Unhealthy (XID 79)"
     assert given(pod(share(1)), cards=ill).cards[0].index == 1
     assert given(
-        pod(share()), cards=[t4(0, health=Health.UNHEALTHY, reason=("taken out by an operator"))]
+        pod(share()), cards=[t4(0, health=Health.UNHEALTHY, reason="taken out by an operator")]
     )
 
 
@@ -205,7 +205,7 @@ def test_a_placement_names_a_card_once_and_no_more_units_than_it_has() -> None:
 
 def test_core_percent_is_that_of_the_limit() -> None:
     assert given(pod(share(core=30), containers=(part(core=30),))).cards[0].core_percent == 30
-    assert ("placement grants 20 core percent, container limit is 30") in refused(
+    assert "placement grants 20 core percent, container limit is 30" in refused(
         pod(share(core=20), containers=(part(core=30),))
     )
 
@@ -273,7 +273,7 @@ def test_whole_cards_are_their_ids() -> None:
         (t4(mode=CardMode.DRAINING), f"GPU {uuid(0)} is draining from shared use"),
         (t4(mode=CardMode.SHARED), f"GPU {uuid(0)} is shared"),
         (
-            t4(mode=CardMode.EXCLUSIVE, health=Health.UNHEALTHY, reason=("XID 48")),
+            t4(mode=CardMode.EXCLUSIVE, health=Health.UNHEALTHY, reason="XID 48"),
             f"GPU {uuid(0)} is Unhealthy (XID 48)",
         ),
         (
@@ -355,8 +355,8 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
     answered = container_limits(found_now, {}).cards
     assert otherwise_answered(given(pod(share(1, core=0))), answered) is None
     for other, told in (
-        (share(0), (f"4308 MiB of GPU {uuid(0)}")),
-        (share(1, mib=3500), (f"3500 MiB of GPU {uuid(1)}")),
+        (share(0), f"4308 MiB of GPU {uuid(0)}"),
+        (share(1, mib=3500), f"3500 MiB of GPU {uuid(1)}"),
     ):
         found = otherwise_answered(given(pod(other)), answered)
         assert found is not None
@@ -370,7 +370,7 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
 def test_a_container_keeps_its_card_when_its_annotation_is_lost() -> None:
     before = given_shares(given(pod(share(1))))
     assert given(as_remembered(pod(), before)).cards == (share(1),)
-    assert ("no GPU placement") in refused(as_remembered(pod(uid="anew"), before)), (
+    assert "no GPU placement" in refused(as_remembered(pod(uid="anew"), before)), (
         "what its name had before is not its own"
     )
     halves = pod(share(0, 2, 2154), share(1, 2, 2154))

@@ -65,7 +65,7 @@ def test_a_model_is_a_label_whatever_the_driver_calls_it(model: str) -> None:
         ({"cgpu": "true"}, CARDS, CardHolders(), (2, 2)),
         (
             {"cgpu": "true"},
-            [t4(0), t4(1, health=Health.UNHEALTHY, reason=("XID 79"))],
+            [t4(0), t4(1, health=Health.UNHEALTHY, reason="XID 79")],
             CardHolders(),
             (2, 1),
         ),

@@ -509,7 +509,7 @@ class FakeCluster:
         owner = self.owners[action.target.uid]
         if owner.replicas != action.before or (action.is_resumed and not owner.is_suspended):
             return Outcome(
-                Result.REFUSED, ("the server rejected our request due to an error in our request")
+                Result.REFUSED, "the server rejected our request due to an error in our request"
             )
         owner.replicas = action.count
         owner.is_suspended = owner.is_suspended and not action.is_resumed

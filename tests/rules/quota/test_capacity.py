@@ -165,7 +165,7 @@ def test_a_lowered_ceiling_evicts_nobody() -> None:
 @pytest.mark.parametrize(
     "second",
     [room("n2", is_schedulable=False), room("n2", 0)],
-    ids=["cordoned", ("its device plugin is away")],
+    ids=["cordoned", "its device plugin is away"],
 )
 def test_what_runs_where_nobody_may_come_takes_nothing_from_the_others(second: NodeRoom) -> None:
     """Two GPUs of n1 are free. They are given, although 14 are in use and n1 alone has 8. A

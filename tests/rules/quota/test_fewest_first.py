@@ -157,7 +157,7 @@ def full_world(rng: random.Random) -> SmallWorld:
     are 0, so no pod of its own leaf is a victim.
     """
     shape = rng.choice(
-        (("root[{0}]{{a[{1}] b[{2}] p[{3}]}}"), ("root[{0}]{{g[{4}]{{a[{1}] b[{2}]}} p[{3}]}}"))
+        ("root[{0}]{{a[{1}] b[{2}] p[{3}]}}", "root[{0}]{{g[{4}]{{a[{1}] b[{2}]}} p[{3}]}}")
     )
     size = rng.randint(6, 14)
     wants = rng.randint(1, size // 2)

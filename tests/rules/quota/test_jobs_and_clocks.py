@@ -42,7 +42,7 @@ def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
     assert {each.method for each in plan.evict} == {EvictionMethod.SUSPEND} and len(plan.evict) == 4
     assert {each.workload.name for each in plan.evict if each.workload} == {"train"}
     assert plan.evict[0].message == (
-        ("b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; ") + ORDER
+        "b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; " + ORDER
     )
     world.settle()
     (row,) = plan_quota(world.state()).waiting
@@ -357,7 +357,7 @@ def test_so_many_jobs_and_no_more() -> None:
         and not plan.evict
     )
     assert {(str(row.reason), row.message) for row in plan.waiting} == {
-        ("OverMax", ("a runs 2 of at most 2 jobs"))
+        ("OverMax", "a runs 2 of at most 2 jobs")
     }
 
 
@@ -425,7 +425,7 @@ def test_quota_is_free_and_no_node_has_room() -> None:
     plan = plan_quota(QuotaState(tree("root[9]{a[9]}"), pods, nodes=nodes))
     assert (plan.admit, plan.evict) == ((), ())
     assert [(str(row.reason), row.message) for row in plan.waiting] == [
-        ("NoFitOnNodes", (f"gpu asks {asks} on one node; the freest of 3 nodes, gpu-2, has 2"))
+        ("NoFitOnNodes", f"gpu asks {asks} on one node; the freest of 3 nodes, gpu-2, has 2")
         for asks in (4, 3)
     ]
     room = plan_quota(QuotaState(tree("root[9]{a[9]}"), pods[1:], nodes=nodes))

@@ -126,11 +126,11 @@ def test_nobody_leaves_when_it_does_not_help() -> None:
     pods = [running("b1", "n1", "b", gpus=4), running("c1", "n1", gpus=4)]
     assert victims(
         planned(
-            [*pods, waiting("u", gpus=4)], [room("n1"), room("n2", 0)], ("root[12]{a[8] b[4] c[0]}")
+            [*pods, waiting("u", gpus=4)], [room("n1"), room("n2", 0)], "root[12]{a[8] b[4] c[0]}"
         )
     ) == ["c1"]
     plan = planned(
-        [*pods, waiting("u", gpus=5)], [room("n1"), room("n2", 4)], ("root[24]{a[8] b[8] c[0]}")
+        [*pods, waiting("u", gpus=5)], [room("n1"), room("n2", 4)], "root[24]{a[8] b[8] c[0]}"
     )
     assert (plan.admit, plan.evict) == ((), ())
 
@@ -246,8 +246,8 @@ def asking(each: QuotaPod, cpu: int, gpus: int, memory: int = 0) -> QuotaPod:
 @pytest.mark.parametrize(
     ("memory", "why"),
     [
-        (0, ("a node lacks GPUs, of which it has its own")),
-        (6, ("it is above min in what is not scarce")),
+        (0, "a node lacks GPUs, of which it has its own"),
+        (6, "it is above min in what is not scarce"),
     ],
 )
 def test_being_above_min_in_something_else_does_no_harm(memory: int, why: str) -> None:

@@ -391,7 +391,7 @@ def test_one_leaf_admits_what_its_line_admits_walked_by_hand(first: int) -> None
             expected
         ), f"seed {seed}"
         named = {each.message for each in plan.waiting if each.reason is Reason.QUEUED_BEHIND}
-        assert named <= {(f"waits behind {holder}, which is first in the strict queue of a")}, (
+        assert named <= {f"waits behind {holder}, which is first in the strict queue of a"}, (
             f"seed {seed}"
         )
         assert not plan.evict, f"seed {seed}"

@@ -83,12 +83,12 @@ def test_the_tree_of_document_004_is_sound() -> None:
         param(
             demo(b1=leaf("root.b.1", (10, 20), "ns1")),
             "NamespaceInTwoLeaves",
-            ("root.b.1: namespace ns1 is on root.a.1 as well"),
+            "root.b.1: namespace ns1 is on root.a.1 as well",
         ),
         param(
             demo(b1=leaf("root.b.1", (10, 20), "x", "x")),
             "NamespaceInTwoLeaves",
-            ("root.b.1: namespace x is listed here twice"),
+            "root.b.1: namespace x is listed here twice",
         ),
         param(
             demo(
@@ -403,7 +403,7 @@ def test_a_namespace_whose_pods_run_stays_where_it_is(old: Any, new: Any, senten
         runs("strange", "z"),
     ]
     assert errors(validate(tree(new), before, pods=pods)) == [
-        ("NamespaceBusy", (f"{sentence}; {ADOPT}"))
+        ("NamespaceBusy", f"{sentence}; {ADOPT}")
     ]
     adopted = validate(
         tree(new, annotations={"fairlead.io/adopt-running": "true"}), before, pods=pods

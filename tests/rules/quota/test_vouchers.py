@@ -64,7 +64,7 @@ def test_of_several_resources_each_has_its_own_voucher() -> None:
 def test_on_cluster_nodes_a_leaf_within_its_min_takes_from_its_sibling() -> None:
     nodes = (NodeRoom("n1", {"gpu": 4}), NodeRoom("n2", {"gpu": 4}), NodeRoom("n3", {"gpu": 4}))
     world = SmallWorld(
-        tree(("root[12]{A[10]{a0[8] a1[2]} B[2]}"), BY_SUBTREE), nodes=nodes, budgets={"B/web": 0}
+        tree("root[12]{A[10]{a0[8] a1[2]} B[2]}", BY_SUBTREE), nodes=nodes, budgets={"B/web": 0}
     )
     world.add("a1", 4, 1, runs=True)
     world.add("a0", 1, 2, runs=True)

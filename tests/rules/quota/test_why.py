@@ -120,10 +120,10 @@ def test_what_the_condition_says_stands_if_it_is_for_the_same_reason() -> None:
     said = replace(
         AFTER_NGINX3[-1],
         condition_reason="WaitingForIdleQuota",
-        condition_message=("as the controller wrote it"),
+        condition_message="as the controller wrote it",
     )
     other = replace(
-        AFTER_NGINX3[-1], condition_reason="OverMax", condition_message=("as it was before")
+        AFTER_NGINX3[-1], condition_reason="OverMax", condition_message="as it was before"
     )
 
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], said]).sentence == "as the controller wrote it"
@@ -163,7 +163,7 @@ def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
     then = replace(
         AFTER_NGINX3[0],
         condition_reason="Admitted",
-        condition_message=("a1 uses 5 of guaranteed 10 cpu, borrows 0"),
+        condition_message="a1 uses 5 of guaranteed 10 cpu, borrows 0",
     )
     answer = ask("a1/web-0", [then, *AFTER_NGINX3[1:]])
 
@@ -192,9 +192,10 @@ def test_who_is_not_counted() -> None:
     daemon = Pod("a1", "agent-x", "d", owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))
     ended = Pod("a1", "done", "e", phase=PodPhase.SUCCEEDED)
 
-    assert ("elsewhere is on no leaf of the quota tree") in ask(
-        "elsewhere/p", others=[stranger]
-    ).sentence
+    assert (
+        "elsewhere is on no leaf of the quota tree"
+        in ask("elsewhere/p", others=[stranger]).sentence
+    )
     assert ask("a1/agent-x", others=[daemon]).sentence == (
         "it is a pod of DaemonSet agent, which quota does not count"
     )

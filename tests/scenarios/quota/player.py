@@ -29,7 +29,7 @@ SUSPENDED_FOR = "fairlead.io/suspended-for"
 OWN_PARALLELISM = "fairlead.io/parallelism"
 REFUSED = {
     "remove the gate": ("takes the scheduling gate fairlead.io/quota away",),
-    ("set the node"): (
+    "set the node": (
         "may not name its node",
         "nodeName: Forbidden: cannot be set until all schedulingGates",
     ),

@@ -57,25 +57,25 @@ def policy(*bindings: Binding) -> Policy:
             PolicyRule(("get",), ("",), ("pods/log",)),
             get(),
             False,
-            id=("a subresource is not its resource"),
+            id="a subresource is not its resource",
         ),
         pytest.param(
             PolicyRule(("get",), ("",), ("*/log",)),
             get("pods", "log"),
             True,
-            id=("that subresource of everything"),
+            id="that subresource of everything",
         ),
         pytest.param(
             PolicyRule(("get",), ("",), ("*/log",)),
             get("pods", "status"),
             False,
-            id=("another subresource"),
+            id="another subresource",
         ),
         pytest.param(
             PolicyRule(("get",), ("",), ("pods/*",)),
             get("pods", "log"),
             False,
-            id=("there is no such star"),
+            id="there is no such star",
         ),
         pytest.param(
             PolicyRule(("*",), ("*",), ("*",)), get("pods", "log", group="x"), True, id="everything"
@@ -84,40 +84,40 @@ def policy(*bindings: Binding) -> Policy:
             PolicyRule(("*",), ("*",), ("*",)),
             AccessRequest("get", path="/x"),
             False,
-            id=("but no path"),
+            id="but no path",
         ),
         pytest.param(
             PolicyRule(("get",), ("",), ("pods",), ("x",)),
             get(name="x"),
             True,
-            id=("the named one"),
+            id="the named one",
         ),
         pytest.param(
-            PolicyRule(("get",), ("",), ("pods",), ("x",)), get(name="y"), False, id=("another one")
+            PolicyRule(("get",), ("",), ("pods",), ("x",)), get(name="y"), False, id="another one"
         ),
         pytest.param(
             PolicyRule(("get",), ("",), ("pods",), ("x",)),
             get(),
             False,
-            id=("all are more than the named one"),
+            id="all are more than the named one",
         ),
         pytest.param(
             PolicyRule(("get",), urls=("/api/*",)),
             AccessRequest("get", path="/api/v1"),
             True,
-            id=("paths below"),
+            id="paths below",
         ),
         pytest.param(
             PolicyRule(("get",), urls=("/api/*",)),
             AccessRequest("get", path="/api"),
             False,
-            id=("not the path itself"),
+            id="not the path itself",
         ),
         pytest.param(
             PolicyRule(("get",), urls=("/a",)),
             AccessRequest("post", path="/a"),
             False,
-            id=("another verb on a path"),
+            id="another verb on a path",
         ),
     ],
 )
@@ -136,25 +136,25 @@ def test_one_rule(rule: PolicyRule, request_: AccessRequest, is_allowed: bool) -
             Identity("system:serviceaccount:a:ci"),
             Subject("ServiceAccount", "ci", "a"),
             True,
-            id=("an account"),
+            id="an account",
         ),
         pytest.param(
             Identity("system:serviceaccount:a:ci"),
             Subject("ServiceAccount", "ci"),
             True,
-            id=("of the binding's namespace"),
+            id="of the binding's namespace",
         ),
         pytest.param(
             Identity("system:serviceaccount:b:ci"),
             Subject("ServiceAccount", "ci"),
             False,
-            id=("of another namespace"),
+            id="of another namespace",
         ),
         pytest.param(
             Identity("system:serviceaccount:a:ci"),
             Subject("User", "system:serviceaccount:a:ci"),
             True,
-            id=("an account as user"),
+            id="an account as user",
         ),
     ],
 )
@@ -213,22 +213,22 @@ def test_masters_need_no_rule() -> None:
     [
         pytest.param([PODS], PODS, [], id="the same"),
         pytest.param(
-            [PODS], PolicyRule(("get",), ("",), ("pods",), ("x",)), [], id=("who may all may one")
+            [PODS], PolicyRule(("get",), ("",), ("pods",), ("x",)), [], id="who may all may one"
         ),
         pytest.param(
             [PolicyRule(("get",), ("",), ("pods",), ("x",))],
             PolicyRule(("get",), ("",), ("pods",)),
             ["get"],
-            id=("not the reverse"),
+            id="not the reverse",
         ),
         pytest.param(
             [PODS],
             PolicyRule(("get", "watch"), ("",), ("pods",)),
             ["watch"],
-            id=("the verb that is missing"),
+            id="the verb that is missing",
         ),
         pytest.param(
-            [PODS], PolicyRule(("*",), ("",), ("pods",)), ["*"], id=("all verbs are more than some")
+            [PODS], PolicyRule(("*",), ("",), ("pods",)), ["*"], id="all verbs are more than some"
         ),
         pytest.param(
             [PolicyRule(("get",), ("",), ("pods",)), PolicyRule(("watch",), ("",), ("pods",))],
@@ -240,31 +240,31 @@ def test_masters_need_no_rule() -> None:
             [PolicyRule(("get",), ("",), ("*/log",))],
             PolicyRule(("get",), ("",), ("pods/log",)),
             [],
-            id=("a subresource of all"),
+            id="a subresource of all",
         ),
         pytest.param(
             [PolicyRule(("get",), ("",), ("pods",))],
             PolicyRule(("get",), ("",), ("pods/log",)),
             ["get"],
-            id=("no subresource"),
+            id="no subresource",
         ),
         pytest.param(
             [PolicyRule(("get",), urls=("/api/*",))],
             PolicyRule(("get",), urls=("/api/v1",)),
             [],
-            id=("a path below"),
+            id="a path below",
         ),
         pytest.param(
             [PolicyRule(("get",), urls=("/api",))],
             PolicyRule(("get",), urls=("/api/*",)),
             ["get"],
-            id=("not the paths below"),
+            id="not the paths below",
         ),
         pytest.param(
             list(EVERYTHING),
             PolicyRule(("*",), ("*",), ("*",)),
             [],
-            id=("everything covers everything"),
+            id="everything covers everything",
         ),
         pytest.param([EVERYTHING[0]], EVERYTHING[1], ["*"], id="all resources are no paths"),
     ],

@@ -120,7 +120,7 @@ def test_only_hopper_tells_how_busy_the_parts_of_its_chip_are(name: str) -> None
 
 def test_a_profiling_ratio_is_a_float_and_a_rate_an_int_at_rest_and_at_work() -> None:
     world = small_world(
-        CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model=("NVIDIA H200"), gpus=2)
+        CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model="NVIDIA H200", gpus=2)
     )
     world.cluster.create(pod(image="train:30m", gpus=1))
     live(world, 420)
@@ -250,7 +250,7 @@ def test_a_program_dies_with_its_card_and_finds_it_broken_when_it_comes_back() -
 
 def test_a_shared_node_offers_memory_and_counts() -> None:
     world = small_world(
-        NodePool(name="shared", gpu_model=("Tesla V100-SXM2-16GB"), gpus=2, shared=True)
+        NodePool(name="shared", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True)
     )
     node = world.cluster.get(NODES, None, "shared-1")
     assert node is not None
@@ -297,7 +297,7 @@ def test_over_any_history_memory_adds_up_and_counters_never_fall(
 def test_the_uuids_of_a_node_do_not_depend_on_the_other_nodes() -> None:
     alone = small_world(GPU_POOL)
     among = sharing_world(
-        small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model=("Tesla T4")), GPU_POOL),
+        small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model="Tesla T4"), GPU_POOL),
         1,
         EPOCH,
     )

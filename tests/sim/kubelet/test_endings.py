@@ -63,12 +63,12 @@ def lines(world: World, name: str = "p") -> list[str]:
         (
             {
                 "command": ["echo"],
-                "args": [("$(WHO) there")],
+                "args": ["$(WHO) there"],
                 "env": [{"name": "WHO", "value": "you"}],
             },
             0,
             0,
-            [("you there")],
+            ["you there"],
         ),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_command_that_is_understood_ends_as_it_says(
 def test_what_is_not_understood_succeeds_after_a_while(policy: str) -> None:
     world = small_world()
     world.cluster.create(
-        one("perl:5.34", policy, command=["perl", "-Mbignum=bpi", "-wle", ("print bpi(2000)")])
+        one("perl:5.34", policy, command=["perl", "-Mbignum=bpi", "-wle", "print bpi(2000)"])
     )
     live(world, 90)
     assert phase(world) == "Succeeded"
@@ -147,7 +147,7 @@ def test_a_job_of_a_tutorial_completes_and_a_cron_job_strikes_again() -> None:
     assert all(
         len(each) == 2
         and each[0].endswith("UTC 2026")
-        and each[1] == ("Hello from the Kubernetes cluster")
+        and each[1] == "Hello from the Kubernetes cluster"
         for each in told
     ), told
     assert len(ticks) >= 2
@@ -204,7 +204,7 @@ def test_init_containers_and_sidecars_do_as_they_are_told_too() -> None:
         {
             "name": "until",
             "image": "busybox",
-            "command": ["sh", "-c", ("until nslookup db; do sleep 2; done")],
+            "command": ["sh", "-c", "until nslookup db; do sleep 2; done"],
         },
         {
             "name": "log",

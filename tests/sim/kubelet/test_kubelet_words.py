@@ -180,8 +180,8 @@ def test_an_image_that_is_there_is_not_pulled_again() -> None:
         'Container image "fail:1s" already present on machine and can be accessed by the pod'
     ) in messages(world, "Pulled")
     assert (messages(world, "Created"), messages(world, "Started")) == (
-        {("Container created")},
-        {("Container started")},
+        {"Container created"},
+        {"Container started"},
     )
 
 

@@ -119,7 +119,7 @@ SIMPLE = st.sampled_from(["true", "false", "echo a", "echo b", "exit 2", "exit",
     40,
     400,
     st.lists(
-        st.tuples(SIMPLE, st.sampled_from([" ; ", (" && "), (" || "), "\n"])),
+        st.tuples(SIMPLE, st.sampled_from([" ; ", " && ", " || ", "\n"])),
         min_size=1,
         max_size=6,
     ),

@@ -32,7 +32,7 @@ LIVES = [
     pytest.param(
         (seed, hours),
         marks=[pytest.mark.long] if hours or seed else [],
-        id=(f"seed {seed}, {hours} h later"),
+        id=f"seed {seed}, {hours} h later",
     )
     for seed in SEEDS
     for hours in INSTANTS

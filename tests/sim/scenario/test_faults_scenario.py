@@ -63,7 +63,7 @@ def test_a_pod_is_stuck_in_terminating_and_its_successor_waits(world: World) -> 
     assert condition(successor, "PodScheduled")["reason"] == "SchedulingGated"
     waits = condition(successor, "fairlead.io/QuotaAdmitted")
     assert waits["reason"] == "OverMax"
-    assert ("that the cluster's nodes have") in waits["message"], (
+    assert "that the cluster's nodes have" in waits["message"], (
         "what is stuck on a dead node is held still"
     )
 

@@ -533,7 +533,7 @@ def test_a_missing_key_names_its_table() -> None:
 
 
 def test_a_missing_top_level_key_names_the_file() -> None:
-    assert ("`mine.toml` line 1, key `title`: Object missing required field `title`") in refusal(
+    assert "`mine.toml` line 1, key `title`: Object missing required field `title`" in refusal(
         GOOD.replace(('title = "T"\n'), "")
     )
 

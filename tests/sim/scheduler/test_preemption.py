@@ -142,7 +142,7 @@ def test_equal_priorities_never_preempt_each_other() -> None:
 @pytest.mark.parametrize(
     ("allowed", "left"),
     [(0, {"free"}), (1, {"kept"})],
-    ids=[("a budget is kept"), ("unless it allows one")],
+    ids=["a budget is kept", "unless it allows one"],
 )
 def test_budgets_are_kept_where_another_victim_will_do(allowed: int, left: set[str]) -> None:
     world = world_of(NodePool(name="gpu", gpu_model="Tesla T4", gpus=2))

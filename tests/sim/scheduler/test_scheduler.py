@@ -53,7 +53,7 @@ def test_plain_pods_keep_off_gpu_nodes() -> None:
 
 def test_gpu_pods_fill_the_fuller_node_first() -> None:
     world = small_world(
-        CPU_POOL, NodePool(name="gpu", count=2, cpu=32, gpu_model=("Tesla T4"), gpus=4)
+        CPU_POOL, NodePool(name="gpu", count=2, cpu=32, gpu_model="Tesla T4", gpus=4)
     )
     for name, gpus in (("a", 1), ("b", 1), ("c", 4)):
         world.cluster.create(pod(name, gpus=gpus))
@@ -200,6 +200,6 @@ def test_room_on_two_cards_does_not_add_up() -> None:
     world.cluster.create(pod("b", gpu_memory=10))
     world.cluster.create(pod("c", gpu_memory=8))
     live(world, 10)
-    assert ("Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 5 GiB") in why(
+    assert "Insufficient aliyun.com/gpu-mem on one GPU: need 8 GiB, largest free 5 GiB" in why(
         world, "c"
     )

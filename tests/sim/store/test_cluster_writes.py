@@ -120,7 +120,7 @@ def test_system_metadata_is_not_the_writers(cluster: StoredCluster) -> None:
 
 def test_a_version_may_not_be_set_at_creation(cluster: StoredCluster) -> None:
     with pytest.raises(
-        ApiStatus, match=("resourceVersion should not be set on objects to be created")
+        ApiStatus, match="resourceVersion should not be set on objects to be created"
     ):
         cluster.create(config_map(resourceVersion="5"))
 
@@ -328,7 +328,7 @@ def test_equal_seeds_give_byte_equal_histories_whatever_the_hash_seed() -> None:
             ),
         ),
         (
-            pod(labels={"x": ("a b")}),
+            pod(labels={"x": "a b"}),
             (
                 'Pod "a" is invalid: metadata.labels: Invalid value: "a b": a valid label '
                 "must be an "

@@ -281,7 +281,7 @@ def test_a_waiting_pod_is_looked_at_by_the_scheduler_that_is_here() -> None:
     waits = a_pod("waits", "", {"nvidia.com/gpu": "5"}, phase="Pending")
     waits["status"] = {
         "phase": "Pending",
-        "conditions": [{"type": "PodScheduled", "status": "False", "message": ("other words")}],
+        "conditions": [{"type": "PodScheduled", "status": "False", "message": "other words"}],
     }
     world = world_of(a_node("g", {"nvidia.com/gpu": "4"}), waits)
     live(world, 10)

@@ -172,9 +172,10 @@ def test_shared_cards_stay_with_their_pods_and_the_rest_of_a_card_can_be_given()
     world.cluster.create(pod("too-much", "infer:1", gpu_memory=9))
     live(world, 60)
     assert phase(world, "another") == "Running"
-    assert ("Insufficient aliyun.com/gpu-mem") in condition(
-        get_pod(world, "too-much"), "PodScheduled"
-    )["message"]
+    assert (
+        "Insufficient aliyun.com/gpu-mem"
+        in condition(get_pod(world, "too-much"), "PodScheduled")["message"]
+    )
 
 
 def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_told_twice() -> None:
@@ -407,7 +408,7 @@ def test_cards_divided_by_mig_are_divided_again_and_their_instances_held_by_the_
         name="mig",
         cpu=96,
         memory="1Ti",
-        gpu_model=("NVIDIA H200"),
+        gpu_model="NVIDIA H200",
         gpus=2,
         mig=("3g.71gb", "1g.18gb", "1g.18gb"),
     )

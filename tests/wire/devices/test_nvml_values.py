@@ -214,7 +214,7 @@ def _counters(tx_kib: int, rx_kib: int) -> dict[str, int | float]:
     ("before", "after", "seconds", "told"),
     [
         pytest.param(
-            (0, 0), (9_000_000, 1_000_000), 5.0, {TOTAL: 2000}, id=("KiB per second by 1000")
+            (0, 0), (9_000_000, 1_000_000), 5.0, {TOTAL: 2000}, id="KiB per second by 1000"
         ),
         pytest.param((5, 5), (5, 5), 5.0, {TOTAL: 0}, id="nothing moved"),
         pytest.param((0, 0), (999, 1000), 1.0, {TOTAL: 1}, id="cut, not rounded"),

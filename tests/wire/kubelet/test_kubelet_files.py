@@ -72,7 +72,7 @@ def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> Non
 
 
 @pytest.mark.parametrize(
-    "entries", [None, []], ids=[("null, as a new kubelet writes it"), ("an empty list")]
+    "entries", [None, []], ids=["null, as a new kubelet writes it", "an empty list"]
 )
 def test_a_checkpoint_of_nobody(entries: object) -> None:
     assert parse_checkpoint(checkpoint(entries)) == ()
@@ -169,7 +169,7 @@ def test_the_limits_file_is_the_contracts_text() -> None:
         (TWO_CARDS.replace("GPU-b", "GPU-a"), "line 3 "),
         (TWO_CARDS.replace("1073741824", "1073741825"), "line 3 "),
         (
-            TWO_CARDS.replace(("region /run"), ("region run")),
+            TWO_CARDS.replace("region /run", "region run"),
             "line 4 of the limits file is not understood: `region run/fairlead/gpu/region`",
         ),
         (TWO_CARDS + "region /other\n", "line 5 "),

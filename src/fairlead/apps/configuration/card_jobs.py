@@ -46,12 +46,12 @@ class CardJobs:
             return found
         for name in names[:FILES_MAX]:
             try:
-                text = read_regular_file(self._folder / name, BYTES_MAX, ("job file"), "").decode(
+                text = read_regular_file(self._folder / name, BYTES_MAX, "job file", "").decode(
                     "utf-8"
                 )
             except (UserError, UnicodeDecodeError) as error:
                 self._log_once(
-                    getattr(error, "what", (f"job file `{self._folder / name}` is no UTF-8 text"))
+                    getattr(error, "what", f"job file `{self._folder / name}` is no UTF-8 text")
                 )
                 continue
             ids = sorted({line.strip() for line in text.splitlines()} - {""})

@@ -96,7 +96,7 @@ def counters_of(
         return found
     if not found.counters:
         raise UserError(
-            (f"{what} has no usable row: {_reasons(found)}"), ("write rows `FIELD, type, help`")
+            f"{what} has no usable row: {_reasons(found)}", "write rows `FIELD, type, help`"
         )
     if found.rejected:
         _log.warning("%s: %s", what, _reasons(found))
@@ -165,7 +165,7 @@ class CountersFile:
             self.counters = found
             self.reload_succeeded = True
             _log.info(
-                ("counters read again from `%s`: %d rows"), self._path, len(self.counters.counters)
+                "counters read again from `%s`: %d rows", self._path, len(self.counters.counters)
             )
         except UserError as error:
             if self.reload_succeeded:
@@ -220,10 +220,10 @@ class CountersFile:
             text = read.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(
-                (f"{what} `{self._path}` cannot be read: not UTF-8 text"), hint
+                f"{what} `{self._path}` cannot be read: not UTF-8 text", hint
             ) from error
         return counters_of(
-            text, (f"{what} `{self._path}`"), is_strict=is_strict, may_be_empty=may_be_empty
+            text, f"{what} `{self._path}`", is_strict=is_strict, may_be_empty=may_be_empty
         )
 
     def _stamp(self) -> _Stamp | None:

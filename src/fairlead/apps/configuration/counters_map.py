@@ -121,7 +121,7 @@ class CountersMap:
         return (
             "counters stay as they were"
             if self._own is not None
-            else ("the counters file counts until then")
+            else "the counters file counts until then"
         )
 
     def _log_once(self, trouble: str) -> bool:

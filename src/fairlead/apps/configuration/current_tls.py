@@ -64,7 +64,7 @@ def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
             f"{tls.curve or 'of OpenSSL'}"
         )
         raise UserError(
-            (f"{what} cannot be had here: {error}"), ("leave them out: the usual ones are safe")
+            f"{what} cannot be had here: {error}", "leave them out: the usual ones are safe"
         ) from error
     if not tls.prefer_server_cipher_suites:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -99,7 +99,7 @@ def _trust(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
             context.load_verify_locations(path)
         except (OSError, ValueError) as error:
             raise UserError(
-                (f"{authority.name} is no certificate authority: {error}"), ("give PEM")
+                f"{authority.name} is no certificate authority: {error}", "give PEM"
             ) from error
 
 

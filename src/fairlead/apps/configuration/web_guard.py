@@ -186,7 +186,7 @@ class WebGuard:
                 return None
         except TooManyChecks:
             return PlainTextResponse(
-                ("too many passwords are being checked\n"), 503, {"retry-after": "1"}
+                "too many passwords are being checked\n", 503, {"retry-after": "1"}
             )
         return PlainTextResponse(
             "a user name and password are required\n",

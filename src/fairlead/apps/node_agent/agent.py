@@ -137,7 +137,7 @@ class NodeAgent:
         """This agent as a server on a bound socket: probes and metrics."""
         probes = Probes(unready=lambda: self.unready)
         return ServedApp(
-            app=pages_app(("node agent"), probes, self._page),
+            app=pages_app("node agent", probes, self._page),
             sock=sock,
             loops=(self.run,),
             probes=probes,
@@ -269,7 +269,7 @@ class NodeAgent:
         if not self._has_regained:
             self._regain()
         self.unready = (
-            "" if self.desk.identity else ("what the container runtime can do is being found out")
+            "" if self.desk.identity else "what the container runtime can do is being found out"
         )
         offered = self.seen.plan if self.seen else None
         seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())

@@ -108,7 +108,7 @@ class Overuse:
         outcome = await self._api.apply(EvictPod(self._pod(over)))
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
             _log.warning(
-                ("pod %s/%s is not evicted: %s"), over.use.namespace, over.use.pod, outcome.reason
+                "pod %s/%s is not evicted: %s", over.use.namespace, over.use.pod, outcome.reason
             )
 
     def _pod(self, over: OverGrant) -> ObjectRef:

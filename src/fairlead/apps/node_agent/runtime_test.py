@@ -88,9 +88,7 @@ class RuntimeTest:
         _log.info(
             "%s %s",
             node.runtime_version,
-            {True: ("does CDI"), False: ("does not do CDI"), None: ("was not found to do CDI")}[
-                does_cdi
-            ],
+            {True: "does CDI", False: "does not do CDI", None: "was not found to do CDI"}[does_cdi],
         )
         return does_cdi
 
@@ -130,7 +128,7 @@ class RuntimeTest:
                 if any(status.exit_code is not None for status in pod.statuses):
                     return False
                 raise OutsideError(
-                    "kubelet", (f"pod `{self._pod}` did not run: {pod.reason} {pod.message}")
+                    "kubelet", f"pod `{self._pod}` did not run: {pod.reason} {pod.message}"
                 )
             await asyncio.sleep(LOOK_SECONDS)
         return None

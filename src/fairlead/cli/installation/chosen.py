@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         choices=["diff", "yaml"],
         default="diff",
-        help=("with --dry-run: the difference, or all objects (yaml needs no cluster)"),
+        help="with --dry-run: the difference, or all objects (yaml needs no cluster)",
     )
     parser.add_argument(
         "--force-conflicts",

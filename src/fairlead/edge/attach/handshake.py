@@ -81,7 +81,7 @@ def _answer(connected: socket.socket, frames: WSConnection, label: str) -> list[
                 raise ConnectionError("it hung up in the middle of its answer")
     except RemoteProtocolError as error:
         raise ApiFailure(
-            (f"API server `{label}` did not open a WebSocket: {error}"), _HINT
+            f"API server `{label}` did not open a WebSocket: {error}", _HINT
         ) from error
     return events
 

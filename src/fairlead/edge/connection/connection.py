@@ -170,7 +170,7 @@ def normal_server(server: str, *, has_tls: bool) -> str:
         )
     if has_sign_after_host(server):
         raise UserError(
-            (f"server `{printable_address(server)}` has an `@` after its host"), SIGN_HINT
+            f"server `{printable_address(server)}` has an `@` after its host", SIGN_HINT
         )
     return server.rstrip("/")
 
@@ -287,7 +287,7 @@ def trust(context: ssl.SSLContext, ca_pem: bytes, owner: str, hint: str) -> None
         context.load_verify_locations(cadata=ca_pem.decode("ascii", "replace"))
     except ssl.SSLError as error:
         raise UserError(
-            (f"the certificate authority of {owner} is not a certificate: {error.reason}"), hint
+            f"the certificate authority of {owner} is not a certificate: {error.reason}", hint
         ) from error
 
 

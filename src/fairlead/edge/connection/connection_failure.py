@@ -80,21 +80,21 @@ def _explain(
             peer, where, str(getattr(cause, "verify_message", "") or words), authority
         )
     if name.startswith("SSL"):
-        return (f"no TLS connection to {peer}: {_tls_words(cause)}"), _tls_hint(
+        return f"no TLS connection to {peer}: {_tls_words(cause)}", _tls_hint(
             _tls_words(cause), where, address
         )
     if name == "gaierror":
-        return (f"{peer} has an unknown host name: {words}"), (
+        return f"{peer} has an unknown host name: {words}", (
             f"check the address {where} and your DNS"
         )
     if isinstance(cause, ConnectionRefusedError):
         return f"{peer} refused the connection", f"check the address {where}, and that it runs"
     if isinstance(cause, TimeoutError):
-        return (f"{peer} did not answer in time"), (
+        return f"{peer} did not answer in time", (
             "check the address, the network and a firewall in between"
         )
     if name in _CUT:
-        return (f"{peer} closed the connection {_CUT[name]}"), (
+        return f"{peer} closed the connection {_CUT[name]}", (
             "it may be restarting; check it and the network"
         )
     return f"the connection to {peer} failed: {words}", "check the address and the network"
@@ -118,8 +118,8 @@ _CUT = {
 def _distrusted(peer: str, where: str, words: str, authority: str) -> tuple[str, str]:
     lower = words.lower()
     if "mismatch" in lower or "not valid for" in lower:
-        hint = ("use a name that is in its certificate") + (
-            "" if authority else (f", or set `tls-server-name` {where}")
+        hint = "use a name that is in its certificate" + (
+            "" if authority else f", or set `tls-server-name` {where}"
         )
     elif "expired" in lower:
         hint = "the server's certificate must be renewed; check this machine's clock as well"

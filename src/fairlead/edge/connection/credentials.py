@@ -137,7 +137,7 @@ def _read_token(path: str) -> str:
         ) from error
     except UnicodeDecodeError as error:
         raise UserError(
-            (f"token file `{path}` is not text"), ("it must contain one bearer token")
+            f"token file `{path}` is not text", "it must contain one bearer token"
         ) from error
     if not token:
         raise UserError(f"token file `{path}` is empty", "check the program that writes it")

@@ -85,7 +85,7 @@ class ExecPlugin:
         except (FileNotFoundError, PermissionError) as error:
             hint = settings.install_hint or "install it, or correct `command` in the kubeconfig"
             raise UserError(
-                (f"{self._label} cannot be started: {error.strerror}"), _printable(hint)
+                f"{self._label} cannot be started: {error.strerror}", _printable(hint)
             ) from error
         except OSError as error:
             raise UserError(
@@ -103,7 +103,7 @@ class ExecPlugin:
             raise OutsideError(
                 SYSTEM,
                 f"{self._label} ended with status {done.returncode}"
-                + ((f": {words[-500:]}") if words else ""),
+                + (f": {words[-500:]}" if words else ""),
                 "run it by hand to see why",
             )
         return done.stdout

@@ -51,7 +51,7 @@ def find_connection(
     connection = in_cluster_connection(env, in_cluster_directory)
     if context and (connection is None or context != connection.context):
         raise UserError(
-            (f"context `{context}` was asked for, but there is no kubeconfig"), _WHERE_HINT
+            f"context `{context}` was asked for, but there is no kubeconfig", _WHERE_HINT
         )
     return connection
 

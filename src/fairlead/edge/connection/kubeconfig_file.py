@@ -190,7 +190,7 @@ def _parse_yaml(path: Path, text: str) -> Any:
         ) from error
     except yaml.YAMLError as error:
         raise UserError(
-            (f"kubeconfig `{path}`: not YAML: {error}"), ("pass a kubeconfig file")
+            f"kubeconfig `{path}`: not YAML: {error}", "pass a kubeconfig file"
         ) from error
 
 
@@ -202,7 +202,7 @@ def _yaml_fault(error: MarkedYAMLError) -> str:
     what = (
         f"line {mark.line + 1}: not YAML: {error.problem or error.context}"
         if mark
-        else (f"not YAML: {error.problem}")
+        else f"not YAML: {error.problem}"
     )
     return (
         f"{what} (in what begins at line {start.line + 1})"

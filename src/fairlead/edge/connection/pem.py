@@ -34,7 +34,7 @@ def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | 
             pem = Path(path).read_bytes()
         except OSError as error:
             raise UserError(
-                (f"{where} cannot be read: {error.strerror}"), ("check the path")
+                f"{where} cannot be read: {error.strerror}", "check the path"
             ) from error
     else:
         return None

@@ -74,14 +74,14 @@ def find_array_library(
             reasons.append(
                 f"{name} is not installed"
                 if (error.name or "").partition(".")[0] == name
-                else (f"{name}: {error}")
+                else f"{name}: {error}"
             )
         except Exception as error:  # noqa: BLE001 - libraries raise many types without a driver
             reasons.append(
                 f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
             )
     raise OutsideError(
-        "cuda", (f"no GPU can be made busy ({'; '.join(reasons)}); `--backend sim` needs none")
+        "cuda", f"no GPU can be made busy ({'; '.join(reasons)}); `--backend sim` needs none"
     )
 
 

@@ -76,7 +76,7 @@ class OwnFile:
             temporary = _temporary_beside(self.path)
         except OSError as error:
             raise self._refusal(
-                _reason(error), ("give a path in a directory you may write to")
+                _reason(error), "give a path in a directory you may write to"
             ) from error
         try:
             _replace(self.path, temporary, data, self._mode)

@@ -162,7 +162,7 @@ def failure_of_connection(
     """
     return Unreachable(
         *explain_connection(
-            (f"API server `{server}`"), ("in the kubeconfig"), server, error, begins_at, proxy=proxy
+            f"API server `{server}`", "in the kubeconfig", server, error, begins_at, proxy=proxy
         )
     )
 

@@ -296,7 +296,7 @@ class KubeCluster:
         assert followed.resource is not None
         followed.reflector = self._follower.reflector(subject, followed.resource, self._note_change)
         self._tasks[subject.name] = group.create_task(
-            followed.reflector.run(), name=(f"reflector of {subject.name}")
+            followed.reflector.run(), name=f"reflector of {subject.name}"
         )
 
     def _stop(self, followed: Followed[Any]) -> None:

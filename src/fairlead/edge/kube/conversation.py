@@ -150,7 +150,7 @@ class Conversation:
     ) -> None:
         self.proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
         self.label = printable_address(connection.server) + (
-            (f" through proxy {printable_address(self.proxy)}") if self.proxy else ""
+            f" through proxy {printable_address(self.proxy)}" if self.proxy else ""
         )
         self._connection = connection
         self._broken = broken
@@ -345,7 +345,7 @@ class Conversation:
             *NOT_JSON,
         ) as error:  # a failed extension server must not hide the others
             log.warning(
-                ("discovery of %s/%s failed: %s"), group, version, getattr(error, "log_line", error)
+                "discovery of %s/%s failed: %s", group, version, getattr(error, "log_line", error)
             )
             return []
 

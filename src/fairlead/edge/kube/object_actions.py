@@ -257,9 +257,7 @@ def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
     elif _is_gone(action, error):
         result = Result.GONE
     elif (
-        error.status in _CERTAIN
-        and error.status != 408
-        and ("already assigned") not in error.message
+        error.status in _CERTAIN and error.status != 408 and "already assigned" not in error.message
     ):
         result = Result.REFUSED
     return Outcome(result, error.message, failure=error, is_busy=error.status == 429)

@@ -137,7 +137,7 @@ class Reflector(Generic[Row]):
         with quiet_collector(is_first=not self.is_synced):
             listing = await self._api.list_all(self.reader, self._selection)
             self.unreadable = {
-                each.key: (f"{each.label}: {each.reason}") for each in listing.malformed
+                each.key: f"{each.label}: {each.reason}" for each in listing.malformed
             }
             self._observe(listed(self._kind, listing.rows, self.unreadable))
         self._version = listing.resource_version
@@ -155,7 +155,7 @@ class Reflector(Generic[Row]):
                 await self._watch_once()
             except Gone as error:
                 log.info(
-                    ("watch of %s: %s; listing again"), self.reader.resource.label, error.message
+                    "watch of %s: %s; listing again", self.reader.resource.label, error.message
                 )
                 # gone, though just listed: do not turn in circles
                 if time.monotonic() - self._listed_at < SHORT_WATCH_SECONDS:

@@ -33,7 +33,7 @@ def user_name(api: KubeBlocking) -> str:
         return str(review["status"]["userInfo"]["username"])
     except (LookupError, TypeError) as error:
         raise OutsideError(
-            "kubernetes", ("the API server's SelfSubjectReview names no user")
+            "kubernetes", "the API server's SelfSubjectReview names no user"
         ) from error
     except (NotServed, ForbiddenByServer) as error:
         from fairlead.edge.connection.certificate import common_name

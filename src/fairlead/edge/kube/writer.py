@@ -87,7 +87,7 @@ class KubeWriter:
             )
         except _LeaseOver as over:
             return Outcome(
-                Result.UNKNOWN if over.was_sent else Result.REFUSED, ("the lease has run out")
+                Result.UNKNOWN if over.was_sent else Result.REFUSED, "the lease has run out"
             )
         except FairleadError as error:
             return outcome_of_failure(action, error)

@@ -167,7 +167,7 @@ class DevicePlugin:
                 await register(render_registration(self._registration), timeout=REGISTER_SECONDS)
             except aio.AioRpcError as error:
                 raise OutsideError(
-                    "kubelet", (f"the kubelet does not take `{self.resource}`: {error.details()}")
+                    "kubelet", f"the kubelet does not take `{self.resource}`: {error.details()}"
                 ) from error
         self._spoken_at = asyncio.get_running_loop().time()
         self._trouble = ""

@@ -56,7 +56,7 @@ class PodResources:
             raise OutsideError("kubelet", what, "look whether the kubelet runs") from error
         except ValueError as error:
             raise OutsideError(
-                "kubelet", (f"`{self._socket}` answers with what is no list of devices: {error}")
+                "kubelet", f"`{self._socket}` answers with what is no list of devices: {error}"
             ) from error
 
     async def close(self) -> None:

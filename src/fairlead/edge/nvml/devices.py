@@ -294,7 +294,7 @@ class NvmlDevices:
                 unread[card.index] = card
             elif (first := shown.setdefault(card.shown.uuid, card)) is not card:
                 unread[card.index] = structs.replace(
-                    card, shown=None, why=(f"same UUID as GPU {first.index}")
+                    card, shown=None, why=f"same UUID as GPU {first.index}"
                 )
         for uuid, known in list(self._cards.items()):
             if uuid not in shown and known.seen.index not in unread:

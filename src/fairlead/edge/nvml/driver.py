@@ -89,7 +89,7 @@ class NvmlDriver:
                 if is_gone(self._events.failure):
                     raise self._events.failure
                 self._report(
-                    "events", (f"waiting for XIDs begins anew: {words(self._events.failure)}")
+                    "events", f"waiting for XIDs begins anew: {words(self._events.failure)}"
                 )
                 self._look()
             return self._events.drain()

@@ -244,7 +244,7 @@ class KnownCard:
         kind = type(failure).__name__
         if not self._runs.get(DEVICE, CollectorRun(DEVICE)).errors.get(kind.lower()):
             _log.error(
-                ("GPU %s cannot be asked: a fault of Fairlead"), self.seen.index, exc_info=failure
+                "GPU %s cannot be asked: a fault of Fairlead", self.seen.index, exc_info=failure
             )
         self._count(DEVICE, kind)
 

@@ -103,7 +103,7 @@ def failure(error: NVMLError) -> OutsideError:
     return OutsideError(
         SYSTEM,
         f"NVIDIA's driver does not answer: {words(error)}",
-        _MEND.get(error.value, ("look at `nvidia-smi` on this node")),
+        _MEND.get(error.value, "look at `nvidia-smi` on this node"),
     )
 
 

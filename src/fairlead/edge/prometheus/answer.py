@@ -152,7 +152,7 @@ def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFa
     if body[:1] not in (b"{", b""):
         words = f"{' '.join(body[:300].decode('utf-8', 'replace').split())[:150]}"
     return PrometheusFailure(
-        (f"Prometheus `{address}` answered {status}: {words}"), hint, status=status
+        f"Prometheus `{address}` answered {status}: {words}", hint, status=status
     )
 
 

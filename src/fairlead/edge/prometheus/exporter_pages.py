@@ -286,7 +286,7 @@ class ExporterPages:
         is_left, page.is_left, page.reading = page.is_left and task.cancelled(), False, None
         if is_left:
             self._note_failure(
-                page, ExporterFailure((f"page `{page.url}` did not answer in time"), _MANY_HANG)
+                page, ExporterFailure(f"page `{page.url}` did not answer in time", _MANY_HANG)
             )
         if not page.is_gone and (is_left or not task.cancelled()):
             self._put(page)
@@ -321,7 +321,7 @@ class ExporterPages:
             self._note_failure(
                 page,
                 ExporterFailure(
-                    (f"page `{page.url}` could not be read"), ("look into this server's log")
+                    f"page `{page.url}` could not be read", "look into this server's log"
                 ),
             )
             return

@@ -124,7 +124,7 @@ class PrometheusReadings:
             GPU_TELEMETRY,
             state,
             clash,
-            ("let it scrape each card once") if clash else "",
+            "let it scrape each card once" if clash else "",
             self._good_at,
         )
 

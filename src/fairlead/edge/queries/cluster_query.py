@@ -249,7 +249,7 @@ class ClusterQuery:
             )
         except Forbidden as error:
             read.append(
-                Source(source, SourceState.FORBIDDEN, (f"forbidden: {error.what}"), error.hint)
+                Source(source, SourceState.FORBIDDEN, f"forbidden: {error.what}", error.hint)
             )
             return []
         read.append(Source(source))
@@ -258,7 +258,7 @@ class ClusterQuery:
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
             return snapshot.with_gpus(
-                (), Source(GPU_TELEMETRY, SourceState.OFF, ("no Prometheus is configured or found"))
+                (), Source(GPU_TELEMETRY, SourceState.OFF, "no Prometheus is configured or found")
             )
         try:
             known = snapshot.node_by_name

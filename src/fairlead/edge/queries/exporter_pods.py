@@ -141,5 +141,5 @@ class ExporterPods:
         if self._reflector.is_synced and not self._has_warned and not self._pods.rows():
             self._has_warned = True
             _log.warning(
-                ("no GPU values: %s; hint: %s"), self._none_found.message, self._none_found.hint
+                "no GPU values: %s; hint: %s", self._none_found.message, self._none_found.hint
             )

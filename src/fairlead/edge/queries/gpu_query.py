@@ -103,14 +103,14 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(
-                (f"{error.message}: the API server proxies only to pods; {_NAME_IT}"), status=503
+                f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503
             ) from error
         if error.status == 404:  # for a Service that was just found: the proxy means its endpoints
             raise PrometheusFailure(
-                (f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}"), status=404
+                f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}", status=404
             ) from error
         raise PrometheusFailure(
-            (f"Prometheus behind `{path}`: {error.what}; {_NAME_IT}"), status=error.status
+            f"Prometheus behind `{path}`: {error.what}; {_NAME_IT}", status=error.status
         ) from error
     return _read(parse_instant(path, 200, body))
 

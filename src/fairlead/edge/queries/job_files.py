@@ -108,7 +108,7 @@ def _explained(right: str) -> Iterator[None]:
         yield
     except ForbiddenByServer as error:
         raise Forbidden(
-            "kubernetes", error.message, (f"the console's account needs the right {right}")
+            "kubernetes", error.message, f"the console's account needs the right {right}"
         ) from error
     except ApiFailure as error:
         if error.status in (400, 404):  # for an absent log the API server answers 400

@@ -92,7 +92,7 @@ class JobQuery:
         served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
         sources = {
-            source_of(kind): Source(source_of(kind), SourceState.MISSING, ("not served"))
+            source_of(kind): Source(source_of(kind), SourceState.MISSING, "not served")
             for kind, resource in served
             if resource is None
         }
@@ -373,7 +373,7 @@ def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
             sources[name] = Source(name, SourceState.MISSING, result.message)
         elif isinstance(result, ForbiddenByServer):
             sources[name] = Source(
-                name, SourceState.FORBIDDEN, (f"forbidden: {result.message}"), result.hint
+                name, SourceState.FORBIDDEN, f"forbidden: {result.message}", result.hint
             )
         elif isinstance(result, OutsideError) and not isinstance(
             result, Unauthorized | Unreachable

@@ -56,7 +56,7 @@ class LoadCard(Struct, frozen=True, gc=False):
 
 CHIPS: Final[Mapping[str, Chip]] = {
     "NVIDIA H200": Chip(2048, 132, 233472, (9, 0), 6144, 3_201_000, (34.0, 67.0, 134.0, 989.0)),
-    ("NVIDIA A100-SXM4-80GB"): Chip(
+    "NVIDIA A100-SXM4-80GB": Chip(
         2048, 108, 167936, (8, 0), 5120, 1_593_000, (9.7, 19.5, 78.0, 312.0)
     ),
     "NVIDIA A10": Chip(1536, 72, 102400, (8, 6), 384, 6_251_000, (0.976, 31.2, 31.2, 125.0)),

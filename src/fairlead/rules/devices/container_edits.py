@@ -94,7 +94,7 @@ def shared_edits(
                 return DeviceRefusal(RefusalCode.FAILED_PRECONDITION, reason)
             if pipe is None:
                 return DeviceRefusal(
-                    RefusalCode.UNAVAILABLE, (f"no MPS daemon serves GPU {given.cards[0].uuid}")
+                    RefusalCode.UNAVAILABLE, f"no MPS daemon serves GPU {given.cards[0].uuid}"
                 )
             environment |= _mps_environment(given.cards[0])
             mounts.append(MountedFile(pipe, MPS_PIPE_PATH, is_read_only=False))

@@ -102,7 +102,7 @@ def granted(
         units = sum(grant.units for grant in given)
         if units != len(device_ids):
             return DeviceRefusal(
-                _WRONG, (f"the kubelet gave {len(device_ids)} devices, container limit is {units}")
+                _WRONG, f"the kubelet gave {len(device_ids)} devices, container limit is {units}"
             )
         found.append(given)
     together = _smallest(found)
@@ -151,7 +151,7 @@ def guarded_grant(
     ]
     if not waiting:
         return DeviceRefusal(
-            _LATER, (f"no container of this node waits for {len(device_ids)} units of {GPU_MEMORY}")
+            _LATER, f"no container of this node waits for {len(device_ids)} units of {GPU_MEMORY}"
         )
     found: list[tuple[Grant, ...]] = []
     for pod, part in waiting:
@@ -189,7 +189,7 @@ def otherwise_answered(
     if was == is_now:
         return None
     answer, placed = (
-        (" and ").join((f"{mib} MiB of GPU {uuid}") for uuid, mib in each) or ("an unreadable one")
+        (" and ").join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) or "an unreadable one"
         for each in (was, is_now)
     )
     return DeviceRefusal(
@@ -251,7 +251,7 @@ def _foreign(device_ids: Iterable[str]) -> DeviceRefusal | None:
     return (
         None
         if first is None
-        else DeviceRefusal(_WRONG, (f"device {first} is of no GPU of this node"), is_final=True)
+        else DeviceRefusal(_WRONG, f"device {first} is of no GPU of this node", is_final=True)
     )
 
 
@@ -273,7 +273,7 @@ def _not_its_limit(part: Container, given: Sequence[Grant]) -> DeviceRefusal | N
         return DeviceRefusal(_WRONG, f"placement grants no units of GPU {nothing[0]}")
     if core != core_limit:
         return DeviceRefusal(
-            _WRONG, (f"placement grants {core} core percent, container limit is {core_limit}")
+            _WRONG, f"placement grants {core} core percent, container limit is {core_limit}"
         )
     return None
 
@@ -297,7 +297,7 @@ def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> Device
         return DeviceRefusal(_LATER, f"the driver does not report the memory of GPU {card.uuid}")
     if grant.units > card.units:
         return DeviceRefusal(
-            _WRONG, (f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}")
+            _WRONG, f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}"
         )
     most = grant_mib(card.memory_mib, grant.units, card.units)
     if grant.memory_mib is not None and not 0 < grant.memory_mib <= most:

@@ -252,7 +252,7 @@ class NodeMachine:
         return (
             ""
             if self.held is not None
-            else ("the kubelet has not reported yet which containers hold devices")
+            else "the kubelet has not reported yet which containers hold devices"
         )
 
     def kubelet_reports(self, held: Iterable[HeldDevices]) -> None:

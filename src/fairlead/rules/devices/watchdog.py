@@ -76,7 +76,7 @@ class OverGrant(Struct, frozen=True, gc=False):
         who = (
             f"container {use.container}"
             if use.container
-            else ("a container that was granted nothing of it")
+            else "a container that was granted nothing of it"
         )
         return (
             f"{who} uses {use.used_mib:.0f} MiB of GPU {use.uuid}, its grant is "

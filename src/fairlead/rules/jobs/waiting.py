@@ -185,7 +185,7 @@ def _end_of(pod: Pod) -> Wait:
                 {**where, "exit": status.exit_code},
             )
     return Wait(
-        pod.reason or "Failed", (f"pod {pod.name} has failed"), "pod-failed", {"pod": pod.name}
+        pod.reason or "Failed", f"pod {pod.name} has failed", "pod-failed", {"pod": pod.name}
     )
 
 

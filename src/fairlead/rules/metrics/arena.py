@@ -53,17 +53,17 @@ TOTAL_GPUS: Final = _gauge("total_gpus_of_cluster", (), "GPUs of the cluster")
 ALLOCATED_GPUS: Final = _gauge("allocated_gpus_of_cluster", (), "Allocated GPUs of the cluster")
 UNHEALTHY_GPUS: Final = _gauge("unhealthy_gpus_of_cluster", (), "Unhealthy GPUs of the cluster")
 TOTAL_MEMORY: Final = _gauge(
-    "total_gpu_memory_of_cluster", (), ("GPU memory of the cluster in bytes")
+    "total_gpu_memory_of_cluster", (), "GPU memory of the cluster in bytes"
 )
 ALLOCATED_MEMORY: Final = _gauge(
-    "allocated_gpu_memory_of_cluster", (), ("Allocated GPU memory of the cluster in bytes")
+    "allocated_gpu_memory_of_cluster", (), "Allocated GPU memory of the cluster in bytes"
 )
 USED_MEMORY: Final = _gauge(
-    "used_gpu_memory_of_cluster", (), ("Used GPU memory of the cluster in bytes")
+    "used_gpu_memory_of_cluster", (), "Used GPU memory of the cluster in bytes"
 )
 NODE_GPUS: Final = _gauge("used_gpus_of_node", _N, "Allocated GPUs of the node")
 NODE_UTILIZATION: Final = _gauge(
-    "gpu_utilization_of_node", _N, ("Mean GPU utilization of the node in percent, -1 when unknown")
+    "gpu_utilization_of_node", _N, "Mean GPU utilization of the node in percent, -1 when unknown"
 )
 NODE_ALLOCATED: Final = _gauge(
     "allocated_gpu_memory_of_node",
@@ -71,10 +71,10 @@ NODE_ALLOCATED: Final = _gauge(
     "Allocated GPU memory of the node in bytes, -1 when unknown",
 )
 NODE_USED: Final = _gauge(
-    "used_gpu_memory_of_node", _N, ("Used GPU memory of the node in bytes, -1 when unknown")
+    "used_gpu_memory_of_node", _N, "Used GPU memory of the node in bytes, -1 when unknown"
 )
 JOB_DURATION: Final = _gauge(
-    "duration_of_training_job", _J, ("Duration of the training job in seconds")
+    "duration_of_training_job", _J, "Duration of the training job in seconds"
 )
 JOB_USED: Final = _gauge(
     "used_gpu_memory_of_training_job",
@@ -92,7 +92,7 @@ JOB_UTILIZATION: Final = _gauge(
     "Mean GPU utilization of the training job in percent, -1 when unknown",
 )
 POD_USED: Final = _gauge(
-    "used_gpu_memory_of_training_job_instance", _I, ("Used GPU memory of the instance in bytes")
+    "used_gpu_memory_of_training_job_instance", _I, "Used GPU memory of the instance in bytes"
 )
 POD_ALLOCATED: Final = _gauge(
     "allocated_gpu_memory_of_training_job_instance",

@@ -173,7 +173,7 @@ QUOTA: Final = (
     _gauge("quota_guaranteed", _QUOTA, "The part of used that is within the node's own min."),
     _gauge("quota_borrowed", _QUOTA, "The part of used above the node's own min."),
     _gauge(
-        "quota_claimed", _QUOTA, ("Amount promised to waiting pods for which room is being made.")
+        "quota_claimed", _QUOTA, "Amount promised to waiting pods for which room is being made."
     ),
 )
 QUOTA_WAITING_FOR: Final = _gauge(

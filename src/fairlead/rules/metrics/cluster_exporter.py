@@ -46,7 +46,7 @@ LEADER: Final = _metric(
 )
 SYNCED: Final = _metric("synced", "gauge", "1 when every source that exists has been read once.")
 SOURCE_UP: Final = _metric(
-    "source_up", "gauge", ("1 when the source's last read succeeded."), *_SOURCE
+    "source_up", "gauge", "1 when the source's last read succeeded.", *_SOURCE
 )
 SOURCE_AGE: Final = _metric(
     "source_age_seconds",
@@ -55,20 +55,20 @@ SOURCE_AGE: Final = _metric(
     *_SOURCE,
 )
 RENDER: Final = _metric(
-    "render_duration_seconds", "gauge", ("How long the page before this one took to make.")
+    "render_duration_seconds", "gauge", "How long the page before this one took to make."
 )
 PAGE_BYTES: Final = _metric(
-    "page_bytes", "gauge", ("Size of the page before this one, uncompressed.")
+    "page_bytes", "gauge", "Size of the page before this one, uncompressed."
 )
 SCRAPES: Final = _metric("scrapes_total", "counter", "Answered scrapes.")
 GPU_PAGES: Final = _metric(
-    "gpu_pages", "gauge", ("Pages of GPU exporters, by how their last read went."), "state"
+    "gpu_pages", "gauge", "Pages of GPU exporters, by how their last read went.", "state"
 )
 GPU_PAGE_READS: Final = _metric(
-    "gpu_page_reads_total", "counter", ("Reads of pages of GPU exporters."), "result"
+    "gpu_page_reads_total", "counter", "Reads of pages of GPU exporters.", "result"
 )
 GPU_PAGE_AGE: Final = _metric(
-    "gpu_oldest_page_age_seconds", "gauge", ("Age of the oldest page whose values are shown.")
+    "gpu_oldest_page_age_seconds", "gauge", "Age of the oldest page whose values are shown."
 )
 GPU_BAD_LINES: Final = _metric(
     "gpu_bad_lines_total",
@@ -78,7 +78,7 @@ GPU_BAD_LINES: Final = _metric(
     "reason",
 )
 GPUS_TWICE: Final = _metric(
-    "gpus_told_twice", "gauge", ("GPUs that more than one page speaks of; each counts once.")
+    "gpus_told_twice", "gauge", "GPUs that more than one page speaks of; each counts once."
 )
 GPU_DUPLICATES: Final = _metric(
     "gpu_duplicate_readings_total",

@@ -37,16 +37,16 @@ def _metric(name: str, help: str) -> MetricName:
 
 
 MEMORY_USED: Final = _metric(
-    "memory_used_bytes", ("Device memory used by the container's processes on this GPU.")
+    "memory_used_bytes", "Device memory used by the container's processes on this GPU."
 )
 MEMORY_LIMIT: Final = _metric(
-    "memory_limit_bytes", ("Device memory the container may use on this GPU.")
+    "memory_limit_bytes", "Device memory the container may use on this GPU."
 )
 UTILIZATION: Final = _metric(
-    "utilization_ratio", ("Part of the GPU's compute the container used, 0 to 1.")
+    "utilization_ratio", "Part of the GPU's compute the container used, 0 to 1."
 )
 CORE_LIMIT: Final = _metric(
-    "core_limit_ratio", ("Part of the GPU's compute the container may use; absent when unlimited.")
+    "core_limit_ratio", "Part of the GPU's compute the container may use; absent when unlimited."
 )
 PROCESSES: Final = _metric("processes", "Processes of the container on this GPU.")
 _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
@@ -67,7 +67,7 @@ def _process_metric(name: str, help: str) -> MetricName:
 
 
 PROCESS_MEMORY: Final = _process_metric(
-    "memory_used_bytes", ("Device memory used by one process on this GPU.")
+    "memory_used_bytes", "Device memory used by one process on this GPU."
 )
 PROCESS_UTILIZATION: Final = _process_metric(
     "utilization_ratio", "The share of the GPU's compute used by one process, 0 to 1."

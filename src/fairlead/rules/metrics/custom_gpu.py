@@ -51,11 +51,11 @@ def _metric(name: str, labels: tuple[str, ...], help: str) -> MetricName:
 
 
 ALLOCATE_MODE: Final = _metric(
-    "ALLOCATE_MODE", _DEVICE, ("How the GPU is allocated: 0 none, 1 exclusive, 2 share.")
+    "ALLOCATE_MODE", _DEVICE, "How the GPU is allocated: 0 none, 1 exclusive, 2 share."
 )
 FB_TOTAL: Final = _metric("DEV_FB_TOTAL", _DEVICE, "Framebuffer memory in all (in MiB).")
 FB_ALLOCATED: Final = _metric(
-    "DEV_FB_ALLOCATED", _DEVICE, ("Part of the framebuffer memory allocated (0 to 1).")
+    "DEV_FB_ALLOCATED", _DEVICE, "Part of the framebuffer memory allocated (0 to 1)."
 )
 _WHAT: Final = {"": "the container's processes", "ILLEGAL_": "processes without a grant"}
 _HELP: Final = {
@@ -71,7 +71,7 @@ PROCESS_METRICS: Final = {
     for name, text in _HELP.items()
 }
 CONTAINER_MEM: Final = _metric(
-    "CONTAINER_MEM_ALLOCATED", _PROCESS, ("Framebuffer memory granted to the container (in MiB).")
+    "CONTAINER_MEM_ALLOCATED", _PROCESS, "Framebuffer memory granted to the container (in MiB)."
 )
 CONTAINER_CP: Final = _metric(
     "CONTAINER_CP_ALLOCATED",

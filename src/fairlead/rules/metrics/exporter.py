@@ -66,7 +66,7 @@ BUILD_INFO: Final = _metric(
 )
 NVML_UP: Final = _metric("nvml_up", "gauge", "1 when the driver answers on this node.")
 COLLECTOR_SUCCESS: Final = _metric(
-    "collector_success", "gauge", ("1 when the collector's last run succeeded."), "collector", "gpu"
+    "collector_success", "gauge", "1 when the collector's last run succeeded.", "collector", "gpu"
 )
 COLLECTOR_SECONDS: Final = _metric(
     "collector_duration_seconds",
@@ -94,7 +94,7 @@ COLLECTOR_ERRORS: Final = _metric(
     "error",
 )
 CYCLE: Final = _metric(
-    "cycle_duration_seconds", "gauge", ("How long the last sample of all devices took.")
+    "cycle_duration_seconds", "gauge", "How long the last sample of all devices took."
 )
 SAMPLE_AGE: Final = _metric(
     "sample_age_seconds",
@@ -108,17 +108,17 @@ STUCK: Final = _metric(
     "Calls of the driver that have not come back in time, one per GPU at most.",
 )
 RELOAD: Final = _metric(
-    "config_last_reload_success", "gauge", ("1 when the counters file was last read without error.")
+    "config_last_reload_success", "gauge", "1 when the counters file was last read without error."
 )
 REJECTED: Final = _metric(
-    "config_rows_rejected", "gauge", ("Rows of the counters file that were not understood.")
+    "config_rows_rejected", "gauge", "Rows of the counters file that were not understood."
 )
 SCRAPES: Final = _metric("scrapes_total", "counter", "Answered scrapes.")
 SCRAPE_SECONDS: Final = _metric(
-    "scrape_duration_seconds", "gauge", ("How long the last scrape before this page took.")
+    "scrape_duration_seconds", "gauge", "How long the last scrape before this page took."
 )
 PAGE_BYTES: Final = _metric(
-    "page_bytes", "gauge", ("Size of the page before this one, uncompressed.")
+    "page_bytes", "gauge", "Size of the page before this one, uncompressed."
 )
 POD_MAP_AGE: Final = _metric(
     "pod_map_age_seconds",

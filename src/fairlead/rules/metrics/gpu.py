@@ -137,7 +137,7 @@ _TABLE: Final = (
     ),
     _one("memory_free_bytes", "Device memory not in use.", "FB_FREE_BYTES"),
     _one(
-        "memory_reserved_bytes", ("Device memory the driver keeps for itself."), "FB_RESERVED_BYTES"
+        "memory_reserved_bytes", "Device memory the driver keeps for itself.", "FB_RESERVED_BYTES"
     ),
     _many(
         "temperature_celsius",
@@ -293,7 +293,7 @@ INFO: Final = _device(
 UP: Final = _device("up", "1 when the device answered its last sample.")
 HEALTHY: Final = _device("healthy", "1 when the device may take work.")
 HEALTH_CHECK: Final = _device(
-    "health_check", ("Health by check: 0 ok, 1 warning, 2 failed."), "check"
+    "health_check", "Health by check: 0 ok, 1 warning, 2 failed.", "check"
 )
 ALLOCATED: Final = _device(
     "allocated_ratio",
@@ -309,10 +309,10 @@ GRANTABLE: Final = _device(
     ),
 )
 FOREIGN: Final = _device(
-    "foreign_processes", ("Processes on the device that no container was granted.")
+    "foreign_processes", "Processes on the device that no container was granted."
 )
 FOREIGN_MEMORY: Final = _device(
-    "memory_foreign_bytes", ("Device memory of processes without a grant.")
+    "memory_foreign_bytes", "Device memory of processes without a grant."
 )
 UNATTRIBUTED_MEMORY: Final = _device(
     "memory_unattributed_bytes",
@@ -321,7 +321,7 @@ UNATTRIBUTED_MEMORY: Final = _device(
 POWER_LIMIT: Final = _device("power_limit_watts", "Power limit in force.")
 THROTTLED: Final = _device("throttled", "1 when this reason holds clocks down now.", "reason")
 XID_LAST: Final = _device(
-    "xid_last_timestamp_seconds", ("When the driver last reported this XID error."), "xid"
+    "xid_last_timestamp_seconds", "When the driver last reported this XID error.", "xid"
 )
 XID_ERRORS: Final = _device(
     "xid_errors_total",
@@ -330,10 +330,10 @@ XID_ERRORS: Final = _device(
     type="counter",
 )
 ECC_ERRORS: Final = _device(
-    "ecc_errors_total", ("ECC errors by severity and scope."), "severity", "scope", type="counter"
+    "ecc_errors_total", "ECC errors by severity and scope.", "severity", "scope", type="counter"
 )
 NVLINK_UP: Final = _device(
-    "nvlink_up", ("1 when the NVLink is active or asleep, 0 when it is down."), "link"
+    "nvlink_up", "1 when the NVLink is active or asleep, 0 when it is down.", "link"
 )
 _LINKS_UP: Final = (1, 2)
 _LINK_STATES: Final = {str(link): f"{_PREFIX}NVLINK_STATE_L{link}" for link in range(18)}

@@ -37,10 +37,10 @@ DUTY_CYCLE: Final = MetricName(
     ),
 )
 MEMORY_TOTAL: Final = MetricName(
-    "nvidia_gpu_memory_total_bytes", "gauge", _LABELS, ("Total memory of the GPU device in bytes")
+    "nvidia_gpu_memory_total_bytes", "gauge", _LABELS, "Total memory of the GPU device in bytes"
 )
 MEMORY_USED: Final = MetricName(
-    "nvidia_gpu_memory_used_bytes", "gauge", _LABELS, ("Memory used of the GPU device in bytes")
+    "nvidia_gpu_memory_used_bytes", "gauge", _LABELS, "Memory used of the GPU device in bytes"
 )
 POWER: Final = MetricName(
     "nvidia_gpu_power_usage_milliwatts",
@@ -49,10 +49,10 @@ POWER: Final = MetricName(
     "Power usage of the GPU device in milliwatts",
 )
 TEMPERATURE: Final = MetricName(
-    "nvidia_gpu_temperature_celsius", "gauge", _LABELS, ("Temperature of the GPU device in celsius")
+    "nvidia_gpu_temperature_celsius", "gauge", _LABELS, "Temperature of the GPU device in celsius"
 )
 NUM_DEVICES: Final = MetricName(
-    "nvidia_gpu_num_devices", "gauge", ("node_name",), ("Number of GPU devices")
+    "nvidia_gpu_num_devices", "gauge", ("node_name",), "Number of GPU devices"
 )
 NAMES: Final = (DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, NUM_DEVICES)
 

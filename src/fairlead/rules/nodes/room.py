@@ -90,7 +90,7 @@ class NoNodeFits(Struct, frozen=True):
         if self.labels:
             return f"none has the label {self.labels[0]}"
         reasons = (
-            [(f"they have taints that it does not tolerate ({', '.join(self.taints)})")]
+            [f"they have taints that it does not tolerate ({', '.join(self.taints)})"]
             if self.taints
             else []
         )
@@ -98,7 +98,7 @@ class NoNodeFits(Struct, frozen=True):
             [
                 *reasons,
                 *(
-                    [(f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned")]
+                    [f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned"]
                     if self.cordoned
                     else []
                 ),

@@ -186,7 +186,7 @@ def _refuse_foreign(pod: WrittenObject, leaf: str) -> Refusal | None:
         return None
     return Refusal(
         f"the label {LABEL_QUOTA_NAME} names {named}, and this namespace is on "
-        + (leaf or ("no leaf"))
+        + (leaf or "no leaf")
     )
 
 

@@ -785,7 +785,7 @@ class QuotaMachine:
                 if pod is not None:
                     self._returns[pod.owner] = self._returns.get(pod.owner, 0) + 1
                     self._notify_owner(
-                        pod, "QuotaReturned", (f"{pod.name} was admitted, and no node has taken it")
+                        pod, "QuotaReturned", f"{pod.name} was admitted, and no node has taken it"
                     )
 
     def _notify_victims(self, uid: str, unit: str, *, is_owner_notified: bool = True) -> None:

@@ -100,9 +100,7 @@ def validate_deletion(old: QuotaTree, groups: Sequence[LeafGroup] = ()) -> tuple
     """Why the tree may not be deleted."""
     leaves = old.root.leaves() if old.root else ()
     return tuple(
-        _bound_leaf(leaf, groups, ("the tree is deleted"))
-        for leaf in leaves
-        if _holds(leaf, groups)
+        _bound_leaf(leaf, groups, "the tree is deleted") for leaf in leaves if _holds(leaf, groups)
     )
 
 
@@ -153,7 +151,7 @@ def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Viol
             leaf_of[namespace] = node.name
             if other is not None:
                 sentence = (
-                    (f"is on {other} as well") if other != node.name else ("is listed here twice")
+                    f"is on {other} as well" if other != node.name else "is listed here twice"
                 )
                 yield _error(
                     node.name,
@@ -420,7 +418,7 @@ def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]
         if was != leaf:
             moved[namespace] = (leaf, "is added" if was is None else f"is moved here from {was}")
     return moved | {
-        namespace: (leaf, ("is removed"))
+        namespace: (leaf, "is removed")
         for namespace, leaf in before.items()
         if namespace not in now
     }
@@ -439,7 +437,7 @@ def _few(parts: Sequence[str]) -> list[str]:
     return (
         [*parts]
         if len(parts) <= _NAMED_MAX
-        else [*parts[:_NAMED_MAX], (f"and {len(parts) - _NAMED_MAX} more")]
+        else [*parts[:_NAMED_MAX], f"and {len(parts) - _NAMED_MAX} more"]
     )
 
 

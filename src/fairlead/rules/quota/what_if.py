@@ -76,7 +76,7 @@ def with_pods(state: QuotaState, added: Iterable[AddedPods]) -> QuotaState:
             sentence = (
                 f"the tree has {', '.join(sorted(spaces)[:10])}"
                 if spaces
-                else ("the tree has no namespace at all")
+                else "the tree has no namespace at all"
             )
             raise UserError(
                 (

@@ -166,7 +166,7 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     return (
         f"{node.name} {'; '.join(parts)}"
         if parts
-        else (f"{node.name} limits nothing that it asks for")
+        else f"{node.name} limits nothing that it asks for"
     )
 
 
@@ -241,7 +241,7 @@ class _Asked:
             return QuotaAnswer("pod", pod.key, NOT_COUNTED, self._stranger())
         if pod.is_finished:
             return QuotaAnswer(
-                "pod", pod.key, FINISHED, ("it has ended, so it costs no quota"), self._leaf.name
+                "pod", pod.key, FINISHED, "it has ended, so it costs no quota", self._leaf.name
             )
         counted = self._pods.get(pod.key)
         if counted is None:
@@ -420,7 +420,7 @@ def _maker(pod: Pod) -> str:
     return (
         "it is a static pod of its node"
         if owner is not None and owner.kind == "Node"
-        else ("it is a pod")
+        else "it is a pod"
     )
 
 

@@ -115,7 +115,7 @@ class Adoption:
                     continue  # the node is touched when other containers have started
                 if isinstance(grants, Refusal):
                     yield from self._tell(
-                        pod.uid, pod, NOT_PLACED, (f"node {pod.node} has no room: {grants.reason}")
+                        pod.uid, pod, NOT_PLACED, f"node {pod.node} has no room: {grants.reason}"
                     )
                 elif grants:
                     self._unwritten[pod.uid] = pod

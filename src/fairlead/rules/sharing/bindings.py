@@ -198,7 +198,7 @@ class Bindings:
                 f"pod {read.asked.namespace}/{read.asked.name} was bound to node {read.asked.node}"
             )
             return self._answer(
-                read.asked, "unknown", (f"whether {where} is not known yet: {read.unknown}")
+                read.asked, "unknown", f"whether {where} is not known yet: {read.unknown}"
             )
         if isinstance(found, Refusal):
             return self._answer(read.asked, "refused", found.reason)
@@ -284,7 +284,7 @@ class Bindings:
         if pod.node == asked.node:
             return self._answer(asked, "repeated")
         return self._answer(
-            asked, "refused", (f"pod {pod.key} is already assigned to node {pod.node}")
+            asked, "refused", f"pod {pod.key} is already assigned to node {pod.node}"
         )
 
     def _answer(self, asked: BindAsked, result: str, why: str = "") -> list[Step]:

@@ -38,7 +38,7 @@ from fairlead.rules.sharing.isolation import isolation_of
 from fairlead.rules.sharing.ledger import Ledger
 
 _REASONS: Final[Mapping[ClosedReason | None, str]] = {
-    UNHEALTHY: ("taken out of use"),
+    UNHEALTHY: "taken out of use",
     DRAINING: "draining",
 }
 Readings = Mapping[tuple[str, int], GpuReading]

@@ -115,7 +115,7 @@ class SharingMachine:
         if tenant is None or tenant.state != RESERVED:
             return self.ledger.filter(pod, names)
         others = {
-            name: (f"pod is being bound to node {tenant.node}")
+            name: f"pod is being bound to node {tenant.node}"
             for name in names
             if name != tenant.node
         }

@@ -58,7 +58,7 @@ def verdict(
     return (
         no
         if no.is_final or not account.hidden
-        else Verdict((f"{no.reason} ({_set_aside(account)})"), False)
+        else Verdict(f"{no.reason} ({_set_aside(account)})", False)
     )
 
 
@@ -98,7 +98,7 @@ def _no_usable_card(cards: Sequence[CardAccount]) -> Verdict:
     if draining:
         return Verdict(f"GPU {','.join(draining)} draining from exclusive use", False)
     return Verdict(
-        (f"all {_gpus(len(cards))} unhealthy") if len(cards) > 1 else ("the only GPU is unhealthy"),
+        f"all {_gpus(len(cards))} unhealthy" if len(cards) > 1 else "the only GPU is unhealthy",
         True,
     )
 
@@ -139,11 +139,11 @@ def _lacking_for(seen: NodeAccount, units: int, core: int, count: int) -> Verdic
     if count > 1:
         have = f"{_gpus(len(fit))} {'has' if len(fit) == 1 else 'have'} it"
         return Verdict(
-            (f"Insufficient {GPU_CORE}: need {core} on each of {_gpus(count)}, {have}"), is_final
+            f"Insufficient {GPU_CORE}: need {core} on each of {_gpus(count)}, {have}", is_final
         )
     most = max(card.core_free for card in roomy)
     return Verdict(
-        (f"Insufficient {GPU_CORE} on one GPU: need {core}, largest free {most}"), is_final
+        f"Insufficient {GPU_CORE} on one GPU: need {core}, largest free {most}", is_final
     )
 
 
@@ -159,7 +159,7 @@ def _too_large(seen: NodeAccount, units: int) -> Verdict:
     largest, unit = max(card.units for card in seen.usable()), seen.unit
     if any(card.units >= units for card in seen.cards):
         return Verdict(
-            (f"need {units} {unit} on one GPU, largest healthy has {largest} {unit}"), True
+            f"need {units} {unit} on one GPU, largest healthy has {largest} {unit}", True
         )
     return too_large(units, largest, unit)
 

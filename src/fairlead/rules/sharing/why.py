@@ -58,7 +58,7 @@ class ShareShortage(Struct, frozen=True):
                 return (
                     only
                     if self.nodes == 1
-                    else (f"of {self.nodes} nodes that it may use none shares GPUs")
+                    else f"of {self.nodes} nodes that it may use none shares GPUs"
                 )
             case "memory":
                 need = (
@@ -68,7 +68,7 @@ class ShareShortage(Struct, frozen=True):
                 of = (
                     f"the freest of {self.nodes} nodes that share GPUs"
                     if self.nodes > 1
-                    else ("the only node that shares GPUs")
+                    else "the only node that shares GPUs"
                 )
                 hint = units_for_bytes(self.units, self.unit)
                 return (
@@ -155,7 +155,7 @@ def why_no_room(ledger: Ledger, pod: Pod) -> str:
         return (
             "none of the nodes suits its nodeSelector, affinity and tolerations"
             if ledger.nodes
-            else ("there is no node")
+            else "there is no node"
         )
     counts = Counter([*answer.failed.values(), *answer.hopeless.values()])
     reasons = ", ".join(
@@ -165,6 +165,6 @@ def why_no_room(ledger: Ledger, pod: Pod) -> str:
     which = (
         "nodes"
         if len(names) == len(ledger.nodes)
-        else (f"of {len(ledger.nodes)} nodes that it may use")
+        else f"of {len(ledger.nodes)} nodes that it may use"
     )
     return f"0/{len(names)} {which} have room: {reasons}"

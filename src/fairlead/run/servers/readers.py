@@ -123,7 +123,7 @@ def _warn_without_gpu_values(asked: Invocation, world: Ports) -> None:
     source = world.gpus.source()
     if source.state == SourceState.OFF and asked.args.gpu_source != "none":
         asked.messages.warn(
-            f"no GPU values: {source.message}" + ((f"; hint: {source.hint}") if source.hint else "")
+            f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else "")
         )
 
 

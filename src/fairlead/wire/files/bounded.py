@@ -91,7 +91,7 @@ def _check_events(
             seen, repeated = seen + size, repeated + size
             if repeated > MAX_REPEATED_CHARACTERS:
                 raise _fault(
-                    event, (f"aliases repeat more than {MAX_REPEATED_CHARACTERS} characters")
+                    event, f"aliases repeat more than {MAX_REPEATED_CHARACTERS} characters"
                 )
             if any(anchor == event.anchor for anchor, _ in open_nodes):
                 raise _fault(event, f"alias `{event.anchor}` stands inside what it repeats")

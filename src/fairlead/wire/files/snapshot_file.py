@@ -107,7 +107,7 @@ def check_magic(data: bytes, name: str) -> None:
         what = (
             "it is empty"
             if not data
-            else (f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file")
+            else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
         )
         raise UserError(f"`{name}` is not a snapshot: {what}", _SAVE_HINT)
 
@@ -137,7 +137,7 @@ def _unpacked(data: bytes, name: str) -> bytes:
         raise UserError(f"snapshot `{name}` is damaged: {error}", _SAVE_HINT) from error
     if unpacker.unconsumed_tail:
         raise UserError(
-            (f"snapshot `{name}` is damaged: it unpacks to more than {BYTES_MAX} bytes"), _SAVE_HINT
+            f"snapshot `{name}` is damaged: it unpacks to more than {BYTES_MAX} bytes", _SAVE_HINT
         )
     if not unpacker.eof:
         raise UserError(

@@ -56,7 +56,7 @@ class _KeysOnce:
                 # of the C parser or of the Python one: alike, but not related
                 mark: Any = event.start_mark
                 raise yaml.MarkedYAMLError(
-                    problem=(f"key `{event.value}` occurs twice"), problem_mark=mark
+                    problem=f"key `{event.value}` occurs twice", problem_mark=mark
                 )
             names.add(event.value)
         self._is_key[-1] = not self._is_key[-1]

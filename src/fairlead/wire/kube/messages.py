@@ -40,7 +40,7 @@ _READ: Final[Mapping[str, str]] = {
     "core.ContainerStateTerminated": "reason message exitCode signal ~startedAt ~finishedAt",
     "core.PodCondition": "type status reason message ~lastTransitionTime",
     "core.Pod as MorePod": "spec=MoreSpec status=MoreStatus",
-    ("core.PodSpec as MoreSpec"): (
+    "core.PodSpec as MoreSpec": (
         "initContainers ~overhead ~schedulingGates ~nodeSelector ~affinity ~tolerations"
     ),
     "core.PodStatus as MoreStatus": "initContainerStatuses",

@@ -265,10 +265,10 @@ def why_not(name: str, *, suggests: bool = True) -> str:
         has = (
             "a field of DCGM that Fairlead does not read"
             if reason.has_nvml
-            else ("a field that DCGM has and NVML has not")
+            else "a field that DCGM has and NVML has not"
         )
         return f"`{name}` is {has}: {reason.why}"
     near = get_close_matches(_short(name)[:_LONGEST], _SHORT, 1, _ALIKE) if suggests else []
-    return (f"`{name}` is no field of DCGM") + (
-        (f"; did you mean `{_SHORT[near[0]]}`?") if near else ""
+    return f"`{name}` is no field of DCGM" + (
+        f"; did you mean `{_SHORT[near[0]]}`?" if near else ""
     )

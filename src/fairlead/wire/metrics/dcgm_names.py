@@ -322,30 +322,30 @@ _NO_COUNTER: Final = UnservedField(
 _MACHINE: Final = UnservedField("it is of the machine, not of a card", has_nvml=True)
 _PLACE: Final = UnservedField("it is the card's place in a rack", has_nvml=True)
 _PEERS: Final = UnservedField(
-    ("`DCGM_EXP_P2P_STATUS` has a series for each pair of cards"), has_nvml=True
+    "`DCGM_EXP_P2P_STATUS` has a series for each pair of cards", has_nvml=True
 )
 _VGPU: Final = UnservedField(
-    ("it is of virtual GPUs, and the host of a hypervisor alone has it"), has_nvml=True
+    "it is of virtual GPUs, and the host of a hypervisor alone has it", has_nvml=True
 )
 _WHICH_LINK: Final = UnservedField(
-    ("it is of one NVLink, and its name does not contain the link"), has_nvml=True
+    "it is of one NVLink, and its name does not contain the link", has_nvml=True
 )
 _STRUCTURE: Final = UnservedField(
-    ("it is a list or a structure, neither a number nor a text"), has_nvml=True
+    "it is a list or a structure, neither a number nor a text", has_nvml=True
 )
 _MASK: Final = UnservedField(
-    ("it is a mask of 64 bits or more, of which the number of a series holds 53"), has_nvml=True
+    "it is a mask of 64 bits or more, of which the number of a series holds 53", has_nvml=True
 )
 _FLASH: Final = UnservedField("each look reads the card's flash memory", has_nvml=True)
 _NEWER_GPM: Final = UnservedField(
-    ("GPM has it since a newer driver, and Fairlead does not read it"), has_nvml=True
+    "GPM has it since a newer driver, and Fairlead does not read it", has_nvml=True
 )
 _TEXT: Final = UnservedField("it is a text that changes while a card works", has_nvml=True)
 _IN_TWO_FORMS: Final = UnservedField(
-    ("NVIDIA's header and its library for Python disagree on the form of the answer"), has_nvml=True
+    "NVIDIA's header and its library for Python disagree on the form of the answer", has_nvml=True
 )
 _DECODED: Final = UnservedField(
-    ("it is computed from the field without `_FLOAT` (`_RAW`), which is served"), has_nvml=True
+    "it is computed from the field without `_FLOAT` (`_RAW`), which is served", has_nvml=True
 )
 
 _REASONS: Final[tuple[tuple[str, UnservedField], ...]] = (

@@ -111,7 +111,7 @@ def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:
         report(
             "the tree has no root"
             if spec is None or isinstance(spec, dict)
-            else (f"is {_shown(spec)} and not an object with `root`")
+            else f"is {_shown(spec)} and not an object with `root`"
         )
         return None
     for field in spec:
@@ -138,7 +138,7 @@ def _parse_node(
         report(
             "the node has no name"
             if written in (None, "")
-            else (f"name is {_shown(written)} and not a name")
+            else f"name is {_shown(written)} and not a name"
         )
     if level > LEVELS_MAX:
         report(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")

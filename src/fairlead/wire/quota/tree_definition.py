@@ -88,7 +88,7 @@ def _schema() -> Object:
             "status": _status(),
         },
         "x-kubernetes-validations": [
-            {"rule": (f"self.metadata.name == '{QUOTA_TREE_NAME}'"), "message": message}
+            {"rule": f"self.metadata.name == '{QUOTA_TREE_NAME}'", "message": message}
         ],
     }
 
@@ -203,7 +203,7 @@ def _rule(rule: str, message: str, sentence: str = "") -> Object:
     return {
         "rule": rule,
         "message": message,
-        "messageExpression": sentence or (f"self.name + ': {quoted}'"),
+        "messageExpression": sentence or f"self.name + ': {quoted}'",
     }
 
 

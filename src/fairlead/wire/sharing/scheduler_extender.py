@@ -216,7 +216,7 @@ def _parse_victims(raw: Raw, *, is_whole: bool) -> tuple[tuple[str, ...], int]:
         for each in pods
     ]
     return tuple(uid for uid in uids if uid), _read(
-        _count, fields, "NumPDBViolations", ("a whole number")
+        _count, fields, "NumPDBViolations", "a whole number"
     ) or 0
 
 
@@ -225,8 +225,7 @@ def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
     Go.
     """
     return {
-        name.lower(): value
-        for name, value in _decode(_object, body, what, ("a JSON object")).items()
+        name.lower(): value for name, value in _decode(_object, body, what, "a JSON object").items()
     }
 
 

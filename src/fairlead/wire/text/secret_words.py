@@ -281,7 +281,7 @@ class _Reader:
         """Whether the value is quoted; if so it is hidden up to the closing quote."""
         letter, after = self._text[self._at], self._text[self._at + 1 : self._at + 2]
         if letter not in "\"'\\" or (
-            letter == self._quote and (not after or after in (" \t\r\n;,)}]&|"))
+            letter == self._quote and (not after or after in " \t\r\n;,)}]&|")
         ):
             return False
         found = (_ESCAPED if letter == "\\" else _DOUBLE if letter == '"' else _SINGLE).match(
