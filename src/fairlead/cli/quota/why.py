@@ -127,10 +127,10 @@ def _place(unit: QueuedUnit) -> str:
 def _lacking(lacking: MissingAmount) -> str:
     """How much of what, and where.
 
-    >>> from fairlead.model.quota.plan import Lacking
-    >>> _lacking(Lacking("max", "root.a", "cpu", 5000))
+    >>> from fairlead.model.quota.plan import MissingAmount
+    >>> _lacking(MissingAmount("max", "root.a", "cpu", 5000))
     '5 cpu more below root.a'
-    >>> _lacking(Lacking("node", "gpu-1", "cpu", 500))
+    >>> _lacking(MissingAmount("node", "gpu-1", "cpu", 500))
     '500m cpu more on node gpu-1'
     """
     where = {

@@ -103,9 +103,9 @@ def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | N
     HTTP has whole seconds, cut off: 12:00:00 may mean 12:00:00.999.
 
     >>> date = "Thu, 01 Jan 1970 00:01:40 GMT"
-    >>> [ahead_of(date, asked_at, 0.5) for asked_at in (90.0, 100.2, 105.0)]
+    >>> [clock_offset(date, asked_at, 0.5) for asked_at in (90.0, 100.2, 105.0)]
     [9.5, 0.0, -4.0]
-    >>> ahead_of("soon", 0.0, 0.0)
+    >>> clock_offset("soon", 0.0, 0.0)
     """
     try:
         read = parsedate_to_datetime(date or "").timestamp()

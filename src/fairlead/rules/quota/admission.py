@@ -74,10 +74,10 @@ def is_exempt(writer: Writer) -> bool:
 def additions(pod: WrittenObject, writer: Writer) -> Additions:
     """What a new pod gets.
 
-    >>> additions(Written(), Writer("alice"))
+    >>> additions(WrittenObject(), Writer("alice"))
     Additions(gate='fairlead.io/quota', labels={'fairlead.io/managed': 'true'})
     >>> bob = Writer("system:serviceaccount:kube-ai:bob")
-    >>> additions(Written(gates=("fairlead.io/quota",)), bob).labels
+    >>> additions(WrittenObject(gates=("fairlead.io/quota",)), bob).labels
     {'fairlead.io/managed': 'true', 'arena.kubeflow.org/console-user': 'bob'}
     """
     if is_exempt(writer):
@@ -102,7 +102,7 @@ def begins_suspended(job: WrittenObject) -> bool:
     neither.
 
     >>> kinds = "", "CronJob", "Workflow", "MPIJob"
-    >>> jobs = [Written(kind="Job", has_deadline=True, controller=kind) for kind in kinds]
+    >>> jobs = [WrittenObject(kind="Job", has_deadline=True, controller=kind) for kind in kinds]
     >>> [begins_suspended(job) for job in jobs]
     [True, True, True, False]
     """
@@ -129,10 +129,10 @@ def refuse_change(
 ) -> Refusal | None:
     """The refusal if `writer` may not turn a pod into `after`.
 
-    >>> waits = Written(gates=("fairlead.io/quota",))
-    >>> refuse_change(waits, Written(), Writer("alice", ("system:masters",)), "root.a").reason
+    >>> waits = WrittenObject(gates=("fairlead.io/quota",))
+    >>> refuse_change(waits, WrittenObject(), Writer("alice", ("system:masters",)), "root.a").reason
     "only Fairlead's quota controller takes the scheduling gate fairlead.io/quota away"
-    >>> refuse_change(waits, Written(), Writer(CONTROLLER), "root.a")
+    >>> refuse_change(waits, WrittenObject(), Writer(CONTROLLER), "root.a")
     """
     if is_exempt(writer):
         return None
@@ -161,7 +161,7 @@ def refuse_resize(
 ) -> Refusal | None:
     """The refusal if the pod may not be resized; `managed`: the resources that the tree counts.
 
-    >>> before, after = Written(requests={"cpu": 1000}), Written(requests={"cpu": 2000})
+    >>> before, after = WrittenObject(requests={"cpu": 1000}), WrittenObject(requests={"cpu": 2000})
     >>> refuse_resize(before, after, Writer("alice"), ("cpu",)).reason
     'a pod may not grow here: the quota tree counts cpu'
     """

@@ -180,7 +180,7 @@ def what_must_be_free(row: QuotaWaiting) -> tuple[MissingAmount, ...]:
     >>> room = clause("freest", nodes=3, node="gpu-1", free=2)
     >>> why = Reason.NO_FIT_ON_NODES
     >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), why, "", clauses=(asks, room)))
-    (Lacking(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
+    (MissingAmount(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
     """
     if row.lacks:
         return row.lacks
