@@ -28,7 +28,7 @@ from fairlead.edge.nvml.readings import CardReader
 from fairlead.wire.devices.gpm_values import GPM_METRICS
 from fairlead.wire.devices.nvml_values import BANDWIDTHS
 
-gpm.APART_SECONDS = 0.0
+gpm.SAMPLE_GAP_SECONDS = 0.0
 open_library(sys.argv[1])
 wanted = frozenset([*GPM_METRICS, *BANDWIDTHS, "DCGM_FI_DEV_PCIE_TX_THROUGHPUT"])
 readers = [CardReader(shown_card(card), wanted=wanted) for card in range(int(sys.argv[2]))]
