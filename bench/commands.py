@@ -342,8 +342,7 @@ class ApiFormsCost(NamedTuple):
 
 
 def measure_api_forms() -> None:
-    """One list of pods of a real API server in each form: bytes on the wire, wall, and CPU of
-    client and server.
+    """A list of pods of a real API server in each form: bytes sent, wall time, CPU of both sides.
 
         python -m bench api_forms [--pods 10000] [--runs 5]
 

@@ -1,5 +1,4 @@
-"""HTTP/1.1 for a server with whole answers: a request with its body, one answer, in the order of
-the requests.
+"""HTTP/1.1 for a server with whole answers: one answer per request, in the order of requests.
 
 It has the limits of `patient_protocol` (time for a request, size of a head, idle connections)
 without ASGI, which costs more than most answers of the scheduler extender. uvicorn's server still

@@ -106,8 +106,9 @@ class Installer:
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 
     def carry_out(self, plan: InstallationPlan, *, is_forced: bool = False) -> None:
-        """Writes and removes what the plan has. A run that is interrupted is finished by the
-        next one.
+        """Writes and removes what the plan has.
+
+        The next run finishes an interrupted one.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
         complete = Inventory(plan.wanted.version, COMPLETE, plan.wanted.values, refs)

@@ -147,9 +147,7 @@ class Reflector(Generic[Row]):
         self._succeeded()
 
     async def _follow(self) -> None:
-        """Watch after watch, until the version is gone (returns) or there is another failure
-        (raises).
-        """
+        """Watches in a loop. Returns when the version is gone, raises any other failure."""
         while True:
             try:
                 await self._watch_once()
@@ -256,8 +254,9 @@ def _is_resumable(error: ApiFailure) -> bool:
 
 
 _COLLECTED_AFTER_MOST = 100_000
-"""New objects. With Python's own 700 a large cluster's console fell silent for 0.3 s every other
-second.
+"""New objects between collections.
+
+With Python's own 700 a large cluster's console stopped for 0.3 s every other second.
 """
 _listing_now = 0
 

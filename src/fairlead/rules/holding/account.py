@@ -284,8 +284,9 @@ class NodeAccount(Struct, gc=False):
         return self.seats(tenant) if tenant is not None else ()
 
     def card_of(self, grant: Grant) -> CardAccount | None:
-        """The card that the grant names; a grant with a UUID never means another card with its
-        index.
+        """The card that the grant names.
+
+        A grant with a UUID never means another card with its index.
         """
         place = self.places.get(grant.uuid) if grant.uuid else None
         if place is not None:

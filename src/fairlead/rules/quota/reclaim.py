@@ -112,9 +112,7 @@ class Reclaim:
         return self._has_predecessor(unit)
 
     def _has_predecessor(self, unit: Unit) -> bool:
-        """Whether a pod of an older revision of its Deployment runs in its leaf, which it may
-        replace.
-        """
+        """Whether a pod of an older revision of its Deployment, which it may replace, runs here."""
         pod = unit.pods[0] if len(unit.pods) == 1 else None
         if pod is None or pod.waits_for_surge:
             return False
@@ -148,8 +146,9 @@ class Reclaim:
         return self.account.now - pod.created_at < self.account.settings.surge_wait_seconds
 
     def over_max(self, place: int, k: int) -> list[VictimGroup]:
-        """Victims below a node until it is within its written max, or until no more are found
-        (`drain-over-max`).
+        """Victims below a node until it is within its written max, or no more are found.
+
+        `drain-over-max` asks for it.
         """
         account = self.account
         taken: list[VictimGroup] = []
