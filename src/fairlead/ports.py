@@ -693,9 +693,7 @@ class InstallationTarget(Protocol):
         ...
 
     def may_write(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
-        """Those that this user may not create and patch: the first of each resource and
-        namespace.
-        """
+        """Objects that this user may not write: the first of each resource and namespace."""
         ...
 
     def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:

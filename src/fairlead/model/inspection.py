@@ -99,8 +99,7 @@ class InspectedNode(Struct, frozen=True, gc=False):
 
 
 class DrainingCards(Struct, frozen=True, gc=False):
-    """Cards of a node by index, and the pods (`namespace/name`) that still hold some of them in the
-    old mode.
+    """Cards of a node by index, and the pods (`namespace/name`) that hold some in the old mode.
 
     `is_shared`: the new mode is sharing.
     """

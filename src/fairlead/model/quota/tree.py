@@ -53,9 +53,7 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     @property
     def is_strict(self) -> bool:
-        """Whether it is a leaf where later units wait for the first one (`fairlead.io/queue:
-        strict`).
-        """
+        """Whether it is a strict leaf: later units wait for the first (`fairlead.io/queue`)."""
         return self.is_leaf and self.attributes.get(QUEUE) == "strict"
 
     @property

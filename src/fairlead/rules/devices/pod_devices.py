@@ -171,9 +171,7 @@ def _names_cards(resource: str, more: Collection[str]) -> bool:
 def unnamed_cards(
     held: Iterable[HeldDevices], cards: NodeCards, more: Collection[str] = ()
 ) -> Mapping[str, str]:
-    """UUIDs of cards and instances that containers have under a resource that is not read.
-
-    Its name.
+    """UUIDs of cards and instances that containers have, and the resource, whose ids are not read.
 
     Their holders are unknown. `more`: as in `device_processes`.
     """

@@ -112,9 +112,7 @@ class Tenant(Struct, frozen=True, gc=False):
 
     @property
     def is_starting(self) -> bool:
-        """The agent may still be asked for its containers: they have not been seen with their
-        cards.
-        """
+        """Whether the agent may still be asked for its containers: their cards are not seen yet."""
         return self.pod.deleted_at is None and (
             self.state == RESERVED or not _is_assigned(self.pod)
         )

@@ -134,8 +134,7 @@ class DcgmLabels(Struct, frozen=True, gc=False):
 
 
 class _Entity(NamedTuple):
-    """What one series belongs to: a card or one MIG instance of it, or one container's part
-    (`share`).
+    """What one series belongs to: a card, a MIG instance of it, or a container's part (`share`).
 
     `job`: the HPC job that has it.
     """

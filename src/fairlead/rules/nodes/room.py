@@ -214,7 +214,7 @@ def _short_of(
 def _no_common_node(
     asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]
 ) -> NoNodeFits:
-    """The scarcest resource is free on some node, but not the others: what those nodes lack."""
+    """No node has all resources: what nodes with the scarcest one lack."""
     first = min(asked, key=_rank)
     able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
     missing = next(

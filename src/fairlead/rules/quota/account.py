@@ -626,9 +626,7 @@ class QuotaAccount:
                 self.reread.append(place)
 
     def _drop_scarce_sentences(self) -> None:
-        """Drop sentences that name the capacity of a scarce resource, where they are kept with
-        their line.
-        """
+        """Drop kept sentences of lines that name the capacity of a scarce resource."""
         for book in self.books.values():
             if any(line.reason is _OVER_FIRM for line in book.lines):
                 book.needs = None
@@ -679,9 +677,7 @@ class QuotaAccount:
         return None
 
     def capped(self, unit: Unit) -> tuple[str, int, int] | None:
-        """The resource in which its user's cap in the leaf is reached, what the user uses of it,
-        and the cap.
-        """
+        """The resource in which its user reached a cap in the leaf, the user's use, and the cap."""
         user, leaf = unit.user, self.index.nodes[unit.leaf]
         if not user:
             return None

@@ -149,9 +149,7 @@ class Planned:
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
-        """All waiting units, leaf by leaf in the order in which they are tried, with their places
-        over all leaves.
-        """
+        """All waiting units, by leaf, in the order of trial, with their places over all leaves."""
         overall = self._planner.overall()
         return tuple(
             row
@@ -358,9 +356,7 @@ class _Planner:
             self._enter(line)
 
     def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
-        """What the leaf's lines lack, if all of them lack only room: the least asked of each (node,
-        resource).
-        """
+        """What the leaf's lines lack, if all lack only room: the least per (node, resource)."""
         if book.place in self.account.dirty:
             return None
         needs: dict[tuple[int, int], int] = {}
@@ -747,8 +743,7 @@ class _Planner:
         self._improved(losing)
 
     def _take_back(self, unit: Unit, chosen: Container[Unit]) -> None:
-        """A unit that this plan admitted waits again, in a strict leaf with those admitted after
-        it.
+        """Make a unit that this plan admitted wait again, in a strict leaf also later ones.
 
         `chosen`: all units that are taken back for one claimant. They have left `after` already.
         """

@@ -37,8 +37,9 @@ def scheduler_for(pod: Pod) -> str:
 
 
 def refuse_asking(pod: Pod) -> Refusal | None:
-    """The refusal of a new pod that asks for shared GPUs in a way that no node can meet
-    (`gpu_need(pod).fault`).
+    """The refusal of a new pod whose request for shared GPUs no node can meet.
+
+    The fault is `gpu_need(pod).fault`.
 
     None for all others, and for pods with a foreign scheduler: how that scheduler reads them is not
     known.
@@ -53,8 +54,9 @@ def refuse_asking(pod: Pod) -> Refusal | None:
 
 
 def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:
-    """The refusal if `user` may not turn the annotations `before` of a pod into `after`; None if
-    they may.
+    """The refusal if `user` may not turn a pod's annotations `before` into `after`.
+
+    None if they may.
 
     >>> refuse_grants({}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice").reason
     'only Fairlead writes the annotation ALIYUN_COM_GPU_MEM_IDX'
