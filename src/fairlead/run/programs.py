@@ -36,9 +36,7 @@ def run_arena() -> NoReturn:
 
 
 def run_kubectl_inspect() -> NoReturn:
-    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` from PATH with the remaining
-    words.
-    """
+    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` from PATH with other words."""
     _run_shortly("kubectl inspect cgpu")
 
 

@@ -1,5 +1,4 @@
-"""Which identity sends a request, as which identity, and whether roles and bindings of the store
-allow it.
+"""The identity of a request, after impersonation, and whether the store's roles allow it.
 
 Requests of the administrator cost nothing extra: members of system:masters are allowed before a
 role is read. What the roles allow is computed again only after one of them was written.
@@ -162,8 +161,9 @@ class Access:
     def check_gift(
         self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None
     ) -> None:
-        """Raise 403 when a role or binding would give rights that its writer neither has nor may
-        give (`escalate`, `bind`).
+        """Raise 403 when a role or binding gives rights that its writer neither has nor may give.
+
+        The verbs are `escalate` and `bind`.
         """
         if (
             request.ref.group != RBAC_GROUP

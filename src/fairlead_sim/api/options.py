@@ -1,5 +1,4 @@
-"""The options of a request (its query, the body of a deletion), checked against what the verb
-takes.
+"""The options of a request (query, body of a deletion), checked against what the verb takes.
 
 Checked before the body is looked at, as the real server does. Unknown parameters are no fault
 anywhere.

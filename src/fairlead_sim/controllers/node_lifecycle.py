@@ -1,6 +1,4 @@
-"""What follows from a node that is not ready: taints, and the eviction of pods that do not tolerate
-them.
-"""
+"""What follows from a node that is not ready: taints, and evictions of intolerant pods."""
 
 from __future__ import annotations
 

@@ -56,8 +56,7 @@ class Sentences:
         return (clause("tree-invalid", fault=first),)
 
     def why_victim(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
-        """For a victim and its owner: which unit takes back how much of which min, and why this
-        pod.
+        """For a victim and its owner: which unit takes back what of which min, and why this pod.
 
         `lacking`: (node, resource) where the unit had no room. The sentence names the one that the
         victim frees most of. If it is empty, the unit had quota and no room on a cluster node.
