@@ -159,7 +159,7 @@ def _is_scaling(rollout: _Rollout) -> bool:
 def _sync_revision(rollout: _Rollout) -> None:
     """Make the set of the wanted template the newest.
 
-    Both revisions are set.
+    Its revision and the Deployment's are set accordingly.
     """
     if rollout.current is None:
         return

@@ -83,8 +83,7 @@ def render_node(
 
 
 def with_cards(node: Object, cards: Sequence[Card]) -> Object:
-    """The node with what its cards offer now: a failed card stays in capacity and leaves
-    allocatable.
+    """The node with its cards' resources: a failed card counts in capacity, not in allocatable.
 
     A card that is still held by pods of the mode that the node had before offers nothing in the new
     mode, and in the old one no more.
@@ -171,8 +170,9 @@ def with_voice(node: Object, now: float, is_reporting: bool) -> Object:
 
 
 def render_lease(node: Object, now: float) -> Object:
-    """The node's Lease. It is renewed with the node's report, not every ten seconds: nothing would
-    read those writes.
+    """The node's Lease.
+
+    It is renewed with the node's report, not every ten seconds: nothing would read those writes.
     """
     metadata = node["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}

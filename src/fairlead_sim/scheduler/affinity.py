@@ -1,5 +1,4 @@
-"""Whether a place suits a pod by labels: node selectors and affinity, pod affinity and
-anti-affinity. Pure.
+"""Whether a place suits a pod by label: node selectors, affinity and anti-affinity. Pure.
 
 Affinity to pods is about topology: "beside" means a node with the same value of the term's
 `topologyKey`. A term's namespaceSelector sees of a namespace only its name

@@ -27,8 +27,9 @@ Object = dict[str, Any]
 
 
 class ServicePlacement:
-    """Puts services in place, node after node; those that ask for the same look on where the last
-    one found room.
+    """Places services, node after node.
+
+    Equal ones start where the last one found room.
     """
 
     def __init__(

@@ -121,9 +121,7 @@ class Sentences:
         )
 
     def admitted(self, unit: Unit) -> str:
-        """For an admitted unit: of the resources it asks for, the one of which its leaf is most
-        above its min.
-        """
+        """For an admitted unit: the one of its resources of which its leaf is most over its min."""
         leaf, least, resources = unit.leaf, self._index.min[unit.leaf], self._index.resources
         asked = [k for k, amount in enumerate(unit.vector) if amount]
         if not asked:

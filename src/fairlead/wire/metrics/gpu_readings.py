@@ -425,7 +425,7 @@ def _instance(number: int, part: _Part) -> GpuInstance:
 
 
 def _as_busy(holder: GpuHolder, busy: float | None) -> GpuHolder:
-    """The holders with a utilization: each gets that of its instance.
+    """The holder of a MIG instance with the instance's utilization.
 
     No source has the utilization of single containers.
     """

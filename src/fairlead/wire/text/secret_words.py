@@ -302,9 +302,7 @@ class _Reader:
                 self._hide(found.end())
 
     def _block(self, begins: int, start: int) -> None:
-        """Hides the lines of a YAML block (`|` or `>`): those indented more than the line of the
-        name.
-        """
+        """Hides the lines of a YAML block (`|` or `>`): those indented more than the name."""
         at, indent = (
             begins,
             start - (self._text.rfind("\n", 0, start) + 1 if self._begins_line(start) else start),
