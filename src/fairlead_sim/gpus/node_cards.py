@@ -91,7 +91,7 @@ def simulated_node(
     interval_seconds: float,
     loads: Callable[[], Sequence[SimulatedLoad]] = tuple,
 ) -> SampledDevices:
-    """`ports.Devices` of such a node: its idle cards, changed by what the attribute `told` has."""
+    """`ports.Devices` of such a node: its cards, idle except for `loads`."""
     clock = SimClock(now())
     devices = SimulatedDevices(0, clock)
     devices.add_cards(node, models)

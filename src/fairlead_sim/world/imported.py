@@ -204,8 +204,7 @@ class _Cards:
         return found
 
     def _fill(self, pod: Pod) -> None:
-        """Whole cards that the pod asks for without a known card: the lowest free ones, healthy
-        first.
+        """Give the lowest free cards, healthy first, to a pod with whole cards that are unknown.
         """
         mine = self.held[pod.uid]
         for container in pod.containers:
