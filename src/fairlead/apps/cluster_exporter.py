@@ -128,8 +128,7 @@ class ClusterExporter:
         return self._whole if self._whole is not None and self._leads() else self._own
 
     async def run(self) -> None:
-        """Runs until cancelled, then releases the Lease, so that the next exporter takes over.
-        """
+        """Runs until cancelled, then releases the Lease, so that the next exporter takes over."""
         if self._leader is None:
             await self._refresh_for_ever()
             return

@@ -194,11 +194,11 @@ def render_lease(node: Object, now: float) -> Object:
 
 def _without_cards(amounts: dict[str, str] | None) -> dict[str, str]:
     """What is left when its cards are taken away, in whichever mode they were."""
-    ours = (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)
+    counted = (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)
     return {
         name: amount
         for name, amount in (amounts or {}).items()
-        if name not in ours and not name.startswith(MIG_PREFIX)
+        if name not in counted and not name.startswith(MIG_PREFIX)
     }
 
 

@@ -160,8 +160,9 @@ class AllowedTopologies:
         return "", False
 
     def liking(self, labels: Labels) -> tuple[int, int]:
-        """Smaller is better: what the pod would like for the sake of others, then how uneven it
-        would make them.
+        """Sort key, smaller is better.
+
+        First the weight of preferred pod affinity, then the skew of topology spread.
         """
         wished = sum(
             weight for (key, value), weight in self.leanings.items() if labels.get(key) == value

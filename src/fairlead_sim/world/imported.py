@@ -78,8 +78,8 @@ def _prepared(obj: Object, cards: Mapping[str, _Cards], snapshot: ClusterSnapsho
     if obj["kind"] != "Pod":
         return obj
     pod = snapshot.pod_by_key.get(f"{metadata['namespace']}/{metadata['name']}")
-    if pod is not None and pod.node in cards and (ours := cards[pod.node].grant_text(pod)):
-        annotations = {**(metadata.get("annotations") or {}), names.ANNOTATION_ALLOCATION: ours}
+    if pod is not None and pod.node in cards and (text := cards[pod.node].grant_text(pod)):
+        annotations = {**(metadata.get("annotations") or {}), names.ANNOTATION_ALLOCATION: text}
         return {**obj, "metadata": {**metadata, "annotations": annotations}}
     return obj
 
@@ -204,8 +204,7 @@ class _Cards:
         return found
 
     def _fill(self, pod: Pod) -> None:
-        """Give the lowest free cards, healthy first, to a pod with whole cards that are unknown.
-        """
+        """Give the lowest free cards, healthy first, to a pod with whole cards that are unknown."""
         mine = self.held[pod.uid]
         for container in pod.containers:
             has = sum(card.container == container.name for card in mine)

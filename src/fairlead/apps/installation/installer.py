@@ -149,8 +149,8 @@ class Installer:
     def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
         """The namespace, and there an inventory of all that exists and all that will."""
         earlier = plan.before.objects if plan.before else ()
-        ours = {key(each) for each in refs}
-        both = (*refs, *(each for each in earlier if key(each) not in ours))
+        new_keys = {key(each) for each in refs}
+        both = (*refs, *(each for each in earlier if key(each) not in new_keys))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
                 self._cluster.put(each)
@@ -163,11 +163,11 @@ class Installer:
         """Without definitions that another program installed; raises UserError for a definition
         that does not fit.
         """
-        ours = {key(each) for each in before.objects} if before else set()
+        recorded = {key(each) for each in before.objects} if before else set()
         kept = []
         for each in objects:
             target = object_ref(each)
-            if each["kind"] in DATA_KINDS and key(target) not in ours:
+            if each["kind"] in DATA_KINDS and key(target) not in recorded:
                 found = self._cluster.get(target)
                 if found is not None:
                     hint = "remove it with its objects, or install without quota"

@@ -27,7 +27,7 @@ GRANT_POLICY: Final = "fairlead-gpu-grants"
 """Name of the ValidatingAdmissionPolicy and of its binding."""
 ASK_POLICY: Final = "fairlead-gpu-asks"
 """Name of the ValidatingAdmissionPolicy about what a new pod asks for, and of its binding."""
-_OURS: Final = frozenset(("", DEFAULT_SCHEDULER, SCHEDULER))
+_OWN_SCHEDULERS: Final = frozenset(("", DEFAULT_SCHEDULER, SCHEDULER))
 
 
 def scheduler_for(pod: Pod) -> str:
@@ -49,7 +49,7 @@ def refuse_asking(pod: Pod) -> Refusal | None:
     >>> refuse_asking(Pod("ns", "p", containers=(Container("c", limits=limits),))).reason
     'no node can run this pod: gpu-core 7 is not a multiple of 5 from 5 to 100'
     """
-    fault = gpu_need(pod).fault if pod.scheduler in _OURS else ""
+    fault = gpu_need(pod).fault if pod.scheduler in _OWN_SCHEDULERS else ""
     return Refusal(f"no node can run this pod: {fault}") if fault else None
 
 

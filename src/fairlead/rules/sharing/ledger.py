@@ -449,13 +449,13 @@ class Ledger:
     def _refresh(self, account: NodeAccount) -> None:
         self._scores.pop(account.name, None)
         cards = account.cards
-        is_odd = (
+        is_special = (
             account.unit != self.policies.unit
             or not account.mode.is_shared
             or not cards
             or account.is_guarded
         )
-        if is_odd or account.promised or account.hidden or any(card.trouble for card in cards):
+        if is_special or account.promised or account.hidden or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)
         else:
             self._plain[account.name] = (
