@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def service_account_name(pod: Object) -> str:
-    """The name of a new pod in admission messages, without the letters that the server generated."""
+    """The name of a new pod in admission messages, without letters that the server generated."""
     name, prefix = str(pod["metadata"]["name"]), str(pod["metadata"].get("generateName") or "")
     return prefix if prefix and is_generated(name, prefix) else name
 
