@@ -169,7 +169,7 @@ class QuestionProtocol(asyncio.Protocol):
             method, unquote(path), self._client, self._has_certificate, self._is_of_page
         )
         self._refusal = self._answerer.refusal(self._asked)
-        # that of a GET means nothing (RFC 9110)
+        # the body of a GET has no meaning (RFC 9110)
         self._keeps_body = self._refusal is None and method == "POST"
         if self._keeps_body:
             self._check(self._body_length)

@@ -70,7 +70,7 @@ def free_or_named(asked: Invocation) -> socket.socket:
 
     Without a flag it is the default; if its port is in use, a free port, with a warning.
     """
-    # commands read this module, and start no server
+    # commands import this module without starting a server
     from fairlead.apps.server import bind_socket, parse_address
 
     args = asked.args

@@ -198,7 +198,7 @@ class Access:
             return
         rules = self.policy().rules_of(kind, name, request.namespace)
         if rules is None:
-            # the real server, too, takes the binding for what is missing
+            # the real server also reports the binding as missing
             raise not_found(request.ref, name)
         self._check_covered(who, request, new["metadata"].get("name", ""), rules)
 

@@ -24,7 +24,7 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, render_status
 from fairlead_sim.tables.table import partial_metadata
 
-# between the 30 and 60 minutes of the real server, which rolls dice
+# between the 30 and 60 minutes of the real server, which draws the value at random
 DEFAULT_WATCH_SECONDS: Final = 2400.0
 STALL_SECONDS: Final = 60.0  # a client that reads nothing for this time has gone
 PIECE_BYTES: Final = 128 * 1024

@@ -28,7 +28,7 @@ _SLEEP = re.compile(r"([0-9]++\.?[0-9]*+|\.[0-9]++)([smhd]?)")
 _PROGRAM = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([^/]+)")
 _SHELLS = ("sh", "bash", "ash", "dash")
 _SHELL_FLAGS = re.compile(r"-[el]*c[el]*")
-# nothing in it is ever given back: a text that it does not fit would be tried in all ways to cut
+# no backtracking: a text that does not match would be tried with all ways to cut
 # names in pieces
 _TOKEN = re.compile(
     r"""[ \t]*+(?:(?P<sign>&&|\|\||;|\n)"""

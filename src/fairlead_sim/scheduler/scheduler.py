@@ -198,7 +198,7 @@ class Scheduler:
                 metadata.get("labels"),
                 spec.get("topologySpreadConstraints"),
             )
-        # it reads more: what was written to the pod, and what each container asks
+        # the extender reads more: annotations of the pod, and requests of each container
         if self._extender_of(pod) is not None:
             alike += (
                 metadata.get("labels"),

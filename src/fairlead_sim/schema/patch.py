@@ -194,7 +194,7 @@ def _places(items: Iterable[Any], key: str | None) -> dict[str, int]:
 
 
 def _identity(item: Any, key: str | None) -> str:
-    # whatever a client sends there
+    # of any type that a client sends
     return repr(item.get(key) if key and isinstance(item, dict) else item)
 
 

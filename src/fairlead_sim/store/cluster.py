@@ -432,7 +432,7 @@ class StoredCluster:
 
     def _allocated(self, new: Object, old: Object | None) -> Object:
         """A Service with the address and the ports on the nodes that it is given."""
-        # what was given back does not come back at once
+        # a released value is not allocated again at once
         number = self.names.counter + (self.resource_version if old else 0)
         return allocated(new, old, lambda: self.scan(SERVICES), number)
 

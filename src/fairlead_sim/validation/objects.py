@@ -196,7 +196,7 @@ _OWN_CUSTOM_KINDS = frozenset(ref for ref in served.RESOURCES if ref.is_custom)
 
 
 def _spec_errors(ref: ResourceKind, new: Object, old: Object | None) -> list[FieldError]:
-    # what the controllers here read; of other kinds their schemas speak
+    # fields that controllers here read; other kinds are checked by their schemas
     if ref in _OWN_CUSTOM_KINDS:
         return [
             error

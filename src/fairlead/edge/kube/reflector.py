@@ -35,7 +35,7 @@ log = logging.getLogger("fairlead.kubernetes")
 Row = TypeVar("Row")
 
 _DELETED: Final = ChangeType.DELETED
-# a watch that the server ends sooner, empty-handed, is followed by a wait
+# a wait follows a watch that the server ends sooner without events
 SHORT_WATCH_SECONDS = 1.0
 
 
@@ -155,7 +155,7 @@ class Reflector(Generic[Row]):
                 log.info(
                     "watch of %s: %s; listing again", self.reader.resource.label, error.message
                 )
-                # gone, though just listed: do not turn in circles
+                # gone, though just listed: wait, or this loop would not end
                 if time.monotonic() - self._listed_at < SHORT_WATCH_SECONDS:
                     await self._sleep(self._backoff.next_delay())
                 return
