@@ -20,8 +20,7 @@ MIB = 1 << 20
 
 
 def measure_list_pods() -> None:
-    """100,000 pods over TLS: list, decode to the model, hold. Fairlead's client against the
-    official Python client.
+    """100,000 pods over TLS: list, decode, keep; by Fairlead's client and by the official one.
 
         python -m bench list_pods [--pods 100000] [--official-pods 10000] [--runs 3]
 

@@ -170,7 +170,7 @@ def median(costs: list[Cost]) -> Cost:
 
 LIST_JOBS_AIM_RATIO = 1.5
 LIST_JOBS_BYTES, LIST_JOBS_KUBECTL = "the bytes alone", "kubectl get pods -A"
-LIST_JOBS_OURS = {
+LIST_JOBS_ARENA = {
     "arena list -A": ["list", "-A"],
     "arena top job -A": ["top", "job", "-A"],
     "arena list -A -o json": ["list", "-A", "-o", "json"],
@@ -212,10 +212,10 @@ def list_jobs_compare(plane: ControlPlane, arguments: argparse.Namespace) -> Non
     }
     plain = str(IN_JSON)
     asking = {}
-    for name, words in LIST_JOBS_OURS.items():
+    for name, words in LIST_JOBS_ARENA.items():
         commands[name] = commands[name + WITH] = [arena, *words, of]
         asking[name + WITH] = {**os.environ, "PROMETHEUS_ADDRESS": address}
-    for name, words in list(LIST_JOBS_OURS.items())[:1]:
+    for name, words in list(LIST_JOBS_ARENA.items())[:1]:
         commands[f"{name}, in plain JSON"] = [sys.executable, plain, *words, of]
     costs = alternating(commands, arguments.runs, asking)
     print_costs(costs, [LIST_JOBS_BYTES, LIST_JOBS_KUBECTL], arguments.runs)
@@ -275,7 +275,7 @@ def serve_readings(pods: int, per_job: int) -> str:
 
 
 AIM_REQUESTS, TOP_NODE_AIM_RATIO, AIM_MIB, AIM_MB = 60, 0.22, 70, 3
-TOP_NODE_BYTES, TOP_NODE_KUBECTL, TOP_NODE_OURS = (
+TOP_NODE_BYTES, TOP_NODE_KUBECTL, TOP_NODE_ARENA = (
     "the bytes alone",
     "kubectl get pods -A",
     "arena top node",
@@ -310,17 +310,17 @@ def top_node_compare(plane: ControlPlane, runs: int) -> None:
             write_plan(plane, sent.stages, plane.folder / "plan.json"),
         ],
         TOP_NODE_KUBECTL: [str(program("kubectl")), "get", "pods", "-A", of],
-        TOP_NODE_OURS: [arena, "top", "node", of],
+        TOP_NODE_ARENA: [arena, "top", "node", of],
         "the same in plain JSON": [sys.executable, str(IN_JSON), "top", "node", of],
         "arena top node -d": [arena, "top", "node", "-d", of],
     }
     costs = alternating(commands, runs)
     print_costs(costs, [TOP_NODE_BYTES, TOP_NODE_KUBECTL], runs)
-    ratio = costs[TOP_NODE_OURS].wall / costs[TOP_NODE_KUBECTL].wall
+    ratio = costs[TOP_NODE_ARENA].wall / costs[TOP_NODE_KUBECTL].wall
     print(
         f"\naims: {sent.requests} requests (<= {AIM_REQUESTS}); {ratio:.2f} x kubectl's wall "
         f"(<= {TOP_NODE_AIM_RATIO}); "
-        f"{costs[TOP_NODE_OURS].mib:.0f} MiB (<= {AIM_MIB}); {sent.received / 1e6:.1f} MB on "
+        f"{costs[TOP_NODE_ARENA].mib:.0f} MiB (<= {AIM_MIB}); {sent.received / 1e6:.1f} MB on "
         f"the wire (<= {AIM_MB})"
     )
 
@@ -342,8 +342,7 @@ class ApiFormsCost(NamedTuple):
 
 
 def measure_api_forms() -> None:
-    """One list of pods of a real API server in each form: bytes on the wire, wall, and CPU of
-    client and server.
+    """A list of pods of a real API server in each form: bytes sent, wall time, CPU of both sides.
 
         python -m bench api_forms [--pods 10000] [--runs 5]
 

@@ -81,8 +81,9 @@ ASKED = {"boards": PAGES, "holders": HOLDERS, "search": SEARCHES}
 async def console_boards_measure(
     snapshot: ClusterSnapshot, requests: int, pages: Sequence[str], is_changing: bool
 ) -> dict[str, float]:
-    """First answer in seconds, p50 and p95 of list routes and the GPU map, and the largest answer
-    in bytes.
+    """Seconds to the first answer, p50 and p95 of list routes and GPU map, and the largest answer.
+
+    p50 and p95 are in milliseconds, the size is in bytes.
 
     p50 and p95 are in milliseconds.
     """
@@ -171,8 +172,9 @@ PAUSE_SECONDS = 0.05
 
 
 def measure_console_while_moving() -> None:
-    """How long the console of a laptop lets one wait while its world moves, from the first
-    `/readyz` on.
+    """How long the console of a laptop takes to answer while its cluster changes.
+
+    Measured from `/readyz` on.
 
         python -m bench console_while_moving [--scenarios default large] [--seconds 60]
             [--every 0.25]
@@ -212,9 +214,7 @@ def measure_console_while_moving() -> None:
 def console_while_moving_measure(
     scenario: str, seconds: float, every: float
 ) -> tuple[dict[str, list[float]], float]:
-    """Seconds that each route let one wait, and how much of a core the laptop used meanwhile, in
-    percent.
-    """
+    """Seconds that each route took, and the percentage of a core that the laptop used meanwhile."""
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         ready = Path(directory, "ready.json")
         command = [*COMMAND, "--scenario", scenario, "--ready-file", str(ready), *PORTS]
@@ -380,8 +380,9 @@ async def read(port: int, seconds: float) -> int:
 
 
 def look(port: int, seconds: float) -> str:
-    """What Chromium pays on the page. Its heap is collected and measured before the log and at its
-    end.
+    """What the page costs in Chromium.
+
+    Its heap is collected and measured before the log and at its end.
     """
     from playwright.sync_api import sync_playwright
     from tests.browser.chromium import chromium_path
@@ -419,8 +420,7 @@ def look(port: int, seconds: float) -> str:
 
 
 def measure_log_follow() -> None:
-    """A log that is followed: what the console's server costs beside a bare relay, and what a
-    browser pays.
+    """A followed log: what the console's server costs beside a bare relay, and what a browser pays.
 
         python -m bench log_follow [--seconds 60] [--mb 10] [--browser]
 

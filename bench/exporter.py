@@ -57,8 +57,7 @@ AGAIN = "DCGM_FI_DEV_GPU_UTIL, gauge, GPU utilization (in %).\n"
 
 
 def measure_gpu_exporter() -> None:
-    """The GPU exporter as a process, on a library that plays a driver with eight cards and answers
-    at once.
+    """The GPU exporter as a process; a library plays a driver with eight cards and answers at once.
 
         python -m bench gpu_exporter [--seconds 30] [--interval 1000] [--scrapes 400]
 
@@ -117,9 +116,7 @@ def measure_gpu_exporter() -> None:
 
 @contextmanager
 def played_driver() -> Iterator[tuple[Path, Path, StubState]]:
-    """A folder of its own, and in it a library with eight cards of the newest kind and what it
-    shows.
-    """
+    """A new folder with a library that plays eight cards of the newest kind, and their values."""
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         folder = Path(directory)
         library, state = build_stub(folder), StubState(folder)
@@ -238,8 +235,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def measure_gpu_exporter_peer() -> None:
-    """The GPU exporter beside nvitop-exporter on one library with eight cards, and beside its own
-    bare calls.
+    """The GPU exporter beside nvitop-exporter on one library with eight cards, and its bare calls.
 
         python3 -m venv /tmp/peer && /tmp/peer/bin/pip install nvitop-exporter==1.7.2
         python -m bench gpu_exporter_peer --peer /tmp/peer/bin/nvitop-exporter [--seconds 30]
@@ -395,8 +391,7 @@ class Look(NamedTuple):
 
 
 def measure_gpu_exporter_soak() -> None:
-    """Does the GPU exporter grow? Eight cards ten times a second, pods that come and go, scrapes,
-    hangs.
+    """Whether the GPU exporter grows: eight cards ten times a second, pods that come and go, hangs.
 
         python -m bench gpu_exporter_soak [--minutes 30] [--interval 100] [--every 30]
 
@@ -463,8 +458,9 @@ def soaked(pid: int, url: str, state: StubState, seconds: float, every: float) -
 def churning_kubelet(
     folder: Path, answer: Callable[[int], bytes] | None = None
 ) -> Iterator[Iterator[int]]:
-    """A socket under `folder` at which each question finds other pods on the cards; what it yields
-    counts them.
+    """A socket in `folder` where each question finds other pods on the cards; yields a counter.
+
+    The counter counts the questions.
 
     `answer`: the answer to the n-th question.
     """
@@ -598,8 +594,9 @@ SERIES = f'fairlead_node_gpu_utilization_ratio{{node_name="{NODE}"'
 
 
 def measure_value_to_series() -> None:
-    """The time from a change of a card's value to the cluster exporter's page. Every beat is the
-    default.
+    """The time from a change of a card's value to the cluster exporter's page.
+
+    Every interval is the default.
 
         python -m bench value_to_series [--changes 60]
 

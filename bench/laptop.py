@@ -48,8 +48,7 @@ COLUMNS = (
 
 
 def measure_laptop_start() -> None:
-    """How long it takes from `fairlead up` to the first board, and how much memory the laptop then
-    holds.
+    """The time from `fairlead up` to the first board, and the memory that the laptop uses then.
 
         python -m bench laptop_start [--scenario default] [--runs 3] [--settle 10] [--kept]
 

@@ -266,8 +266,7 @@ def _node() -> Object:
 
 
 def measure_node_agent() -> None:
-    """The node's agent as a process of its own, with eight simulated cards: its answers, and its
-    idling.
+    """The node's agent as a process with eight simulated cards: its answers, and its idle cost.
 
         python -m bench node_agent [--containers 300] [--seconds 60]
 
@@ -334,8 +333,9 @@ def _runs(pod: Object) -> bool:
 
 
 def measure_bound_to_running() -> None:
-    """From a pod's binding until it runs, on a real kubelet with containerd 2, with shared memory
-    and without.
+    """From a pod's binding until it runs, with shared memory and without.
+
+    Real kubelet, containerd 2.
 
         python -m bench bound_to_running [--pods 20]
 
@@ -409,8 +409,7 @@ def _until(
 
 
 def measure_mode_switch() -> None:
-    """From `kubectl label node … cgpu=…` until the node's resources are those of the new mode, on a
-    real kubelet.
+    """From `kubectl label node … cgpu=…` to the resources of the new mode, on a real kubelet.
 
         python -m bench mode_switch [--switches 10] [--status-seconds 10]
 

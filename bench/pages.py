@@ -42,8 +42,7 @@ PAGE_SECONDS = 60.0
 
 
 def measure_exporter_pages() -> None:
-    """How old the values of sound nodes are while some exporters hang, against the same with none
-    that hangs.
+    """How old the values of healthy nodes are while some exporters hang, and while none hangs.
 
         python -m bench exporter_pages [--pages 5000] [--hanging 100] [--interval 5] [--compat none]
 
@@ -179,9 +178,7 @@ def simulated_page(folder: str, compat: str) -> str:
 
 
 async def serve(page: str) -> None:
-    """`/node-N/metrics`: the page, of a node and cards of that name; `/hang-N/metrics`: nothing,
-    for ever.
-    """
+    """`/node-N/metrics`: the page, for that node and its cards; `/hang-N/metrics` never answers."""
     (node,) = set(re.findall(r'node_name="([^"]+)"', page))
     parts = page.replace("GPU-", "GPU-NODE-").replace(node, "NODE").encode().split(b"NODE")
 
@@ -410,8 +407,9 @@ def cluster_exporter_page_compare(nodes: int, runs: int) -> None:
 
 
 def measure_cluster_exporter_page() -> None:
-    """The cluster exporter's page at 5,000 nodes, 40,000 GPUs, 5,000 jobs: Fairlead's, and by
-    prometheus_client.
+    """The cluster exporter's page at 5,000 nodes, 40,000 GPUs, 5,000 jobs.
+
+    By Fairlead, and by prometheus_client.
 
         python -m bench cluster_exporter_page [--nodes 5000] [--runs 5]
 

@@ -96,8 +96,7 @@ def world(leaf_count: int, pod_count: int, chance: random.Random) -> QuotaState:
 
 
 def on_nodes(state: QuotaState) -> QuotaState:
-    """The same cluster with its nodes: each has an equal part of what is used, and a hundredth
-    more.
+    """The same cluster with nodes: each has an equal part of what is used, and a hundredth more.
 
     Running pods sit on the first node that has room.
     """
@@ -159,9 +158,7 @@ def carry_out(account: QuotaAccount, planned: Planned) -> None:
 
 
 def settled(state: QuotaState) -> tuple[QuotaAccount, QuotaState]:
-    """Played until no pod is admitted or evicted: the state that a controller sees that keeps up
-    with its cluster.
-    """
+    """Simulates until no pod is admitted or evicted: the state that a running controller sees."""
     account = account_of(state)
     while (planned := plan_account(account, state.now)).admit or planned.evict:
         carry_out(account, planned)
@@ -237,8 +234,9 @@ def _quota_plan_run(leaf_count: int, pod_count: int) -> None:
 
 
 def measure_quota_plan() -> None:
-    """The quota plan without HTTP: 1,000 leaves, 50,000 pods of which 10,000 wait; all, and after
-    one event.
+    """The quota plan without HTTP: 1,000 leaves, 50,000 pods of which 10,000 wait.
+
+    The whole plan, and the plan after one event.
 
         python -m bench quota_plan [leaves] [pods]
 
@@ -445,8 +443,7 @@ def quota_look_tell(what: str, took: list[float]) -> None:
 
 
 def measure_quota_look() -> None:
-    """The quota controller's look after one event, without HTTP: all that a change in the cluster
-    costs it.
+    """The quota controller's look after one event, without HTTP: all that a change costs it.
 
         python -m bench quota_look [leaves] [pods] [--profile]
 

@@ -155,8 +155,7 @@ class Side:
 
 
 def measure_api_server() -> None:
-    """The simulated API server against the real kube-apiserver with etcd: one lean client, both
-    sides in turn.
+    """The simulated API server against kube-apiserver with etcd: one lean client, sides take turns.
 
         python -m bench api_server [--pods 10000] [--created 5000] [--events 5000] [--watchers 10]
             [--rounds 3]

@@ -103,8 +103,7 @@ def timed(what: str, ask: Callable[[int], object], rounds: int = FILTER_ROUNDS) 
 
 
 def _crowded() -> None:
-    """A node that has as many pods as units, 1,112: on known cards, on unknown cards, and half of
-    each.
+    """A node with as many pods as units, 1,112: on known cards, on unknown cards, and half of each.
 
     Then the same with room that is promised to a pod.
     """
@@ -217,8 +216,9 @@ def _filter_run(node_count: int, name_count: int) -> None:
 
 
 def measure_filter() -> None:
-    """The extender's answers without HTTP: 500 names of 5,000 nodes × 8 cards, and a rebuild from
-    10,000 pods.
+    """The extender's answers without HTTP: 500 names of 5,000 nodes × 8 cards.
+
+    Also a rebuild from 10,000 pods.
 
         python -m bench filter [nodes] [names]
 
@@ -540,8 +540,7 @@ def _bound_pods(nodes: list[Object], count: int) -> list[Object]:
 
 
 def measure_scheduler_extender() -> None:
-    """The extender over HTTP: answers against an echo server, and pods bound by a real
-    kube-scheduler.
+    """The extender over HTTP: answers against an echo server, and pods that kube-scheduler binds.
 
         python -m bench scheduler_extender filter [--nodes 5000] [--names 500]
         python -m bench scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2]

@@ -1,5 +1,4 @@
-"""Builds the Kubernetes programs of the tests that are missing, from pinned Go modules, into the
-cache.
+"""Builds missing Kubernetes programs for the tests, from pinned Go modules, into the cache.
 
 `python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold
 build keeps two cores busy for about ten minutes, nearly all of it kube-apiserver, whose packages
@@ -77,9 +76,7 @@ def module_dir(family: Family) -> Path:
 
 
 def _build(family: Family, names: list[str], go: Toolchain) -> None:
-    """Compile into a folder beside the final place, then rename: a killed build leaves no half
-    program.
-    """
+    """Compile into a folder beside the final place, then rename: no half program remains."""
     target_dir = cache_home() / "bin"
     target_dir.mkdir(parents=True, exist_ok=True)
     packages = [family.packages[name] for name in names]
@@ -168,8 +165,9 @@ def _go_environment(go: Toolchain) -> dict[str, str]:
 
 
 def _remove_leftovers() -> None:
-    """Scratch folders of builds that were killed; the caller holds the lock, so none of them is in
-    use.
+    """Remove scratch folders of killed builds.
+
+    The caller has the lock, so none of them is in use.
     """
     for folder in (cache_home() / "bin").glob(".building-*"):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,6 @@
-"""Builds the console's pages where they are not those of the sources: `npm ci` and `npm run build`
-in `web/`.
+"""Builds the console's pages where they are older than the sources.
+
+It runs `npm ci` and `npm run build` in `web/`.
 
 The pages land in `src/fairlead/web_dist/`. A stamp beside them in `build/` holds the hash of every
 file of `web/`, so an edit, a pull or a switch of branches builds again, and nothing else does.
@@ -48,9 +49,7 @@ def is_console_built() -> bool:
 
 
 def install_node_modules(node: Toolchain) -> float:
-    """`npm ci` when package-lock.json or Node changed since the last time; returns the seconds it
-    took.
-    """
+    """`npm ci` when package-lock.json or Node changed since the last time; returns its seconds."""
     key = hashlib.sha256(
         (WEB / "package-lock.json").read_bytes() + node.version.encode()
     ).hexdigest()

@@ -54,8 +54,9 @@ PACKAGES = (
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:
-    """Install what is missing where that is allowed; prints what it does, and nothing where it is
-    not allowed.
+    """Install what is missing where that is allowed.
+
+    Prints what it does, and nothing where it is not allowed.
     """
     missing = [package.name for package in packages if not package.is_installed]
     if not missing or not may_install():

@@ -1,5 +1,4 @@
-"""Writes deploy/quota-crd.yaml, the definition of the quota tree, from
-`wire/quota/tree_definition`.
+"""Writes deploy/quota-crd.yaml, the quota tree's definition, from `wire/quota/tree_definition`.
 
 `tests/docs` compares.
 """

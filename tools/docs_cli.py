@@ -1,5 +1,4 @@
-"""Writes docs/reference/cli.md, the reference of `fairlead` and `arena`, from the parsers
-themselves.
+"""Writes docs/reference/cli.md, the reference of `fairlead` and `arena`, from the parsers.
 
 `tests/docs` compares. Run as a program it writes the manual page (`docs_man`) as well.
 """

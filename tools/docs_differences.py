@@ -1,5 +1,6 @@
-"""Writes docs/reference/differences.md from the contract suite: where the simulated API server
-differs.
+"""Writes docs/reference/differences.md from the contract suite.
+
+It lists where the simulated API server differs.
 
 `tests/docs` compares.
 """

@@ -1,5 +1,6 @@
-"""Writes docs/reference/installation-values.md, the values of an installation, from the type
-`Installation`. `tests/docs` compares.
+"""Writes docs/reference/installation-values.md from the type `Installation`.
+
+`tests/docs` compares.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Writes docs/reference/metrics.md, the reference of every metric that we can print, from the
-metrics' names.
+"""Writes docs/reference/metrics.md, the reference of all our metrics, from the metrics' names.
 
 `tests/docs` compares.
 """

@@ -1,5 +1,4 @@
-"""Writes docs/reference/openapi.json, the description of the console's HTTP API, from the server's
-own types.
+"""Writes docs/reference/openapi.json, the console's HTTP API, from the server's own types.
 
 `tests/docs` compares.
 """

@@ -1,5 +1,4 @@
-"""Writes web/src/api/schema.ts, the client's types of every answer, from
-docs/reference/openapi.json.
+"""Writes web/src/api/schema.ts, the client's types, from docs/reference/openapi.json.
 
 `tests/docs` compares. A small generator of our own: the answers use objects, arrays, tuples, unions
 with null, maps and string literals only.

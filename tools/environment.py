@@ -84,8 +84,9 @@ def _key(kind: str) -> str:
 
 
 def _install(kind: str) -> float:
-    """Packages by uv, or by pip where no uv is to be had; every package is checked against its
-    hash.
+    """Install packages by uv, or by pip without uv.
+
+    Every package is checked against its hash.
     """
     try:
         uv = str(find_uv().program)
@@ -134,9 +135,7 @@ def _run(installer: list[str], kind: str) -> float:
 
 
 def _write_own_files() -> None:
-    """The editable install by hand, a .pth line and the console scripts: no build backend at run
-    time.
-    """
+    """The editable install: a .pth line and console scripts, without a build backend."""
     site_packages = (
         VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     )

@@ -27,8 +27,9 @@ HEADS = ("what happens", "who reports it", "what Fairlead reads", "what follows"
 
 @dataclass(frozen=True)
 class Box:
-    """A title and lines below it, in one column. `lanes` is its first lane and how many lanes it
-    spans.
+    """A title and lines below it, in one column.
+
+    `lanes` is its first lane and how many lanes it spans.
     """
 
     column: int

@@ -45,8 +45,7 @@ def _has_library(name: str) -> bool:
 
 
 def _go_on_with_packages(argv: list[str]) -> int:
-    """Run this tool again where the packages are: in `.venv`, or from `wheels/` beside this
-    Python's own.
+    """Run this tool again with the packages of `.venv`, or from `wheels/` for this Python.
 
     An array library for the loads (cupy, torch) is this Python's, so with wheels it stays in sight.
     """

@@ -70,8 +70,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Compared:
-    """A field of DCGM beside a query of nvidia-smi. It may differ by `within`, or by `share` of the
-    value.
+    """A field of DCGM and a query of nvidia-smi.
+
+    They may differ by `within`, or by `share` of the value.
     """
 
     query: str
@@ -128,8 +129,9 @@ NVLINK_LOADS = (1011, 1012)
 
 @dataclass(frozen=True)
 class Asked:
-    """What to check. `load_seconds`: of each test; `sim_gpus`: what `--backend sim` of the load
-    plays.
+    """What to check.
+
+    `load_seconds`: of each test; `sim_gpus`: what `--backend sim` of the load plays.
     """
 
     library: str
@@ -441,9 +443,7 @@ def _process(samples: Iterable[Sample], card: str, pid: str, mib: float) -> Row:
 
 
 def nvml_processes(library: str) -> list[tuple[str, str, float]]:
-    """Card, pid and MiB of each process that computes; those of which NVML has no memory are left
-    out.
-    """
+    """Card, pid and MiB of each computing process for which NVML has the memory."""
     open_library(library)
     try:
         found = []
@@ -540,8 +540,9 @@ def _brand(card: Nvml, found: str) -> Row:
 
 
 def health_rows(exporter: Exporter) -> list[Row]:
-    """Every health check of every card, and its state. An unhealthy card is no fault of the
-    exporter.
+    """Every health check of every card, and its state.
+
+    An unhealthy card is no fault of the exporter.
     """
     samples = exporter.samples()
     rows = [
@@ -711,8 +712,9 @@ def _link_bytes(samples: Iterable[Sample]) -> dict[str, float]:
 
 
 def _link_unit(card: str, rate: float | None, peaks: Mapping[tuple[str, str], float]) -> Row:
-    """The unit of NVLink's counter, which NVIDIA documents for no driver: its rate beside
-    profiling's.
+    """The unit of NVLink's counter, by its rate beside profiling's.
+
+    NVIDIA documents the unit for no driver.
     """
     profiled = [
         peaks[name, card]

@@ -85,8 +85,9 @@ PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulth
 SILENCE_SECONDS = 300.0
 """A test or a tool that prints nothing for this time hangs, also on a busy machine."""
 REAL_SILENCE_SECONDS = 1200.0
-"""Some tests of real components wait up to 15 minutes for what a machine has once: the node, an
-operator.
+"""Silence allowed to tests of real components.
+
+Some wait up to 15 minutes for what a machine has once: the node, an operator.
 """
 
 

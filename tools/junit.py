@@ -1,6 +1,4 @@
-"""Counts of passed, failed and skipped cases, read from the JUnit report that pytest and vitest
-write.
-"""
+"""Counts of passed, failed and skipped cases, from JUnit reports of pytest and vitest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Writes `fairlead/wire/kube/fields_table.py`, the fields of Kubernetes' built-in kinds, from the
-Go types.
+"""Writes `fairlead/wire/kube/fields_table.py`, the fields of built-in kinds, from the Go types.
 
 The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module
 cache (the programs of the tests are built from them). Run it after a change of the pinned version:

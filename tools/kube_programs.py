@@ -28,8 +28,9 @@ class Edit:
 
 @dataclass(frozen=True)
 class Family:
-    """Programs of one Go module that are built together; `folder` holds the wrapper module that
-    pins it.
+    """Programs of one Go module that are built together.
+
+    `folder` has the wrapper module that pins it.
     """
 
     folder: str

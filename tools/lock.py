@@ -1,5 +1,4 @@
-"""Writes requirements/*.txt, what exactly is installed: every package pinned, every file by its
-hash.
+"""Writes requirements/*.txt: every installed package pinned, every file by its hash.
 
 `make lock` after a change of pyproject.toml. The toolchains (go, node, uv) are pinned apart: they
 are only installed on machines that have none.

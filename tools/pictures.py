@@ -38,9 +38,7 @@ PICTURE_TIME = "2026-01-05T09:30:00Z"
 START_SECONDS = 120.0
 STOP_SECONDS = 15.0
 SAMPLED_SECONDS = 12.0
-"""Two turns of the exporter and of the console behind it, five seconds each: then every card is
-read.
-"""
+"""Two intervals of the exporter and the console, five seconds each: then every card is read."""
 LOOK_MILLISECONDS = 700
 MOST_LOOKS = 20
 
@@ -128,8 +126,9 @@ BETWEEN_SECONDS = 2.0
 
 @contextmanager
 def running_laptop(scene: Scene) -> Iterator[str]:
-    """A `fairlead up` that stands still at `PICTURE_TIME`: the address of its console. Raises
-    StepFailed.
+    """A `fairlead up` that is paused at `PICTURE_TIME`; the address of its console.
+
+    Raises StepFailed.
     """
     folder = Path(tempfile.mkdtemp(prefix="fairlead-pictures-"))
     ready = folder / "ready.json"

@@ -67,12 +67,13 @@ def read_table(text: str) -> list[Avoided]:
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
         if len(cells) == 4 and cells[2].startswith("`"):
             pattern = cells[2].strip("`")
-            expanded = re.findall(r"[a-z]+", pattern) if cells[3] == "yes" else cells[3].split()
+            words = re.findall(r"[a-z]+", pattern.replace(r"\b", " "))
+            expanded = words if cells[3] == "yes" else cells[3].split()
             rows.append(
                 Avoided(
                     cells[0],
                     re.compile(pattern, re.IGNORECASE),
-                    frozenset(expanded) - {"b", "s", "un"},
+                    frozenset(expanded) - {"s", "un"},
                 )
             )
     if not rows:

@@ -1,5 +1,6 @@
-"""Long steps: one program with its output in a log, a line every 20 seconds, the log's end when it
-fails.
+"""Long steps: one program with its output in a log, and a line every 20 seconds.
+
+The log's end is printed when it fails.
 
 Standard library only: the tools run before any environment exists.
 """

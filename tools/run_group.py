@@ -1,6 +1,4 @@
-"""Runs one group of tests: its steps to the end, each in a process of its own that must not fall
-silent.
-"""
+"""Runs one group of tests: each step in a process that must not be silent for too long."""
 
 from __future__ import annotations
 

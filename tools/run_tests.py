@@ -94,9 +94,7 @@ def _chosen_turn() -> str:
 
 
 def budget_of(only: Sequence[str]) -> str:
-    """A key of BUDGET_SECONDS, asked before anything is built; "" for a choice of groups, which has
-    none.
-    """
+    """A key of BUDGET_SECONDS, before anything is built; "" for a choice of groups."""
     if only:
         return "check" if set(only) == {"check"} else ""
     return "cold" if any(missing_programs(family) for family in BUILT) else "warm"

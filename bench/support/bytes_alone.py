@@ -1,5 +1,4 @@
-"""The bytes alone: the same requests as a Fairlead command sends, by a client that throws the
-answers away.
+"""The requests of a Fairlead command, sent by a client that throws the answers away.
 
     python bench/support/bytes_alone.py PLAN.json
 

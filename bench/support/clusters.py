@@ -1,6 +1,4 @@
-"""A real API server with objects that no controller works on, and a watch that notes when they
-change.
-"""
+"""A real API server with objects that no controller changes, and a watch that notes changes."""
 
 from __future__ import annotations
 
@@ -244,8 +242,9 @@ Object = dict[str, Any]
 
 
 class FirstSeen:
-    """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it
-    came.
+    """When `is_so` first held for each object.
+
+    `at`: by key (namespace/name), the time (`time.monotonic`). `made`: the time of creation.
 
     `within`: how the keys begin that count. A watch that ends is begun again.
     """

@@ -1,5 +1,4 @@
-"""A Fairlead command that requests plain JSON only, for benchmarks that compare protobuf and gzip
-with it.
+"""A Fairlead command that requests plain JSON only, to compare protobuf and gzip with it.
 
 python bench/support/in_json.py ARENA'S ARGUMENTS
 """

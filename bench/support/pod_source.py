@@ -1,5 +1,4 @@
-"""Realistic pods, and a server that hands them out over TLS as an API server does, for the
-benchmarks here.
+"""Realistic pods, and a server that returns them over TLS as an API server does.
 
 The server is a process of its own (its memory and its core are not the client's). Pages and watch
 events are rendered before it reports that it is ready, so that a run measures the client: in
@@ -33,9 +32,7 @@ NETWORK = (
 
 
 def pod(number: int, *, phase: str = "Running", version: int = 1) -> dict[str, Any]:
-    """A training worker of a job of eight, as an operator makes it and a kubelet reports it: about
-    4.4 kB.
-    """
+    """A training worker of a job of eight as an API server returns it, about 4.4 kB."""
     job, index = divmod(number, 8)
     namespace, name, node = (
         f"team-{job % 40:02}",

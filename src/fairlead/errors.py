@@ -58,8 +58,9 @@ class OutsideError(FairleadError):
 
 
 class Forbidden(OutsideError):
-    """The API server has identified the client and forbids it. `what` contains its message (verb,
-    resource, user).
+    """The API server has identified the client and forbids it.
+
+    `what` contains its message (verb, resource, user).
     """
 
 

@@ -1,5 +1,4 @@
-"""What a process needs from its world, as Protocols, filled by the real world (`edge/`) or
-`fairlead_sim`.
+"""What a process needs from its world, as Protocols that `edge/` or `fairlead_sim` implements.
 
 `run/` chooses which. Worlds carry out and never decide: nothing here answers a question about the
 cluster, it only delivers what is there.
@@ -130,8 +129,9 @@ class Devices(Protocol):
     """The GPUs that a GPU exporter reports (those of all nodes in the simulated world)."""
 
     async def run(self, on_snapshot: Callable[[], None]) -> None:
-        """Ask the devices at a steady rate, until cancelled; `on_snapshot` is called after each new
-        snapshot.
+        """Ask the devices at a steady rate, until cancelled.
+
+        `on_snapshot` is called after each new snapshot.
 
         A device or a driver that does not answer is part of the snapshot, and never raised.
         """
@@ -204,8 +204,9 @@ class Timekeeper(Protocol):
         ...
 
     def pause(self) -> None:
-        """Stop time; ends a run to a later time where it is. Reads, writes and streams of the API
-        continue.
+        """Stop time; a run to a later time ends here.
+
+        Reads, writes and streams of the API continue.
         """
         ...
 
@@ -285,8 +286,9 @@ class Dependencies(Protocol):
     """The servers behind the cluster and its series, asked on demand for their health."""
 
     async def look(self) -> DependencyLooks:
-        """Ask each server once. A server that does not answer is part of the result, and never
-        raised.
+        """Ask each server once.
+
+        A server that does not answer is part of the result, not an exception.
         """
         ...
 
@@ -384,8 +386,9 @@ class QuotaApi(LeaseApi, Protocol):
 
 
 class AdmissionApi(Protocol):
-    """The API server, for the admission webhook. Every call raises OutsideError when it cannot be
-    asked.
+    """The API server, for the admission webhook.
+
+    Every call raises OutsideError when there is no answer.
     """
 
     async def get_namespace(self, name: str) -> Namespace | None: ...
@@ -434,8 +437,9 @@ class Streams(Protocol):
         ...
 
     def raw(self) -> AbstractContextManager[None]:
-        """Inside the context every key goes to the program, Ctrl-C too. Without a terminal it does
-        nothing.
+        """Inside the context every key goes to the program, Ctrl-C too.
+
+        Without a terminal it does nothing.
         """
         ...
 
@@ -487,9 +491,7 @@ class CardDriver(Protocol):
     """
 
     def cards(self) -> Sequence[GpuSlot]:
-        """All by index: uuid, minor, model, the memory that containers can be given; no units, no
-        health.
-        """
+        """All cards by index: uuid, minor, model, memory for containers; no units, no health."""
         ...
 
     def xids(self) -> Sequence[DriverXid]:
@@ -584,8 +586,9 @@ class AgentFiles(GivenFile, Protocol):
     """
 
     def lock(self) -> bool:
-        """Whether these files belong to this agent from now on; another agent of this node may have
-        them.
+        """Whether these files belong to this agent from now on.
+
+        Another agent of this node may have them.
         """
         ...
 
@@ -616,8 +619,9 @@ class AgentFiles(GivenFile, Protocol):
         ...
 
     def write_answer(self, token: str, limits: ContainerLimits | None) -> None:
-        """Keep the answer to the kubelet, with limits that allow nothing yet; None = there is no
-        answer.
+        """Keep the answer to the kubelet, with limits that allow nothing yet.
+
+        None = there is no answer.
         """
         ...
 
@@ -669,8 +673,9 @@ class NodeApi(Protocol):
 
 
 class InstallationTarget(Protocol):
-    """A cluster as the installer sees it. Blocking; what is refused or broken raises
-    OutsideError.
+    """A cluster as the installer sees it.
+
+    Calls block; a refused or broken one raises OutsideError.
     """
 
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
@@ -688,9 +693,7 @@ class InstallationTarget(Protocol):
         ...
 
     def may_write(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
-        """Those that this user may not create and patch: the first of each resource and
-        namespace.
-        """
+        """Objects that this user may not write: the first of each resource and namespace."""
         ...
 
     def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:

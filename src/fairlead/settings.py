@@ -1,5 +1,6 @@
-"""Project constants: ports, namespaces, prefixes. Each is chosen once (design 0001) and spelled
-only here.
+"""Project constants: ports, namespaces, prefixes.
+
+Each is chosen once (design 0001) and spelled only here.
 
 Settings of one process (addresses, intervals) are arguments of that process. Rules read only the
 namespaces.
@@ -28,9 +29,7 @@ QUOTA_CONTROLLER_POD: Final = "fairlead-quota-controller"
 
 GPU_EXPORTER_LABELS: Final = f"{PART_LABEL}=fairlead-gpu-exporter"
 GPU_EXPORTER_PORT_NAME: Final = "metrics"
-"""Name of the container port by which the pods of GPU exporters are found
-(deploy/gpu-exporter.yaml).
-"""
+"""Container port by which pods of GPU exporters are found (deploy/gpu-exporter.yaml)."""
 
 USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
@@ -45,8 +44,9 @@ QUOTA_LEASE: Final = "fairlead-quota"
 """The Lease of the quota controller that may write (docs/spec/quota.md#the-quota-controller)."""
 
 CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
-"""The Lease of the cluster exporter that may print the cluster
-(docs/spec/telemetry.md#cluster-exporter).
+"""The Lease of the cluster exporter that may print the cluster.
+
+Specification: docs/spec/telemetry.md#cluster-exporter.
 """
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
@@ -54,13 +54,15 @@ LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """
 
 READ_SECONDS: Final = 10.0
-"""`READ_SECONDS`: time for a client to send a request to Fairlead's servers, head and body together
-(docs/spec/console.md, docs/spec/telemetry.md).
+"""`READ_SECONDS`: time for a client to send a request, head and body together.
+
+It applies to Fairlead's servers (docs/spec/console.md, docs/spec/telemetry.md).
 """
 
 WRITE_SECONDS: Final = 10.0
-"""`WRITE_SECONDS`: time for a scraper to read a GPU exporter's page
-(docs/spec/telemetry.md#endpoints).
+"""`WRITE_SECONDS`: time for a scraper to read a GPU exporter's page.
+
+Specification: docs/spec/telemetry.md#endpoints.
 """
 
 LAPTOP_CONTEXT: Final = "fairlead"
@@ -75,9 +77,7 @@ A laptop that starts after a killed one makes that context current again at its 
 LAPTOP_USER: Final = "fairlead-admin"
 
 LAPTOP_AUTHORITY: Final = "fairlead laptop authority"
-"""The common name of a laptop's certificate authority: it marks a kubeconfig's entries as a
-laptop's.
-"""
+"""The common name of a laptop's certificate authority, which marks a laptop's entries."""
 
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest supported API server; an older one gets an error message.

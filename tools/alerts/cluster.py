@@ -18,8 +18,9 @@ _JOB_KEY: Final = "job_namespace, job_name, job_type"
 _JOB_LABELS: Final = f"on ({_JOB_KEY})"
 _FAILED: Final = 'fairlead_job_status{status="failed"}'
 _FAILED_BEFORE: Final = f"max_over_time({_FAILED}[1h] offset 10m)"
-"""A window, because the series has gaps: an exporter is replaced, another takes the Lease, a scrape
-fails.
+"""Jobs that had failed before, over a window, because the series has gaps.
+
+There is a gap when an exporter is replaced, another takes the Lease, or a scrape fails.
 """
 _LIVED: Final = 'max_over_time(fairlead_job_status{status!="failed"}[10m])'
 """A job of the same name that was made anew, and whatever else was no failure a moment ago."""

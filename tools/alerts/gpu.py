@@ -37,17 +37,16 @@ _SLOW_PCIE: Final = (
     "max_over_time(fairlead_gpu_pcie_link_generation[15m]) < fairlead_gpu_pcie_link_generation_max"
     f" and on (node_name, uuid) max_over_time(fairlead_gpu_utilization_ratio[15m]) > {BUSY_RATIO}"
 )
-"""The generation falls while a card rests: of one that worked, the highest of the last minutes
-counts.
+"""Cards that worked, but not at their highest PCIe generation in the last minutes.
+
+The generation falls while a card is idle, so the highest value of the window counts.
 """
 
 NOT_LOST: Final = "unless on (node_name, uuid) fairlead_gpu_up == 0"
 NOT_WITHOUT_DRIVER: Final = "unless on (node_name) fairlead_exporter_nvml_up == 0"
 
 CARD_KEY: Final = "node_name, gpu, uuid, model, mig_gi_id, mig_profile"
-"""Labels that identify a card, or a part of one, for every pod of the exporter and every job of
-Prometheus.
-"""
+"""Labels that identify a card, or a part of one, for every exporter pod and Prometheus job."""
 
 _DRAIN: Final = (
     "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, then "

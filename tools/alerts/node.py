@@ -39,8 +39,9 @@ _OLD: Final = (
     f"(max by (node_name, gpu) (fairlead_exporter_sample_age_seconds) > {STALE_SECONDS}"
     f" or max by (node_name, gpu) (time() - {_LAST_READ}) > {STALE_SECONDS})"
 )
-"""The age is as old as its page: of an exporter that stands still only the time of the last reading
-is certain.
+"""Cards with stale readings: by the exporter's age of them, or by the time of the last reading.
+
+An age is as old as its page: of an exporter that hangs only the time of the reading is certain.
 """
 _LOGS: Final = (
     "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix "

@@ -45,7 +45,9 @@ class Alert:
 
     @property
     def whole_expr(self) -> str:
-        """Set operators of one rank hold to the left: each exclusion takes from what the ones
+        """The expression with its exclusions.
+
+        Set operators of one rank associate to the left: each exclusion takes from what the ones
         before left.
         """
         return " ".join((self.expr, *self.but_not))
@@ -63,8 +65,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Inhibition:
-    """While one of `sources` fires, alerts of `targets` with equal labels are not sent. Names
-    without prefix.
+    """While one of `sources` fires, alerts of `targets` with equal labels are not sent.
+
+    Names are without prefix.
     """
 
     why: str

@@ -1,3 +1,4 @@
-"""The Grafana boards that are shipped: one module each, in terms of `shape`; `grafana` writes their
-JSON.
+"""The Grafana boards that are shipped: one module each.
+
+They use the terms of `shape`; `grafana` writes their JSON.
 """

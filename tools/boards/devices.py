@@ -1,5 +1,6 @@
-"""GPU devices: each card's sensors, as on board 12239, from Fairlead's own families, with PCIe and
-NVLink.
+"""GPU devices: each card's sensors, as on board 12239, from Fairlead's own families.
+
+With PCIe and NVLink.
 
 A virtual GPU has no temperature, so the choices come from `fairlead_gpu_up`. Tensor cores have no
 family of Fairlead's own: their panel asks for the field of the counters file.

@@ -1,5 +1,6 @@
-"""A board as Grafana's JSON model, schema version 39: Grafana 10.4 reads it as it is, newer ones
-migrate it.
+"""A board as Grafana's JSON model, schema version 39.
+
+Grafana 10.4 reads it as it is, newer ones migrate it.
 
 The shape of everything here hangs on the version. Nothing of a Grafana server (ids, versions,
 users) is written, so that the same board is the same bytes.
@@ -33,8 +34,9 @@ COLUMNS = 24
 Json = dict[str, Any]
 _DATASOURCE: Json = {"type": "prometheus", "uid": "${datasource}"}
 _ENDLESS = ("Infinity", "+Inf")
-"""An endless number, as Grafana and Prometheus call it. Ranges without end do not match in all
-versions.
+"""An endless number, as Grafana and Prometheus call it.
+
+Ranges without end do not match in all versions.
 """
 _CALC: Json = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 _OPTIONS: dict[Kind, Json] = {
@@ -331,8 +333,7 @@ def _url(link: Link) -> str:
 
 
 def _transformations(panel: Panel) -> list[Json]:
-    """Rows of equal labels become one; columns get their headings and order, and nothing else
-    stays.
+    """Merge rows of equal labels, give columns headings and an order, and drop all others.
 
     Grafana calls the values of the only query of a table `Value`, those of one among several `Value
     #A`.

@@ -1,6 +1,4 @@
-"""Quota: what is each leaf promised, what may it take at most, what do its namespaces use, and what
-waits?
-"""
+"""Quota: each leaf's guaranteed part, its limit, what its namespaces use, and what waits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a board consists of, without Grafana's spelling: variables, rows of panels, queries,
-thresholds.
+"""The parts of a board, without Grafana's spelling: variables, rows of panels, queries, thresholds.
 
 Units are Grafana's ids (`bytes`, `percentunit` = a ratio from 0 to 1, `watt`, `celsius`, `hertz`,
 `s`). Widths are of 24 columns, heights in Grafana's rows of 30 pixels.
@@ -163,8 +162,9 @@ class Board:
 CARD_KEY = "node_name, gpu, uuid"
 INSTANCE_KEY = f"{CARD_KEY}, mig_gi_id, mig_profile"
 CONTAINER_KEY = f"{INSTANCE_KEY}, namespace_name, pod_name, container_name"
-"""Labels that identify a card, a part of it and a container on it, for every pod of the exporter
-and every job.
+"""Labels that identify a container on a card, or on a part of it.
+
+For every pod of the exporter and every job.
 """
 
 

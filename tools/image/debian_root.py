@@ -1,5 +1,4 @@
-"""The layer of Debian: what is kept of the packages, and the files that maintainer scripts would
-write.
+"""The layer of Debian: files kept of the packages, and files of maintainer scripts.
 
 Packages are only unpacked. Programs other than Python, documents, manual pages, locales and tests
 of the standard library are left out; the licences (`copyright`) stay.

@@ -1,3 +1,1 @@
-"""Servers: one module each, with its loops and its pages; `service` and `leader` are shared by
-them.
-"""
+"""Servers: one module each, with its loops and its pages; they share `service` and `leader`."""

@@ -1,5 +1,6 @@
-"""The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready
-(docs/spec/telemetry.md#cluster-exporter).
+"""The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready.
+
+Specification: docs/spec/telemetry.md#cluster-exporter.
 
 A scrape causes no request. The page is made in a thread when the cluster or the readings changed,
 at most once a second, and also while nothing changes, because durations grow. Before the first full
@@ -44,16 +45,18 @@ COMPATIBILITIES: Final = ("arena",)
 SHORTEST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 5.0
 LEISURE: Final = 4.0
-"""`LEISURE`: the shortest pause between pages, in times of the last page's duration, so that no
-core stays busy.
+"""`LEISURE`: the shortest pause between pages, as a multiple of the last page's duration.
+
+It keeps page making from using a whole core.
 """
 STUCK_AFTER_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
 
 class ClusterExporterSettings(Struct, frozen=True):
-    """`compat`: families of the reference suite beside the native ones. `node`: the host of this
-    process.
+    """`compat`: families of the reference suite beside the native ones.
+
+    `node`: the host of this process.
 
     `read_seconds`: how long a client may take to send a request.
     """
@@ -125,9 +128,7 @@ class ClusterExporter:
         return self._whole if self._whole is not None and self._leads() else self._own
 
     async def run(self) -> None:
-        """Runs until cancelled; then the Lease is released, and the next exporter need not wait for
-        its end.
-        """
+        """Runs until cancelled, then releases the Lease, so that the next exporter takes over."""
         if self._leader is None:
             await self._refresh_for_ever()
             return
@@ -137,8 +138,9 @@ class ClusterExporter:
             await self._leader.release()
 
     async def _refresh_for_ever(self) -> None:
-        """Refresh on changes, at most once a second and at least every five seconds, less often if
-        `LEISURE` asks.
+        """Refresh on changes: at most once a second, at least every five seconds.
+
+        `LEISURE` can make it less often.
 
         If a page cannot be made, the last one stays.
         """
@@ -161,9 +163,7 @@ class ClusterExporter:
                     break
 
     async def refresh(self) -> None:
-        """Make one page in a thread and swap it in; readiness follows from the page, not from what
-        has been read.
-        """
+        """Make one page in a thread and put it in place; readiness depends on the page."""
         began = time.monotonic()
         # a kind that appears later never empties the page
         is_synced = self._state.is_synced or self._cluster.is_ready
@@ -239,8 +239,9 @@ class ClusterExporter:
         )
 
     def _unled(self) -> str:
-        """A standby is ready, or a rolling update would never end; but not while no exporter has
-        the Lease.
+        """Why a standby is not ready: no exporter has the Lease. "" if one has it.
+
+        Any other standby is ready, or a rolling update would never end.
         """
         leader = self._leader
         if leader is None or leader.is_held or leader.holder not in ("", leader.identity):

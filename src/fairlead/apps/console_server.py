@@ -1,5 +1,4 @@
-"""The console's server: it keeps the board state current, samples the built-in series and announces
-changes.
+"""The console's server: keeps the board state current, samples series and announces changes.
 
 It has no sign-in yet, so it listens on loopback unless a flag allows more, and answers only to
 names of this machine: otherwise a foreign web page could reach a loopback server under a name of
@@ -58,14 +57,16 @@ HINT_SECONDS: Final = 1.0
 _SAMPLE_CHECK_SECONDS: Final = 1.0
 _SAMPLE_CHECK_SHORTEST_SECONDS: Final = 0.1
 _PAUSE_IN_PAST_SECONDS: Final = 0.02
-"""`_PAUSE_IN_PAST_SECONDS`: pause between two ticks of the past, so that half of a core is free for
-requests.
+"""`_PAUSE_IN_PAST_SECONDS`: pause between two ticks of the past.
+
+It leaves half of a core for requests.
 """
 _LINES_IN_PART: Final = 2_000
 IDLE_LOOK_SECONDS: Final = 60.0
 IDLE_FIRST_SECONDS: Final = 2.0
-"""How often the series are asked since when cards are idle; the second while the answer is still
-unknown.
+"""Seconds between queries for the time since when cards are idle.
+
+The second value applies while the answer is still unknown.
 """
 _log = logging.getLogger(__name__)
 
@@ -135,9 +136,7 @@ class ConsoleServer:
         self.logs.close()
 
     async def _follow(self) -> None:
-        """Announce changed topics, at most once a second each, once the board state shows the
-        change.
-        """
+        """Announce changed topics, at most once a second each, after the board state changed."""
         while True:
             await asyncio.sleep(HINT_SECONDS)
             if not self.world.cluster.is_ready:
@@ -155,8 +154,9 @@ class ConsoleServer:
                 self.hints.announce(pending)
 
     async def _sample(self) -> None:
-        """One sample of everything per tick of the cluster's clock. A failure is logged and becomes
-        a gap.
+        """One sample of everything per tick of the cluster's clock.
+
+        A failure is logged and becomes a gap.
         """
         while True:
             await asyncio.sleep(
@@ -171,8 +171,9 @@ class ConsoleServer:
                     self._first_sample.set()
 
     async def _write_tick(self, board_state: BoardState) -> None:
-        """A tick of a large cluster has ten thousand lines: they are made in a thread, and written
-        in parts.
+        """Write one tick, made in a thread and written in parts.
+
+        A tick of a large cluster has ten thousand lines.
         """
         samples = await asyncio.to_thread(lambda: list(samples_of(board_state)))
         for at in range(0, len(samples), _LINES_IN_PART):
@@ -197,8 +198,9 @@ class ConsoleServer:
             self.history.is_being_read = False
 
     async def _look_for_idle(self) -> None:
-        """Since when cards are idle, from the series. While those do not answer, the last answer
-        stays.
+        """Reads from the series since when cards are idle.
+
+        While the series do not answer, the last answer stays.
         """
         last_error, hours_at = "", -math.inf
         # nothing is new before

@@ -1,5 +1,6 @@
-"""The driver of a decider on a real cluster: the shell in which controllers live
-(docs/project/new-controller.md).
+"""Drives a decider on a real cluster: the shell in which controllers run.
+
+docs/project/new-controller.md describes how to write one.
 
 A controller decides in a pure `Decider` (`rules/control/decider`); this module does everything
 else:
@@ -365,9 +366,7 @@ class Controller(Generic[Action]):
         return outcome
 
     def _is_idle(self) -> bool:
-        """Whether the Lease may go to another process: no write is running or may still come true
-        unseen.
-        """
+        """Whether the Lease may go to another process: no write runs or has an unknown outcome."""
         return (
             not self._writes_running
             and self._monotonic() >= self._undecided_until

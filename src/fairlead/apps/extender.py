@@ -167,8 +167,9 @@ class Extender:
         return {node: (victims.uids, victims.violations) for node, victims in planned.items()}
 
     async def _admit(self) -> str:
-        """Why this process may not answer, "" = it may. Waits up to `PATIENCE_SECONDS` until it
-        may.
+        """Why this process may not answer; "" if it may.
+
+        Waits up to `PATIENCE_SECONDS` until it may.
         """
         self.leader.called()
         if self.trouble:
@@ -259,8 +260,9 @@ class Extender:
             return Refusal(str(error) or type(error).__name__)
 
     async def _wait_on_guarded_nodes(self) -> None:
-        """Try questions again that wait until other containers have started. Other questions do not
-        wait behind them.
+        """Try questions again that wait until other containers have started.
+
+        Other questions do not wait behind them.
         """
         bindings = self.machine.bindings
         while True:

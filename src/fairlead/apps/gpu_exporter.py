@@ -1,5 +1,6 @@
-"""The GPU exporter (`:9400`): makes a page of metrics of each snapshot of the devices
-(docs/spec/telemetry.md#gpu-exporter).
+"""The GPU exporter (`:9400`): makes a page of metrics of each snapshot of the devices.
+
+Specification: docs/spec/telemetry.md#gpu-exporter.
 
 Neither a scrape nor this loop touches a device: the port `Devices` asks them, at its own rate. The
 page exists before the first device has answered, and is always 200.
@@ -94,8 +95,9 @@ class GpuExporterSettings(Struct, frozen=True):
 
 
 class GpuExporter:
-    """The loop and its page. `run` makes a page of each snapshot until cancelled; `refresh` makes
-    one.
+    """The loop and its page.
+
+    `run` makes a page of each snapshot until cancelled; `refresh` makes one.
 
     `pods`: the holders of cards, if the devices do not report them. `wall` returns monotonic
     seconds. `counters`: used instead of the file in the settings. `names`: more about the owners of
@@ -140,8 +142,9 @@ class GpuExporter:
         )
 
     def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:
-        """The first page exists before the first request is answered; it waits for no device.
-        `guard` protects it.
+        """The server. `guard` protects its pages.
+
+        The first page exists before the first request is answered; it waits for no device.
         """
         loops = [self.run, self._ask_devices, self._follow_counters, self._follow_names]
         loops += [self._follow_pods] if self._pods else []
@@ -199,9 +202,7 @@ class GpuExporter:
         self._news.set()
 
     async def refresh(self) -> None:
-        """Make the page of the latest snapshot, in a thread: a page of many nodes must not delay
-        scrapes.
-        """
+        """Make the page of the latest snapshot, in a thread: large pages must not delay scrapes."""
         began = self._wall()
         is_asked, self._is_reload_asked = self._is_reload_asked, False
         await asyncio.to_thread(lambda: self._counters.reload_if_changed(is_asked=is_asked))

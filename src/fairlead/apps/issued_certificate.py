@@ -1,5 +1,4 @@
-"""Fairlead's own certificate authority and the server certificate that it signed: made, judged,
-renewed.
+"""Fairlead's own certificate authority and the server certificate that it signs and renews.
 
 The bundle contains earlier authorities, too, while they are valid: if one server already shows a
 certificate of the new authority and another one still a certificate of the old, a client with the
@@ -23,9 +22,7 @@ SERVER_LIFE: Final = timedelta(days=90)
 _USED: Final = 2 / 3
 """`_USED`: part of its life after which a certificate is replaced."""
 _CLOCK_SKEW: Final = timedelta(days=1)
-"""`_CLOCK_SKEW`: difference between clocks, or set-back of a clock, with which a new certificate is
-still valid.
-"""
+"""`_CLOCK_SKEW`: the difference between clocks at which a new certificate is still valid."""
 _AUTHORITIES_MAX: Final = 3
 
 

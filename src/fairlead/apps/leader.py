@@ -103,9 +103,7 @@ class Leader:
         return self._is_wanted and not self._is_called
 
     def left(self) -> float:
-        """Seconds for which this process may still write: the `timeout` of a request that is sent
-        now.
-        """
+        """Seconds for which this process may still write: the `timeout` of the next request."""
         return max(0.0, self.held_until - self._monotonic())
 
     def called(self) -> None:

@@ -28,8 +28,9 @@ ProcessCollector(registry=_process)
 
 
 class MetricsPage(Struct, frozen=True):
-    """`pieces` together are the page; large ones are never joined. `gzipped` is the same,
-    compressed.
+    """A page.
+
+    `pieces` together are its text, large ones are never joined; `gzipped` is compressed.
     """
 
     pieces: tuple[bytes, ...] = ()
@@ -38,8 +39,9 @@ class MetricsPage(Struct, frozen=True):
 
 
 def make_page(pieces: Iterable[bytes]) -> MetricsPage:
-    """Compress and keep the page; pieces arrive one by one, so that their texts need not exist at
-    once.
+    """Compress and keep the page.
+
+    Pieces arrive one by one, so that their texts need not exist at once.
     """
     compressor = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
     kept: list[bytes] = []
@@ -52,8 +54,9 @@ def make_page(pieces: Iterable[bytes]) -> MetricsPage:
 
 
 def parse_compat(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Families to print beside the native ones, from `dcgm,legacy`, in the order of `known`; "" or
-    `none` = none.
+    """Families to print beside the native ones, from `dcgm,legacy`, in the order of `known`.
+
+    "" or `none` means none.
 
     >>> parse_compat("legacy, dcgm", ("dcgm", "legacy", "custom")), parse_compat("none", ("arena",))
     (('dcgm', 'legacy'), ())

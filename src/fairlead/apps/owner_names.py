@@ -1,5 +1,6 @@
-"""Names on the series of a node's cards, beside the kubelet's: labels and UIDs of pods, ids of HPC
-jobs.
+"""Names on the series of a node's cards: labels and UIDs of pods, ids of HPC jobs.
+
+The kubelet's names come from elsewhere.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from fairlead.rules.devices.pod_labels import COLLISION, OWNED, printed_labels
 PAUSE_SECONDS: Final = 0.5
 """`PAUSE_SECONDS`: between two pages that are made because of names: pods often come in groups."""
 LOGGED_MAX: Final = 256
-"""`LOGGED_MAX`: keys of labels that are logged as left out; keys that differ by pod must not fill
-the log.
+"""`LOGGED_MAX`: keys of omitted labels that are logged.
+
+Keys that differ by pod must not fill the log.
 """
 _log: Final = logging.getLogger(__name__)
 Jobs = Callable[[], Mapping[str, tuple[str, ...]]]

@@ -1,5 +1,4 @@
-"""HTTP/1.1 with limits on the time in which a client must send a request, and on the size of its
-head.
+"""HTTP/1.1 with limits on the time to send a request and on the size of its head.
 
 An answer may take or stream any time, unless its server limits it, too; a connection between two
 requests may idle for uvicorn's time. The limit is for head and body together, so that a byte now
@@ -24,14 +23,14 @@ HEAD_BYTES_MAX: Final = 1 << 20
 """`HEAD_BYTES_MAX`: the limit of Go's servers, such as kube-apiserver."""
 
 CLIENT_CERTIFICATE: Final = "fairlead.client_certificate"
-"""An extension of the ASGI scope: the client showed a certificate that the server's authority has
-signed.
-"""
+"""An extension of the ASGI scope: the client has a certificate that the authority signed."""
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """One connection. A request that is not complete after `read_seconds` is answered with 408, and
-    the connection ends.
+    """One connection.
+
+    A request that is not complete after `read_seconds` is answered with 408, and the connection
+    ends.
 
     A connection without any request is closed silently after the same time. With `write_seconds` it
     is closed, too, if its client has not read an answer within that time after the request.
@@ -63,9 +62,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._report_gone()
 
     def shutdown(self) -> None:
-        """The server stops: a request that is still being read is refused; running answers may
-        finish.
-        """
+        """Stops the server: half-read requests are refused, running answers may finish."""
         if self._is_reading:
             _log.info("the server stops: a request that was not complete is refused")
             self._refuse(503, "the server stops")

@@ -1,5 +1,4 @@
-"""Which containers have the cards of a node, for its exporter: from the kubelet's list and the
-agent's grants file.
+"""Maps the cards of a node to containers, from the kubelet's list and the agent's grants file.
 
 If a kubelet does not answer, the last map is valid for `ttl_seconds`; only then series lose the
 names of pods. No failure here removes a device's series (docs/spec/telemetry.md#pod-resources-api,
@@ -40,8 +39,9 @@ ASK_SECONDS: Final = 5.0
 MOST_ASKED_FOR: Final = 4096
 NO_HOST_PID: Final = "no_host_pid"
 PLACEMENT: Final = "placement"
-"""Reason of an error: neither the grants file nor a pod's annotations name the card of a
-container's shared memory.
+"""Reason of an error: the card of a container's shared memory is unknown.
+
+Neither the grants file nor the pod's annotations name it.
 """
 RETRY_SECONDS: Final = 1.0
 _USED, _PERCENT = "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
@@ -50,8 +50,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 class PodMap:
-    """`monotonic` returns seconds. `homes` None: the processes of the node cannot be seen from
-    here.
+    """The containers of each card.
+
+    `monotonic` returns seconds. `homes` None: the processes of the node cannot be seen from here.
 
     `is_wanted`: names of pods were asked for by a flag, so that it is an error if they are unknown.
     """
@@ -139,8 +140,9 @@ class PodMap:
         return not isinstance(given, Refusal)
 
     def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
-        """The samples with the containers that have each card, and what they use of it. Reads
-        /proc.
+        """The samples with the containers of each card, and what they use of it.
+
+        Reads /proc.
         """
         if not self._is_fresh:
             return [
@@ -189,8 +191,9 @@ class PodMap:
     def _doubted(
         self, samples: Sequence[DeviceSample], lost: frozenset[str]
     ) -> Sequence[DeviceSample]:
-        """If containers are `lost`, programs in unknown pods may be theirs: then no program counts
-        as foreign.
+        """While containers are `lost`, no program counts as foreign.
+
+        A program in an unknown pod may belong to such a container.
         """
         if not lost & self._lost:
             self._is_well(PLACEMENT)
@@ -281,9 +284,7 @@ class PodMap:
         self._errors[NO_HOST_PID] += 1
 
     def _ask_for(self, pids: set[int]) -> None:
-        """Ask the kubelet soon, at most once a second, and once for each process in an unknown
-        container.
-        """
+        """Ask the kubelet soon: at most once a second, once per process of unknown containers."""
         if pids <= self._asked_for:
             return
         self._asked_for = pids if len(self._asked_for) > MOST_ASKED_FOR else self._asked_for | pids

@@ -1,5 +1,4 @@
-"""HTTP/1.1 for a server with whole answers: a request with its body, one answer, in the order of
-the requests.
+"""HTTP/1.1 for a server with whole answers: one answer per request, in the order of requests.
 
 It has the limits of `patient_protocol` (time for a request, size of a head, idle connections)
 without ASGI, which costs more than most answers of the scheduler extender. uvicorn's server still
@@ -170,7 +169,7 @@ class QuestionProtocol(asyncio.Protocol):
             method, unquote(path), self._client, self._has_certificate, self._is_of_page
         )
         self._refusal = self._answerer.refusal(self._asked)
-        # that of a GET means nothing (RFC 9110)
+        # the body of a GET has no meaning (RFC 9110)
         self._keeps_body = self._refusal is None and method == "POST"
         if self._keeps_body:
             self._check(self._body_length)

@@ -102,9 +102,7 @@ class QuotaController:
         )
 
     def _looked(self, actions: Iterable[QuotaAction], seconds: float) -> None:
-        """Keep the creation time of pods that are admitted now: when the answer comes they may be
-        gone.
-        """
+        """Keep the creation time of pods admitted now: they may be gone when the answer arrives."""
         self.figures.plan_seconds.observe(seconds)
         known = self.machine.feed.known
         for action in actions:

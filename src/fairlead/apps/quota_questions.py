@@ -59,8 +59,9 @@ _AT_ONCE_BYTES: Final = 64 * 1024
 """`_AT_ONCE_BYTES`: a question of this size is read in a few milliseconds."""
 _NAME_SHOWN: Final = 253
 USE_SECONDS: Final = 2.0
-"""`USE_SECONDS`: time to read the pods for a warning. The API server waits 5 s for the answer, then
-refuses the tree.
+"""`USE_SECONDS`: time to read the pods for a warning.
+
+The API server waits 5 s for the answer, then refuses the tree.
 """
 _log: Final = logging.getLogger(__name__)
 _trees: Final = msgspec.json.Decoder(WireQuotaTree | None)
@@ -155,8 +156,9 @@ class QuotaQuestions:
         return refuse_change(before, after, writer, leaf)
 
     async def tree(self, review: Review) -> bytes:
-        """Whether the tree may be written or deleted. Violations that do not stop the plan are
-        warnings.
+        """Whether the tree may be written or deleted.
+
+        Violations that do not stop the plan are warnings.
 
         So are bounds below what is used now, if the tree is accepted.
         """
@@ -237,8 +239,7 @@ def _with_use(
 
 
 def _other_name(review: Review) -> bytes | None:
-    """The answer to a tree with another name, of which nothing else is read; None for the tree
-    itself.
+    """The answer to a tree with another name, which is read no further; None for the tree itself.
 
     Such a tree may not be written. An existing one (from before the schema) may be deleted.
     """

@@ -1,5 +1,4 @@
-"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs, and pages
-for people.
+"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's verbs and web pages.
 
 A refusal is HTTP 200 with `Error`; 4xx is only for what is no valid question. Only clients on the
 loopback address, or with a client certificate, may place pods; all others may read.

@@ -38,8 +38,9 @@ _log = logging.getLogger(__name__)
 
 
 def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]:
-    """Host and port of a listen address; `:9400` means every interface, a bare port the default
-    host.
+    """Host and port of a listen address.
+
+    `:9400` means every interface, a bare port the default host.
 
     >>> parse_address(":9400"), parse_address("9400")
     (('', 9400), ('127.0.0.1', 9400))
@@ -147,9 +148,7 @@ def _bind_hint(error: OSError) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without signal handlers, with a limit of `read_seconds`, and an event once it accepts
-    connections.
-    """
+    """uvicorn without signal handlers, with `read_seconds` and an event for its readiness."""
 
     def __init__(
         self,
@@ -170,8 +169,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Replaces uvicorn's own, which limits neither the reading of a request nor a TLS
-        handshake.
+        """Replaces uvicorn's own, which limits neither request reading nor TLS handshakes.
 
         asyncio lets a handshake take a minute.
         """

@@ -1,5 +1,4 @@
-"""What all servers share: the `ServedApp` value, its probes, and `run`, which serves several as one
-process.
+"""What all servers share: `ServedApp`, its probes, and `run`, which serves several as one process.
 
 The first loop that fails ends the process with its error. However the end begins, every other loop
 is then cancelled once and waited for; a signal in the meantime changes nothing. The socket of a
@@ -63,9 +62,7 @@ def _probe(why: Callable[[], str]) -> Page:
 def pages_app(
     title: str, probes: Probes, metrics: Page, more: Mapping[str, Page] | None = None
 ) -> Starlette:
-    """The app of a server that is only read: `/metrics`, probes, an index of them at `/`, `more`
-    pages.
-    """
+    """The app of a read-only server: `/metrics`, probes, their index at `/`, and `more` pages."""
 
     async def index(request: Request) -> Response:
         return PlainTextResponse(f"Fairlead {title} {__version__}\n/metrics\n/healthz\n/readyz\n")
@@ -123,8 +120,7 @@ class ServedApp(Struct, frozen=True, kw_only=True):
 
 
 async def together(*loops: Loop) -> None:
-    """Run all until the first failure, which is raised when the others have been cancelled and have
-    ended.
+    """Run all until the first failure. It is raised after the others are cancelled and have ended.
 
     A loop may return.
     """
@@ -145,8 +141,7 @@ async def run(
     on_ready: Callable[[], None],
     ends_on_hangup: bool = False,
 ) -> None:
-    """Serve all, with `loops` beside them, until SIGTERM, SIGINT or the first failure, which is
-    raised.
+    """Serve all, with `loops` beside them, until SIGTERM, SIGINT or the first failure (raised).
 
     `on_ready` is called once: when all accept connections and none is unready. SIGHUP makes every
     service read its files again; with `ends_on_hangup` it means that the terminal closes, and ends

@@ -77,8 +77,9 @@ class ServingCertificate:
 
 
 def trust_clients(context: ssl.SSLContext, authority: Path) -> None:
-    """Ask each client for a certificate; if it shows one, it must be of this authority. Raises
-    UserError.
+    """Ask each client for a certificate.
+
+    A certificate that a client shows must be of this authority. Raises UserError.
     """
     try:
         context.load_verify_locations(authority)

@@ -97,8 +97,9 @@ class WebhookCertificate:
                 pass
 
     async def look(self) -> None:
-        """Read the Secret, renew what is due, write the bundle, show the certificate. Raises
-        OutsideError.
+        """Read the Secret, renew certificates, write the bundle, load them.
+
+        Raises OutsideError.
         """
         secret = await self._api.get(SECRET)
         kept = parse_secret(secret)
@@ -153,9 +154,7 @@ class WebhookCertificate:
         return issued
 
     async def _write_bundle(self, target: ObjectRef, bundle: bytes) -> None:
-        """Put the bundle where the configuration names the webhook's Service; the configuration may
-        not exist.
-        """
+        """Write the bundle into the webhooks of the configuration `target`, if it exists."""
         found = await self._api.get(target)
         if found is None:
             return

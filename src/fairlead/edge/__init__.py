@@ -1,3 +1,1 @@
-"""Input and output of the real world: API servers, Prometheus, exporters' pages, drivers, files,
-clocks.
-"""
+"""Input and output: API servers, Prometheus, exporters' pages, drivers, files, clocks."""

@@ -1,3 +1,4 @@
-"""The kinds of jobs: how each is read and written, one plain module per kind with the same names
-in all.
+"""The kinds of jobs: how each is read and written.
+
+One plain module per kind, with the same names in all.
 """

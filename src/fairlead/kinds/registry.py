@@ -1,5 +1,6 @@
-"""The registered job kinds. A new kind is a module like `training.mpijob` and an entry in this
-tuple.
+"""The registered job kinds.
+
+A new kind is a module like `training.mpijob` and an entry in this tuple.
 """
 
 from __future__ import annotations

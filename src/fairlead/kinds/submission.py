@@ -38,9 +38,7 @@ class Submission(Struct, frozen=True):
     def objects(
         self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None
     ) -> list[Manifest]:
-        """The job's prerequisites, the job, and its companions, in the order in which they are
-        created.
-        """
+        """The job's prerequisites, the job, and its companions, in the order of creation."""
         job = self.kind.manifest(spec, version, spec_fields)
         before = prerequisites(spec, self.kind.TYPE, self.kind.KIND)
         return [

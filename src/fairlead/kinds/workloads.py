@@ -32,13 +32,16 @@ _SUSPENDABLE: Final = {
     "PyTorchJob": ("v1",),
     "RayJob": ("v1",),
 }
-"""Kinds whose pods must run together, and their versions that can be suspended
-(docs/spec/quota.md#units-and-gangs).
+"""Kinds whose pods must run together, and their versions that can be suspended.
+
+Specification: docs/spec/quota.md#units-and-gangs.
 """
 
 
 class WorkloadKind(Struct, frozen=True):
-    """`name`: of the source, distinct for two kinds with one plural. `versions`: supported, best
+    """A kind of workload.
+
+    `name`: of the source, distinct for two kinds with one plural. `versions`: supported, best
     first.
     """
 

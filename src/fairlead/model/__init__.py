@@ -1,3 +1,1 @@
-"""Nouns: the cluster as values (snapshot, node, pod, job, GPU, quota), and the actions that change
-it.
-"""
+"""Nouns: the cluster as values (snapshot, node, pod, job, GPU, quota), and the actions on it."""

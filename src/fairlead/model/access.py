@@ -46,9 +46,7 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def named_account(user: str) -> tuple[str, str] | None:
-    """Namespace and name of the ServiceAccount that a user name belongs to; None for other
-    users.
-    """
+    """Namespace and name of the ServiceAccount of a user name; None for other users."""
     namespace, colon, name = user.removeprefix(_ACCOUNT_PREFIX).partition(":")
     return (
         (namespace, name)
@@ -58,8 +56,9 @@ def named_account(user: str) -> tuple[str, str] | None:
 
 
 class AccessRequest(Struct, frozen=True):
-    """One request to an API server. `path` is set for requests that are for no resource
-    (`/healthz`).
+    """One request to an API server.
+
+    `path` is set for requests that are for no resource (`/healthz`).
     """
 
     verb: str

@@ -103,8 +103,9 @@ class BindPod(Struct, frozen=True):
 
 
 class WriteGrants(Struct, frozen=True):
-    """Write the grants of a pod that is bound already. `is_first`: they replace no damaged
-    grants.
+    """Write the grants of a pod that is bound already.
+
+    `is_first`: they replace no damaged grants.
     """
 
     pod: Pod
@@ -128,17 +129,16 @@ class RecordEvent(Struct, frozen=True):
 
 
 class AdmitPod(Struct, frozen=True):
-    """Remove the quota gate of this pod (by uid), if it is still at index `gate` of its scheduling
-    gates.
-    """
+    """Remove the quota gate of this pod (by uid), if it is still at index `gate` of its gates."""
 
     target: ObjectRef
     gate: int = 0
 
 
 class EvictPod(Struct, frozen=True):
-    """Evict this pod (by uid) with the eviction API. If a budget forbids it: REFUSED with
-    `is_busy`.
+    """Evict this pod (by uid) with the eviction API.
+
+    If a budget forbids it: REFUSED with `is_busy`.
 
     `grace_seconds`: None = the pod's own. `is_trial`: a dry run.
     """
@@ -210,8 +210,9 @@ Action = ObjectAction | SharingAction | QuotaAction
 
 
 class Result(Enum):
-    """How an action ended. `REFUSED`: certainly not done. `UNKNOWN`: it may have been done, or may
-    still be.
+    """How an action ended.
+
+    `REFUSED`: certainly not done. `UNKNOWN`: it may have been done, or may still be.
 
     `THERE`: an object of that name exists already. `GONE`: the object does not exist any more.
     """
@@ -224,8 +225,9 @@ class Result(Enum):
 
 
 class Outcome(Struct, frozen=True):
-    """How an action ended; `reason`: the message of the API server, `failure`: the same for a
-    person.
+    """How an action ended.
+
+    `reason`: the message of the API server, `failure`: the same for a person.
 
     `made`: the object after the action, if the API server returned it. `is_busy`: the API server
     answered "not now" (429), for example because of a budget.

@@ -1,5 +1,6 @@
-"""Which pods hold which shared cards: the content of `inspect` and of the extender's `/inspect`
-(docs/spec/gpu-sharing.md#inspect).
+"""Which pods hold which shared cards: the content of `inspect` and the extender's `/inspect`.
+
+Specification: docs/spec/gpu-sharing.md#inspect.
 
 All amounts are in the node's own `unit` (GiB or MiB), except names that end in `_mib`. An `index`
 is the one that nvidia-smi prints.
@@ -98,8 +99,7 @@ class InspectedNode(Struct, frozen=True, gc=False):
 
 
 class DrainingCards(Struct, frozen=True, gc=False):
-    """Cards of a node by index, and the pods (`namespace/name`) that still hold some of them in the
-    old mode.
+    """Cards of a node by index, and the pods (`namespace/name`) that hold some in the old mode.
 
     `is_shared`: the new mode is sharing.
     """

@@ -1,5 +1,6 @@
-"""Metrics as values: each family has its samples in columns, so half a million samples are a few
-lists.
+"""Metrics as values: each family has its samples in columns.
+
+So half a million samples are a few lists.
 
 Families about the same objects (all with `node_name`) share one `keys` list by identity, so the
 renderer writes its label text once. An unknown value is None in `values` and is not printed, never

@@ -18,8 +18,9 @@ class Expression(Struct, frozen=True, gc=False):
 
 
 class Term(Struct, frozen=True, gc=False):
-    """All expressions must match; those in `fields` are compared with fields of the node
-    (`metadata.name`).
+    """A term of a node affinity: all expressions must match.
+
+    Those in `fields` are compared with fields of the node (`metadata.name`).
     """
 
     labels: tuple[Expression, ...] = ()
@@ -27,8 +28,9 @@ class Term(Struct, frozen=True, gc=False):
 
 
 class Toleration(Struct, frozen=True, gc=False):
-    """`effect` "" tolerates every effect; `key` "" with the operator Exists tolerates every
-    taint.
+    """A toleration.
+
+    `effect` "" tolerates every effect; `key` "" with the operator Exists tolerates every taint.
     """
 
     key: str = ""

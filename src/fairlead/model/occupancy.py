@@ -1,5 +1,4 @@
-"""Which pods hold which GPU, and how much of it is granted: the result of
-`rules/holding/occupancy`.
+"""Which pods hold which GPU, and how much of it: the result of `rules/holding/occupancy`.
 
 The `holders` of a card are known from grants and readings; a pod whose card is unknown is in its
 node's `unplaced`. The counts of a node do not depend on that: they come from the requests of pods.
@@ -76,8 +75,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def is_divided(self) -> bool:
-        """Whether the card is allocated in units: it is shared, or its last sharing pods have not
-        ended.
+        """Whether the card is allocated in units: shared, or its last sharing pods have not ended.
 
         Inventories have units for whole cards too.
         """

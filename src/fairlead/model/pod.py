@@ -62,8 +62,9 @@ class Owner(Struct, frozen=True, gc=False):
 
 
 class Container(Struct, frozen=True, gc=False):
-    """One container of the spec. `restartable`: an init container that keeps running (a
-    sidecar).
+    """One container of the spec.
+
+    `restartable`: an init container that keeps running (a sidecar).
     """
 
     name: str
@@ -158,8 +159,9 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def is_holding(self) -> bool:
-        """Whether it is bound and not finished: it holds its devices and quota, even while
-        terminating.
+        """Whether it is bound and not finished.
+
+        Then it holds its devices and quota, even while terminating.
         """
         return bool(self.node) and not self.is_finished
 
@@ -184,8 +186,9 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def requests(self) -> Amounts:
-        """The amounts that the scheduler reserves (`needed_by` over requests, or `whole`, plus
-        overhead).
+        """The amounts that the scheduler reserves.
+
+        `needed_by` over requests, or `whole`, plus overhead.
         """
         if self.whole:
             parts = needed_by(

@@ -1,5 +1,6 @@
-"""An expected refusal: no room, over quota, not found. A return value that callers check, no
-exception.
+"""An expected refusal: no room, over quota, not found.
+
+A return value that callers check, no exception.
 """
 
 from __future__ import annotations

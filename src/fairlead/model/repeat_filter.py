@@ -16,8 +16,9 @@ class RepeatFilter:
         self.what = ""
 
     def is_news(self, what: str) -> bool:
-        """Whether `what` differs from the last fault and must be reported; it is the last fault
-        from now on.
+        """Whether `what` differs from the last fault and must be reported.
+
+        From now on it is the last fault.
 
         "" means that the fault has ended: it is never news, and the next fault is.
         """

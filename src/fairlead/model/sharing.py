@@ -1,5 +1,4 @@
-"""Sharing a GPU: what a pod requests of shared GPUs (`GpuNeed`), and why a node cannot take it
-(`Verdict`).
+"""GPU sharing: what a pod requests (`GpuNeed`), and why a node cannot take it (`Verdict`).
 
 Units are those of `aliyun.com/gpu-mem` on the pod's node (GiB, or MiB if the cluster is set so).
 What a pod was given is a `gpu.Grant`.

@@ -1,3 +1,4 @@
-"""How a program starts, its cluster and its servers. The only room that imports the simulated
-cluster.
+"""How a program starts, its cluster and its servers.
+
+The only room that imports the simulated cluster.
 """

@@ -1,5 +1,6 @@
-"""What a simulated world starts from: a scenario, whose history is simulated first, or a saved
-snapshot.
+"""What a simulated world starts from: a scenario, or a saved snapshot.
+
+The history of a scenario is simulated first.
 
 The epoch of a scenario is chosen so that simulated now is the machine's now: ages in kubectl are
 right at speed 1. The time of a world from a snapshot is the snapshot's: everything is as old as it
@@ -104,9 +105,7 @@ def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> W
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Objects made here are never examined by the garbage collector (it takes a third of a large
-    world's start).
-    """
+    """The garbage collector never examines objects made here; it takes a third of a large start."""
     gc.disable()
     try:
         yield

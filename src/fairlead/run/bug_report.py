@@ -1,5 +1,4 @@
-"""The report that a user attaches when Fairlead itself failed: version, platform, command line,
-traceback.
+"""The report that a user attaches when Fairlead failed: version, platform, command, traceback.
 
 Users publish it, so it contains only what is known to be harmless. Of the command line: the verb,
 the names of its flags, and values from a fixed choice. Of an exception: its class, and its text if
@@ -46,9 +45,7 @@ _LEFT_OUT: Final = "(its words are left out, because they may hold values)"
 def write_bug_report(
     program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]
 ) -> Path | None:
-    """The path of the report, a file that only its owner may read; None if no directory can be
-    written.
-    """
+    """The path of the report, which only its owner may read; None if no directory is writable."""
     import tempfile
 
     text = bug_report(program, argv, error)
@@ -75,8 +72,7 @@ def bug_report(program: str, argv: Sequence[str], error: BaseException) -> str:
 
 
 def shown_words(program: str, argv: Sequence[str]) -> list[str]:
-    """The command line for a report: the verb, its flags' names, values from a fixed choice, else
-    `***`.
+    """The command line for a report: verb, names of flags, values of fixed choices, else `***`.
 
     Nothing after `--` is shown: it is the user's own command.
     """

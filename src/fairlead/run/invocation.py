@@ -66,12 +66,11 @@ def url_of(sock: socket.socket, scheme: str = "http") -> str:
 
 
 def free_or_named(asked: Invocation) -> socket.socket:
-    """The socket of a server whose address users read: the address from the flag, which must be
-    free.
+    """The socket of a server whose address users read; the address from the flag must be free.
 
     Without a flag it is the default; if its port is in use, a free port, with a warning.
     """
-    # commands read this module, and start no server
+    # commands import this module without starting a server
     from fairlead.apps.server import bind_socket, parse_address
 
     args = asked.args

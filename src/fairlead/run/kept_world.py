@@ -274,8 +274,9 @@ def _restored(
 
 
 def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
-    """The saved world, and the header of the life that begins now. The time between is one more
-    standstill.
+    """The saved world, and the header of the life that begins now.
+
+    The time between is one more standstill.
     """
     objects: list[Any] = []
     held: dict[str, list[HeldCard]] = {}

@@ -1,5 +1,4 @@
-"""`fairlead up`: a simulated cluster served as a Kubernetes API, with all of Fairlead's servers
-reading it.
+"""`fairlead up`: a simulated cluster served as a Kubernetes API, with Fairlead's servers on it.
 
 The exporters and the console are the same as for a real cluster. They reach the simulated one only
 through HTTP over loopback; nothing uses a shortcut because it runs in the same process. Charts also
@@ -46,8 +45,9 @@ from fairlead_sim.api.server import ApiServer
 
 HOST: Final = settings.LOOPBACK
 LARGE_INTERVAL_SECONDS: Final = 30.0
-"""`LARGE_INTERVAL_SECONDS`: interval between two readings of a large world's cards; each takes a
-second or two.
+"""`LARGE_INTERVAL_SECONDS`: interval between readings of a large world's cards.
+
+Each takes a second or two.
 """
 
 
@@ -141,8 +141,9 @@ async def run_laptop(
 
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
-    """For a large world only what the console reads, and less often: 40,000 cards make 800 MB of
-    pages each time.
+    """For a large world only what the console reads, and less often.
+
+    40,000 cards make 800 MB of pages each time.
     """
     chosen = GpuExporterSettings(collectors=usual_file(), node=socket.gethostname())
     if not is_large:

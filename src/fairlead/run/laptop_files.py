@@ -64,9 +64,7 @@ class LaptopFiles:
             if is_elsewhere
             else None
         )
-        """The sign of a laptop with another state directory: commands without a directory find it
-        by this file.
-        """
+        """The sign of a laptop with another state directory, for commands without a directory."""
         self._ready = (
             OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
         )
@@ -104,8 +102,9 @@ class LaptopFiles:
     def write_kubeconfig(
         self, server: str, credentials: ServerCredentials, pages: LaptopPages
     ) -> None:
-        """In the state directory, else among the temporary files: kubectl must work on a full disk,
-        too.
+        """Write to the state directory, else among the temporary files.
+
+        kubectl must work on a full disk, too.
         """
         entries = kubeconfig_entries(server, credentials, {settings.LAPTOP_EXTENSION: pages})
         is_opened_by_named = False
@@ -160,8 +159,9 @@ class LaptopFiles:
                 raise UserError(error.what, error.hint) from error
 
     def _write_sign(self, state: bytes) -> None:
-        """Write the file that commands without a directory look for. It is optional for a named
-        directory.
+        """Write the file that commands without a directory look for.
+
+        It is optional for a named directory.
         """
         if self._sign is not None:
             with contextlib.suppress(FairleadError):

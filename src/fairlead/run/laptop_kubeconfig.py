@@ -1,5 +1,6 @@
-"""The kubeconfig that a laptop leaves for kubectl: a file of its own, or three entries in a file
-with other clusters.
+"""The kubeconfig that a laptop leaves for kubectl: a file, or three entries in another file.
+
+The other file may have other clusters.
 
 A file of another program is never rewritten. The laptop's cluster, context and user are added
 beside the others (`kubectl --context fairlead` uses them), under kubectl's own lock, and are

@@ -1,5 +1,6 @@
-"""From argv to an exit status: one function for `fairlead`, `arena` and plug-ins, where every error
-ends.
+"""From argv to an exit status: one function for `fairlead`, `arena` and plug-ins.
+
+Every error ends here.
 
 Nothing but the parser may be imported before the verb is known (`arena version` is measured in
 milliseconds). The world of a verb is chosen in `fairlead.run.worlds`, and only when the verb asks
@@ -31,8 +32,9 @@ from fairlead.errors import INTERRUPTED, FairleadError
 
 
 def main(program: str, argv: Sequence[str]) -> int:
-    """Run one command line; the exit status (1 the user can fix it, 2 outside of Fairlead, 3 a bug,
-    130 Ctrl-C).
+    """Run one command line and return the exit status.
+
+    1: the user can fix it, 2: outside of Fairlead, 3: a bug, 130: Ctrl-C.
     """
     fill_standard_streams()
     messages, stdout = Messages(program, sys.stderr), Stdout(sys.stdout)

@@ -1,6 +1,4 @@
-"""The GPU exporter: of this node, by NVML or with simulated cards that real pods hold; or of a
-world.
-"""
+"""The GPU exporter of this node, by NVML or with simulated cards of real pods; or of a world."""
 
 from __future__ import annotations
 
@@ -128,8 +126,9 @@ def settings_of(args: argparse.Namespace) -> GpuExporterSettings:
 
 
 def read_config_file(asked: Invocation) -> ExporterConfig:
-    """Read `--config-file` and apply its values where no flag and no variable gives one. Raises
-    UserError.
+    """Read `--config-file` and apply its values without a flag or variable.
+
+    Raises UserError.
     """
     args = asked.args
     if not args.config_file:

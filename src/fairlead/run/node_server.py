@@ -23,7 +23,7 @@ from fairlead.rules.devices.watchdog import OverGrantPolicy
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.wiring import required_connection
 
-# read when it is imported; else it writes to stderr as it likes
+# gRPC reads it at import; without it, gRPC writes to stderr
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 from fairlead.edge.kubelet.device_plugin import DevicePlugin

@@ -1,5 +1,6 @@
-"""The entry points of the installed programs: how each starts and ends. `main` does everything
-between.
+"""The entry points of the installed programs: how each starts and ends.
+
+`main` does everything between.
 
 Nothing that takes time may be imported at the top. Until `main` is imported, Ctrl-C must end a
 program without output, as the system does; and a command that takes a tenth of a second must not
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _UNTIL_CYCLES_ARE_SOUGHT = 100_000
-"""New objects before the garbage collector runs. Python's 700 cause a dozen useless runs while
-modules load.
+"""New objects before the garbage collector runs.
+
+Python's 700 cause a dozen useless runs while modules load.
 """
 
 
@@ -34,9 +36,7 @@ def run_arena() -> NoReturn:
 
 
 def run_kubectl_inspect() -> NoReturn:
-    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` from PATH with the remaining
-    words.
-    """
+    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` from PATH with other words."""
     _run_shortly("kubectl inspect cgpu")
 
 
@@ -45,16 +45,12 @@ def run_kubectl_inspect_gpushare() -> NoReturn:
 
 
 def run_dcgmproftester() -> NoReturn:
-    """`dcgmproftester11`, `12` and `13`, as manifests call NVIDIA's load generator: `fairlead
-    gpu-load`.
-    """
+    """`dcgmproftester11`, `12` and `13`, as manifests call NVIDIA's tool: `fairlead gpu-load`."""
     sys.exit(_run(f"dcgmproftester{sys.argv[0][-2:]}"))
 
 
 def run_dcgm_exporter() -> NoReturn:
-    """`dcgm-exporter`, as its image's entry point and a node's unit call it: `fairlead
-    gpu-exporter`.
-    """
+    """`dcgm-exporter`, as its image and a node's systemd unit call it: `fairlead gpu-exporter`."""
     sys.exit(_run("dcgm-exporter"))
 
 

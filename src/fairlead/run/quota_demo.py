@@ -1,5 +1,6 @@
-"""The demo of elastic quota (document 004, docs/spec/quota.md#the-40-core-demo), in its own
-simulated cluster.
+"""The demo of elastic quota in its own simulated cluster.
+
+Document 004, docs/spec/quota.md#the-40-core-demo.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Object = dict[str, Any]
 
 
 class DemoStep(Struct, frozen=True):
-    """`running`: pods by namespace. `evicted`: number so far. `waiting`: (namespace, reason,
+    """A step.
+
+    `running`: pods by namespace. `evicted`: number so far. `waiting`: (namespace, reason,
     sentence).
     """
 

@@ -1,5 +1,4 @@
-"""A saved snapshot as a world: `--snapshot FILE` of servers, for example to see a bug report in the
-console.
+"""A saved snapshot as a world: `--snapshot FILE` of servers, such as a bug report in the console.
 
 Its time does not pass: the clock returns the time of the snapshot, so that ages are right.
 """

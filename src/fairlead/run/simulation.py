@@ -48,9 +48,7 @@ class Simulation:
 
     @property
     def is_large(self) -> bool:
-        """Whether the world is too large for a simulated past and for pages with all values of all
-        cards.
-        """
+        """Whether the world is too large for a simulated past and pages with all cards' values."""
         return len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE
 
     def now(self) -> float:
@@ -87,9 +85,7 @@ class Simulation:
 
 
 def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:
-    """The connection of this process to its own API server, as any client with its kubeconfig has
-    it.
-    """
+    """This process's connection to its own API server, like a client's with its kubeconfig."""
     issued = IssuedCredentials(authorization=bearer(credentials.token))
     return Connection(
         server=server,

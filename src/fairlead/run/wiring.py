@@ -56,8 +56,9 @@ class NoReadings:
 async def followed_world(
     connection: Connection, args: argparse.Namespace, env: Mapping[str, str], *, with_events: bool
 ) -> AsyncIterator[Ports]:
-    """A real cluster, kept current while the loops of its parts run. Clients are closed when the
-    block ends.
+    """A real cluster, kept current while the loops of its parts run.
+
+    Clients are closed when the block ends.
 
     `with_events`: whether they are read; a large cluster has many.
     """

@@ -254,8 +254,7 @@ class ChosenWorld:
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
-        """Reads GPU values: from the Prometheus that is named, else a laptop's page or the
-        cluster's own.
+        """Reads GPU values: from the named Prometheus, else a laptop's page or the cluster's own.
 
         The answer has all cards that pods of a namespace hold ("" = all namespaces), and perhaps
         more.
@@ -325,8 +324,9 @@ def _laptop_now(console: str) -> float:
 
 
 def _log_to(messages: Messages) -> None:
-    """Prints what `edge` logs (an object left out, a server that asks to wait) as the command's
-    messages.
+    """Prints what `edge` logs as the command's messages.
+
+    Such as an object left out, or a server that asks to wait.
     """
     import logging
 

@@ -118,8 +118,10 @@ _DEFAULTS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 
 
 def bootstrap_objects() -> Iterator[Object]:
-    """ClusterRoles, those that are gathered from others (`admin`, `edit`, `view`) last, then
-    ClusterRoleBindings."""
+    """ClusterRoles, then ClusterRoleBindings.
+
+    Those that are gathered from others (`admin`, `edit`, `view`) are the last ClusterRoles.
+    """
     yield _role("cluster-admin", [*_rules((("*", "*", "*"),)), _paths("*", "*")])
     yield _role("system:aggregate-to-admin", _rules(_ADMIN), part_of="admin")
     yield _role("system:aggregate-to-edit", _rules(_EDIT), part_of="edit")

@@ -1,5 +1,4 @@
-"""Whether an identity may do something: roles and bindings as kube-apiserver's RBAC authorizer
-reads them.
+"""Whether an identity may do something, judged as kube-apiserver's RBAC authorizer does.
 
 Rules only add rights. Nothing forbids; an identity without a rule that allows a request may not do
 it. A binding to a role that does not exist is no error: it allows nothing, and the refusal mentions
@@ -48,8 +47,9 @@ class HeldRole(Struct, frozen=True):
 
 
 class Policy:
-    """All roles and bindings of a cluster, indexed by who is bound. Bindings apply in the order
-    given.
+    """All roles and bindings of a cluster, indexed by subject.
+
+    Bindings apply in the order given.
     """
 
     def __init__(
@@ -63,8 +63,9 @@ class Policy:
                 self._bound.setdefault(key, []).append((number, binding, subject))
 
     def rules_of(self, kind: str, name: str, namespace: str) -> Sequence[PolicyRule] | None:
-        """The rules of the role that a binding in `namespace` refers to; None if the role does not
-        exist.
+        """The rules of the role that a binding in `namespace` refers to.
+
+        None without such a role.
         """
         return self._roles.get((namespace if kind == "Role" else "", name))
 
@@ -171,8 +172,9 @@ def _covers_url(held: str, wanted: str) -> bool:
 
 
 def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The wanted rules that the held rules do not cover: single rights, joined if only their verbs
-    differ.
+    """The wanted rules that the held rules do not cover.
+
+    Single rights, joined if only their verbs differ.
 
     >>> held = [PolicyRule(verbs=("get",), groups=("",), resources=("pods",))]
     >>> given = PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))

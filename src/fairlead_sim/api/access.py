@@ -1,5 +1,4 @@
-"""Which identity sends a request, as which identity, and whether roles and bindings of the store
-allow it.
+"""The identity of a request, after impersonation, and whether the store's roles allow it.
 
 Requests of the administrator cost nothing extra: members of system:masters are allowed before a
 role is read. What the roles allow is computed again only after one of them was written.
@@ -162,8 +161,9 @@ class Access:
     def check_gift(
         self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None
     ) -> None:
-        """Raise 403 when a role or binding would give rights that its writer neither has nor may
-        give (`escalate`, `bind`).
+        """Raise 403 when a role or binding gives rights that its writer neither has nor may give.
+
+        The verbs are `escalate` and `bind`.
         """
         if (
             request.ref.group != RBAC_GROUP
@@ -198,7 +198,7 @@ class Access:
             return
         rules = self.policy().rules_of(kind, name, request.namespace)
         if rules is None:
-            # the real server, too, takes the binding for what is missing
+            # the real server also reports the binding as missing
             raise not_found(request.ref, name)
         self._check_covered(who, request, new["metadata"].get("name", ""), rules)
 

@@ -1,5 +1,4 @@
-"""What clients need to trust the laptop's API server and to be known: an authority, a token, a
-kubeconfig.
+"""What clients need to use the laptop's API server: an authority, a token, a kubeconfig.
 
 Made anew at every start and kept in memory, unless the world is kept: then clients of its last life
 should still be let in. Private keys touch the disk only there, and for the moment in which the TLS

@@ -103,8 +103,7 @@ def _groups(kinds: Iterable[ResourceKind]) -> dict[str, list[str]]:
 
 
 def _seniority(version: str) -> tuple[int, int, int, str]:
-    """The order of versions: v2, v1, v2beta1, v1beta2, v1alpha1, and then all that are not named
-    so.
+    """The order of versions: v2, v1, v2beta1, v1beta2, v1alpha1, and then all other names.
 
     >>> sorted(["foo", "v1beta1", "v10", "v1", "v2alpha1", "v2beta1"], key=_seniority)
     ['v10', 'v1', 'v2beta1', 'v1beta1', 'v2alpha1', 'foo']

@@ -1,5 +1,4 @@
-"""The options of a request (its query, the body of a deletion), checked against what the verb
-takes.
+"""The options of a request (query, body of a deletion), checked against what the verb takes.
 
 Checked before the body is looked at, as the real server does. Unknown parameters are no fault
 anywhere.
@@ -86,12 +85,12 @@ def _write_errors(request: ReceivedRequest) -> Iterator[FieldError]:
             yield forbidden_field("force", "may not be specified for non-apply patch")
     if len(manager.encode()) > _LONGEST_MANAGER:
         yield too_long("fieldManager", _LONGEST_MANAGER)
-    odd = next((index for index, letter in enumerate(manager) if not letter.isprintable()), None)
-    if odd is not None:
+    at = next((index for index, letter in enumerate(manager) if not letter.isprintable()), None)
+    if at is not None:
         yield wrong_value(
             "fieldManager",
             manager,
-            f"invalid character U+{ord(manager[odd]):04X} (at position {odd})",
+            f"invalid character U+{ord(manager[at]):04X} (at position {at})",
         )
     validation = query.get("fieldValidation", "")
     if validation not in ("", "Ignore", "Strict", "Warn"):

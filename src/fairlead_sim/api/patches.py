@@ -1,5 +1,4 @@
-"""Patches in requests: what they make of an object, and how those that cannot be applied are
-refused.
+"""Patches in requests: what they make of an object, and the errors of those that do not apply.
 
 The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply
 spoils is 500.
@@ -39,8 +38,9 @@ _MOST_OPERATIONS: Final = 10_000
 
 
 class Patch:
-    """The patch in a request's body. Raises 415 for other dialects, 400 and 413 for what is no
-    patch.
+    """The patch in a request's body.
+
+    Raises 415 for other dialects, 400 and 413 for what is no patch.
     """
 
     def __init__(self, request: ReceivedRequest, body: bytes) -> None:
@@ -106,9 +106,7 @@ class Patch:
         return new
 
     def _applied_object(self, api_version: str) -> Object:
-        """The object of an apply: of this kind, with its name, and without what only the server
-        knows.
-        """
+        """The object of an apply: its kind and name, without fields that only the server writes."""
         wish, ref = self.content, self._request.ref
         scale = ("autoscaling/v1", "Scale")
         found, wanted = (

@@ -1,5 +1,4 @@
-"""One request to the API server: its query, its body and the wanted form of the answer, checked and
-typed.
+"""One request to the API server: its query, body and wanted form of the answer, checked.
 
 Unknown query parameters are ignored, as the real server does. Bodies that Fairlead's clients never
 send (broken JSON, a kind other than the path's) are refused with the real server's status and a
@@ -80,9 +79,7 @@ class ReceivedRequest:
         return bool(self.query.getlist("dryRun") or (options or {}).get("dryRun"))
 
     def chooses(self) -> Predicate | None:
-        """The label and field selectors of the query as one predicate; None when everything is
-        asked for.
-        """
+        """The query's label and field selectors as one predicate; None if there are none."""
         labels, fields = self.query.get("labelSelector", ""), self.query.get("fieldSelector", "")
         tests = [parse_label_selector(labels)] if labels else []
         if fields:

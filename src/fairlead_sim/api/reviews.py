@@ -186,9 +186,7 @@ def _asked(spec: Object) -> AccessRequest:
 
 
 def _faults(request: ReceivedRequest, review: Object) -> list[FieldError]:
-    """Fields that an access review must not have, in the order in which the real server reports
-    them.
-    """
+    """Fields that an access review must not have, in the order of the real server."""
     spec, faults = review.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:

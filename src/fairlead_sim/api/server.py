@@ -88,9 +88,7 @@ class ApiServer:
         self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
 
     def stop(self) -> None:
-        """End all streams: watches would keep the server from stopping until their clients end
-        them.
-        """
+        """End all streams: the server cannot stop while clients keep their watches."""
         self._ending.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,5 +1,6 @@
-"""Whose token a request carries: the laptop's administrators', or one that TokenRequest gave a
-ServiceAccount.
+"""The identity behind a request's token: an administrator, or a ServiceAccount.
+
+A ServiceAccount's token comes from TokenRequest.
 
 A token lives by the clock of the world that issued it, not by the wall's: at `--speed 60` one that
 is good for an hour is good for a minute. And it is bound to the uid of its account: delete the
@@ -115,8 +116,9 @@ class Tokens:
     # --- issuing ----------------------------------------------------------------------------------
 
     def issue(self, account: Object, wish: Object) -> Object:
-        """The answer to a TokenRequest for a ServiceAccount. Raises 400, 404, 409 or 422 for what
-        cannot be had.
+        """The answer to a TokenRequest for a ServiceAccount.
+
+        Raises 400, 404, 409 or 422 for what cannot be had.
         """
         metadata, spec = account["metadata"], wish.get("spec") or {}
         _check_addressed(wish.get("metadata") or {}, metadata)

@@ -146,17 +146,16 @@ def _without_status(obj: Object) -> Object:
 
 
 def _shown(obj: Object, view: ResourceKind) -> Object:
-    """A stored object in the version of `view`, with the defaults that came into the schema after
-    it was stored.
-    """
+    """A stored object in the version of `view`, with defaults that the schema got later."""
     if view.custom is not None:
         obj = defaulted(view.custom.stored_schema, obj)
     return from_stored(obj, view)
 
 
 def _check(ref: ResourceKind, obj: Object, old: Object | None) -> None:
-    """Raise 422 for what the schema refuses; faults that were there before the schema came are left
-    alone.
+    """Raise 422 for what the schema refuses.
+
+    Faults that are older than the schema are accepted.
     """
     assert ref.custom is not None
     errors = schema_errors(ref.custom.schema, obj)

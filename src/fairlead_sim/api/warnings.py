@@ -1,6 +1,4 @@
-"""The API server's warnings to writers of a Service: fields without effect, and fields that will
-go.
-"""
+"""The API server's warnings to writers of a Service: fields without effect or deprecated."""
 
 from __future__ import annotations
 

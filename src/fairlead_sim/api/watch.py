@@ -24,7 +24,7 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, render_status
 from fairlead_sim.tables.table import partial_metadata
 
-# between the 30 and 60 minutes of the real server, which rolls dice
+# between the 30 and 60 minutes of the real server, which draws the value at random
 DEFAULT_WATCH_SECONDS: Final = 2400.0
 STALL_SECONDS: Final = 60.0  # a client that reads nothing for this time has gone
 PIECE_BYTES: Final = 128 * 1024
@@ -95,8 +95,10 @@ class Watches:
         self._ending = ending
 
     def open(self, request: ReceivedRequest) -> LineStream:
-        """The stream of one watch request. Refuses versions from the future (504) before the stream
-        begins."""
+        """The stream of one watch request.
+
+        Refuses versions from the future (504) before the stream begins.
+        """
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
         since = request_version(request)
         if since is not None and since > self._store.resource_version:
@@ -122,8 +124,9 @@ class Watches:
         return LineStream(self._lines(request, watch, initial, shape), _JSON, self._ending)
 
     def _shape(self, request: ReceivedRequest, form: str) -> _Shape:
-        """What each event carries of its object. Of many tables only the first has column
-        definitions.
+        """The form of an event's object.
+
+        Of many tables only the first has column definitions.
         """
         if form != "Table":
             return partial_metadata if form else lambda obj: obj

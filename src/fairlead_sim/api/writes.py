@@ -189,8 +189,9 @@ class Writes:
         )
 
     def _addressed(self, request: ReceivedRequest, obj: Object) -> Object:
-        """The body with kind, name and namespace of the path filled in. Raises 400 if the body has
-        other values.
+        """The body with kind, name and namespace of the path.
+
+        Raises 400 if the body has other values.
         """
         ref, path = request.ref, request.path
         given = obj.get("metadata")
@@ -229,8 +230,9 @@ def _warned_of(request: ReceivedRequest, stored: Object) -> Object:
 def _typed(
     request: ReceivedRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None
 ) -> Object:
-    """The object with the fields that its kind has; other fields are refused, reported or dropped,
-    as `fieldValidation` asks.
+    """The object with the fields that its kind has.
+
+    Other fields are refused, reported or dropped, as `fieldValidation` asks.
     """
     read, unknown = typed(api_version, kind, obj, schema)
     warnings = [f'unknown field "{path}"' for path in unknown]

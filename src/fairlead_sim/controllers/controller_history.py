@@ -1,5 +1,4 @@
-"""The numbered ControllerRevisions of StatefulSets and DaemonSets, which `kubectl rollout undo`
-reads.
+"""The ControllerRevisions of StatefulSets and DaemonSets, which `kubectl rollout undo` reads.
 
 The newest number is the wanted template, also when that came back: then its old revision gets a new
 number.

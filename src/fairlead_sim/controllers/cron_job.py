@@ -119,8 +119,7 @@ def _is_among(job: Object, jobs: list[Object]) -> bool:
 def latest_strike(
     schedule: Schedule, since: float, now: float
 ) -> tuple[float | None, float | None]:
-    """The last strike after `since` and up to `now`, and the first after it; None where there is
-    none.
+    """The last strike in (`since`, `now`], and the first after it; None where there is none.
 
     Far behind, it does not count every strike: it looks from one or two of the first gaps before
     `now` on, as `mostRecentScheduleTime` of the real controller does, and as there a strike before
@@ -170,9 +169,7 @@ def _in_zone(due: float, name: str) -> str:
 
 
 def with_active(status: Object, jobs: list[Object]) -> Object:
-    """The status, with references to these jobs and to no others; without the field when there are
-    none.
-    """
+    """The status with references to these jobs only; without the field when there are none."""
     others = {key: value for key, value in status.items() if key != "active"}
     return {**others, "active": [_reference(job) for job in jobs]} if jobs else others
 

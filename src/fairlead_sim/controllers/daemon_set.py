@@ -1,5 +1,6 @@
-"""The DaemonSet controller: one pod on every node that suits it, pinned by node affinity, bound by
-the scheduler.
+"""The DaemonSet controller: one pod on every suitable node, pinned by node affinity.
+
+The scheduler binds the pods.
 """
 
 from __future__ import annotations
@@ -134,8 +135,10 @@ def _hash(pod: Object) -> str:
 def _outdated(
     obj: Object, wanted: list[str], on_node: OnNode, label: str, now: float
 ) -> tuple[list[Object], list[str]]:
-    """Pods of an old template that may go now, and nodes that get a new pod beside their old one
-    (`maxSurge`)."""
+    """Pods of an old template that may go now, and nodes that get a new pod (`maxSurge`).
+
+    The new pod runs beside the old one.
+    """
     rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge") or 0, len(wanted), round_up=True)
     pairs = {node: _old_and_new(found, label) for node, found in on_node.items()}

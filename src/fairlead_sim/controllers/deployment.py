@@ -41,8 +41,9 @@ _NOT_COPIED = (REVISION, HISTORY, DESIRED, MOST, "kubectl.kubernetes.io/last-app
 
 @dataclass(slots=True)
 class _Rollout:
-    """One look at a Deployment: `current` is the ReplicaSet of its template, `others` all older
-    ones.
+    """One look at a Deployment.
+
+    `current` is the ReplicaSet of its template, `others` all older ones.
     """
 
     obj: Object
@@ -156,8 +157,9 @@ def _is_scaling(rollout: _Rollout) -> bool:
 
 
 def _sync_revision(rollout: _Rollout) -> None:
-    """The set of the wanted template is the newest; its revision and the Deployment's are set
-    accordingly.
+    """Make the set of the wanted template the newest.
+
+    Its revision and the Deployment's are set accordingly.
     """
     if rollout.current is None:
         return
@@ -263,8 +265,9 @@ def _allowed(rollout: _Rollout, size: int) -> int:
 
 
 def _shrink_old(rollout: _Rollout, current: Object) -> bool:
-    """Old pods that do not work go first, then those that the new ones replace, as far as enough
-    stay available.
+    """Shrink old sets: pods that do not work first, then those that new ones replace.
+
+    Enough pods stay available.
     """
     old_total = sum(_size(item) for item in rollout.others)
     least = _wanted(rollout.obj) - _bounds(rollout.obj)[1]
@@ -366,8 +369,9 @@ def _fraction(obj: Object, item: Object, most: int) -> int:
 
 
 def _scale(rollout: _Rollout, item: Object, target: int, *, is_forced: bool = False) -> bool:
-    """Set the size of a set and note for which Deployment that was; forced: note it even when the
-    size stays.
+    """Set the size of a set and note its Deployment.
+
+    `forced`: note it even when the size stays.
     """
     size, wanted = _size(item), _wanted(rollout.obj)
     annotations = {

@@ -323,8 +323,9 @@ def _wanted(work: _Work) -> int:
 
 
 def _paused_until(pods: list[Object]) -> float:
-    """10, 20, 40 … seconds after the last failure, as many times doubled as pods failed since the
-    last success.
+    """The end of the pause after failures: 10, 20, 40 … seconds after the last one.
+
+    It doubles with each pod that failed since the last success.
     """
     last_success = max(
         (_finished_at(pod) for pod in pods if phase_of(pod) == "Succeeded"), default=0.0

@@ -1,5 +1,6 @@
-"""A Job's own rules: `podFailurePolicy` defines what a failure means, `successPolicy` when enough
-pods succeeded.
+"""A Job's own rules: `podFailurePolicy` and `successPolicy`.
+
+The first defines what a failure means, the second when enough pods succeeded.
 """
 
 from __future__ import annotations

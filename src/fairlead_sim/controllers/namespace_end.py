@@ -1,5 +1,6 @@
-"""The conditions of a namespace that is being deleted: what still holds it, in the real
-controller's words.
+"""The conditions of a namespace that is being deleted: its remaining content.
+
+They have the real controller's words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What follows from a node that is not ready: taints, and the eviction of pods that do not tolerate
-them.
-"""
+"""What follows from a node that is not ready: taints, and evictions of intolerant pods."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Object = dict[str, Any]
 _NOT_READY, _UNREACHABLE, _CORDONED = (
     f"node.kubernetes.io/{name}" for name in ("not-ready", "unreachable", "unschedulable")
 )
-_OURS = (_NOT_READY, _UNREACHABLE, _CORDONED)
+_OWN_TAINTS = (_NOT_READY, _UNREACHABLE, _CORDONED)
 
 
 def reconcile(obj: Object, view: View) -> Plan:
@@ -54,7 +52,7 @@ def _taints(node: Object, view: View) -> list[Object]:
     kept = [
         taint
         for taint in held
-        if taint["key"] not in _OURS or (taint["key"], taint["effect"]) in wanted
+        if taint["key"] not in _OWN_TAINTS or (taint["key"], taint["effect"]) in wanted
     ]
     there = {(taint["key"], taint["effect"]) for taint in kept}
     new = [

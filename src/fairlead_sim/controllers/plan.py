@@ -170,9 +170,7 @@ def pod_from(
 def generated_pod(
     template: Object, owner: Object, name: str, labels: dict[str, str] | None = None
 ) -> Object:
-    """Like `pod_from`, for a name that ends in five generated characters: the pod has
-    `generateName`.
-    """
+    """Like `pod_from`, for a name with five generated characters: the pod has `generateName`."""
     pod = pod_from(template, owner, name, labels)
     return {**pod, "metadata": {"generateName": name[:-5], **pod["metadata"]}}
 

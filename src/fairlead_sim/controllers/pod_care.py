@@ -1,6 +1,4 @@
-"""Pods without a working controller: pods of a lost node are deleted, pods of a lost Job are
-released.
-"""
+"""Pods without a working controller: those of lost nodes are deleted, of lost Jobs released."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The ReplicaSet controller: as many active pods as asked; it adopts or creates, and deletes the
-least valuable.
-"""
+"""The ReplicaSet controller: adopts or creates pods, and deletes the least valuable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The StatefulSet controller: pods 0 … n-1 with stable names, each when the one before is ready, or
-all at once.
+"""The StatefulSet controller: pods 0 … n-1 with stable names.
+
+Each starts when the one before is ready, or all at once.
 
 Below the partition pods are made from the template that was current before. Volume claims are left
 out.

@@ -235,9 +235,7 @@ class Card:
         return self.model.idle_watts + self._span_watts * worked / (now - since)
 
     def celsius(self, now: float) -> float:
-        """Temperature of the chip: a rise in proportion to the mean power, over a room that
-        breathes slowly.
-        """
+        """Temperature of the chip: it rises with the mean power, over a slowly changing room."""
         rise = 46.0 * self.mean_watts(now) / self.model.limit_watts
         return self.ambient + rise + 0.6 * sin(now / 900.0 + self.index)
 

@@ -40,9 +40,7 @@ class CardModel(Struct, frozen=True, gc=False):
 
     @property
     def memory_mib(self) -> int:
-        """What containers can be given
-        (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
-        """
+        """Memory for containers (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
         return self.total_mib - self.reserved_mib
 
     @property
@@ -127,8 +125,9 @@ def known_memory_mib(name: str) -> int:
 
 
 def card_model(name: str, memory_mib: int) -> CardModel:
-    """The model called `name` with this memory for containers; an unknown model has the numbers of
-    an average card.
+    """The model called `name` with this memory for containers.
+
+    An unknown model has the numbers of an average card.
     """
     known = known_model(name)
     if known is not None and known.memory_mib == memory_mib:

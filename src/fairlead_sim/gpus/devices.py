@@ -72,8 +72,9 @@ class SimulatedDevices:
         is_silent: bool,
         mig: Sequence[str] = (),
     ) -> None:
-        """A node with the cards of its inventory (annotation `fairlead.io/gpus`); their counters
-        start at zero.
+        """A node with the cards of its inventory (annotation `fairlead.io/gpus`).
+
+        Their counters start at zero.
         """
         self._cards[node] = [self._listed_card(node, entry) for entry in inventory]
         self._divide(

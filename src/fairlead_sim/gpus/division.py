@@ -1,5 +1,4 @@
-"""How a card is divided by MIG: the profiles of a model, and the instances that a list of them
-makes.
+"""How MIG divides a card: the profiles of a model, and the instances of a list of them.
 
 A card has seven slices of compute and eight of memory; a profile contains the number of each, the
 second in gigabytes. NVIDIA numbers GPU instances by size and place, so that ids are not 0, 1, 2, ….
@@ -24,8 +23,9 @@ _FIRST_ID: Final = {7: 0, 4: 1, 3: 1, 2: 3, 1: 7}
 
 
 class CardPart(Struct, frozen=True, gc=False):
-    """One GPU instance with its one compute instance. `compute`: its part of the card's, 0..1;
-    memory in MiB.
+    """One GPU instance with its one compute instance.
+
+    `compute`: its part of the card's, 0..1; memory in MiB.
     """
 
     gpu_instance: int
@@ -41,8 +41,7 @@ class CardPart(Struct, frozen=True, gc=False):
 
 
 def profiles(model: CardModel) -> Mapping[str, tuple[int, int]]:
-    """Its profiles with their slices of compute and of memory; none for a card that cannot be
-    divided.
+    """Its profiles with their slices of compute and memory; none for a card without MIG.
 
     >>> from fairlead_sim.gpus.cards import CARD_MODELS
     >>> list(profiles(CARD_MODELS["NVIDIA H200"]))

@@ -65,8 +65,9 @@ class Wave(Struct, frozen=True, gc=False):
 
 
 class Load(Struct, frozen=True, gc=False):
-    """One container's demand on its GPU. Seconds count from the container's start; levels are
-    ratios 0..1.
+    """One container's demand on its GPU.
+
+    Seconds count from the container's start; levels are ratios 0..1.
 
     Invariant (kept by `make_load`): low - drift >= 0 and high + ripple + drift <= 1, so no level
     ever needs clamping, which would break the integral. Ripple periods divide `period`.
@@ -118,9 +119,7 @@ class Load(Struct, frozen=True, gc=False):
         return _SHARES[field] * (self.bandwidth_ratio if field in _MOVES_BYTES else 1.0)
 
     def peak_seconds(self, s: float) -> float:
-        """How many of the first s seconds were spent working at `high` (what power and thermal caps
-        act on).
-        """
+        """Seconds of the first s that were spent at `high`, on which power and thermal caps act."""
         t = s - self.warm_up
         if t <= 0:
             return 0.0
@@ -132,8 +131,9 @@ class Load(Struct, frozen=True, gc=False):
         return s >= self.warm_up and (s - self.warm_up) % self.period < self.period - self.dip
 
     def memory_filled(self, s: float) -> float:
-        """Share of its memory that the container has taken after s seconds: it grows during the
-        ramp, then stays.
+        """Share of its memory that the container has taken after s seconds.
+
+        It grows during the ramp, then stays.
         """
         return min(1.0, max(0.0, s) / self.warm_up)
 

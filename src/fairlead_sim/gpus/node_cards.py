@@ -1,5 +1,4 @@
-"""Simulated GPUs of one node, for its agent and its exporter: the port `CardDriver` without a
-driver.
+"""Simulated GPUs of one node, for its agent and exporter: the port `CardDriver`.
 
 A text such as `2xTesla-T4` names them. The same node and text give the same UUIDs in every process,
 so that what the agent grants is what the exporter measures.
@@ -92,9 +91,7 @@ def simulated_node(
     interval_seconds: float,
     loads: Callable[[], Sequence[SimulatedLoad]] = tuple,
 ) -> SampledDevices:
-    """`ports.Devices` of such a node: what its cards would answer that are idle, but for what they
-    are `told`.
-    """
+    """`ports.Devices` of such a node: its cards, idle except for `loads`."""
     clock = SimClock(now())
     devices = SimulatedDevices(0, clock)
     devices.add_cards(node, models)

@@ -1,5 +1,4 @@
-"""What tests of the load generator do to a simulated card: exactly what each declares, one after
-another.
+"""What tests of the load generator do to a simulated card: exactly what each declares.
 
 It has the methods of any `Load`, with exact integrals: every value is a straight line over a test,
 so its mean is its value in the middle.
@@ -83,9 +82,7 @@ class ProfLoad(Struct, frozen=True, gc=False):
 
 
 class SteadyLoad(Struct, frozen=True, gc=False):
-    """A load that a card shows on request from outside, until the request ends: profiling field ->
-    ratio.
-    """
+    """A load that a card shows on request until the request ends: profiling field -> ratio."""
 
     parts: Mapping[int, float]
     memory_ratio: float = 0.0

@@ -376,9 +376,7 @@ def _profile(moment: _CardWork) -> Values:
 
 
 def _sm_clock(moment: _CardWork) -> int:
-    """Idle clock without work; at work the full clock, a few steps lower where the power limit
-    bites.
-    """
+    """The idle clock without work, else the full clock, lower where the power limit applies."""
     model = moment.card.model
     if moment.level < _BUSY and not moment.runs:
         return model.sm_idle_mhz
@@ -423,8 +421,9 @@ def _strange(card: Card, stranger: ForeignProgram, mib: int, now: float) -> Devi
 
 
 def _member(card: Card, run: Run, place: int, used_mib: int, now: float) -> NamedProcess:
-    """The one process of a run: one that begins anew has another number. `place`: among those of
-    its card.
+    """The one process of a run; a new run has another number.
+
+    `place`: among those of its card.
     """
     pid = _FIRST_PID + (int(run.started_at) * 613 + card.index * 7919 + place) % _PIDS
     busy = round(100 * run.level(now), 1)

@@ -1,6 +1,4 @@
-"""Simulated devices on a beat: the port `Devices` over a function that reads them, some cards at a
-time.
-"""
+"""Simulated devices at an interval: the port `Devices` over a function, some cards at a time."""
 
 from __future__ import annotations
 
@@ -51,7 +49,9 @@ class SampledDevices:
         """Nothing costs much here."""
 
     async def sample_once(self) -> None:
-        """An exception in here is a bug of the simulation: the cards keep their last values, which
+        """Take one sample.
+
+        An exception in here is a bug of the simulation: the cards keep their last values, which
         become stale.
         """
         found: list[DeviceSample] = []

@@ -1,5 +1,4 @@
-"""The state of a pod's containers judged by its status alone, for a kubelet that finds pods when it
-starts. Pure.
+"""The state of a pod's containers from its status alone, for a kubelet that starts. Pure.
 
 The back-off is not in the status: the number of restarts stands for the crashes in a row.
 """
@@ -19,8 +18,9 @@ Object = dict[str, Any]
 
 
 def take_status(run: PodRun, pod: Object) -> PodRun:
-    """The run of a pod as its status describes it. A pod without `startTime` has not been admitted
-    yet.
+    """The run of a pod as its status describes it.
+
+    A pod without `startTime` has not been admitted yet.
     """
     status = status_of(pod)
     run.phase = str(status.get("phase") or "Pending")

@@ -25,9 +25,7 @@ Object = dict[str, Any]
 
 
 def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
-    """Take the pod's whole cards and instances, all of them or none; the reason when that is
-    impossible, else "".
-    """
+    """Take the pod's whole cards and instances, all or none; returns the reason, "" = taken."""
     metadata = pod["metadata"]
     if devices.held(metadata["uid"]):
         return ""
@@ -67,8 +65,9 @@ def take_shares(
 def take_lasting_shares(
     pod: Object, node: str, devices: SimulatedDevices, agent: AgentHook
 ) -> bool:
-    """Give containers their parts of shared cards before they start. Returns whether all that ask
-    may have them.
+    """Give containers their parts of shared cards before they start.
+
+    Returns whether all that ask may have them.
 
     If an init container that ends has a share, too, no container is given anything yet: it runs
     before the others, perhaps on the memory that they get after it.

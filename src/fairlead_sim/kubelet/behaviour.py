@@ -39,8 +39,9 @@ from fairlead_sim.scheduler.needs import limit_of
 Object = dict[str, Any]
 
 LOAD_ANNOTATION = f"{PREFIX}sim-load"
-"""On a pod: how its containers use their GPUs (a name of `sim.load.LOADS`), if the image does not
-define it.
+"""Annotation of a pod: its containers' use of GPUs (a name of `sim.load.LOADS`).
+
+It counts if the image does not define the use.
 """
 
 CUDA_CONTEXT_MIB = 121
@@ -126,9 +127,7 @@ class ContainerContext(Struct, frozen=True, gc=False):
 
 
 def behaviour_in(container: Object, around: ContainerContext) -> Behaviour:
-    """What one container does: from its image, or its command; else it ends after a while, or runs
-    on.
-    """
+    """What a container does: from its image or command, else it ends after a while or runs on."""
     image, command, arguments = (
         container.get("image", ""),
         container.get("command") or (),
@@ -208,8 +207,9 @@ def is_prof_tester(image: str, program: str) -> bool:
 
 
 def runs_our_tester(image: str, words: Sequence[str]) -> bool:
-    """Whether the container runs `fairlead gpu-load`: by its command, or by a Fairlead image and
-    its first argument.
+    """Whether the container runs `fairlead gpu-load`.
+
+    By its command, or by a Fairlead image and its first argument.
 
     >>> runs_our_tester("busybox", ("fairlead", "gpu-load", "-t 1004"))
     True

@@ -1,5 +1,4 @@
-"""NVIDIA's dcgmproftester: how long it runs, how hard it works its cards, what it prints (document
-002).
+"""NVIDIA's dcgmproftester: its duration, its load, its output (document 002).
 
 It tests one profiling field after another. The words of the tensor cores' test are the document's;
 what the others report is not played.
@@ -36,9 +35,7 @@ PROGRAM = "dcgmproftester"
 GPU_LOAD = "gpu-load"
 """The same tests are `fairlead gpu-load`."""
 MATRICES_MIB = 3 * 128
-"""What the tensor cores' test takes on the card: three matrices of 8192 x 8192 half-precision
-numbers.
-"""
+"""Memory of the tensor cores' test: three matrices of 8192 x 8192 half-precision numbers."""
 
 _FLAGS = {"-t": "fields", "--fieldId": "fields", "-d": "duration", "--duration": "duration"}
 
@@ -68,8 +65,9 @@ class ProfTest(Struct, frozen=True, gc=False):
 
 
 def parse_prof_test(arguments: Sequence[str]) -> ProfTest:
-    """As its command line is read: `-t 1004` may be one argument or two; what makes no sense counts
-    as not given.
+    """The test that a command line asks for.
+
+    `-t 1004` may be one argument or two; a senseless value counts as not given.
 
     >>> parse_prof_test(["--no-dcgm-validation", "-t 1004", "-d 120"])
     ProfTest(fields=(1004,), seconds=120.0, is_full=False, validates=False)

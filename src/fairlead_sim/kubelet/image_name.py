@@ -1,6 +1,4 @@
-"""The grammar of image names (`distribution/reference`), in whose words a kubelet refuses what is
-none.
-"""
+"""The grammar of image names (`distribution/reference`), and the kubelet's words for errors."""
 
 from __future__ import annotations
 

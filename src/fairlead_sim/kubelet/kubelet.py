@@ -58,9 +58,7 @@ LOOKUP_SECONDS = 1.0
 LOOK_AGAIN_SECONDS = 12.0
 """How often a kubelet looks for an image that it may not pull."""
 ASK_AGAIN_SECONDS = 0.7
-"""How soon a container that its node's agent refused is tried once more; then every
-`LOOK_AGAIN_SECONDS`.
-"""
+"""Delay of the first retry for a container that the agent refused; later `LOOK_AGAIN_SECONDS`."""
 CONFIG_ERROR = "CreateContainerConfigError"
 PULL_ERROR_SECONDS = 2.0
 """Seconds for which a pod has `ErrImagePull` before it has `ImagePullBackOff`."""
@@ -131,8 +129,9 @@ class Kubelets:
             self._exit(run, container, container.restarts, exit_code)
 
     def adopt(self, pod: Object, node: Object) -> Object:
-        """Take over a pod as running, with its cards; returns its status. For worlds that do not
-        begin empty.
+        """Adopt a pod as running, with its cards; returns its status.
+
+        For worlds that do not begin empty.
         """
         now = self._timers.clock.now()
         run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now, self._behaviour)
@@ -153,8 +152,9 @@ class Kubelets:
         held: Sequence[HeldCard],
         lived_since: Callable[[float], float],
     ) -> None:
-        """Continue with a pod of an earlier life from its status, on the cards that it `held`;
-        nothing is written.
+        """Continue with a pod of an earlier life from its status, on the cards that it `held`.
+
+        Nothing is written.
 
         `lived_since` returns for how long the world has lived since an instant: it decides what a
         program has left to run.
@@ -216,9 +216,7 @@ class Kubelets:
         self._silent.add(node)
 
     def come_back(self, node: str) -> None:
-        """The kubelet reports again: it writes what happened meanwhile and does what it was asked
-        to.
-        """
+        """The kubelet reports again: it writes what happened meanwhile and does what was asked."""
         self._silent.discard(node)
         for run in [run for run in self._runs.values() if run.node == node]:
             pod = self._pod(run)

@@ -47,9 +47,7 @@ def unsuited(pod: Object, node: Object) -> Rejection | None:
 
 
 class NodeSums:
-    """What the pods that a node has admitted ask together, without those that are gone or have
-    ended.
-    """
+    """What the pods admitted to a node request together, without those that are gone or ended."""
 
     def __init__(self, is_alive: Callable[[str], bool]) -> None:
         self._is_alive = is_alive

@@ -19,8 +19,9 @@ WAITING, RUNNING, TERMINATED = "waiting", "running", "terminated"
 
 @dataclass(slots=True)
 class ContainerRun:
-    """One container of one pod, as its kubelet knows it. `failures` counts crashes in a row, for
-    the back-off.
+    """One container of one pod in its kubelet.
+
+    `failures` counts crashes in a row, for the back-off.
     """
 
     name: str
@@ -101,9 +102,7 @@ class PodRun:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a container waits for something that does not come here: a volume, a Secret, a
-        valid image name.
-        """
+        """Whether a container waits in vain: for a volume, a Secret, a valid image name."""
         return any(
             run.state == WAITING and run.reason not in _PASSING and NOT_STARTED not in run.message
             for run in self.containers

@@ -28,7 +28,7 @@ _SLEEP = re.compile(r"([0-9]++\.?[0-9]*+|\.[0-9]++)([smhd]?)")
 _PROGRAM = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([^/]+)")
 _SHELLS = ("sh", "bash", "ash", "dash")
 _SHELL_FLAGS = re.compile(r"-[el]*c[el]*")
-# nothing in it is ever given back: a text that it does not fit would be tried in all ways to cut
+# no backtracking: a text that does not match would be tried with all ways to cut
 # names in pieces
 _TOKEN = re.compile(
     r"""[ \t]*+(?:(?P<sign>&&|\|\||;|\n)"""
@@ -184,9 +184,7 @@ def _word(text: str, values: Mapping[str, str]) -> str:
 
 
 def _is_one_word(value: str) -> bool:
-    """Whether a shell takes it as it is: blanks would split it, patterns would become names of
-    files.
-    """
+    """Whether a shell takes it unchanged: blanks split words, patterns match file names."""
     return value != "" and not _SPLIT_OR_MATCHED.search(value)
 
 
@@ -275,9 +273,7 @@ _RUN = {
 
 
 def _name(words: Sequence[str]) -> str:
-    """The name of the program; "" for a program in an unusual place: `/app/echo` is a user's own
-    server.
-    """
+    """The name of the program; "" if its place is unusual: `/app/echo` is a user's server."""
     found = _PROGRAM.fullmatch(words[0])
     return found[1] if found else ""
 

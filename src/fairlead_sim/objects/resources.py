@@ -1,5 +1,4 @@
-"""The kinds that the simulated cluster serves, one constant each, in the order in which discovery
-lists them.
+"""The kinds that the simulated cluster serves, one constant each, in discovery order.
 
 Only what stands here or in `stored_kinds.toml` can be stored.
 """

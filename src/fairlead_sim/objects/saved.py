@@ -1,5 +1,4 @@
-"""What is kept of a world when its process ends: its objects, which pods held which cards, and a
-few numbers.
+"""What is kept of a world when its process ends: objects, held cards, a few numbers.
 
 The world stands still while no process runs it. Its clock jumps to the present, so that ages are
 true, but nothing happens in between: programs continue with what they had left, as after a
@@ -34,7 +33,9 @@ class HeldCard(Struct, frozen=True, gc=False, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class SavedWorld:
-    """`objects` in the order in which they came; `held` by pod uid; `submitted` jobs by stream
+    """A saved world.
+
+    `objects` in the order in which they came; `held` by pod uid; `submitted` jobs by stream
     (`namespace/name`).
 
     The world stopped at `stopped_at` and goes on at `now`. `epoch` is where its history would have
@@ -74,8 +75,9 @@ FIRST_KINDS = (
     "PriorityClass",
     "Node",
 )
-"""What others need to be there: kinds before their objects, what a namespace is given before it,
-machines before pods.
+"""Kinds that others need: kinds before their objects, nodes before pods.
+
+Also what a namespace gets before its content.
 """
 
 

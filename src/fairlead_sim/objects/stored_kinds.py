@@ -1,5 +1,4 @@
-"""The kinds that the simulated cluster stores without acting on them, read from
-`stored_kinds.toml`.
+"""The kinds that the simulated cluster only stores, read from `stored_kinds.toml`.
 
 Users and charts create them, so they are stored, listed, watched, checked and defaulted as by the
 real server.

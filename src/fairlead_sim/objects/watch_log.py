@@ -68,15 +68,17 @@ class EventLog:
         self.forgotten_version = dropped[-1].resource_version
 
     def read(self, cursor: int, limit: int) -> list[LoggedChange] | None:
-        """At most `limit` events from `cursor` on, or None when the log no longer reaches back that
-        far.
+        """At most `limit` events from `cursor` on.
+
+        None when the log no longer goes back that far.
         """
         start = cursor - self._first
         return None if start < 0 else self._events[start : start + limit]
 
     def cursor_after(self, version: int) -> int:
-        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too
-        long ago.
+        """The start of a reader that knows everything up to `version`.
+
+        Raises 410 when that is too long ago.
         """
         if version < self.forgotten_version:
             raise too_old(version, self.forgotten_version)
@@ -97,8 +99,9 @@ class EventLog:
 
 
 class Subscription:
-    """One reader of a log: `poll` for what is there, or iterate asynchronously for ever (until
-    `close`).
+    """One reader of a log.
+
+    `poll` for what is there, or iterate asynchronously for ever (until `close`).
 
     With a filter, an object that starts to match is ADDED and one that stops matching is DELETED,
     whatever really happened.
@@ -194,8 +197,9 @@ class Subscription:
 
 
 def _last_matching(event: LoggedChange) -> Object:
-    """What a filtered watch sends when an object stops matching: the last state that matched, under
-    the new version.
+    """The object in a filtered watch's event when it stops matching.
+
+    It is the last state that matched, under the new version.
     """
     previous = event.previous or event.object
     return {

@@ -1,5 +1,6 @@
-"""KubeDL's controller of Crons: a job from the template at every strike of the schedule, and a
-memory of them.
+"""KubeDL's controller of Crons: a job from the template at every strike, and a history.
+
+The strikes follow the schedule.
 
 Unlike a CronJob it deletes none of them, and it may make jobs of any kind. A time zone stands in
 the schedule itself (`TZ=…`).
@@ -59,8 +60,9 @@ def _history(spec: Object, before: list[Object], jobs: list[Object], view: View)
 
 
 def _entry(template: Object, job: Object, before: Object, view: View) -> Object:
-    """`apiGroup` holds the version, too, and the end is when the controller saw it: as the real one
-    writes them.
+    """A row of the history, as the real controller writes it.
+
+    `apiGroup` has the version, too, and the end is when the controller observed it.
     """
     conditions = (job.get("status") or {}).get("conditions") or [{"type": ""}]
     named = {

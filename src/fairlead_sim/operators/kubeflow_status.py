@@ -42,8 +42,9 @@ def set_state(status: Object, kind: str, value: str, reason: str, message: str, 
 
 
 def run_policy(obj: Object) -> Object:
-    """`spec.runPolicy` over the same fields of the spec itself, where manifests of MPIJob v1 write
-    some of them.
+    """`spec.runPolicy`, over the same fields of the spec itself.
+
+    Manifests of MPIJob v1 write some of them there.
     """
     return {**obj["spec"], **(obj["spec"].get("runPolicy") or {})}
 

@@ -1,5 +1,4 @@
-"""mpi-operator (v2beta1): worker pods that serve ssh, and a launcher Job whose end is the job's
-end.
+"""mpi-operator (v2beta1): worker pods with ssh, and a launcher Job whose end is the job's end.
 
 One liberty: `runPolicy.ttlSecondsAfterFinished` removes the MPIJob too, not only its launcher: a
 world that runs for weeks stays small.
@@ -259,8 +258,10 @@ def _observe(
 
 
 def _failure(launcher: Object, view: View) -> tuple[str, str]:
-    """Of a launcher out of tries with the last pod's words behind, empty as they are:
-    `BackoffLimitExceeded/`."""
+    """Reason and message of a failed launcher, after its last try with those of its last pod.
+
+    Both of the pod are usually empty, so the reason ends in a slash: `BackoffLimitExceeded/`.
+    """
     condition = find_condition(launcher["status"]["conditions"], "Failed") or {}
     reason, message = condition.get("reason", "MPIJobFailed"), str(condition.get("message", ""))
     failed = [pod for pod in view.pods_of(launcher) if phase_of(pod) == "Failed"]
@@ -321,9 +322,7 @@ def _pause(
 
 
 def _clean(obj: Object, workers: list[Object], plan: Plan) -> None:
-    """After the end: `cleanPodPolicy` Running takes the workers that still run, All takes every
-    one.
-    """
+    """After the end: `cleanPodPolicy` Running deletes running workers, All deletes all."""
     policy = run_policy(obj).get("cleanPodPolicy", "None")
     going = [
         pod

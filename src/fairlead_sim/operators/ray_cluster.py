@@ -1,5 +1,6 @@
-"""kuberay-operator's RayClusters: a head pod with its Service, and workers by group; who is lost is
-made anew.
+"""kuberay-operator's RayClusters: a head pod with its Service, and workers by group.
+
+Lost pods are created again.
 
 Left out: autoscaling, the redis of a head that survives, ingress, and the names of hosts of one
 worker.

@@ -1,5 +1,6 @@
-"""kuberay-operator's RayJobs: a RayCluster of its own, then a Job that submits the program; its end
-is the end.
+"""kuberay-operator's RayJobs: a RayCluster, then a Job that submits the program.
+
+The end of that Job is the end of the RayJob.
 
 The program runs in the submitter here: nothing is sent to a Ray. Left out: `clusterSelector`, other
 submission modes, retries of the whole (`backoffLimit`), deletion rules.

@@ -1,5 +1,6 @@
-"""training-operator's TFJobs and PyTorchJobs: a pod and a Service per replica; the chief's end is
-the job's end.
+"""training-operator's TFJobs and PyTorchJobs: a pod and a Service per replica.
+
+The chief's end is the job's end.
 
 The two kinds differ in a few words (`_KINDS`, `_message`) and in the chief; everything else is the
 operator's common code. One liberty: a job that is active too long fails at that moment, not when

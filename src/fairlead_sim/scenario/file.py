@@ -36,9 +36,7 @@ def known_scenarios() -> list[str]:
 
 
 def load_scenario(name: str) -> Scenario:
-    """A scenario by its name, or by the path of a file (anything with a slash or ending in
-    `.toml`).
-    """
+    """A scenario by name, or by the path of a file (with a slash, or ending in `.toml`)."""
     return parse_scenario(*read_scenario(name))
 
 
@@ -60,8 +58,9 @@ def read_scenario(name: str) -> tuple[str, str]:
 
 
 def parse_scenario(text: str, source: str) -> Scenario:
-    """The scenario of a TOML text; `source` names it in messages. Raises UserError with line and
-    key.
+    """The scenario of a TOML text; `source` names it in messages.
+
+    Raises UserError with line and key.
     """
     try:
         raw = tomllib.loads(text)

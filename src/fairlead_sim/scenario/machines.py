@@ -83,8 +83,7 @@ def render_node(
 
 
 def with_cards(node: Object, cards: Sequence[Card]) -> Object:
-    """The node with what its cards offer now: a failed card stays in capacity and leaves
-    allocatable.
+    """The node with its cards' resources: a failed card counts in capacity, not in allocatable.
 
     A card that is still held by pods of the mode that the node had before offers nothing in the new
     mode, and in the old one no more.
@@ -171,8 +170,9 @@ def with_voice(node: Object, now: float, is_reporting: bool) -> Object:
 
 
 def render_lease(node: Object, now: float) -> Object:
-    """The node's Lease. It is renewed with the node's report, not every ten seconds: nothing would
-    read those writes.
+    """The node's Lease.
+
+    It is renewed with the node's report, not every ten seconds: nothing would read those writes.
     """
     metadata = node["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
@@ -194,11 +194,11 @@ def render_lease(node: Object, now: float) -> Object:
 
 def _without_cards(amounts: dict[str, str] | None) -> dict[str, str]:
     """What is left when its cards are taken away, in whichever mode they were."""
-    ours = (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)
+    counted = (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)
     return {
         name: amount
         for name, amount in (amounts or {}).items()
-        if name not in ours and not name.startswith(MIG_PREFIX)
+        if name not in counted and not name.startswith(MIG_PREFIX)
     }
 
 

@@ -110,9 +110,7 @@ def _is_api_service(service: Object) -> bool:
 
 
 class LoadBalancers:
-    """The cloud's part of a cluster: a Service that wants a load balancer has its address after a
-    moment.
-    """
+    """The cloud's part of a cluster: gives a Service its load balancer's address after a moment."""
 
     def __init__(self, cluster: StoredCluster, timers: Timers, seed: int) -> None:
         self._cluster = cluster

@@ -1,5 +1,4 @@
-"""What in a scenario contradicts itself: names given twice, references to nothing, work that no
-machine holds.
+"""Contradictions in a scenario: names given twice, unknown references, work that fits nowhere.
 
 Each rule yields the way to the key and a sentence; `file` knows the line.
 """
@@ -565,8 +564,9 @@ def _bad_address(text: str) -> str:
 
 
 def _bad_holding(number: str | int, name: str, held: dict[str | int, str]) -> str:
-    """Why the Service `name` cannot hold this address or port on the nodes; "" when it is among
-    those `held` now.
+    """Why the Service `name` cannot have this address or port on the nodes; "" if it can.
+
+    Then `held` (addresses and ports in use, by Service) contains it.
     """
     if isinstance(number, str) and IPv4Address(number) not in SERVICE_NETWORK:
         return f"`{number}` is not in {SERVICE_NETWORK}, where the cluster's Services are"

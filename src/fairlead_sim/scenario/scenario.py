@@ -41,9 +41,10 @@ class PoolTaint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
-    """`count` equal machines, named `<name>-1` …, or those of `names`; each has `gpus` cards of
-    `gpu_model` (`gpus/cards.py`), and with `mig` each card is divided into instances of the
-    profiles.
+    """`count` equal nodes, named `<name>-1` …, or those of `names`.
+
+    Each has `gpus` cards of `gpu_model` (`gpus/cards.py`), and with `mig` each card is divided into
+    instances of the profiles.
 
     A machine's address is that of `addresses`, else the one that its name ends in
     (`cn-beijing.192.168.1.151`), else follows from its number.
@@ -71,8 +72,9 @@ class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Xid(Struct, frozen=True, forbid_unknown_fields=True):
-    """A driver error on a card: `node` and `gpu` (index) name it, `at` counts from the beginning of
-    the history.
+    """A driver error on a card.
+
+    `node` and `gpu` (index) name it, `at` counts from the beginning of the history.
     """
 
     node: str
@@ -106,8 +108,9 @@ class ForeignProcess(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Outage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`,
-    comes back.
+    """A node whose kubelet stops reporting `at` and, with `until`, comes back.
+
+    Times count from the beginning of the history.
     """
 
     node: str
@@ -123,8 +126,9 @@ class Team(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Quota(Struct, frozen=True, forbid_unknown_fields=True):
-    """One node of the quota tree. `path` is dotted and unique (`root.vision`); a key absent from
-    `max` is unlimited.
+    """One node of the quota tree.
+
+    `path` is dotted and unique (`root.vision`); a key absent from `max` is unlimited.
     """
 
     path: str
@@ -160,8 +164,9 @@ class ContainerRequests(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class ScenarioService(ContainerRequests, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they
-    hold.
+    """A Deployment that exists from the beginning.
+
+    `load` is how its containers use the GPUs they hold.
     """
 
     name: str
@@ -186,8 +191,10 @@ class StandingPod(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NetworkService(Struct, frozen=True, forbid_unknown_fields=True):
-    """A Service that is there from the beginning. `ports` as kubectl prints them: `443/TCP`,
-    `9090:30090/TCP`."""
+    """A Service that exists from the beginning.
+
+    `ports` as kubectl prints them: `443/TCP`, `9090:30090/TCP`.
+    """
 
     name: str
     namespace: str

@@ -1,5 +1,6 @@
-"""The jobs and services of a scenario as objects, as `arena submit` and people's manifests write
-them. Pure.
+"""The jobs and services of a scenario as objects, as `arena submit` and manifests write them.
+
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -77,9 +78,7 @@ def render_job(stream: Stream, number: int, random: Random) -> Object:
 
 
 def _image(stream: Stream, seconds: int, fate: float) -> str:
-    """The scripted image: most finish, some fail a while after their start, some crash again and
-    again.
-    """
+    """The scripted image: most finish, some fail some time after their start, some crash again."""
     if fate < stream.failing:
         return f"{REGISTRY}/{stream.namespace}/fail:{max(20, seconds // 4)}s"
     if fate < stream.failing + stream.crashing:
@@ -192,8 +191,9 @@ _RENDER: dict[JobKind, Callable[[Stream, str, int, str], Object]] = {
 
 
 def _restart_policy(stream: Stream) -> str:
-    """Streams that crash want their pods made again (`ExitCode`), so that the operator restarts
-    them.
+    """The restart policy.
+
+    Streams that crash need `ExitCode`, so that the operator restarts them.
     """
     return "ExitCode" if stream.crashing else "Never"
 

@@ -1,5 +1,4 @@
-"""Whether a place suits a pod by labels: node selectors and affinity, pod affinity and
-anti-affinity. Pure.
+"""Whether a place suits a pod by label: node selectors, affinity and anti-affinity. Pure.
 
 Affinity to pods is about topology: "beside" means a node with the same value of the term's
 `topologyKey`. A term's namespaceSelector sees of a namespace only its name
@@ -161,8 +160,9 @@ class AllowedTopologies:
         return "", False
 
     def liking(self, labels: Labels) -> tuple[int, int]:
-        """Smaller is better: what the pod would like for the sake of others, then how uneven it
-        would make them.
+        """Sort key, smaller is better.
+
+        First the weight of preferred pod affinity, then the skew of topology spread.
         """
         wished = sum(
             weight for (key, value), weight in self.leanings.items() if labels.get(key) == value

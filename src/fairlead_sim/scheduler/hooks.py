@@ -1,5 +1,4 @@
-"""The places where a cluster asks an outside component: the scheduler's extender, admission, a
-node's agent.
+"""The calls of a cluster to an outside component: extender, admission, a node's agent.
 
 Nothing is decided here. The simulation has none of Fairlead's rules; the creator of a world fills
 the hooks, and a world without any runs, too: pods that need the extender then wait, as they do when
@@ -38,8 +37,9 @@ class HookVictims(NamedTuple):
 
 
 class SchedulerHook(Protocol):
-    """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over
-    HTTP.
+    """The simulated scheduler's questions about some pods, verb by verb as over HTTP.
+
+    kube-scheduler asks an extender in the same way.
     """
 
     def wants(self, pod: Object) -> bool:
@@ -47,8 +47,7 @@ class SchedulerHook(Protocol):
         ...
 
     def on_change(self, tell: Callable[[], None]) -> None:
-        """Call `tell` when pods that `filter` refused may have room, without an event of a node or
-        pod.
+        """Call `tell` when refused pods may have room without an event of a node or pod.
 
         A real extender touches such pods, and kube-scheduler tries them again.
         """
@@ -77,9 +76,7 @@ class Share(NamedTuple):
 
 
 class NoShare(NamedTuple):
-    """Why a node's agent gives a container nothing: a code of gRPC as Go spells it, and the
-    sentence.
-    """
+    """Why a node's agent refuses a container: a code of gRPC as Go spells it, and the sentence."""
 
     code: str
     reason: str

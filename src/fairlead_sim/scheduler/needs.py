@@ -1,6 +1,4 @@
-"""What a pod asks of a node, and whether it tolerates it: Kubernetes' own arithmetic on plain
-objects.
-"""
+"""What a pod requests of a node, and whether it tolerates it, by Kubernetes' own arithmetic."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Whether the simulation can read a pod: the scheduler and the kubelets check it before they touch
-the pod.
+"""Whether the simulation can read a pod; scheduler and kubelets check it first.
 
 A real API server would have refused such an object by its types. Here it is stored and never runs;
 an event gives the reason.

@@ -27,8 +27,9 @@ _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 @dataclass(slots=True)
 class Preemption:
-    """The victims on one node, the most important first, and how many of them a budget would have
-    kept.
+    """The victims on one node, the most important first.
+
+    Also how many of them a budget would have kept.
     """
 
     room: Room
@@ -166,8 +167,9 @@ def _started(tenant: PodInRoom) -> str:
 
 
 def _descending(time: str) -> str:
-    """A text that sorts the other way round: of equal nodes, the one whose victims started last is
-    taken.
+    """A text that sorts in reverse: of equal nodes, the one with the youngest victims is taken.
+
+    The youngest are those that started last.
     """
     return "".join(chr(0x7E - ord(letter) + 0x20) for letter in time)
 

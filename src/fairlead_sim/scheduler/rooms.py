@@ -21,8 +21,9 @@ _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 class Shortfall(NamedTuple):
-    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were
-    others pushed aside.
+    """Why a node cannot take a pod, in Kubernetes' words.
+
+    `is_final`: it could not even if other pods were evicted.
     """
 
     reasons: list[str]

@@ -198,7 +198,7 @@ class Scheduler:
                 metadata.get("labels"),
                 spec.get("topologySpreadConstraints"),
             )
-        # it reads more: what was written to the pod, and what each container asks
+        # the extender reads more: annotations of the pod, and requests of each container
         if self._extender_of(pod) is not None:
             alike += (
                 metadata.get("labels"),
@@ -282,9 +282,7 @@ class Scheduler:
         return False
 
     def _try_group(self, group: Group) -> None:
-        """Place the pods of a group, one after the other, until one is refused what all of them
-        would be refused.
-        """
+        """Place the pods of a group in order, until one is refused for a cause that all share."""
         group.tried_at = self._timers.clock.now()
         is_refused = False
         for uid in list(group.untried):
@@ -304,8 +302,9 @@ class Scheduler:
         group.failures = group.failures + 1 if is_refused else 0
 
     def _try(self, pod: Object, waiting: WaitingPod, group: Group) -> bool:
-        """Place one pod; whether it got its place. What holds for equal pods too becomes the
-        group's answer.
+        """Place one pod; whether it was placed.
+
+        What holds for equal pods too becomes the group's answer.
         """
         asker = group.example = PodInRoom(pod, waiting.needs, waiting.priority)
         self.looks += 1
@@ -467,8 +466,9 @@ class Scheduler:
     # --- pushing others aside ---------------------------------------------------------------------
 
     def _preempt(self, asker: PodInRoom, refused: Mapping[str, Shortfall]) -> tuple[str, bool]:
-        """Make room by preemption if that can be. The sentence to write, and whether it holds for
-        equal pods too.
+        """Preempt if possible.
+
+        The sentence to write, and whether it holds for equal pods too.
         """
         sentence = _unschedulable(len(self.ledger.rooms), refused.values())
         if not self.ledger.rooms:

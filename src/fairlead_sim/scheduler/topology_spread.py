@@ -1,5 +1,4 @@
-"""Whether one more pod may run here if pods must be spread evenly (`topologySpreadConstraints`).
-Pure.
+"""Whether one more pod may run here under its `topologySpreadConstraints`. Pure.
 
 A domain is a value of the topology key among nodes that suit the pod by labels. Taints count only
 with `nodeTaintsPolicy`, which is not simulated, as is `minDomains`.
@@ -23,9 +22,7 @@ _HARD = "DoNotSchedule"
 
 
 class Spread(Struct, frozen=True):
-    """One constraint with the pods that stand already, by domain; `own` is 1 if the pod itself
-    counts.
-    """
+    """One constraint with the existing pods by domain; `own` is 1 if the pod itself counts."""
 
     key: str
     max_skew: int

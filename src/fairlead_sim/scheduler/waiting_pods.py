@@ -16,8 +16,9 @@ from fairlead_sim.scheduler.rooms import PodInRoom
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
 FORGOTTEN_SECONDS = 300.0
-"""Seconds after which a group that might preempt is tried again in any case; kube-scheduler does so
-with all.
+"""Seconds after which a group that might preempt is tried again in any case.
+
+kube-scheduler does so with all groups.
 """
 
 Signature = tuple[object, ...]
@@ -43,7 +44,9 @@ class WaitingPod:
 
 @dataclass(slots=True)
 class Group:
-    """`untried` are the pods to look at now; `answer` (reason, message) is the last result for all
+    """Equal pods.
+
+    `untried` are the pods to look at now; `answer` (reason, message) is the last result for all
     others.
 
     `known`: the earlier result of all members except the `strangers`.
@@ -64,9 +67,7 @@ class Group:
         return self.members[next(iter(self.untried))]
 
     def skip_same_answer(self) -> None:
-        """Skip pods that have had this very answer before: of thousands that wait for the same, one
-        is tried.
-        """
+        """Skip pods that had this very answer before: one of thousands of equal pods is tried."""
         if self.answer is None:
             return
         if self.answer == self.known:

@@ -1,3 +1,4 @@
-"""The forms and words of the Kubernetes API: resources, fields, validation by schema, selectors,
-patches, statuses.
+"""The forms and words of the Kubernetes API.
+
+Resources, fields, validation by schema, selectors, patches, statuses.
 """

@@ -1,5 +1,6 @@
-"""What a CustomResourceDefinition defines: its kinds and versions, each with schema, columns and
-subresources.
+"""The content of a CustomResourceDefinition: kinds and versions with schema and columns.
+
+A version has subresources, too.
 
 Every served version is a `ResourceKind` of its own whose objects live in one place (`stored_as`):
 conversion is `None`, so they differ in their `apiVersion` alone.
@@ -25,8 +26,9 @@ _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CustomVersion:
-    """One version of a definition, without its names. `stored_schema` is of the version in which
-    objects are stored.
+    """One version of a definition, without its names.
+
+    `stored_schema` is of the version in which objects are stored.
     """
 
     list_kind: str

@@ -33,9 +33,7 @@ _META = ("apiVersion", "kind", "metadata")
 
 
 def pruned(schema: Schema, obj: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
-    """The object without the fields that its schema does not have; their paths are added to
-    `unknown`, sorted.
-    """
+    """The object without fields that its schema lacks; adds their paths to `unknown`, sorted."""
     found: list[str] = []
     kept = _pruned({**schema, EMBEDDED: True}, obj, "", found)
     unknown.extend(sorted(found))

@@ -13,8 +13,9 @@ _YEAR = 365 * _DAY
 
 
 def render_duration(seconds: float) -> str:
-    """The words of `duration.HumanDuration`. Up to two seconds in the future count as now, more is
-    `<invalid>`.
+    """The words of `duration.HumanDuration`.
+
+    Up to two seconds in the future count as now, more is `<invalid>`.
 
     >>> [render_duration(s) for s in (119, 120, 135, 700, 8 * 3600 - 60)]
     ['119s', '2m', '2m15s', '11m', '7h59m']

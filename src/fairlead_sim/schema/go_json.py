@@ -1,5 +1,6 @@
-"""JSON as Go reads it, names its values and prints them, for what `kubectl patch` shows of a patch
-that is none.
+"""JSON as Go reads it, names its values and prints them.
+
+For what `kubectl patch` prints about a malformed patch.
 
 Bytes that are no UTF-8 become U+FFFD instead of a fault.
 """

@@ -1,5 +1,4 @@
-"""Whole numbers in the texts of a request or an annotation, as Go's `strconv.ParseInt(text, 10,
-64)` reads them.
+"""Whole numbers in a request or annotation, as Go's `strconv.ParseInt(text, 10, 64)` reads them.
 
 Trap: `str.isdigit()` followed by `int()` fails for `²`, for digits of other scripts that Go
 refuses, and for more than 4,300 digits.

@@ -35,8 +35,9 @@ _SIGNS = {
 
 @lru_cache(maxsize=1024)
 def parse_json_path(text: str) -> tuple[Step, ...]:
-    """The steps of `.status.conditions[?(@.type=="Ready")].status`. Raises ValueError for what is
-    no such path.
+    """The steps of `.status.conditions[?(@.type=="Ready")].status`.
+
+    Raises ValueError for what is no such path.
     """
     steps, at = [], 0
     while at < len(text):

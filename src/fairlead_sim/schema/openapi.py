@@ -1,5 +1,4 @@
-"""The OpenAPI documents, from which kubectl learns that the server validates and `explain` takes
-its fields.
+"""The OpenAPI documents: kubectl finds server-side validation in them, and `explain` its fields.
 
 Names and types of the fields, which is all that we know of the built-in kinds; custom ones are
 described as their definitions do it. That `PATCH` and `POST` take `fieldValidation` is what
@@ -48,9 +47,7 @@ def openapi_v3(place: str, kinds: Iterable[ResourceKind]) -> dict[str, Any] | No
 
 
 def openapi_v2(kinds: Iterable[ResourceKind]) -> dict[str, Any]:
-    """`/openapi/v2`: everything in one document, without the schemas, which kubectl no longer reads
-    there.
-    """
+    """`/openapi/v2`: everything in one document, without schemas, which kubectl does not read."""
     paths = {path: item for ref in kinds for path, item in _paths(ref, _v2_parameter)}
     return {"swagger": "2.0", "info": _INFO, "paths": paths, "definitions": {}}
 

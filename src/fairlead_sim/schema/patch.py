@@ -18,8 +18,9 @@ from fairlead_sim.schema.go_number import whole_or_none
 from fairlead_sim.schema.status import ApiStatus, bad_request
 
 COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
-"""How much the `copy` operations of one JSON patch may add: kube-apiserver's
-`JSONPatchMaxCopyBytes`.
+"""Bytes that `copy` operations of a JSON patch may add.
+
+kube-apiserver's `JSONPatchMaxCopyBytes`.
 """
 
 
@@ -44,8 +45,7 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
 
 
 def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
-    """Kubernetes' strategic merge with its directives (`$patch`, `$retainKeys`,
-    `$setElementOrder/…`, …).
+    """Kubernetes' strategic merge with its directives (`$patch`, `$retainKeys`, …).
 
     `message` (of `schema.fields`) defines which lists are merged by which key; all others are
     replaced.
@@ -194,7 +194,7 @@ def _places(items: Iterable[Any], key: str | None) -> dict[str, int]:
 
 
 def _identity(item: Any, key: str | None) -> str:
-    # whatever a client sends there
+    # of any type that a client sends
     return repr(item.get(key) if key and isinstance(item, dict) else item)
 
 

@@ -17,8 +17,9 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ResourceKind:
-    """A served resource. `subresources` are the names after the object's name in a path (`status`,
-    `scale`, `log`, …).
+    """A served resource.
+
+    `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …).
 
     `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects
     keep `kind` inside of lists; `custom` is the rest of the definition. `stored_as` is the kind in

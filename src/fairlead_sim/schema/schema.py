@@ -72,8 +72,9 @@ def _custom(kind: str, body: Object, unknown: list[str]) -> Object:
 
 
 class UnexpectedKind(ApiStatus):
-    """400: what came is not of the kind that is `wanted`; `why` alone is what other messages
-    repeat.
+    """400: the object is not of the kind `wanted`.
+
+    `why` alone is what other messages repeat.
     """
 
     def __init__(self, api_version: str, kind: str, wanted: str, why: str) -> None:
@@ -99,8 +100,10 @@ def check_kind(obj: Object, api_version: str, kind: str) -> None:
 
 
 def _message(message: str, obj: Object, path: str, place: str, unknown: list[str]) -> Object:
-    """`path` names the field in errors (without indices), `place` in the list of unknown fields
-    (with them).
+    """The value of a message, field by field.
+
+    `path` names the field in errors (without indices), `place` in the list of unknown fields (with
+    them).
     """
     fields, read = fields_by_name(message), {}
     for key, value in obj.items():

@@ -38,8 +38,9 @@ def _all(tests: list[_Test], labels: Labels) -> bool:
 
 
 class _LabelParser:
-    """One pass over the tokens of a selector; the grammar is that of
-    `k8s.io/apimachinery/pkg/labels`.
+    """One pass over the tokens of a selector.
+
+    The grammar is that of `k8s.io/apimachinery/pkg/labels`.
     """
 
     def __init__(self, text: str) -> None:

@@ -17,9 +17,7 @@ from fairlead_sim.schema.resource import ResourceKind
 
 @dataclass(eq=False)
 class ApiStatus(Exception):
-    """A failure as the API reports it: HTTP `code`, machine `reason`, human `message`, optional
-    `details`.
-    """
+    """A failure of the API: HTTP `code`, machine `reason`, human `message`, optional `details`."""
 
     code: int
     reason: str
@@ -121,8 +119,9 @@ def forbidden(ref: ResourceKind, name: str, why: str) -> ApiStatus:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault of an object. `reason` is the cause's word (`FieldValueInvalid`,
-    `FieldValueRequired`, …).
+    """One fault of an object.
+
+    `reason` is the cause's word (`FieldValueInvalid`, `FieldValueRequired`, …).
     """
 
     field: str
@@ -175,15 +174,17 @@ def shown(value: Any) -> str:
 
 
 def shown_as_written(value: Any) -> str:
-    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of
-    their declaration.
+    """As `shown`, with the keys in their order.
+
+    Go prints the fields of a struct in the order of their declaration.
     """
     return msgspec.json.encode(value).decode()
 
 
 def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiStatus:
-    """The 422 for an object that breaks the rules of its kind; several faults are listed in one
-    bracket.
+    """The 422 for an object that breaks its kind's rules.
+
+    Several faults are listed in brackets.
     """
     detail = [f"{error.field}: {error.message}" for error in errors]
     text = detail[0] if len(detail) == 1 else f"[{', '.join(detail)}]"

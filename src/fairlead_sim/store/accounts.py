@@ -1,5 +1,4 @@
-"""What every namespace has: the ServiceAccount `default` and the ConfigMap with the server's
-authority.
+"""What each namespace has: ServiceAccount `default`, and a ConfigMap with the authority.
 
 They are created in the same instant as the namespace (on a real cluster a few milliseconds later)
 and come back when they are deleted. The authority is not part of the history: it exists while a

@@ -1,5 +1,4 @@
-"""Admission, called before a write is stored: mutating policies change the object, validating ones
-refuse it.
+"""Admission before a write: mutating policies change the object, validating ones refuse it.
 
 It is called for the cluster's own controllers, too. A pod that a ReplicaSet creates from a template
 is judged like one that a user creates; only status, and what kubelets write to their pods, is not

@@ -65,8 +65,9 @@ _SYSTEM_METADATA = (
 
 
 class StoredCluster:
-    """The object store. Every write raises `resource_version` by one, appends one event and then
-    calls the listeners.
+    """The object store.
+
+    Every write raises `resource_version` by one, appends one event and then calls the listeners.
 
     Listeners are called in the order in which they were added, after the write is stored; a write
     made inside a listener is stored at once and its event is sent after the current event has
@@ -142,8 +143,9 @@ class StoredCluster:
             self._kinds[view.api_version, view.kind] = view.stored_as or view
 
     def kind_of(self, obj: Object) -> ResourceKind:
-        """The kind that `apiVersion` and `kind` name. Raises 400 when nothing of that kind is
-        served.
+        """The kind that `apiVersion` and `kind` name.
+
+        Raises 400 when nothing of that kind is served.
         """
         api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         ref = self.served(api_version, kind)
@@ -287,8 +289,7 @@ class StoredCluster:
         name: str,
         change: Callable[[Object], Object | None],
     ) -> Object | None:
-        """For controllers and kubelets: store what `change` makes of the object, spec and status in
-        one write.
+        """For controllers and kubelets: store the result of `change`, spec and status in one write.
 
         `change` must not alter its argument; None or the same object means no write. Returns the
         stored object, None when there is none.
@@ -354,8 +355,7 @@ class StoredCluster:
         return subresources.scale_of(ref, obj)
 
     def rehearsal(self) -> StoredCluster:
-        """This cluster as it is now, whose writes are checked and answered but change nothing
-        (`dryRun=All`)."""
+        """A copy of this cluster with checked writes that change nothing here (`dryRun=All`)."""
         twin = copy.copy(self)
         twin.names = copy.copy(self.names)
         twin._is_rehearsal = True
@@ -432,7 +432,7 @@ class StoredCluster:
 
     def _allocated(self, new: Object, old: Object | None) -> Object:
         """A Service with the address and the ports on the nodes that it is given."""
-        # what was given back does not come back at once
+        # a released value is not allocated again at once
         number = self.names.counter + (self.resource_version if old else 0)
         return allocated(new, old, lambda: self.scan(SERVICES), number)
 

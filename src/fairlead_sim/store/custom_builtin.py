@@ -1,5 +1,4 @@
-"""The CustomResourceDefinitions of the kinds whose controllers live here; they stand in every
-simulated cluster.
+"""The CustomResourceDefinitions of kinds with controllers here; every simulated cluster has them.
 
 On a real cluster an operator's installation brings them. Their schemas describe no field, the quota
 tree's excepted: the operators' own definitions may be applied over them.
@@ -49,8 +48,9 @@ _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
     ),
 }
 _OTHER_VERSIONS: dict[ResourceKind, tuple[str, ...]] = {served.MPI_JOBS: ("v1",)}
-"""Served beside the stored one: the same fields, some of which people of that time wrote in other
-places (`kubeflow_status.run_policy`).
+"""Versions served beside the stored one, with the same fields.
+
+People of that time wrote some fields in other places (`kubeflow_status.run_policy`).
 """
 _SCALES: dict[ResourceKind, dict[str, str]] = {
     served.PYTORCH_JOBS: {
@@ -62,8 +62,9 @@ _SCALES: dict[ResourceKind, dict[str, str]] = {
 
 
 def builtin_definitions(seed: int) -> list[Object]:
-    """One definition for every custom kind among the resources. Their uids are no part of the
-    world's own row.
+    """One definition for every custom kind among the resources.
+
+    Their uids are not from the world's sequence of uids.
     """
     names = ObjectNames(seed, 1 << 40)
     return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]

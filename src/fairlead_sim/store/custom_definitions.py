@@ -29,8 +29,10 @@ _NAME_CONFLICTS = (
 
 
 class CustomDefinitions:
-    """Follows the definitions of a cluster. `served` are the kinds of all of them, in the order of
-    discovery."""
+    """Follows the definitions of a cluster.
+
+    `served` are the kinds of all of them, in the order of discovery.
+    """
 
     def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
@@ -167,8 +169,9 @@ class CustomDefinitions:
     # --- going ------------------------------------------------------------------------------------
 
     def _clean(self, definition: Object) -> None:
-        """Delete the objects; when none is left (those with finalizers may take their time), let go
-        of the definition.
+        """Delete the objects; when none is left, release the definition.
+
+        Objects with finalizers may take their time.
         """
         if FINALIZER not in definition["metadata"].get("finalizers", ()):
             return

@@ -261,9 +261,7 @@ def _job_spec(spec: Object) -> Object:
 
 
 def _job(obj: Object) -> Object:
-    """A Job selects its pods by its own uid, so that equal names of different times never share
-    pods.
-    """
+    """A Job selects its pods by its own uid, so that Jobs of the same name share no pods."""
     spec = _job_spec(obj.get("spec") or {})
     uid = obj["metadata"].get("uid")
     if uid and "selector" not in spec and isinstance(spec.get("template"), dict):

@@ -58,9 +58,7 @@ def delete(
 
 
 def finish_if_free(cluster: StoredCluster, ref: ResourceKind, obj: Object) -> Object:
-    """Remove an object that is going and that nothing holds any more: no grace, no finalizers, no
-    content.
-    """
+    """Remove a deleted object that nothing keeps: no grace, no finalizers, no content."""
     metadata = obj["metadata"]
     current = cluster.get(ref, metadata.get("namespace"), metadata["name"])
     if (
@@ -123,8 +121,9 @@ def _marked(
 
 
 def _asked_at(metadata: Object, now: float) -> float:
-    """When the deletion was first asked for: a second request shortens the grace, and begins no new
-    one.
+    """When the deletion was first requested.
+
+    A second request shortens the grace, and begins no new one.
     """
     if "deletionTimestamp" not in metadata:
         return now
@@ -176,8 +175,9 @@ def _owned_by(obj: Object, owners: list[Object]) -> Object:
 def _owner(
     cluster: StoredCluster, namespace: str | None, reference: Object
 ) -> tuple[ResourceKind, Object] | None:
-    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that
-    is not served.
+    """The owner behind a reference.
+
+    None when it is gone, replaced by a namesake, or of a kind that is not served.
     """
     ref = cluster.served(str(reference.get("apiVersion")), str(reference.get("kind")))
     found = cluster.get(ref, namespace, reference["name"]) if ref else None

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def service_account_name(pod: Object) -> str:
-    """How admission names a new pod: as its writer named it, before the server has generated a
-    name.
-    """
+    """The name of a new pod in admission messages, without letters that the server generated."""
     name, prefix = str(pod["metadata"]["name"]), str(pod["metadata"].get("generateName") or "")
     return prefix if prefix and is_generated(name, prefix) else name
 

@@ -64,8 +64,9 @@ def _named(cluster: StoredCluster, name: str) -> Object | None:
 
 
 def _default(cluster: StoredCluster) -> Object | None:
-    """The class of pods that name none: of several defaults the lowest, as the real admission
-    chooses.
+    """The class of pods that name none.
+
+    Of several defaults the lowest, as the real admission chooses.
     """
     return min(
         (item for item in cluster.scan(PRIORITY_CLASSES) if item.get("globalDefault")),

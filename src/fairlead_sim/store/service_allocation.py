@@ -125,8 +125,9 @@ def node_ports(spec: Object) -> list[int]:
 
 
 def allocated(new: Object, old: Object | None, services: Services, number: int) -> Object:
-    """The Service (defaults filled in) with all that it is given. Raises 422 for what cannot be
-    had.
+    """The Service with defaults and all that the server allocates.
+
+    Raises 422 for what cannot be had.
 
     `services` are all that are there, `old` among them. Equal `number`s begin to search at the same
     place.
@@ -187,8 +188,9 @@ def _keep_what_was_given(spec: Object, before: Object) -> None:
 
 
 def _even_addresses(spec: Object, before: Object | None) -> None:
-    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the
-    other was changed.
+    """Make `clusterIPs` follow `clusterIP` where only the latter was changed.
+
+    People write `clusterIP`; `clusterIPs` is what counts.
     """
     one, many = spec.get("clusterIP"), spec.get("clusterIPs")
     if before is None:

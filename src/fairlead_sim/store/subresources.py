@@ -199,8 +199,10 @@ def scale_of(ref: ResourceKind, obj: Object) -> Object:
 def scale(
     cluster: StoredCluster, ref: ResourceKind, namespace: str, name: str, wish: Object
 ) -> Object:
-    """Set the number of replicas from a Scale; returns the new Scale. Raises 409 for a stale
-    resourceVersion."""
+    """Set the number of replicas from a Scale; returns the new Scale.
+
+    Raises 409 for a stale resourceVersion.
+    """
     stored = ref.stored_as or ref
     obj = cluster.get(stored, namespace, name)
     if obj is None:

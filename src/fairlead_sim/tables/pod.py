@@ -49,8 +49,9 @@ def _cells(pod: Object, now: float) -> list[Any]:
 
 
 def pod_status(pod: Object) -> tuple[str, int, int, str]:
-    """STATUS word, ready containers, restarts, and when the last restarted container ended (`""`
-    when none did).
+    """STATUS word, ready containers, restarts, and end of the last restarted container.
+
+    The end is `""` if no container restarted.
     """
     phase = text(pod, "status", "phase")
     word = text(pod, "status", "reason") or phase

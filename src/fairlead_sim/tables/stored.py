@@ -1,5 +1,6 @@
-"""The tables of the kinds that are only stored: the columns of `objects/stored_kinds.toml`, and the
-functions named there.
+"""The tables of kinds that are only stored: the columns of `objects/stored_kinds.toml`.
+
+Also the functions that it names.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ def render_table(
     include: str = "Metadata",
     with_headers: bool = True,
 ) -> dict[str, Any]:
-    """A `meta.k8s.io/v1` Table. `include` is what each row carries of its object: `None`,
-    `Metadata` or `Object`.
+    """A `meta.k8s.io/v1` Table.
+
+    `include` is what each row carries of its object: `None`, `Metadata` or `Object`.
     """
     kept = ref.stored_as if ref.custom is None and ref.stored_as is not None else ref
     layout = (

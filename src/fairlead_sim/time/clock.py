@@ -43,8 +43,7 @@ class Pace:
         self.is_paused = False
 
     def simulated_at(self, wall: float) -> float:
-        """The simulated instant that belongs to a wall instant (of the same clock as `wall` was
-        given from).
+        """The simulated instant of a wall instant, which is of the same clock as `wall`.
 
         >>> Pace(60, wall=100.0, simulated=0.0).simulated_at(102.0)
         120.0

@@ -61,8 +61,9 @@ class Timers:
         return False
 
     def run_until(self, when: float) -> int:
-        """Run everything due up to and including `when`, then stand at `when`. Returns how many
-        callbacks ran.
+        """Run everything due up to and including `when`, then stay there.
+
+        Returns how many callbacks ran.
         """
         count = 0
         while (due := self.next_at()) is not None and due <= when:

@@ -39,8 +39,9 @@ _APPROVAL_RULE = (
 
 
 def with_defaults(definition: Object) -> Object:
-    """The names that follow from the kind, conversion `None`, and the storage version among those
-    ever stored.
+    """The definition with defaults: names from the kind, conversion `None`, and stored versions.
+
+    The storage version is added to the versions that were ever stored.
     """
     spec = definition.get("spec")
     if not isinstance(spec, dict):
@@ -290,8 +291,9 @@ def _inner_faults(place: str, schema: Any, where: str) -> list[FieldError]:
 
 
 def _change_errors(new: Object, old: Object) -> list[FieldError]:
-    """Group, scope and names of what is established stay; no version may go in which something may
-    still be stored.
+    """Errors of a change: group, scope and names must stay, once established.
+
+    No version may go in which something may still be stored.
     """
     errors = []
     if condition_of(old, "Established") == "True":

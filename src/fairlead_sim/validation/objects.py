@@ -73,9 +73,7 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
 
 
 def check_deletion(ref: ResourceKind, new: Object, old: Object) -> None:
-    """Raise 422 where a writer dates the deletion of an object, or adds finalizers to one that is
-    being deleted.
-    """
+    """Raise 422 where a writer sets the deletion time, or adds finalizers to a deleted object."""
     metadata, before = new.get("metadata") or {}, old["metadata"]
     date, errors = metadata.get("deletionTimestamp"), list[FieldError]()
     if date is not None and date != before.get("deletionTimestamp"):
@@ -198,7 +196,7 @@ _OWN_CUSTOM_KINDS = frozenset(ref for ref in served.RESOURCES if ref.is_custom)
 
 
 def _spec_errors(ref: ResourceKind, new: Object, old: Object | None) -> list[FieldError]:
-    # what the controllers here read; of other kinds their schemas speak
+    # fields that controllers here read; other kinds are checked by their schemas
     if ref in _OWN_CUSTOM_KINDS:
         return [
             error

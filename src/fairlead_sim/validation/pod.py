@@ -192,8 +192,10 @@ def _resource_name_faults(name: str) -> tuple[str, ...]:
 def _resource_errors(
     field: str, resources: Object, faults: NameFaults = _resource_name_faults
 ) -> list[FieldError]:
-    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is
-    not their limit.
+    """Faults of amounts.
+
+    Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not
+    their limit.
     """
     limits, requests = object_of(resources, "limits"), object_of(resources, "requests")
     errors = [

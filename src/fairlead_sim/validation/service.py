@@ -31,8 +31,9 @@ from fairlead_sim.validation.pod_settings import is_address
 
 
 def service_type(spec: Object) -> str:
-    """`ClusterIP` also if it is not filled in: a world may be given Services of other clusters as
-    they are.
+    """The type, `ClusterIP` also if it is not filled in.
+
+    A world may be given Services of other clusters as they are.
     """
     return str(spec.get("type") or "ClusterIP")
 

@@ -1,5 +1,6 @@
-"""When the next job of each stream comes: pauses are drawn from the seed, and too many waiting jobs
-hold it back.
+"""When the next job of each stream comes.
+
+Pauses are drawn from the seed, and too many waiting jobs hold it back.
 
 So demand may exceed the cluster for ever and the queue still stays short.
 """

@@ -280,8 +280,7 @@ class Controllers:
         )
 
     def _contents(self, namespace: str) -> dict[str, list[Object]]:
-        """What a namespace holds, by resource, as the namespace controller names it: `pods.`,
-        `deployments.apps`."""
+        """The content of a namespace by resource, in its controller's words: `deployments.apps`."""
         kinds = [ref for ref in self._cluster.kinds() if ref.namespaced]
         return {
             f"{ref.plural}.{ref.group}": found

@@ -1,5 +1,6 @@
-"""How simulated time follows the wall clock, and how users move it. Nothing else in this package
-waits.
+"""How simulated time follows the wall clock, and how users move it.
+
+Nothing else in this package waits.
 
 Everything runs on the event loop that also serves the API: between two awaits the world is still. A
 run to a later time is not a jump. The world lives through it in slices, and requests are answered
@@ -23,12 +24,11 @@ from fairlead_sim.world.world import World
 LONGEST_SLEEP_SECONDS: Final = 0.5
 LONGEST_STRIDE_SECONDS: Final = 600.0
 LONGEST_WORK_SECONDS: Final = 0.1
-"""Of wall time in one go: then requests and signals have their turn, and the world goes on where it
-stood.
-"""
+"""Wall time of one piece of work; then requests and signals are served, and work continues."""
 LONGEST_LAG_SECONDS: Final = 5.0
-"""Of wall time. A world that lags further behind its pace cannot keep it, and goes as fast as it
-can.
+"""Wall time that a world may lag behind its pace.
+
+Beyond it, it cannot keep the pace and runs as fast as possible.
 """
 LONGEST_RUN_SECONDS: Final = 366 * 86400.0
 SLICE_SECONDS: Final = 0.025
@@ -37,8 +37,9 @@ YIELD_SECONDS: Final = 0.005
 
 
 class Driver:
-    """Moves a world at a pace. `catch_up` before answering a request, so that its clock is right to
-    the millisecond.
+    """Moves a world at a pace.
+
+    `catch_up` before answering a request, so that its clock is right to the millisecond.
 
     `wall` gives monotonic seconds; not the event loop's, whose clock stands still while one
     callback works. Fills `ports.Timekeeper`.
@@ -141,9 +142,7 @@ class Driver:
         return self._written_since(before)
 
     def run_until(self, at: float) -> None:
-        """Go to a later time as fast as the machine can, and then on as before: at its pace, or
-        standing still.
-        """
+        """Go to a later time as fast as the machine can, then continue at its pace, or paused."""
         now = self.now()
         if not math.isfinite(at):
             raise UserError(f"`{at}` is no time", "name an instant")

@@ -1,5 +1,4 @@
-"""A world that continues from the snapshot of a real cluster: its objects, and the cards of every
-pod.
+"""A world that continues from a real cluster's snapshot: its objects, and every pod's cards.
 
 A snapshot does not always contain the cards: what the scheduler granted or the exporters saw is
 kept, the other pods get the lowest free cards. Nothing here judges: a pod that runs keeps running,
@@ -32,8 +31,10 @@ Object = dict[str, Any]
 
 
 def imported_world(objects: Iterable[Object], snapshot: ClusterSnapshot) -> SavedWorld:
-    """The world at the moment of the snapshot. `objects` are what was saved beside it
-    (`wire.kept_objects`)."""
+    """The world at the moment of the snapshot.
+
+    `objects` are what was saved beside it (`wire.kept_objects`).
+    """
     known = [obj for raw in objects if (obj := _served(raw)) is not None]
     cards = {node.name: _Cards(node, snapshot) for node in snapshot.nodes}
     for node_cards in cards.values():
@@ -77,8 +78,8 @@ def _prepared(obj: Object, cards: Mapping[str, _Cards], snapshot: ClusterSnapsho
     if obj["kind"] != "Pod":
         return obj
     pod = snapshot.pod_by_key.get(f"{metadata['namespace']}/{metadata['name']}")
-    if pod is not None and pod.node in cards and (ours := cards[pod.node].grant_text(pod)):
-        annotations = {**(metadata.get("annotations") or {}), names.ANNOTATION_ALLOCATION: ours}
+    if pod is not None and pod.node in cards and (text := cards[pod.node].grant_text(pod)):
+        annotations = {**(metadata.get("annotations") or {}), names.ANNOTATION_ALLOCATION: text}
         return {**obj, "metadata": {**metadata, "annotations": annotations}}
     return obj
 
@@ -112,8 +113,9 @@ class _Cards:
         return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
     def grant_text(self, pod: Pod) -> str:
-        """Fairlead's annotation for a pod whose shares were granted by another annotation; "" if
-        there is none.
+        """Fairlead's annotation for a pod with shares from another annotation.
+
+        "" if it has none.
         """
         shares = {
             container: given
@@ -159,8 +161,9 @@ class _Cards:
         }
 
     def _mark_unhealthy(self) -> None:
-        """As many as the node does not offer; if it is unknown which, the last ones without
-        holders.
+        """Mark as many cards as the node does not offer.
+
+        If it is unknown which, the last ones without holders.
         """
         if _listed_cards(self._node):
             return
@@ -201,9 +204,7 @@ class _Cards:
         return found
 
     def _fill(self, pod: Pod) -> None:
-        """Whole cards that the pod asks for without a known card: the lowest free ones, healthy
-        first.
-        """
+        """Give the lowest free cards, healthy first, to a pod with whole cards that are unknown."""
         mine = self.held[pod.uid]
         for container in pod.containers:
             has = sum(card.container == container.name for card in mine)
@@ -231,9 +232,7 @@ def _count(node: Node) -> int:
 
 
 def _memory_of(capacity: Amounts, reading: GpuReading | None) -> int:
-    """MiB of one card: the GiB that the node offers, or the exporter's value; 0 if both are
-    unknown.
-    """
+    """MiB of one card: the GiB that the node offers, or the exporter's value; 0 if unknown."""
     if capacity.get(GPU_MEMORY):
         return 1024 * (capacity[GPU_MEMORY] // max(1, capacity.get(GPU_COUNT, 1)))
     return int(reading.memory_total_mib or 0) if reading else 0

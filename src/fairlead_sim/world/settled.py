@@ -27,8 +27,9 @@ Object = dict[str, Any]
 
 
 class ServicePlacement:
-    """Puts services in place, node after node; those that ask for the same look on where the last
-    one found room.
+    """Places services, node after node.
+
+    Equal ones start where the last one found room.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ServicePlacement:
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
             pod = {**example, "metadata": metadata}
             asker = PodInRoom(pod, needs, int(example["spec"].get("priority") or 0))
-            # shares of a card are the extender's to give
+            # only the extender allocates shares of a card
             room = None if needs.get(GPU_MEMORY) else self._room_for(asker)
             if room is None:
                 self._cluster.create(generated_pod(owned["spec"]["template"], owned, name))

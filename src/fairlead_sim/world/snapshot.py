@@ -1,5 +1,4 @@
-"""The simulated cluster as one `ClusterSnapshot`, for commands that run where there is no cluster
-at all.
+"""The simulated cluster as one `ClusterSnapshot`, for commands that run without a cluster.
 
 The objects go through the same bytes and the same decoders as those of a real API server: a second
 way into the model would be a second model.
@@ -62,8 +61,9 @@ class WorldReader:
         self._known: dict[tuple[ResourceKind, type], dict[str, tuple[str, Any]]] = {}
 
     def rows(self, ref: ResourceKind, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
-        """Objects through their bytes, sorted by namespace and name. A kind is always parsed by the
-        same.
+        """Objects through their bytes, sorted by namespace and name.
+
+        A kind always has the same parser.
         """
         decoder, known = msgspec.json.Decoder(wire), self._known.get((ref, wire), {})
         found: dict[str, tuple[str, Row]] = {}

@@ -227,8 +227,9 @@ class World:
         self._plan_devices()
 
     def _plan_devices(self) -> None:
-        """Cards that hang and foreign programs follow from their times; no event is needed for
-        them.
+        """Register the scenario's cards that hang and foreign programs with the devices.
+
+        They follow from their times; no event is needed for them.
         """
         for hang in self.scenario.hangs:
             if self.devices.cards(hang.node):  # in a life that goes on, its node may be gone
@@ -247,9 +248,7 @@ class World:
         )
 
     def _go_on(self, saved: SavedWorld) -> None:
-        """Take everything over as it stands: what it means is seen by controllers, scheduler and
-        kubelets themselves.
-        """
+        """Take everything over as it is; controllers, scheduler and kubelets find what it means."""
         self.cluster.names.counter = saved.names_counter
         self.cluster.begin_again(saved.resource_version)
         made_anew = (

@@ -1,3 +1,1 @@
-"""Files that configure a server and are read again when they change: counters, TLS and passwords of
-its pages.
-"""
+"""Files that configure a server and are read again when they change: counters, TLS, passwords."""

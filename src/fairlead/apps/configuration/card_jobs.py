@@ -1,5 +1,6 @@
-"""The folder in which a scheduler of HPC jobs records which job has which card
-(`--hpc-job-mapping-dir`).
+"""The folder in which a scheduler of HPC jobs records the job of each card.
+
+Its flag is `--hpc-job-mapping-dir`.
 
 A file is named `<gpu>` or `<gpu>.<GPU instance>` and has one job id per line, as dcgm-exporter
 reads it.

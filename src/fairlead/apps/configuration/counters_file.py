@@ -1,5 +1,4 @@
-"""The counters of a GPU exporter: a CSV file that is read again when it changes, else the built-in
-ones.
+"""The counters of a GPU exporter: a CSV file, read again when it changes, or the built-in ones.
 
 A CSV that becomes unusable never empties the page: the last good counters stay, and the self
 metrics show that the reload failed. A file that is being written is read once it has stopped
@@ -51,8 +50,9 @@ class CountersInForce(Protocol):
         """Called in a thread, before each page. `is_asked`: a user wants them read again."""
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Until cancelled, call `news` when there may be new counters. Returns if they cannot
-        change.
+        """Until cancelled, call `news` when there may be new counters.
+
+        Returns if they cannot change.
         """
 
     def ask_now(self) -> None:
@@ -148,8 +148,7 @@ class CountersFile:
         self.reload_succeeded = bool(self.counters.counters)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        """Read the file if it changed or on request; with at least one usable row its counters are
-        in force.
+        """Read the file if it changed or on request. With at least one usable row it takes effect.
 
         A file that is still changing is read the next time.
         """
@@ -209,7 +208,9 @@ class CountersFile:
         return None
 
     def _read(self, *, is_strict: bool = False, may_be_empty: bool = False) -> CounterSet:
-        """`_seen` is set only if the file could be read, with any content: only such a file is not
+        """Read the file.
+
+        `_seen` is set only if the file could be read, with any content: only such a file is not
         read again.
         """
         what, hint, self._seen = "counters file", "name a readable CSV with `--collectors`", None

@@ -1,5 +1,4 @@
-"""The counters of a ConfigMap of the cluster, followed while the exporter runs
-(`--configmap-data`).
+"""The counters of a ConfigMap, followed while the exporter runs (`--configmap-data`).
 
 A ConfigMap that is missing at the start is logged, and the file counts until it appears. If it is
 deleted, forbidden or broken later, only the self metrics change: the last good counters stay.
@@ -65,9 +64,7 @@ class CountersMap:
         return self._is_reading or self._fallback.is_reloading
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Check until cancelled; `news` is called when the map has other counters, or none any
-        more.
-        """
+        """Check until cancelled; call `news` when the map has other counters, or none any more."""
         await asyncio.gather(self._follow_map(news), self._fallback.follow(news))
 
     async def _follow_map(self, news: Callable[[], None]) -> None:

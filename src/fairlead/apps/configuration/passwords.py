@@ -20,8 +20,9 @@ import bcrypt
 from fairlead.errors import UserError
 
 KNOWN_MAX: Final = 100
-"""`KNOWN_MAX`: right pairs that are remembered. Wrong ones are not: guesses could push the right
-ones out.
+"""`KNOWN_MAX`: correct passwords that are remembered.
+
+Wrong ones are not: guesses could displace the correct ones.
 """
 WAITING_MAX: Final = 100
 """`WAITING_MAX`: checks that may wait for the thread; further clients must try again later."""

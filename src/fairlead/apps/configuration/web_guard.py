@@ -1,5 +1,6 @@
-"""TLS and passwords of a server's pages: a web configuration file, read again when it or its
-certificates change.
+"""TLS and passwords of a server's pages: a web configuration file, read again when it changes.
+
+A change of a certificate that it names counts, too.
 
 At the start a broken file ends the server, so that a page that should be guarded is never open.
 Later the last good reading stays in force. A reading that removes TLS or all passwords, or demands
@@ -167,8 +168,9 @@ class WebGuard:
         return _Reading(config, (self._path, *files), stamps, context, passwords)
 
     async def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        """The answer in place of the app's, None = let it through. `path`: the path that the app
-        sees.
+        """The answer in place of the app's, None = let it through.
+
+        `path`: the path that the app sees.
         """
         if path in OPEN_PATHS:
             return None

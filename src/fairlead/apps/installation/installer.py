@@ -106,8 +106,9 @@ class Installer:
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 
     def carry_out(self, plan: InstallationPlan, *, is_forced: bool = False) -> None:
-        """Writes and removes what the plan has. A run that is interrupted is finished by the
-        next one.
+        """Writes and removes what the plan has.
+
+        The next run finishes an interrupted one.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
         complete = Inventory(plan.wanted.version, COMPLETE, plan.wanted.values, refs)
@@ -148,8 +149,8 @@ class Installer:
     def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
         """The namespace, and there an inventory of all that exists and all that will."""
         earlier = plan.before.objects if plan.before else ()
-        ours = {key(each) for each in refs}
-        both = (*refs, *(each for each in earlier if key(each) not in ours))
+        new_keys = {key(each) for each in refs}
+        both = (*refs, *(each for each in earlier if key(each) not in new_keys))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
                 self._cluster.put(each)
@@ -162,11 +163,11 @@ class Installer:
         """Without definitions that another program installed; raises UserError for a definition
         that does not fit.
         """
-        ours = {key(each) for each in before.objects} if before else set()
+        recorded = {key(each) for each in before.objects} if before else set()
         kept = []
         for each in objects:
             target = object_ref(each)
-            if each["kind"] in DATA_KINDS and key(target) not in ours:
+            if each["kind"] in DATA_KINDS and key(target) not in recorded:
                 found = self._cluster.get(target)
                 if found is not None:
                     hint = "remove it with its objects, or install without quota"

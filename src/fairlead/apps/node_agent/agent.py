@@ -55,8 +55,9 @@ ENDPOINTS: Final = {
     GPU_CORE: "fairlead-gpu-core.sock",
     NVIDIA_GPU: "fairlead-gpu.sock",
 }
-"""Names of the agent's sockets in the kubelet's directory
-(docs/spec/gpu-sharing.md#device-plugin).
+"""Names of the agent's sockets in the kubelet's directory.
+
+Specification: docs/spec/gpu-sharing.md#device-plugin.
 """
 LOOK_SECONDS: Final = 10.0
 """The longest time between two looks; a report causes one sooner."""
@@ -295,9 +296,7 @@ class NodeAgent:
             _log.warning("%s", failed.log_line)
 
     def _keep_house(self) -> None:
-        """Write faults and rows as they are now, and remove the files of containers that have
-        ended.
-        """
+        """Write current faults and rows, and remove the files of containers that have ended."""
         faults = self.desk.machine.healths.kept()
         state = [
             (

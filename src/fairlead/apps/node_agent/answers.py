@@ -36,8 +36,9 @@ ASK_SECONDS: Final = 0.3
 """`ASK_SECONDS`: shortest time between two questions to the kubelet for one container."""
 JUST_ANSWERED_SECONDS: Final = 5.0
 MARK_SECONDS: Final = 1.0
-"""`MARK_SECONDS`: time for which a start waits for the API server; the mark is written later, if
-need be.
+"""`MARK_SECONDS`: time for which a start waits for the API server.
+
+If that is too short, the mark is written later.
 """
 
 
@@ -171,8 +172,9 @@ class SharedAnswers(WholeAnswers):
 
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
-        """One call at a time for each token: a kubelet that gave up asks again while the first call
-        still runs.
+        """Runs one call at a time for each token.
+
+        A kubelet that gave up asks again while the first call still runs.
         """
         self._busy[name] += 1
         lock = self._locks.setdefault(name, asyncio.Lock())

@@ -33,8 +33,9 @@ ALLOCATIONS: Final = MetricName(
 )
 NAMES: Final = (ALLOCATIONS,)
 SAME_REFUSAL_SECONDS: Final = 300.0
-"""The shortest time between two Events about the same refusal of a pod: the kubelet asks again
-every few seconds.
+"""The shortest time between two Events about the same refusal of a pod.
+
+The kubelet asks again every few seconds.
 """
 SHARED_MEMORY: Final = "/dev/shm"
 """The node's shared memory, through which programs and their MPS daemon communicate."""

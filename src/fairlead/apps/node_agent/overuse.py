@@ -1,5 +1,6 @@
-"""The watchdog of a node's agent: which containers use more memory of a card than their grant
-(docs/spec/gpu-sharing.md#watchdog).
+"""The watchdog of a node's agent: finds containers that use more memory than their grant.
+
+Specification: docs/spec/gpu-sharing.md#watchdog.
 
 It counts what the driver reports for each process, with every isolation provider. The labels of its
 metric are those of the exporter's container family: Prometheus overwrites `pod` and similar labels

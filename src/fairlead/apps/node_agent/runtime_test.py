@@ -1,5 +1,6 @@
-"""Tests whether the container runtime of a node supports CDI, with a container: names and versions
-prove nothing.
+"""Tests with a container whether a node's container runtime supports CDI.
+
+Names and versions of runtimes prove nothing.
 
 A runtime without CDI starts a container without its devices and reports no error. So a test pod
 gets a device that only a CDI file defines, and succeeds only if the file took effect. The result is

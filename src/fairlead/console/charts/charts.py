@@ -61,11 +61,11 @@ async def prometheus_lines(series: Series, query: ChartQuery, request: ChartRequ
 
 
 async def _first_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
-    ours, *others = query.spellings
-    found = await _spelling_lines(series, ours, request)
+    own, *others = query.spellings
+    found = await _spelling_lines(series, own, request)
     if found is not None:
         return found
-    tried = promql_of(request, ours)
+    tried = promql_of(request, own)
     if await series.query_range(
         beginning_promql(tried), request.until, request.until, request.step
     ):
@@ -106,7 +106,7 @@ def _chart_line(line: SeriesLine, labels: Mapping[str, str], request: ChartReque
     by_step = {round((at - request.start) / request.step): value for at, value in line.points}
     values = [by_step.get(number) for number in range(_count(request))]
     renamed = {
-        ours: line.labels[theirs] for theirs, ours in labels.items() if line.labels.get(theirs)
+        own: line.labels[theirs] for theirs, own in labels.items() if line.labels.get(theirs)
     }
     return ChartLine(labels=renamed, points=_points(values, request))
 

@@ -161,7 +161,7 @@ def idle_hours_in_history(history: History, now: float) -> IdleHours:
 
 def idle_hours_promql(spelling: Spelling) -> str:
     """How often within a day each pod was seen to do nothing with a card."""
-    who = ",".join(theirs for theirs, ours in spelling.labels.items() if ours in _WHO)
+    who = ",".join(theirs for theirs, own in spelling.labels.items() if own in _WHO)
     seen = f"max by ({who}) ({spelling.promql('')}) < {BUSY_PERCENT}"
     return f"count_over_time(({seen})[{DAY_SECONDS}s:{SAMPLED_SECONDS}s])"
 
@@ -172,11 +172,11 @@ async def idle_hours_in_series(series: Series, now: float) -> IdleHours:
     hours: dict[tuple[str, str, str], float] = {}
     # nodes may have other exporters; Fairlead's own comes first
     for spelling in _OF_HOLDERS.spellings:
-        ours = {ours: theirs for theirs, ours in spelling.labels.items()}
+        spelled = {own: theirs for theirs, own in spelling.labels.items()}
         for line in await series.query_range(
             idle_hours_promql(spelling), end, end, SAMPLED_SECONDS
         ):
-            space, pod, uuid = (line.labels.get(ours[name], "") for name in _WHO)
+            space, pod, uuid = (line.labels.get(spelled[name], "") for name in _WHO)
             if line.points:
                 hours.setdefault(
                     (space, pod, uuid), (line.points[-1][1] or 0.0) * SAMPLED_SECONDS / 3600

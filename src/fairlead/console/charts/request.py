@@ -162,7 +162,7 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     >>> promql_of(ChartRequest(0, 60, 15, 8, {"node": ("gpu-1", "gpu.2")}), spelling)
     'max by (node_name) (fairlead_node_gpus{node_name=~"gpu-1|gpu\\\\\\\\.2",})'
     """
-    theirs = {ours: label for label, ours in spelling.labels.items()}
+    theirs = {own: label for label, own in spelling.labels.items()}
     each = {
         label: _matcher(theirs[label], label, values)
         for label, values in request.filters.items()
@@ -187,9 +187,9 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     )
 
 
-def _matcher(theirs: str, ours: str, values: Sequence[str]) -> str:
+def _matcher(theirs: str, own: str, values: Sequence[str]) -> str:
     """In any case of letters, as lists compare; by a pattern only where capitals may occur."""
-    if ours in _LOWER:
+    if own in _LOWER:
         values = [value.lower() for value in values]
     elif any(value.lower() != value.upper() for value in values):
         return f"{theirs}=~{_quoted('(?i)' + '|'.join(map(_regex_escaped, values)))},"

@@ -1,5 +1,4 @@
-"""Runs a program in a container with the user's stdin, stdout and stderr over one WebSocket, as
-`kubectl exec`.
+"""Runs a program in a container as `kubectl exec`: stdin, stdout and stderr over one WebSocket.
 
 All I/O is in one thread that waits for the first event. It reads stdin only while the connection
 accepts data, and checks stdin between any two pieces of output, so that Ctrl-C reaches a program
@@ -100,9 +99,7 @@ class ExecStream:
             self._ping()
 
     def _wait(self) -> dict[int, int]:
-        """The descriptors with something to do, and what; empty when it is time to ping the
-        server.
-        """
+        """The descriptors that are ready, and for what; empty when it is time to ping."""
         poll = select.poll()
         poll.register(self._web, self._web.awaited)
         if self._has_input and self._end is None and self._web.backlog < _BACKLOG:

@@ -1,5 +1,4 @@
-"""The handshake that opens a WebSocket over Fairlead's connection, with its TLS, proxy and
-credentials.
+"""The handshake that opens a WebSocket over Fairlead's connection, with TLS, proxy, credentials.
 
 A refusal is an ordinary HTTP answer whose body is the API server's `Status`; its message goes to
 the user.

@@ -25,8 +25,9 @@ _LATER: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class WebSocket:
-    """Messages of bytes to and from a server. After the server has closed, `reason` may have the
-    cause.
+    """Messages of bytes to and from a server.
+
+    After the server has closed, `reason` may have the cause.
     """
 
     def __init__(self, connected: socket.socket, frames: WSConnection, label: str) -> None:
@@ -69,9 +70,7 @@ class WebSocket:
 
     @property
     def has_more(self) -> bool:
-        """Whether `receive` would return messages that no poll reports, because they are read
-        already.
-        """
+        """Whether `receive` would return messages without a poll, because they are read already."""
         return bool(self._early) or (
             isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
         )
@@ -104,9 +103,7 @@ class WebSocket:
             del self._out[:sent]
 
     def receive(self) -> list[bytes]:
-        """The messages of one read, so that the caller keeps its turn however much a server
-        sends.
-        """
+        """The messages of one read, so that a server that sends much does not block the caller."""
         if self._early:
             early, self._early = self._early, []
             return early

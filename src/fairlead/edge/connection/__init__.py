@@ -1,3 +1,1 @@
-"""Connections to servers: kubeconfigs, credentials, certificates, proxies, and messages for
-failures.
-"""
+"""Connections to servers: kubeconfigs, credentials, certificates, proxies, messages of failures."""

@@ -1,6 +1,4 @@
-"""Waiting times between attempts: they double, with jitter, so that many clients do not return
-at once.
-"""
+"""Waiting times between attempts: doubling, with jitter, so that clients do not return at once."""
 
 from __future__ import annotations
 
@@ -14,8 +12,9 @@ HIGH_SECONDS = 30.0
 
 
 class Backoff:
-    """0.2 s, 0.4 s, … 30 s, each shortened by up to half. A seeded `rng` makes the sequence
-    repeatable.
+    """0.2 s, 0.4 s, … 30 s, each shortened by up to half.
+
+    A seeded `rng` makes the sequence repeatable.
     """
 
     def __init__(
@@ -32,8 +31,9 @@ class Backoff:
         return self._failures
 
     def next_delay(self, at_least: float | None = None) -> float:
-        """Seconds to wait now. `at_least`: a server's Retry-After; waits are then spread after
-        it.
+        """Seconds to wait now.
+
+        `at_least`: a server's Retry-After; waits are then spread after it.
         """
         delay: float = min(
             self._high, self._low * 2.0 ** min(self._failures, 20)

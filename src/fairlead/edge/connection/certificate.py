@@ -89,9 +89,7 @@ def server_valid_from(server: str, server_name: str | None) -> float | None:
 
 
 def validity(pem: bytes) -> tuple[float, float] | None:
-    """notBefore and notAfter of the first certificate in epoch seconds; None when it cannot be
-    parsed.
-    """
+    """notBefore and notAfter of the first certificate in epoch seconds; None if it is malformed."""
     try:
         _, validity, _ = _issuer_validity_subject(pem)
         (begin_tag, begin), (end_tag, end) = _elements(validity)
@@ -103,9 +101,7 @@ def validity(pem: bytes) -> tuple[float, float] | None:
 
 
 def common_name(pem: bytes) -> str | None:
-    """The subject's common name, which the API server takes as the user name. None when there is
-    none.
-    """
+    """The subject's common name, which the API server uses as the user name; None if absent."""
     try:
         _, _, subject = _issuer_validity_subject(pem)
         for _, relative_name in _elements(subject):

@@ -1,5 +1,4 @@
-"""The address of an API server, and the user: the value from which both Kubernetes clients are
-made.
+"""The address of an API server and the user, from which both Kubernetes clients are made.
 
 A connection has sources of credentials, not credentials: tokens and certificates may change while a
 process runs, so call `credentials` before every request. Private keys reach OpenSSL through memory,
@@ -82,8 +81,9 @@ def connect_to(
     user_name: str,
     origin: str,
 ) -> Connection:
-    """The connection for a kubeconfig's cluster and user. Reads certificate files; runs no
-    plugin yet.
+    """The connection for a kubeconfig's cluster and user.
+
+    Reads certificate files; runs no plugin yet.
     """
     has_tls = bool(
         cluster.certificate_authority
@@ -112,8 +112,9 @@ def connect_to(
 
 
 def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
-    """The pages that a laptop wrote into its kubeconfig; None for any other cluster and
-    malformed values.
+    """The pages that a laptop wrote into its kubeconfig; None for any other cluster.
+
+    Malformed values are None, too.
     """
     for extension in cluster.extensions or ():
         if extension.name == LAPTOP_EXTENSION:
@@ -176,8 +177,7 @@ def normal_server(server: str, *, has_tls: bool) -> str:
 
 
 def has_sign_after_host(server: str) -> bool:
-    """Whether the address has an `@` after its host, so that a password may contain an unencoded
-    `/`.
+    """Whether the address has an `@` after its host: a password may contain an unencoded `/`.
 
     >>> has_sign_after_host("http://ann:12/34@host"), has_sign_after_host("http://ann:12@host/x")
     (True, False)
@@ -200,9 +200,9 @@ def split_login(server: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def _with_login(user: User, login: tuple[str, str] | None) -> User:
-    """The user; user and password in the server's address take precedence over the kubeconfig
-    user's, as in client-go, where Go's HTTP client sets them first. A client certificate is
-    kept.
+    """The user; user and password in the server's address take precedence over the kubeconfig's.
+
+    client-go does the same, where Go's HTTP client sets them first. A client certificate is kept.
     """
     if login is None:
         return user
@@ -234,8 +234,9 @@ def checked_proxy(proxy_url: str | None) -> str | None:
 
 
 def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
-    """Impersonate-* headers of a kubeconfig user; keys of extra fields are percent-encoded for
-    header names.
+    """Impersonate-* headers of a kubeconfig user.
+
+    Keys of extra fields are percent-encoded for header names.
     """
     if not user.impersonate:
         if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
@@ -278,8 +279,9 @@ def make_ssl_context(
 
 
 def trust(context: ssl.SSLContext, ca_pem: bytes, owner: str, hint: str) -> None:
-    """Makes the context trust only these authorities; raises UserError when they are no
-    certificates.
+    """Makes the context trust only these authorities.
+
+    Raises UserError when they are no certificates.
     """
     import ssl
 

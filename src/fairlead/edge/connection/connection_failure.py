@@ -24,8 +24,9 @@ def explain_connection(
     authority: str = "",
     proxy: str | None = None,
 ) -> tuple[str, str]:
-    """(message, hint), both without userinfo. `peer`: the server with its address; `where`: where
-    its settings are.
+    """(message, hint), both without user and password.
+
+    `peer`: the server with its address; `where`: where its settings are.
 
     `authority`: the setting with the certificate authority; "" = the kubeconfig's field.
     `begins_at`: begin of validity of its certificate, if known. `proxy`: the proxy of the

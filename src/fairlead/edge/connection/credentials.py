@@ -1,5 +1,4 @@
-"""A user's credentials: issued by a source, kept until they expire, dropped when the server answers
-401.
+"""A user's credentials: issued by a source, kept until they expire, dropped after a 401.
 
 All sources have one interface: a fixed token never expires, a token file is read again every
 minute, a plugin returns the expiry of its answer.

@@ -1,5 +1,6 @@
-"""Runs the credential plugin of a kubeconfig's `exec` entry (client.authentication.k8s.io v1 and
-v1beta1).
+"""Runs the credential plugin of a kubeconfig's `exec` entry (client.authentication.k8s.io).
+
+It supports v1 and v1beta1.
 
 The plugin gets its input in the variable KUBERNETES_EXEC_INFO, not on stdin; stdin is the user's
 terminal, passed only in interactive mode.

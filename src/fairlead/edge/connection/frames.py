@@ -1,5 +1,4 @@
-"""Splits a stream into frames: four bytes with the length, most significant first, then that number
-of bytes.
+"""Splits a stream into frames: a length in four bytes, most significant first, then the bytes.
 
 API servers send watches in protobuf in this form. A frame that is cut off by the end of the stream
 is dropped: the next watch has it again.
@@ -12,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 FRAME_BYTES_MAX: Final = 64 << 20
-"""The largest accepted frame, in bytes; an API server stores objects of at most 1.5 MiB by
-default.
+"""The largest accepted frame, in bytes.
+
+An API server stores objects of at most 1.5 MiB by default.
 """
 _HEAD: Final = 4
 _length_at: Final = struct.Struct(">I").unpack_from

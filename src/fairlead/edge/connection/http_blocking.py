@@ -1,6 +1,4 @@
-"""Blocking HTTP connections with features that `http.client` lacks: TLS names, proxies, two
-time-outs.
-"""
+"""Blocking HTTP connections with what `http.client` lacks: TLS names, proxies, two time-outs."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ CONNECT_SECONDS = 10.0
 
 
 class _Line(http.client.HTTPConnection):
-    """`timeout` limits connecting; `read_seconds` limits each later wait for bytes (None: no
-    limit).
+    """A connection.
+
+    `timeout` limits connecting; `read_seconds` limits each later wait for bytes (None: no limit).
 
     TLS is inside a proxy's tunnel, if there is one.
     """

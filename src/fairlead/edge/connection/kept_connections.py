@@ -1,5 +1,4 @@
-"""Keep-alive connections to one server for short writes: HTTP/1.1 without the overhead of a client
-library.
+"""Keep-alive connections to one server for short writes, without a client library's overhead.
 
 A request is sent once. After its first byte it is unknown whether the server has received it, so it
 is never repeated; a connection is used again only when its answer was read completely.
@@ -23,8 +22,9 @@ CONNECT_SECONDS: Final = 3.0
 """Time limit for connecting; a Lease does not last longer, and no write is sent without one."""
 CONNECTIONS_MAX: Final = 32
 IDLE_SECONDS: Final = 30.0
-"""How long an idle connection is kept; kube-apiserver closes one after 90 s, proxies may be
-earlier.
+"""How long an idle connection is kept.
+
+kube-apiserver closes one after 90 s, proxies may be earlier.
 """
 NO_ANSWER: Final = (OSError, IncompleteRead, httptools.HttpParserError)
 """Exceptions of `exchange` when there was no complete answer."""
@@ -71,8 +71,7 @@ class KeptConnections:
         return "\r\n".join((*lines, "\r\n")).encode("latin-1") + (body or b"")
 
     async def exchange(self, make: Callable[[], tuple[bytes, float]]) -> Reply:
-        """The answer to the request that `make` returns: its bytes, and how many seconds the answer
-        may take.
+        """The answer to the request from `make`: its bytes, and the seconds that it may take.
 
         `make` is called once the connection is open, right before writing; its exceptions pass
         through, and nothing was sent. Raises NO_ANSWER.

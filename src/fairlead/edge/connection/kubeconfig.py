@@ -38,8 +38,9 @@ def find_connection(
     env: Mapping[str, str] = os.environ,
     in_cluster_directory: str = IN_CLUSTER_DIRECTORY,
 ) -> Connection | None:
-    """The connection for a user: explicit path > `KUBECONFIG` > `~/.kube/config` > in-cluster >
-    None.
+    """The connection for a user; None if there is none.
+
+    Order: explicit path, `KUBECONFIG`, `~/.kube/config`, in-cluster.
 
     None means that there is no cluster, and the caller may use the embedded simulated one. A file
     that is named (by flag or variable) and cannot be read is an error; the next source is not
@@ -59,9 +60,7 @@ def find_connection(
 def load_kubeconfig(
     path: str | None = None, *, env: Mapping[str, str] = os.environ
 ) -> Kubeconfig | None:
-    """The merged kubeconfig; None if there is no file at the default place, or all files are
-    empty.
-    """
+    """The merged kubeconfig; None if the default file does not exist, or all files are empty."""
     if path:
         kubeconfig = read_kubeconfig_file(Path(path).expanduser())
         if kubeconfig.is_empty:
@@ -85,8 +84,7 @@ def load_kubeconfig(
 
 
 def merge_kubeconfigs(files: list[Kubeconfig]) -> Kubeconfig:
-    """One kubeconfig from several: for each name, and for current-context, the first file that sets
-    it wins.
+    """One kubeconfig from several: for each name and current-context, the first file wins.
 
     >>> from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster
     >>> one, two = (KubeconfigCluster(server=f"https://{name}") for name in ("one", "two"))

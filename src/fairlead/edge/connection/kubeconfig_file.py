@@ -120,8 +120,9 @@ class _File(Struct, frozen=True):
 
 
 def read_kubeconfig_file(path: Path) -> Kubeconfig:
-    """The entries of one file. Raises UserError with the file, and the line or field with the
-    mistake.
+    """The entries of one file.
+
+    Raises UserError with the file, and the line or field with the mistake.
     """
     return parse_kubeconfig(path, _read_text(path))
 
@@ -195,9 +196,7 @@ def _parse_yaml(path: Path, text: str) -> Any:
 
 
 def _yaml_fault(error: MarkedYAMLError) -> str:
-    """The line with the mistake, and the line where the unfinished element began if that is a
-    different one.
-    """
+    """The line with the mistake, and the line where the unfinished element began if it differs."""
     mark, start = error.problem_mark or error.context_mark, error.context_mark
     what = (
         f"line {mark.line + 1}: not YAML: {error.problem or error.context}"

@@ -1,5 +1,4 @@
-"""Splits a stream into lines: chunks go in, complete lines come out, the rest waits for the next
-chunk.
+"""Splits a stream into lines: chunks go in, complete lines come out, the rest waits.
 
 A line that is cut off by the end of the stream is dropped: the next watch has it again.
 """
@@ -10,9 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 SLICE_BYTES: Final = 32 << 10
-"""Bytes of a watch that are parsed before other tasks run: a dozen pods, about half a
-millisecond.
-"""
+"""Bytes of a watch that are parsed before other tasks run: about 12 pods, half a millisecond."""
 
 
 class LineSplitter:
@@ -24,8 +21,7 @@ class LineSplitter:
         self._tail = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        r"""The lines that the chunk completes, joined, without the last newline; empty if there are
-        none.
+        r"""The lines that the chunk completes, joined, without the last newline; empty if none.
 
         >>> splitter = LineSplitter()
         >>> splitter.feed(b"on"), splitter.feed(b"e\ntwo\nth"), splitter.feed(b"ree\n")

@@ -1,6 +1,4 @@
-"""PEM bytes from a kubeconfig's fields or files, passed to OpenSSL without leaving a key on
-disk.
-"""
+"""PEM bytes from a kubeconfig's fields or files, given to OpenSSL without a key on disk."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The proxy of a connection: the kubeconfig's `proxy-url`, else the environment's as Go programs
-read it.
+"""The proxy of a connection: the kubeconfig's `proxy-url`, else the environment's, as in Go.
 
 A server on this machine's loopback is never reached through a proxy of the environment.
 """

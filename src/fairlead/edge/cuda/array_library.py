@@ -60,8 +60,9 @@ class ArrayLibrary(Protocol):
 def find_array_library(
     makers: Sequence[tuple[str, Callable[[], ArrayLibrary]]] = (),
 ) -> ArrayLibrary:
-    """The first library that is installed and sees a card. Raises OutsideError with the reason
-    for each.
+    """The first library that is installed and finds a card.
+
+    Raises OutsideError with the reason for each.
     """
     reasons = []
     for name, make in makers or _makers():

@@ -98,8 +98,9 @@ class CudaBackend:
             ) from error
 
     def _repeat(self, card: LoadCard, field: int, seconds: float) -> WorkDone:
-        """Starts work in batches until the time is over; the last batch may take a little
-        longer.
+        """Starts work in batches until the time is over.
+
+        The last batch may take a little longer.
         """
         launch = self._launch(card, field)
         began, done = self._clock(), 0.0
@@ -139,9 +140,7 @@ class CudaBackend:
         return self._library.copies(card, field, _COPY_BYTES)
 
     def _wait_on(self, card: LoadCard, field: int, ratio: float, seconds: float) -> WorkDone:
-        """Kernels that only wait: for a part of each period, on some SMs, or with some threads
-        on each SM.
-        """
+        """Kernels that only wait: a part of each period, on some SMs, or with some threads."""
         began, made = self._clock(), 0.0
         while (
             left := seconds - (self._clock() - began)

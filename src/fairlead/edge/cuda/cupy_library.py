@@ -36,8 +36,9 @@ _TYPES: Final = {
     32: ("float", "f32", "f", "0.999999f", "0.5f", 1),
     16: ("unsigned int", "f16x2", "r", "0x3bff3bffu", "0x38003800u", 2),
 }
-"""C type, PTX type, register, factor, summand (two halves are one word), and operations per
-instruction.
+"""Per width: C type, PTX type, register, factor, summand, operations per instruction.
+
+Two halves are one word.
 """
 _CHAINS, _ROUNDS, _THREADS, _BLOCKS_PER_SM = 4, 4096, 256, 8
 _MEMORY_CLOCK_ATTRIBUTE, _BUS_WIDTH_ATTRIBUTE = 36, 37

@@ -1,5 +1,6 @@
-"""Reads arena's configuration file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config`
-(docs/spec/arena-cli.md#config-file).
+"""Reads arena's configuration file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config`.
+
+Specification: docs/spec/arena-cli.md#config-file.
 
 Unknown keys are kept; `cli/frame/arena_config` has the known ones.
 """
@@ -13,8 +14,9 @@ from fairlead.errors import UserError
 
 
 def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
-    """The settings; empty when there is no file. A file named in `ARENA_CONFIG` must be
-    readable.
+    """The settings; empty without a file.
+
+    A file named in `ARENA_CONFIG` must be readable.
     """
     named, path = env.get("ARENA_CONFIG", ""), config_file(env)
     try:

@@ -1,5 +1,4 @@
-"""Changes the time of a laptop that runs on this machine, through its console, as the console's
-page does.
+"""Changes the time of a laptop on this machine through its console, as the console's page does.
 
 `order` only starts a run to a later time; `read` shows when it has ended.
 """

@@ -1,5 +1,6 @@
-"""Which laptops run on this machine, and their kubeconfigs: `fairlead up` writes one small file,
-commands read it.
+"""The laptops that run on this machine, and their kubeconfigs.
+
+`fairlead up` writes one small file, commands read it.
 
 The file remains after a laptop is killed, so readers check that its process lives before they use
 the kubeconfig.
@@ -56,8 +57,9 @@ def running_laptops(env: Mapping[str, str]) -> Iterator[RunningLaptop]:
 
 
 def forget_killed(home: Path) -> None:
-    """Deletes the registrations of killed laptops: other processes may get their process ids
-    later.
+    """Deletes the registrations of killed laptops.
+
+    Other processes may get their process ids later.
     """
     for registered in home.glob(f"*/{FILE}"):
         if laptop_in(registered.parent) is None:

@@ -21,8 +21,9 @@ BEGIN_BYTES: Final = 1 << 16
 
 
 class FileKind(NamedTuple):
-    """A kind of file that a command writes: `name` for messages, an `example` of a file name for
-    hints.
+    """A kind of file that a command writes.
+
+    `name`: for messages. `example`: a file name for hints.
 
     `is_own`: whether a file with these first `BEGIN_BYTES` bytes is of this kind.
     """
@@ -133,8 +134,9 @@ def make_private(folder: Path) -> None:
 
 
 def replace_whole(path: Path, data: bytes, model: os.stat_result | None = None) -> None:
-    """Replaces a file at once: readers see the old or the complete new file, also after a crash. A
-    link stays.
+    """Replaces a file at once: readers see the old or the new file, also after a crash.
+
+    A link stays a link.
 
     `model`: the file whose mode and owner the new one gets; None = mode 0600. Raises OSError.
     """

@@ -1,6 +1,4 @@
-"""`LoadBackend` for simulated cards: sets the values that they show, also for the tests' NVML
-library.
-"""
+"""`LoadBackend` for simulated cards: sets the values that they (and the tests' NVML) show."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The directory with the loads of simulated cards: one file per load generator, replaced as a
-whole.
+"""The directory with the loads of simulated cards: one file per load generator, replaced whole.
 
 The file of a killed generator stays valid until its `until`, a few seconds, or until its process is
 known to have ended.
@@ -100,8 +99,9 @@ def read_simulated_loads(folder: Path, now: float) -> tuple[list[SimulatedLoad],
 def simulated_loads(
     folder: Path, complain: Callable[[str], None]
 ) -> Callable[[], Sequence[SimulatedLoad]]:
-    """A function that reads the directory; it reports each fault once, until the fault has
-    ended.
+    """A function that reads the directory.
+
+    It reports each fault once, until the fault has ended.
     """
     known: set[str] = set()
 

@@ -1,5 +1,4 @@
-"""A simulated cluster on disk: one SQLite file in the state directory, a row per object and one
-header.
+"""A simulated cluster on disk: one SQLite file, with a row per object and one header.
 
 Data is on disk when `write` returns. The file is locked for this process and checked completely
 before it is used; a file that is damaged, of another program or of a newer version is not changed.

@@ -1,6 +1,4 @@
-"""Discovery of the resources that an API server serves: the aggregated form, and the older
-requests per group.
-"""
+"""Discovery of an API server's resources: the aggregated form, and older requests per group."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Failures of API requests: HTTP answers and broken connections as exceptions with a hint for the
-user.
+"""Failures of API requests: HTTP answers and broken connections as exceptions with a hint.
 
 `Forbidden` and `NotFound` are answers of a healthy server and are not retried.
 """
@@ -21,15 +20,14 @@ from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 SYSTEM = "kubernetes"
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""Exceptions of decoding: wrong type or malformed JSON, bytes that are no text, brackets a
-thousand levels deep.
-"""
+"""Exceptions of decoding: wrong type, malformed JSON, no text, a thousand levels of brackets."""
 RETRY_AFTER_MAX = 60.0  # a server may ask for hours; asking again each minute is harmless
 
 
 class ApiFailure(OutsideError):
-    """`status`: HTTP's (0 = no answer), `reason`: the API's code, `message`: the server's
-    sentence.
+    """A failure.
+
+    `status`: HTTP's (0 = no answer), `reason`: the API's code, `message`: the server's sentence.
     """
 
     def __init__(
@@ -141,8 +139,9 @@ def _hint(status: int, message: str, server: str) -> str:
 
 
 def parse_retry_after(text: str | None) -> float | None:
-    """Seconds of a Retry-After header, limited; a date, which API servers do not send, counts as
-    absent.
+    """Seconds of a Retry-After header, limited.
+
+    A date, which API servers do not send, counts as absent.
 
     >>> [parse_retry_after(text) for text in ("7", "86400", "soon", "-1", None)]
     [7.0, 60.0, None, None, None]
@@ -157,9 +156,7 @@ def parse_retry_after(text: str | None) -> float | None:
 def failure_of_connection(
     server: str, error: BaseException, begins_at: float | None = None, *, proxy: str | None = None
 ) -> Unreachable:
-    """Why there is no answer, from the exception of either HTTP client; see
-    `explain_connection`.
-    """
+    """Why there is no answer, from an exception of either HTTP client; see `explain_connection`."""
     return Unreachable(
         *explain_connection(
             f"API server `{server}`", "in the kubeconfig", server, error, begins_at, proxy=proxy

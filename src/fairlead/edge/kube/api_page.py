@@ -1,5 +1,6 @@
-"""Decodes pages of a list and lines of a watch into rows: at once, or one by one if an item does
-not fit.
+"""Decodes pages of a list and lines of a watch into rows: at once, or one by one.
+
+One by one if an item does not fit the form.
 
 A malformed object neither fails the page nor counts as absent. It is reported with its key, so that
 the reader keeps its earlier row.
@@ -34,16 +35,18 @@ Wire = TypeVar("Wire")
 Row = TypeVar("Row")
 
 _LEVELS_MAX = 600
-"""The deepest JSON that is decoded; deeper values become null. The decoder's recursion limit is
-1000.
+"""The deepest JSON that is decoded; deeper values become null.
+
+The decoder's recursion limit is 1000.
 """
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 _ADDED: Final = ChangeType.ADDED
 _PRESENT = (ChangeType.MODIFIED, _ADDED)
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
-"""Exceptions from decoding or parsing one malformed object; any other exception is a bug and
-passes.
+"""Exceptions from decoding or parsing one malformed object.
+
+Any other exception is a bug and passes.
 """
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
 """The same, and the exception of a raw item that is asked for its metadata."""
@@ -107,8 +110,9 @@ class WirePage(Struct, Generic[Wire]):
 
 
 def early_token(body: bytes) -> str:
-    """The next page's token, read before the page is decoded; "" = there is none, or not in the
-    usual place.
+    """The next page's token, read before the page is decoded.
+
+    "" means that there is none, or not in the usual place.
 
     >>> meta = b'"metadata":{"resourceVersion":"7","continue":"eyJ2"}'
     >>> early_token(b'{"kind":"PodList","apiVersion":"v1",' + meta + b',"items":[')
@@ -260,8 +264,9 @@ class ItemReader(Generic[Row]):
             return self._raw_page.decode(body)
 
     def parse_page(self, page: WirePage[Any] | MessagePage) -> Page[Row]:
-        """The second half: rows. Raises UnreadableProtobuf for a malformed item of a page in
-        protobuf.
+        """The second half: rows.
+
+        Raises UnreadableProtobuf for a malformed item of a page in protobuf.
         """
         if not isinstance(page, WirePage):
             return self._parse_messages(page)

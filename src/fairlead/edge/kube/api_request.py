@@ -106,8 +106,9 @@ def create_request(
     dry_run: bool = False,
     is_strict: bool = False,
 ) -> ApiRequest:
-    """`is_strict`: a field that the schema does not have is an error; servers before 1.25 drop
-    it anyway.
+    """A request that creates an object.
+
+    `is_strict`: a field that the schema lacks is an error; servers before 1.25 drop it anyway.
     """
     path = with_query(
         resource.path(namespace),
@@ -140,8 +141,9 @@ def patch_request(
     field_manager: str = "fairlead",
     force: bool = False,
 ) -> ApiRequest:
-    """`apply` is server-side apply; `force` (only with it) takes over fields from other
-    managers.
+    """A request that patches an object.
+
+    `apply` is server-side apply; `force` (only with it) takes over fields from other managers.
     """
     path = with_query(
         resource.path(namespace, name, subresource),

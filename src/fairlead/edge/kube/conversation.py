@@ -1,5 +1,4 @@
-"""The dialogue with an API server, without I/O: lists, discovery, renewal after a 401, waiting and
-retrying.
+"""The dialogue with an API server, without I/O: lists, discovery, renewal after 401, retries.
 
 Each conversation is a generator. It yields a step (`SendRequest`, `Pause`, …), and its driver sends
 back the result, or throws the exception of its HTTP client. `kube_api` drives conversations with
@@ -63,8 +62,9 @@ longer, and a service's loop retries by itself.
 MAX_RESTARTS: Final = 2
 """How often a paged list starts again after 410; then one unpaged list follows."""
 UNPACKED_BYTES_MAX: Final = 1 << 30
-"""Bytes of one unpacked answer; a page of 500 objects of etcd's largest size is three quarters
-of it.
+"""Bytes of one unpacked answer.
+
+A page of 500 objects of etcd's largest size is three quarters of it.
 """
 PROTOBUF_OR_JSON: Final = f"{PROTOBUF}, application/json;q=0.9"
 _NOT_THIS_FORM: Final = (406, 415)
@@ -88,8 +88,9 @@ class SendRequest(Struct, frozen=True):
 
 
 class Answer(Struct):
-    """`headers.get` ignores case. `live`: the object of the driver from which a stream's body is
-    read.
+    """An answer.
+
+    `headers.get` ignores case. `live`: the object of the driver from which a stream's body is read.
     """
 
     status: int
@@ -385,9 +386,7 @@ class Conversation:
             yield Pause(delay)
 
     def open(self, request: ApiRequest) -> Steps[Any]:
-        """The driver's object from which an answer's body is read piece by piece. The status is
-        good.
-        """
+        """The driver's object from which the body of a good answer is read piece by piece."""
         return (yield from self._authorized(request, is_stream=True)).live
 
     def no_answer(self, error: Exception) -> Steps[Unreachable]:

@@ -26,9 +26,7 @@ class Followed(Generic[Row]):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more is to be waited for at the start: read once, or known not to be
-        readable.
-        """
+        """Whether the start need not wait any longer: read once, or known not to be readable."""
         reflector = self.reflector
         return reflector is not None and (
             reflector.is_synced or isinstance(reflector.last_error, Forbidden | NotFound)

@@ -161,8 +161,9 @@ class KubeApi:
             response.close()
 
     async def stream(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
-        """The body of a good answer, piece by piece as it arrives (a log). Closing it closes the
-        connection.
+        """The body of a good answer (a log), piece by piece as it arrives.
+
+        Closing it closes the connection.
 
         `request.seconds` limits the whole stream; the answer may also begin this late, because a
         silent log has not begun. At most two pieces are read ahead.
@@ -314,9 +315,7 @@ def _limits(seconds: float | None) -> aiohttp.ClientTimeout:
 
 
 def _keepalive_socket(address: Any) -> socket.socket:
-    """A socket that detects within a minute that its peer is gone, which a silent watch would
-    not.
-    """
+    """A socket that detects within a minute that its peer is gone; a silent watch would not."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -46,9 +46,7 @@ _BROKEN = (OSError, http.client.HTTPException)
 
 
 class RawConnection(NamedTuple):
-    """A connection for a protocol other than HTTP, with TLS done, and the parts of the request
-    for it.
-    """
+    """A connection for a protocol other than HTTP, with TLS done, and the parts of its request."""
 
     socket: socket.socket
     host: str
@@ -68,8 +66,9 @@ def _spoken(
 
 
 class KubeBlocking:
-    """One cluster, with one user; safe to use from several threads. `requests_total`: number of
-    requests sent.
+    """One cluster with one user; safe to use from several threads.
+
+    `requests_total`: number of requests sent.
 
     `read_seconds`: how long the server may be silent before an answer.
     """
@@ -270,8 +269,9 @@ class _BegunCall(Generic[Result]):
 
 
 def in_parallel(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
-    """The result of each call, or the exception it raised, in their order; all run at once, in
-    threads.
+    """The results of the calls, or the exceptions they raised, in order.
+
+    All run at once, in threads.
 
     >>> in_parallel([lambda: 1, lambda: 1 // 0])
     [1, ZeroDivisionError('integer division or modulo by zero')]

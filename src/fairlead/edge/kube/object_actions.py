@@ -168,9 +168,7 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
 
 
 def scale_request(action: ScaleJob) -> ApiRequest:
-    """A JSON patch that tests the values that it changes, so that a concurrent change is not
-    overwritten.
-    """
+    """A JSON patch that tests the values that it changes, to detect a concurrent change."""
     target = action.target
     patch: list[dict[str, Any]] = [
         {"op": "test", "path": "/metadata/uid", "value": target.uid},
@@ -204,8 +202,9 @@ def scale_request(action: ScaleJob) -> ApiRequest:
 
 
 def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
-    """A JSON patch: the API server does not check the uid of a custom object when its status is
-    merge-patched.
+    """A JSON patch of the tree's status that tests the uid.
+
+    With a merge patch the API server does not check the uid of a custom object.
     """
     tree = action.tree
     patch = [

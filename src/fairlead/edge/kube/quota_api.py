@@ -51,8 +51,9 @@ FOLLOWED: Final[tuple[FollowedKind[Any], ...]] = (
 
 
 class KubeQuotaApi:
-    """`lease`: namespace and name. The rate bounds all writes; Events have a smaller one of their
-    own.
+    """The quota controller's API.
+
+    `lease`: namespace and name. The rate bounds all writes; Events have a smaller one of their own.
     """
 
     workload_kinds = tuple(each.name for each in WORKLOAD_KINDS)

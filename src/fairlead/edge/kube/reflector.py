@@ -35,7 +35,7 @@ log = logging.getLogger("fairlead.kubernetes")
 Row = TypeVar("Row")
 
 _DELETED: Final = ChangeType.DELETED
-# a watch that the server ends sooner, empty-handed, is followed by a wait
+# a wait follows a watch that the server ends sooner without events
 SHORT_WATCH_SECONDS = 1.0
 
 
@@ -147,9 +147,7 @@ class Reflector(Generic[Row]):
         self._succeeded()
 
     async def _follow(self) -> None:
-        """Watch after watch, until the version is gone (returns) or there is another failure
-        (raises).
-        """
+        """Watches in a loop. Returns when the version is gone, raises any other failure."""
         while True:
             try:
                 await self._watch_once()
@@ -157,7 +155,7 @@ class Reflector(Generic[Row]):
                 log.info(
                     "watch of %s: %s; listing again", self.reader.resource.label, error.message
                 )
-                # gone, though just listed: do not turn in circles
+                # gone, though just listed: wait, or this loop would not end
                 if time.monotonic() - self._listed_at < SHORT_WATCH_SECONDS:
                     await self._sleep(self._backoff.next_delay())
                 return
@@ -256,8 +254,9 @@ def _is_resumable(error: ApiFailure) -> bool:
 
 
 _COLLECTED_AFTER_MOST = 100_000
-"""New objects. With Python's own 700 a large cluster's console fell silent for 0.3 s every other
-second.
+"""New objects between collections.
+
+With Python's own 700 a large cluster's console stopped for 0.3 s every other second.
 """
 _listing_now = 0
 

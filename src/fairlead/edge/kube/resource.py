@@ -1,6 +1,4 @@
-"""Resources of an API server: group, version, plural, scope, and the paths of one object or of
-all.
-"""
+"""Resources of an API server: group, version, plural, scope, and paths of one object or of all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The fields in `spec` of a served kind, from OpenAPI v3, for kinds whose fields differ within
-one version.
+"""The fields in `spec` of a served kind, from OpenAPI v3.
+
+For kinds whose fields differ within one version.
 """
 
 from __future__ import annotations

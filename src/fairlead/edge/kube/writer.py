@@ -54,9 +54,7 @@ from fairlead.wire.gpus.allocation import render_action
 from fairlead.wire.names import ANNOTATION_GPU_RETRY
 
 LEAST_SECONDS: Final = 0.25
-"""With less than this left of the Lease, in seconds, no write is sent: it would hardly be done
-in time.
-"""
+"""Seconds left of the Lease below which no write is sent: it would hardly be done in time."""
 GRACE_SECONDS: Final = 1.0
 """Seconds to wait for the answer beyond the time in which the API server should have decided."""
 EVENTS_PER_SECOND: Final = 10

@@ -1,5 +1,6 @@
-"""A device plugin: serves one resource of a node to its kubelet on a socket in the kubelet's
-directory.
+"""A device plugin: serves one resource of a node to its kubelet on a socket.
+
+The socket is in the kubelet's directory.
 
 A kubelet that starts empties that directory and forgets all plugins, and its new socket may have
 the inode number of the old one: so the plugin compares the time of creation, and also checks its
@@ -41,8 +42,9 @@ KUBELET_SOCKET: Final = "kubelet.sock"
 LOOK_SECONDS: Final = 1.0
 """Seconds between checks while a kubelet is connected."""
 FAST_CHECK_SECONDS: Final = 0.02
-"""Seconds between checks while no kubelet is connected, until `LONG_AWAY_SECONDS`; then
-`SLOW_CHECK_SECONDS`.
+"""Seconds between checks while no kubelet is connected.
+
+After `LONG_AWAY_SECONDS`, `SLOW_CHECK_SECONDS` applies.
 """
 SLOW_CHECK_SECONDS: Final = 0.2
 LONG_AWAY_SECONDS: Final = 60.0
@@ -61,7 +63,9 @@ FileIdentity = tuple[int, int, int]
 
 
 class DevicePlugin:
-    """`endpoint`: the socket's name in `folder`. `needs_start`: the kubelet must call before each
+    """One plugin.
+
+    `endpoint`: the socket's name in `folder`. `needs_start`: the kubelet must call before each
     container start.
 
     `silence_seconds`: after this time without a request for devices, the plugin registers again.
@@ -129,9 +133,7 @@ class DevicePlugin:
             await self._end()
 
     async def _serve(self) -> None:
-        """Starts the server before registering, because the kubelet connects at once, and only
-        once.
-        """
+        """Starts the server, then registers: the kubelet connects at once, and only once."""
         if self._server is not None and _identity(self._path) == self._socket:
             return
         await self._end()

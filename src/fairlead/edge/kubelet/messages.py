@@ -61,8 +61,9 @@ _DEVICE_PLUGIN: Final[Mapping[str, str]] = {
     ),
     "AllocateResponse": "ContainerAllocateResponse* container_responses 1",
 }
-"""Name and fields of each message: type (`*` = repeated), name, number. A map is a list of
-entries.
+"""Fields of each message: type (`*` = repeated), name, number.
+
+A map is a list of entries.
 """
 
 _POD_RESOURCES: Final[Mapping[str, str]] = {
@@ -80,8 +81,9 @@ _POD_RESOURCES: Final[Mapping[str, str]] = {
 
 
 class Registration(Struct, frozen=True):
-    """A plugin's registration with a kubelet. `endpoint`: its socket's name in the kubelet's
-    directory.
+    """A plugin's registration with a kubelet.
+
+    `endpoint`: its socket's name in the kubelet's directory.
     """
 
     endpoint: str
@@ -196,8 +198,9 @@ def render_preferred(chosen: Sequence[Sequence[str]]) -> bytes:
 
 
 def parse_pod_resources(message: bytes) -> tuple[HeldDevices, ...]:
-    """The holders of devices. The message has an entry per id; the result has one per container
-    and resource.
+    """The holders of devices, one per container and resource.
+
+    The message has an entry per id.
     """
     held: dict[tuple[str, str, str, str], set[str]] = {}
     claimed: list[HeldDevices] = []

@@ -16,8 +16,9 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.kubelet import HeldDevices
 
 ANSWER_SECONDS: Final = 10.0
-"""Time limit of an answer; its largest size is 16 MiB
-(docs/spec/telemetry.md#pod-resources-api).
+"""Time limit of an answer; its largest size is 16 MiB.
+
+Specification: docs/spec/telemetry.md#pod-resources-api.
 """
 _LIST: Final = "/v1.PodResourcesLister/List"
 _LARGEST_ANSWER: Final = 16 * 1024 * 1024
@@ -40,8 +41,9 @@ class PodResources:
         self._channel: aio.Channel | None = None
 
     async def list_held(self) -> tuple[HeldDevices, ...]:
-        """All holders. Raises OutsideError when the kubelet is away, too slow, or its answer is
-        malformed.
+        """All holders.
+
+        Raises OutsideError when the kubelet is away, too slow, or its answer is malformed.
         """
         if self._channel is None:
             self._channel = aio.insecure_channel(f"unix:{self._socket}", options=_OPTIONS)

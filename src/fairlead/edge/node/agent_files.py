@@ -1,5 +1,4 @@
-"""Files that a node's agent keeps on its node (`ports.AgentFiles`), and files of the kubelet that
-it reads.
+"""Files that a node's agent keeps (`ports.AgentFiles`), and files of the kubelet that it reads.
 
 Every file is written under another name and moved into place, so that readers and mounts see the
 old or the new file. Nothing is flushed to disk: after a power failure all containers start anew,
@@ -48,8 +47,10 @@ Parsed = TypeVar("Parsed")
 
 
 class NodeFolders(msgspec.Struct, frozen=True):
-    """`plugins`: the kubelet's directory of device plugins. `cdi`: the runtime's directory of
-    CDI files.
+    """Directories on a node.
+
+    `plugins`: the kubelet's directory of device plugins. `cdi`: the runtime's directory of CDI
+    files.
     """
 
     plugins: Path

@@ -1,5 +1,6 @@
-"""Labels, UIDs and containers of a node's pods, followed through the API server
-(`ports.PodIdentities`).
+"""Labels, UIDs and containers of a node's pods, followed through the API server.
+
+Implements `ports.PodIdentities`.
 """
 
 from __future__ import annotations

@@ -55,16 +55,18 @@ class NodeProcesses:
 
 
 def _start(stat: str) -> str:
-    """When the process started, in ticks since the boot; a program's name may have blanks and
-    brackets.
+    """When the process started, in ticks since the boot.
+
+    A program's name may have blanks and brackets.
     """
     fields = stat.rpartition(")")[2].split()
     return fields[_START] if len(fields) > _START else ""
 
 
 def sees_node(proc: Path = PROC) -> bool:
-    """Whether pids are those of the node: pid 2 is a kernel thread; in a container it is another
-    or none.
+    """Whether pids are those of the node.
+
+    There pid 2 is a kernel thread; in a container it is another process or none.
     """
     try:
         return (proc / "2" / "comm").read_text(

@@ -1,5 +1,4 @@
-"""NVIDIA's driver on this node through its management library NVML: the real `CardDriver` and
-`Devices`.
+"""NVIDIA's driver on this node through its library NVML: the real `CardDriver` and `Devices`.
 
 Written from NVML's documented calls, structures and codes, and tried on a library that plays them
 (`tests/nvml`). `make gpu-check` compares it with a real card.

@@ -1,5 +1,6 @@
-"""Features that a card lacks: they are tried again now and then, because a driver may have been
-replaced.
+"""Features that a card lacks.
+
+They are tried again now and then, because a driver may have been replaced.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Absences:
-    """For one card, used by its thread. `name`: the card's, for the log; `monotonic` returns
-    seconds.
+    """Absent features of one card, used by its thread.
+
+    `name`: the card's, for the log; `monotonic` returns seconds.
     """
 
     def __init__(self, name: str, monotonic: Callable[[], float]) -> None:
@@ -62,8 +64,9 @@ class Absences:
 
 
 class Failures:
-    """Failures of collectors in one turn. The log has the failed call, once for each fault of a
-    card.
+    """Failures of collectors in one turn.
+
+    The log has the failed call, once for each fault of a card.
     """
 
     def __init__(self, absences: Absences) -> None:

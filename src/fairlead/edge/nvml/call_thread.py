@@ -34,8 +34,9 @@ class CallThread:
         return 0.0 if since is None else max(self._monotonic() - since, 1e-9)
 
     def call(self, function: Callable[[], Answer]) -> asyncio.Future[Answer]:
-        """Begins the call; the future gets its result or exception. Raises RuntimeError during
-        another call.
+        """Begins the call; the future gets its result or exception.
+
+        Raises RuntimeError during another call.
         """
         if self._since is not None:
             raise RuntimeError(f"{self._name} is in a call")

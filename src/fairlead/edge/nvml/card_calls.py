@@ -1,5 +1,6 @@
-"""Calls that return one or a few values of a card, and the DCGM fields of these values
-(docs/spec/telemetry.md#dcgm-fields-from-nvml).
+"""Calls that return one or a few values of a card, and the DCGM fields of these values.
+
+Specification: docs/spec/telemetry.md#dcgm-fields-from-nvml.
 
 The module is a table: NVML's name of each call, and how it is called. `wire/devices/nvml_values`
 converts.

@@ -38,8 +38,9 @@ _LISTS: Final = {
         "nvmlDeviceGetMPSComputeRunningProcesses_v2",
     ),
 }
-"""The calls for each type of process, in two generations of one structure. Every driver has the
-first type.
+"""The calls for each type of process, in two generations of one structure.
+
+Every driver has the first type.
 """
 
 
@@ -70,8 +71,9 @@ def slot(card: ShownCard) -> GpuSlot:
 
 
 def _memory_mib(card: ShownCard) -> int:
-    """Memory that containers can get
-    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
+    """Memory that containers can get.
+
+    Specification: docs/spec/gpu-sharing.md#units-and-the-proportional-grant.
     """
     try:
         memory = pynvml.nvmlDeviceGetMemoryInfo(card.handle, pynvml.nvmlMemory_v2)
@@ -83,8 +85,9 @@ def _memory_mib(card: ShownCard) -> int:
 
 
 def ask(card: ShownCard) -> CardAnswer:
-    """Probes the card with calls that reach the hardware; raises NVMLError when the card is
-    unhealthy.
+    """Calls that reach the card's hardware.
+
+    They raise NVMLError when the card is unhealthy.
 
     An absent feature (own memory, a sensor) is no fault, nor are unreadable counters.
     """
@@ -181,8 +184,9 @@ def _listed(handle: Any, names: Sequence[str], *, is_required: bool) -> Sequence
 
 
 def whole_list(call: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """The whole list: `pynvml` reads the length first, and entries may be added before it reads
-    the list.
+    """The whole list, also if it grows.
+
+    `pynvml` reads the length first, and entries may be added before it reads the list.
     """
     for _ in range(_MOST_TRIES - 1):
         try:

@@ -1,5 +1,6 @@
-"""The port `Devices` with NVML: the GPUs of this node for its exporter
-(docs/spec/telemetry.md#sampling-and-fault-isolation).
+"""The port `Devices` with NVML: the GPUs of this node for its exporter.
+
+Specification: docs/spec/telemetry.md#sampling-and-fault-isolation.
 
 Each card has its own thread for calls, and the node has one for calls that concern no card. A call
 that does not return blocks only its own card, which is not asked again until it does. When the
@@ -53,9 +54,7 @@ _PATIENCE: Final = 0.5
 """Part of an interval for which a snapshot waits for cards that have not answered yet."""
 END_SECONDS: Final = 2.0
 _KNOWN_SECONDS: Final = 60.0
-"""Seconds for which an XID is remembered, so that the report of the other source does not count
-too.
-"""
+"""Seconds for which an XID is remembered, so that the other source's report does not count too."""
 _USUAL_BEAT: Final = NvmlBeat()
 _log: Final = logging.getLogger(__name__)
 
@@ -69,8 +68,9 @@ def _all(reports: Iterable[XidReport], _: Iterable[XidReport]) -> JoinedXids:
 
 
 class _DriverCards(Struct, frozen=True):
-    """The cards that the driver lists. `session`: number of the NVML session; handles are of one
-    session.
+    """The cards that the driver lists.
+
+    `session`: number of the NVML session; handles are of one session.
 
     `kernel`: XIDs of the kernel log, or why it cannot be read. `deafness`: why events are not
     received, or were not since the last look; "" = they are.
@@ -84,8 +84,9 @@ class _DriverCards(Struct, frozen=True):
 
 
 class _UnreadableCard(Struct, frozen=True):
-    """An index whose card was never readable. `since`: steady seconds; `failures`: their number
-    by cause.
+    """An index whose card was never readable.
+
+    `since`: steady seconds; `failures`: their number by cause.
     """
 
     since: float
@@ -177,9 +178,7 @@ class NvmlDevices:
             await self._end()
 
     async def sample_once(self) -> None:
-        """Asks all free cards, waits for at most half an interval, and publishes what is known
-        then.
-        """
+        """Asks all free cards, waits for at most half an interval, and publishes what is known."""
         patience, began = self._beat.interval * _PATIENCE, self._monotonic()
         if self._monotonic() >= self._look_at and not self._thread.busy_seconds:
             looking = self._thread.call(self._look)
@@ -220,8 +219,9 @@ class NvmlDevices:
         )
 
     def _listen(self, cards: Sequence[ShownCard]) -> str:
-        """Receives XIDs of these cards. Cards that cannot be registered are tried again at the
-        slow interval.
+        """Receives XIDs of these cards.
+
+        Cards that cannot be registered are tried again at the slow interval.
         """
         failure = self._events.failure
         is_retry = self._monotonic() - self._registered_at >= self._beat.slow_interval
@@ -373,8 +373,9 @@ class NvmlDevices:
             return error
 
     def _note_kernel_log(self, records: list[XidReport] | Exception) -> None:
-        """A log that cannot be read is a failed collector; without a log there is no such
-        collector.
+        """Notes a kernel log that cannot be read as a failed collector.
+
+        Without a log there is no such collector.
         """
         if not isinstance(records, Exception):
             self._note_xids(records)
@@ -462,8 +463,9 @@ class NvmlDevices:
         )
 
     async def _end(self) -> None:
-        """Waits for calls under way, unless they hang: the library must not be unloaded during a
-        call.
+        """Waits for running calls that do not hang.
+
+        The library must not be unloaded during a call.
         """
         for card in self._cards.values():
             card.thread.end()

@@ -38,8 +38,9 @@ from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans,
 from fairlead.model.devices.gpu import GpuSlot
 
 REOPEN_SECONDS: Final = 300.0
-"""Seconds between initialisations of NVML while a card is unhealthy. XIDs at that moment are
-lost.
+"""Seconds between initialisations of NVML while a card is unhealthy.
+
+XIDs at that moment are lost.
 """
 CGROUPS: Final = Path("/sys/fs/cgroup")
 _log: Final = logging.getLogger(__name__)
@@ -109,8 +110,9 @@ class NvmlDriver:
             return answers[0] if answers else CardAnswer("the driver does not show this GPU")
 
     def processes(self) -> Sequence[ProcessMemory]:
-        """The processes whose memory NVML reports; the others (on some virtual cards) cannot be
-        watched.
+        """The processes whose memory NVML reports.
+
+        Others (on some virtual cards) cannot be watched.
         """
         with self._asking():
             cards = self._look()

@@ -1,5 +1,6 @@
-"""MIG instances of one card: listed once, kept until the card's division changes
-(docs/spec/telemetry.md#mig-instances).
+"""MIG instances of one card: listed once, kept until the card's division changes.
+
+Specification: docs/spec/telemetry.md#mig-instances.
 
 Listing them with NVML is slow, so both the result and a failure are kept. Fields of the whole card
 are with the card only.
@@ -61,16 +62,18 @@ class Instances:
         self._is_divided = False
 
     def forget(self) -> None:
-        """Lists the instances again at the next call, because the division changed. NVML must be
-        open.
+        """Makes the next call list the instances again, after a change of the division.
+
+        NVML must be open.
         """
         for each in self._profiling.values():
             each.close()
         self._profiling, self._found = {}, None
 
     def is_divided(self, failures: Failures) -> bool:
-        """Whether the card is divided, as far as is known. Raises NVMLError when card or driver is
-        gone.
+        """Whether the card is divided, as far as is known.
+
+        Raises NVMLError when card or driver is gone.
         """
         self._look(failures)
         return self._is_divided

@@ -22,8 +22,9 @@ KERNEL_LOG: Final = Path("/dev/kmsg")
 _SYSTEM: Final = "kmsg"
 _LONGEST_RECORD: Final = 16_384
 _STAMPED_SECONDS: Final = 1.0
-"""Largest difference in seconds between the stamp of a record and its reading at which the stamp
-is used.
+"""Largest difference in seconds between a record's stamp and its reading.
+
+With a larger one the stamp is not used.
 """
 _NO_LOG: Final = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 _MOUNT: Final = (
@@ -100,8 +101,9 @@ class KernelLog:
                 self._seen.append(self._report(seen))
 
     def _report(self, seen: KernelXid) -> XidReport:
-        """The XID with the stamp of its record, unless the stamp is too far from the time of
-        reading.
+        """The XID with the stamp of its record.
+
+        A stamp too far from the time of reading is not used.
         """
         since, now = self._drained_at, self._monotonic()
         if since is None or since - _STAMPED_SECONDS <= seen.since_boot <= now + _STAMPED_SECONDS:

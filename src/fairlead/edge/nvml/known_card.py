@@ -24,9 +24,7 @@ from fairlead.model.devices.readings import GpuProcess, GroupReading, InstanceRe
 
 DEVICE: Final = "device"
 COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")
-"""Collectors of each card that exist from the start: an alert on an absent series could not
-fire.
-"""
+"""Collectors that each card has from the start: an alert on an absent series could not fire."""
 TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
@@ -232,8 +230,9 @@ class KnownCard:
             )
 
     def fail(self, failure: BaseException) -> None:
-        """Notes that the card answers nothing; an error of Fairlead is logged with its trace,
-        once.
+        """Notes that the card answers nothing.
+
+        An error of Fairlead is logged with its trace, once.
         """
         self._is_late_counted = False
         if isinstance(failure, NVMLError):

@@ -1,6 +1,4 @@
-"""Memory of one card or MIG instance, always read in the same form, because two forms make no
-series.
-"""
+"""Memory of one card or MIG instance, always read in the same form: two forms make no series."""
 
 from __future__ import annotations
 
@@ -14,7 +12,9 @@ from fairlead.wire.devices.nvml_values import memory_fields
 
 
 class MemoryForm:
-    """The second form, which includes the driver's reserved memory, unless only the first is
+    """The form in use.
+
+    It is the second form, which includes the driver's reserved memory, unless only the first is
     available.
     """
 

@@ -1,5 +1,6 @@
-"""The NVLink status between a card and the others of its node
-(docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter: `DCGM_EXP_P2P_STATUS`).
+"""The NVLink status between a card and the others of its node (`DCGM_EXP_P2P_STATUS`).
+
+Specification: docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter.
 
 The call involves two cards: when the other card hangs, the call for this card hangs too. It is made
 only when the counters file has the field.

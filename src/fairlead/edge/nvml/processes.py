@@ -1,6 +1,4 @@
-"""The processes on one card or MIG instance: their memory, and their share of its
-multiprocessors.
-"""
+"""The processes on a card or MIG instance: their memory, and share of its multiprocessors."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ COLLECTOR: Final = "processes"
 _LIST: Final = "nvmlDeviceGetComputeRunningProcesses"
 _SHARES: Final = "nvmlDeviceGetProcessUtilization"
 _FIRST_MICROSECONDS: Final = 1_000_000
-"""How far back the first call reads, in microseconds. With 0 the driver returns values of any
-age.
-"""
+"""How far back the first call reads, in microseconds; 0 would return values of any age."""
 
 
 _Share = tuple[float | None, EngineTime]
@@ -30,8 +26,9 @@ _IDLE: Final[_Share] = (0.0, EngineTime(0.0, 0.0, 0.0))
 
 
 class Processes:
-    """Used by one thread. `now` returns epoch seconds, as the driver's stamps. `has_shares`: no
-    MIG instance.
+    """The processes of one card, used by one thread.
+
+    `now` returns epoch seconds, as the driver's stamps. `has_shares`: no MIG instance.
     """
 
     def __init__(
@@ -44,8 +41,9 @@ class Processes:
         self._seen_until = 0
 
     def read(self, failures: Failures) -> tuple[GpuProcess, ...] | None:
-        """Processes by pid; None = unknown. Raises NVMLError when the card is lost or the driver
-        is gone.
+        """Processes by pid; None = unknown.
+
+        Raises NVMLError when the card is lost or the driver is gone.
         """
         seen: list[GpuProcess] | None = None
         if not self._absences.has(_LIST):

@@ -1,7 +1,9 @@
-"""Reads one card, a group of fields at a time (docs/spec/telemetry.md#dcgm-fields-from-nvml,
+"""Reads one card, a group of fields at a time.
+
+Specification: docs/spec/telemetry.md#dcgm-fields-from-nvml,
 docs/spec/telemetry.md#profiling-fields, docs/spec/telemetry.md#xid-errors,
 docs/spec/telemetry.md#mig-instances, docs/spec/telemetry.md#processes,
-docs/spec/telemetry.md#sampling-and-fault-isolation).
+docs/spec/telemetry.md#sampling-and-fault-isolation.
 
 Each call may block for any time, so each card has its own thread.
 """
@@ -74,8 +76,9 @@ class CardReader:
         self._link_states = LINK_STATES[:0]
 
     def fast(self) -> GroupReading:
-        """Utilization, memory, temperature, power, clocks, energy, throughput, profiling,
-        processes.
+        """Values of the fast group.
+
+        Utilization, memory, temperature, power, clocks, energy, throughput, profiling, processes.
         """
         failures = Failures(self._absences)
         wanted = self.wanted
@@ -107,9 +110,7 @@ class CardReader:
         return GroupReading(fields, {}, failures.by_collector(), None, instances, peers)
 
     def static(self) -> GroupReading:
-        """Values that change only with driver, firmware or division: texts, minor number, MIG
-        mode.
-        """
+        """Values that only driver, firmware or division change: texts, minor number, MIG mode."""
         failures = Failures(self._absences)
         fields = read_fields(self._card.handle, (LINK_COUNT,), self._absences, failures)
         self._link_states = LINK_STATES[: int(fields.get(LINK_COUNT.field, 0))]
@@ -128,8 +129,9 @@ class CardReader:
         self._absences.clear()
 
     def close(self) -> None:
-        """Frees what NVML holds for this reader. NVML must still be open, without a call under
-        way.
+        """Frees what NVML holds for this reader.
+
+        NVML must still be open, without a call under way.
         """
         self._instances.forget()
         self._gpm.close()

@@ -33,8 +33,9 @@ WANTED: Final[int] = (
     | pynvml.nvmlEventTypeDoubleBitEccError
     | pynvml.nvmlEventMigConfigChange
 )
-"""The wanted event types. A double-bit error adds nothing to its XID; other programs register it
-too.
+"""The wanted event types.
+
+A double-bit error adds nothing to its XID; other programs register it too.
 """
 _WHOLE_CARD: Final = 0xFFFFFFFF
 Row = TypeVar("Row")
@@ -73,8 +74,9 @@ class XidEvents:
 
     @property
     def deaf(self) -> Mapping[str, str]:
-        """Why XIDs of a card are not received, by UUID; without cards that are too old for
-        events.
+        """Why XIDs of a card are not received, by UUID.
+
+        Cards that are too old for events are absent.
         """
         return self._deaf
 
@@ -87,8 +89,7 @@ class XidEvents:
         return _drained(self._seen)
 
     def drain_divided(self) -> list[str | None]:
-        """UUIDs of cards whose MIG instances changed since the last call; None = the card is not
-        named.
+        """UUIDs of cards whose MIG instances changed since the last call; None = card unknown.
 
         Callers must list the instances of such a card again. Changes while no thread waited are
         lost.
@@ -147,8 +148,9 @@ class XidEvents:
                 _log.debug("an event set is not freed: %s", words(error))
 
     def _register(self, card: ShownCard) -> str | None:
-        """None = its XIDs are received; else the reason, "" for a card or a driver without
-        events.
+        """Registers a card: None = its XIDs are received, else the reason.
+
+        "" for a card or a driver without events.
         """
         try:
             if self._events is None:

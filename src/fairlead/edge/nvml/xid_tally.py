@@ -1,6 +1,4 @@
-"""Counts XIDs of one card since the exporter's start: how often, the last time, and the last
-XID.
-"""
+"""Counts XIDs of one card since the exporter's start: number and last time, and the last XID."""
 
 from __future__ import annotations
 

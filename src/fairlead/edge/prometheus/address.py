@@ -1,6 +1,4 @@
-"""Makes the connection to Prometheus from a user's settings: address, token, token file, CA
-file.
-"""
+"""Makes the connection to Prometheus from a user's settings: address, token, CA file."""
 
 from __future__ import annotations
 

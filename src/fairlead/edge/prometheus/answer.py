@@ -108,8 +108,7 @@ def parse_range(address: str, status: int, body: bytes, step: float) -> list[Sam
 def with_gaps(
     values: list[tuple[float, str]], step: float
 ) -> tuple[tuple[float, float | None], ...]:
-    """Points with a None for each gap or for a value that is no number: a chart's line breaks
-    there.
+    """Points with None for each gap and each value that is no number: a chart's line breaks there.
 
     >>> with_gaps([(0, "1"), (15, "NaN"), (60, "3")], 15.0)
     ((0, 1.0), (15, None), (30.0, None), (60, 3.0))
@@ -157,8 +156,9 @@ def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFa
 
 
 def parse_version(status: int, body: bytes) -> str:
-    """The version in the answer of `/api/v1/status/buildinfo`; "" = no such page, or another
-    program's.
+    """The version in the answer of `/api/v1/status/buildinfo`; "" if unknown.
+
+    It is unknown without that page, or if another program answers.
 
     >>> parse_version(200, b'{"status":"success","data":{"version":"2.42.0"}}')
     '2.42.0'

@@ -1,6 +1,4 @@
-"""Prometheus queries for the command line: the blocking counterpart of `client`, without
-aiohttp.
-"""
+"""Prometheus queries for the command line: the blocking counterpart of `client`."""
 
 from __future__ import annotations
 
@@ -29,6 +27,7 @@ from fairlead.edge.prometheus.answer import (
 
 class PrometheusBlocking:
     """One Prometheus; a connection per query.
+
     `address.prometheus_connection` makes `connection`.
     """
 

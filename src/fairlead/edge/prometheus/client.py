@@ -69,8 +69,9 @@ class Prometheus:
         ]
 
     async def version(self) -> str:
-        """Its version; "" = unknown (another program with the same API). Raises
-        PrometheusFailure.
+        """Its version; "" = unknown (another program with the same API).
+
+        Raises PrometheusFailure.
         """
         return parse_version(*await self._ask("GET", VERSION_PATH))
 

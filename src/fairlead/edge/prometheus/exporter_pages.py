@@ -52,17 +52,13 @@ New and failing pages have as many separate slots, so that they do not delay the
 limits the open sockets.
 """
 KEPT_OPEN: Final = 256
-"""Up to this number of pages, connections stay open between reads; for more there would be too
-many.
-"""
+"""Up to this number of pages, connections stay open between reads."""
 SPREAD_SECONDS: Final = 0.005
 """Seconds between the first reads of two pages, if all first reads fit into one interval."""
 PUBLISH_SECONDS_PER_PAGE: Final = 0.001
 LONGEST_PUBLISH_SECONDS: Final = 1.0
 MANY_CARDS: Final = 100
-"""A page with at least this number of cards is processed in a thread, because it takes
-milliseconds.
-"""
+"""A page with at least this number of cards takes milliseconds, so a thread processes it."""
 MANY_TOGETHER: Final = 2000
 """With at least this number of cards, the cards of all pages are joined in a thread."""
 MOST_NAMED: Final = 20
@@ -355,8 +351,9 @@ class ExporterPages:
     # publishing
 
     async def _publish_for_ever(self) -> None:
-        """Publishes soon after data arrived; with many pages at most once a second, because all
-        cards are processed.
+        """Publishes soon after data arrived, with many pages at most once a second.
+
+        Publishing processes all cards.
         """
         while True:
             try:
@@ -378,8 +375,9 @@ class ExporterPages:
             self._follow({**found, **self._named})
 
     async def publish(self) -> None:
-        """Makes `latest` from what has arrived, without stale values; the same value if nothing
-        has.
+        """Makes `latest` from what has arrived, without stale values.
+
+        It stays the same value if nothing has arrived.
         """
         now = self._wall()
         pages = [*self._pages.values(), *self._leaving]

@@ -19,8 +19,9 @@ LARGEST_PAGE_BYTES: Final = 64 << 20
 
 
 def read_page(url: str) -> str:
-    """The page's text. Raises UserError for a malformed address, OutsideError when it cannot be
-    read.
+    """The page's text.
+
+    Raises UserError for a malformed address, OutsideError when it cannot be read.
     """
     address = page_address(url)
     url, headers = (

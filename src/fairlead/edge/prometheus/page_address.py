@@ -54,9 +54,7 @@ def page_address(text: str) -> PageAddress:
 
 
 def _has_host(url: str) -> bool:
-    """Whether the URL has a host, closed brackets around an IPv6 address, and no port or a
-    numeric one.
-    """
+    """Whether the URL has a host, closed brackets around an IPv6 address, and no malformed port."""
     try:
         parts = urlsplit(url)
         return (

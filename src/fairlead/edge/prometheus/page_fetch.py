@@ -28,9 +28,7 @@ LONGEST_LINE_BYTES: Final = 1 << 20
 MOST_CARDS: Final = 200_000
 PIECE_BYTES: Final = 1 << 20
 _AT_ONCE_BYTES: Final = 16 << 10
-"""Bytes that are parsed in the event loop, within a millisecond; using a thread would take as
-long.
-"""
+"""Bytes that are parsed in the event loop, within a millisecond; a thread would take as long."""
 _reader: Final = ThreadPoolExecutor(1, "exporter pages")
 _NOT_A_PAGE: Final = "name the page of a GPU exporter (port 9400)"
 
@@ -77,8 +75,9 @@ def page_session(timeout_seconds: float, ca_pem: bytes | None = None) -> aiohttp
 async def fetch_page(
     session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True
 ) -> CardsOfPage:
-    """The cards of the page; raises ExporterFailure. `login`: value of the header Authorization, ""
-    = none.
+    """The cards of the page; raises ExporterFailure.
+
+    `login`: value of the header Authorization, "" = none.
 
     `keeps_open`: keep the connection open until the next read.
     """

@@ -1,6 +1,4 @@
-"""Counters that all readers of GPU values have, for pages or Prometheus: reads, and duplicated
-cards.
-"""
+"""Counters that all readers of GPU values have: reads of pages or Prometheus, duplicated cards."""
 
 from __future__ import annotations
 

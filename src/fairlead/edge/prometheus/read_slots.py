@@ -1,5 +1,6 @@
-"""Decides which of many pages are read at the same time: a number of slots, and a few silent pages
-beside them.
+"""Decides which of many pages are read at the same time: a number of slots, and a few more.
+
+A few silent pages are read beside the slots.
 
 A read keeps its slot for the time that such a read usually takes; then another page gets the slot,
 and the slow read continues beside the slots. The number of those is limited too: when there are
@@ -19,8 +20,9 @@ Page = TypeVar("Page", bound=Hashable)
 
 
 class ReadSlots(Generic[Page]):
-    """`at_once` slots, and `silent` reads beside them. `patience`: seconds for which a page
-    keeps its slot.
+    """`at_once` slots, and `silent` reads beside them.
+
+    `patience`: seconds for which a page keeps its slot.
     """
 
     def __init__(self, at_once: int, silent: int, patience: Callable[[Page], float]) -> None:

@@ -130,8 +130,9 @@ class PrometheusReadings:
 
 
 class AnsweredCards(Struct, frozen=True):
-    """The content of one answer: each card once, the cards that several targets have, and the
-    ignored samples.
+    """The content of one answer.
+
+    Each card once, the cards that several targets have, and the ignored samples.
     """
 
     readings: tuple[GpuReading, ...]
@@ -140,9 +141,7 @@ class AnsweredCards(Struct, frozen=True):
 
 
 def cards_of(found: Iterable[PrometheusSample], now: float) -> AnsweredCards:
-    """The cards of one answer, without samples older than a minute; of two targets the newer
-    counts.
-    """
+    """The cards of one answer, without samples older than a minute; the newer of two counts."""
     fresh = sorted(
         (each for each in found if now - each.at <= STALE_AFTER_SECONDS), key=lambda each: each.at
     )

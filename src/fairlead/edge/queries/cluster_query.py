@@ -1,5 +1,6 @@
-"""Reads a live cluster for one command, in as few requests as possible
-(docs/spec/arena-cli.md#requests).
+"""Reads a live cluster for one command, in as few requests as possible.
+
+Specification: docs/spec/arena-cli.md#requests.
 
 Blocking, for the CLI. Nodes are read before pods, so that a pod that arrives in between is absent
 or on a known node, never on a node that is not in the answer. Up to five named nodes are read by
@@ -98,8 +99,9 @@ class ClusterQuery:
         return self._with_readings(snapshot) if with_readings else snapshot
 
     def read_all(self) -> ClusterSnapshot:
-        """The whole cluster, read once by the reader that services use; `sources` has what could
-        not be read.
+        """The whole cluster, read once with the services' reader.
+
+        `sources` has what could not be read.
         """
         import asyncio
 
@@ -202,8 +204,9 @@ class ClusterQuery:
     def _topologies(
         self, nodes: Sequence[Node], read: list[Source]
     ) -> list[tuple[str, GpuTopology]]:
-        """Topologies by node name, read only if a node has one; the result of reading is added
-        to `read`.
+        """Topologies by node name, read only if a node has one.
+
+        The result of reading is added to `read`.
         """
         wanted = any(
             node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY
@@ -220,8 +223,9 @@ class ClusterQuery:
     def _withheld(
         self, nodes: Sequence[Node], read: list[Source]
     ) -> list[tuple[str, frozenset[int]]]:
-        """GPUs out of use of nodes that share GPUs, read only if there are such; the result is
-        added to `read`.
+        """Withheld GPUs of nodes that share GPUs, read only if there are such nodes.
+
+        The result is added to `read`.
         """
         shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
         if not shared:
@@ -305,9 +309,7 @@ def _without_retry_logs() -> Iterator[None]:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Without the garbage collector: thousands of rows are no garbage, and it would only walk
-    them (design 0001).
-    """
+    """Turns the garbage collector off: it would only walk thousands of rows (design 0001)."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -45,8 +45,9 @@ def delete_with_companions(
     namespace: str,
     check: Callable[[Outcome], object] = lambda outcome: None,
 ) -> tuple[Outcome, list[str]]:
-    """The outcome of deleting the job (None: there is none), and the other deleted objects, as
-    `configmap/NAME`.
+    """The outcome of deleting the job (None: absent), and its companions.
+
+    The companions are the other deleted objects, as `configmap/NAME`.
 
     Companions are looked for while the job is deleted, and stay when it could not be. A user that
     may not list such objects has not created them. `check` may raise for an outcome after which

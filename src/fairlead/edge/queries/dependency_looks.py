@@ -28,8 +28,7 @@ _SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
 
 
 class DependencyQuery:
-    """`ports.Dependencies` for a cluster and its Prometheus, if one is configured. It closes
-    neither.
+    """`ports.Dependencies` for a cluster and its Prometheus, if one is configured; closes neither.
 
     `now` and `monotonic`: this machine's, in seconds.
     """
@@ -97,8 +96,7 @@ class DependencyQuery:
 
 
 def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | None:
-    """How far a server's `Date` is outside the interval in which it can have been written; 0 within
-    it.
+    """How far a server's `Date` is outside the interval in which it was written; 0 within it.
 
     HTTP has whole seconds, cut off: 12:00:00 may mean 12:00:00.999.
 

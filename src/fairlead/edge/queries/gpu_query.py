@@ -1,5 +1,4 @@
-"""GPU values for one command, from a configured Prometheus or from one behind the API server's
-proxy.
+"""GPU values for one command, from a configured Prometheus or through the API server's proxy.
 
 The proxy answers 503 for a Service without pods (an external Prometheus behind a Service without
 selector), which is no fault of Prometheus: the user must configure its address
@@ -48,9 +47,7 @@ _HOLDER_LABELS: Final = {
     "uuid": ("namespace_name",),
     "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName"),
 }
-"""For each label of a card: the labels with its holder's namespace in families that have that
-label.
-"""
+"""For each label of a card, the labels with its holder's namespace in the same families."""
 PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
@@ -116,8 +113,9 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
 
 
 def _find_service(api: KubeBlocking) -> str:
-    """The proxy's path to the first known Service in any namespace; all labels are searched at
-    once.
+    """The proxy's path to the first known Service in any namespace.
+
+    All labels are searched at once.
     """
     found = in_parallel([partial(_services, api, labels) for labels, _ in KNOWN_SERVICES])
     for (_, port), services in zip(KNOWN_SERVICES, found, strict=True):

@@ -1,5 +1,6 @@
-"""Finds the namespaces whose label isolates users: they show a user only their own jobs, except to
-arena's administrators.
+"""Finds the namespaces whose label isolates users.
+
+They show a user only their own jobs, except to arena's administrators.
 
 See docs/spec/arena-cli.md#isolation-of-users. This is no access control, which is RBAC's task. So a
 namespace that may not be read is no error, and isolates no users.
@@ -41,8 +42,7 @@ class _WireConfigMap(Struct, frozen=True):
 def isolated_namespaces(
     api: KubeBlocking, namespace: str, arena_namespace: str
 ) -> Mapping[str, str]:
-    """The id on this user's jobs in each such namespace, by namespace; `namespace` "" = all
-    namespaces.
+    """The id on this user's jobs in each such namespace; `namespace` "" = all namespaces.
 
     If there is none, this is one request.
     """
@@ -65,9 +65,7 @@ def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, st
 
 
 def is_absent(api: KubeBlocking, namespace: str) -> bool:
-    """Whether the API server reports that there is no such namespace; False if it does not
-    report that.
-    """
+    """Whether the API server reports that there is no such namespace."""
     try:
         api.get(NAMESPACES, namespace, type=_WireNamespace)
     except NotFound as error:

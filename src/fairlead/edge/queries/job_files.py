@@ -1,5 +1,4 @@
-"""Data of a job that is read only when a user opens it: logs of its pods, its object, all its
-events.
+"""Data of a job that is read when a user opens it: logs of its pods, its object, its events.
 
 For services. A 403 names the missing right, because the account is the server's and not the user's.
 """

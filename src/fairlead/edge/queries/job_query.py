@@ -345,9 +345,7 @@ class _Service(Struct, frozen=True):
 
 
 def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
-    """Deletes the ConfigMap that the reference arena keeps for a job; another program's
-    ConfigMap stays.
-    """
+    """Deletes the ConfigMap that the reference arena keeps for a job, and no other ConfigMap."""
     label, value = CHART_LABEL
     try:
         labels: dict[str, Any] = (

@@ -65,9 +65,7 @@ _RIGHTS: Final = (
     ("patch", QUOTA_GROUP, f"{QUOTA_PLURAL}/status", QUOTA_TREE_NAMESPACE),
     ("update", "coordination.k8s.io", "leases", SYSTEM_NAMESPACE),
 )
-"""Rights without which the controller can admit or evict no pod: verb, group, resource,
-namespace or "".
-"""
+"""Rights that the controller needs to admit or evict: verb, group, resource, namespace or ""."""
 Asked = TypeVar("Asked")
 
 

@@ -1,3 +1,1 @@
-"""Parts that job kinds share: protocol, specs, pod templates, volumes, companions, elastic
-training.
-"""
+"""Parts that job kinds share: protocol, specs, pod templates, volumes, companions, elasticity."""

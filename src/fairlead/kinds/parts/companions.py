@@ -41,8 +41,9 @@ class Companions(Struct, frozen=True):
 
 
 def beside_job(job: Job) -> Companions:
-    """From the job's own labels and annotations: whether Fairlead wrote it, and whether it has a
-    TensorBoard.
+    """Whether Fairlead wrote the job, and whether it has a TensorBoard.
+
+    Both from the job's own labels and annotations.
     """
     is_from_fairlead = job.labels.get("heritage") == "fairlead"
     board = _BOARD if job.annotations.get(names.ANNOTATION_TENSORBOARD) else ()

@@ -1,5 +1,4 @@
-"""ScaleIn and ScaleOut: objects with which et-operator removes workers from an elastic job, or adds
-some, once.
+"""ScaleIn and ScaleOut: et-operator's objects that remove or add workers of an elastic job once.
 
 The script runs in the launcher and notifies the program; the operator only creates or deletes the
 pods.

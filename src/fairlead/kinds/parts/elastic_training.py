@@ -1,5 +1,4 @@
-"""Common parts of elastic and DeepSpeed jobs: TrainingJobs of et-operator with one launcher and N
-workers.
+"""Common parts of elastic and DeepSpeed jobs: TrainingJobs with one launcher and N workers.
 
 Both types are in one list of objects, so reading one of the two kinds reads the other as well.
 """

@@ -47,8 +47,9 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def labels_of(spec: JobSpec, type_: str, kind: str) -> dict[str, str]:
-    """Labels of the job, its pods and companions. The user's labels come last, and cannot
-    replace Fairlead's.
+    """Labels of the job, its pods and companions.
+
+    The user's labels come last, and cannot replace Fairlead's.
     """
     own = {"app": type_, "release": spec.name, "createdBy": kind, "heritage": "fairlead"}
     if spec.user:
@@ -88,8 +89,9 @@ def job_manifest(
 
 
 def has_field(spec_fields: Collection[str] | None, name: str) -> bool:
-    """Whether the served schema has the field; for an unknown schema the operator's newest is
-    assumed.
+    """Whether the served schema has the field.
+
+    For an unknown schema the operator's newest is assumed.
     """
     return spec_fields is None or name in spec_fields
 
@@ -158,8 +160,9 @@ def _pod_spec(spec: JobSpec, part: Part) -> Manifest:
 
 
 def uses_host_network(spec: JobSpec) -> bool:
-    """Whether the pod uses the node's network; not if it has its own interface
-    (`k8s.aliyun.com/eni`).
+    """Whether the pod uses the node's network.
+
+    It does not if it has its own interface (`k8s.aliyun.com/eni`).
     """
     return (spec.host_network or spec.has_gpu_topology) and spec.annotations.get(
         "k8s.aliyun.com/eni"
@@ -186,8 +189,9 @@ def _container(spec: JobSpec, part: Part) -> Manifest:
 
 
 def _env(spec: JobSpec, part: Part) -> list[Manifest]:
-    """Fairlead's variables first; a variable of the user with the same name replaces it in its
-    place.
+    """Fairlead's variables, then the user's.
+
+    A variable of the user with the same name replaces Fairlead's in its place.
     """
     counts = (
         {"workers": str(spec.worker.replicas), "gpus": str(spec.worker.gpus)}
@@ -215,8 +219,9 @@ def _sees_no_gpu(spec: JobSpec, part: Part) -> bool:
 
 
 def _resources(spec: JobSpec, part: Part) -> Manifest:
-    """Requests and limits. Extended resources cannot be overcommitted, so their request is their
-    limit.
+    """Requests and limits.
+
+    Extended resources cannot be overcommitted, so their request is their limit.
 
     The same applies to cpu and memory, unless the role has limits of its own.
     """
@@ -251,8 +256,9 @@ def _affinity(spec: JobSpec, part: Part) -> Manifest:
 
 
 def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifest:
-    """`spread` places pods with these labels on different nodes, `binpack` on the same; `none`:
-    no rule.
+    """`spread` places pods with these labels on different nodes, `binpack` on the same.
+
+    `none`: no rule.
     """
     if policy == "none":
         return {}
@@ -270,9 +276,7 @@ def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifes
 
 
 def _init_container(spec: JobSpec) -> Manifest:
-    """Copies the code before the training, into the volume that containers mount at `<working
-    dir>/code`.
-    """
+    """Copies the code before the training, into the volume mounted at `<working dir>/code`."""
     assert spec.sync is not None
     container: Manifest = {
         "name": "init-code",

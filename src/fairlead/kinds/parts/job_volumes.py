@@ -1,5 +1,6 @@
-"""The volumes of a job and their mounts: claims, directories of the node, shared memory, code,
-files, TensorBoard's logs.
+"""The volumes of a job and their mounts.
+
+Claims, directories of the node, shared memory, code, files, TensorBoard's logs.
 
 A volume and its mounts must have the same name in three places, so this module makes all of the
 names.
@@ -103,9 +104,7 @@ def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
 
 
 def log_claim(spec: JobSpec) -> tuple[str, str] | None:
-    """The claim and path of the mount with TensorBoard's logs; None = they are on the chief's
-    node.
-    """
+    """The claim and path of the mount with TensorBoard's logs; None = the chief's node has them."""
     assert spec.tensorboard is not None
     folder = spec.tensorboard.logdir.rstrip("/") + "/"
     holding = [
@@ -126,9 +125,7 @@ def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
 
 
 def _log_volume(spec: JobSpec) -> Manifest:
-    """A directory of the node with a hash of the job in its name: stable, and hardly ever
-    another job's.
-    """
+    """A directory of the node, named by a hash of the job: stable, and almost certainly unique."""
     digest = md5(f"{spec.namespace}/{spec.name}")
     path = f"/arena_logs/training{int(digest[:8], 16)}"
     return {"name": _LOGS, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}

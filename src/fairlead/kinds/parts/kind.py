@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class JobKind(Protocol):
-    """`VERSIONS`: served versions that can be read, `CREATED_VERSIONS`: versions that are written;
+    """One kind of job.
+
+    `VERSIONS`: served versions that can be read, `CREATED_VERSIONS`: versions that are written;
     best first.
 
     `WIRE`: the struct that a list item is decoded to. `WORDS`: other words of `arena -T` for the
@@ -87,22 +89,19 @@ _AMBIGUOUS: Final = ("jobs",)
 
 
 def source_of(kind: JobKind) -> str:
-    """The name of a snapshot's source for this kind: its plural, with the group where it is
-    ambiguous.
-    """
+    """The name of a snapshot's source for this kind: its plural, with the group if ambiguous."""
     return label_of(kind) if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
 def label_of(kind: JobKind) -> str:
-    """The kind as `mpijobs.kubeflow.org`, the API server's name, which commands print for
-    skipped kinds.
-    """
+    """The kind as `mpijobs.kubeflow.org`, which commands print for skipped kinds."""
     return f"{kind.PLURAL}.{kind.GROUP}"
 
 
 class LabelledPods(Struct, frozen=True):
-    """Finds the pods of a job of which `operators` label every pod with its name, or with
-    `older_labels`.
+    """Finds the pods of a job by name.
+
+    `operators` label every pod with the job's name, or with `older_labels`.
     """
 
     operators: tuple[str, ...]
@@ -122,8 +121,9 @@ class LabelledPods(Struct, frozen=True):
         return not operator or operator in self.operators
 
     def pods_of(self, job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-        """The job's pods by name: owned by it, or labelled with its name (a launcher's owner is a
-        batch Job).
+        """The job's pods by name: owned by it, or labelled with its name.
+
+        A launcher's owner is a batch Job.
 
         Pods controlled by another object of the same kind are excluded, so that successive jobs
         with one name stay apart.
@@ -145,8 +145,10 @@ class NamedPods(Struct, frozen=True):
     label: str
 
     def is_member(self, pod: Pod, job: Job) -> bool:
-        """By label and, if an object of the job's kind owns the pod, by its uid, so that jobs
-        stay apart.
+        """Whether the pod is the job's.
+
+        By label and, if an object of the job's kind owns the pod, by its uid, so that jobs stay
+        apart.
         """
         if pod.namespace != job.namespace or pod.labels.get(self.label) != job.name:
             return False

@@ -88,8 +88,9 @@ def selector(name: str = "", version: str = "") -> str:
 def servings_of(
     workloads: Iterable[ServingWorkload], services: Iterable[Service], pods: Iterable[Pod]
 ) -> tuple[Serving, ...]:
-    """Serving jobs by namespace, name, version and type. Objects with an unknown type are
-    ignored.
+    """Serving jobs by namespace, name, version and type.
+
+    Objects with an unknown type are ignored.
     """
     services_by, pods_by = _grouped(services), _grouped(pods)
     found: list[Serving] = []
@@ -118,9 +119,7 @@ def servings_of(
 
 
 def _grouped(objects: Iterable[Labelled]) -> dict[tuple[str, str, str, str], list[Labelled]]:
-    """Objects by namespace and the values of the three labels; objects of one serving job have
-    equal ones.
-    """
+    """Objects by namespace and the three labels' values, which are equal within one serving job."""
     groups: dict[tuple[str, str, str, str], list[Labelled]] = {}
     for each in objects:
         labels = (names.LABEL_SERVING_TYPE, names.LABEL_SERVING_NAME, names.LABEL_SERVING_VERSION)

@@ -1,5 +1,6 @@
-"""Makes KServe's InferenceService from a serving spec
-(docs/spec/arena-cli.md#objects-of-serving-jobs).
+"""Makes KServe's InferenceService from a serving spec.
+
+Specification: docs/spec/arena-cli.md#objects-of-serving-jobs.
 
 With a model format, KServe chooses the server (`spec.predictor.model`); otherwise it runs the given
 image.

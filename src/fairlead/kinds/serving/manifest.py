@@ -1,5 +1,6 @@
-"""Makes the Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton
-(docs/spec/arena-cli.md#objects-of-serving-jobs).
+"""Makes the Deployment and Service of a spec: custom images, TensorFlow Serving, Triton.
+
+Specification: docs/spec/arena-cli.md#objects-of-serving-jobs.
 
 The Service has the version in its name, so two versions of a model can be served at the same time.
 """

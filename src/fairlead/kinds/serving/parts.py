@@ -1,5 +1,4 @@
-"""Metadata, containers and volumes of a serving spec, which Deployments and InferenceServices
-share.
+"""Metadata, containers and volumes of a serving spec, for Deployments and InferenceServices.
 
 Every object and pod has arena's three labels, because only these connect the objects of one serving
 job.
@@ -100,8 +99,9 @@ def add(target: Manifest, key: str, value: Any) -> None:
 
 
 def _env(spec: ServingSpec) -> list[Manifest]:
-    """Fairlead's variables first, so that the user's can refer to them; an equal name replaces
-    Fairlead's.
+    """Fairlead's variables, then the user's, which can refer to them.
+
+    A user's variable with the same name replaces Fairlead's.
     """
     plain = (
         {}

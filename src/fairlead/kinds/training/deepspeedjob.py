@@ -1,5 +1,6 @@
-"""DeepSpeedJob in arena (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed
-number of workers.
+"""DeepSpeedJob in arena: a TrainingJob of et-operator with DeepSpeed on a fixed number of workers.
+
+The launcher starts DeepSpeed.
 
 The operator gives the launcher the hosts file that DeepSpeed reads.
 """

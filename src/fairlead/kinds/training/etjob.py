@@ -1,5 +1,6 @@
-"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers can be added and
-removed.
+"""ETJob, arena's elastic training: a TrainingJob whose workers can be added and removed.
+
+et-operator runs it.
 """
 
 from __future__ import annotations

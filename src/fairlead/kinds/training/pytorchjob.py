@@ -1,6 +1,4 @@
-"""PyTorchJob (training-operator): one master, which is the chief and also trains, and N-1
-workers.
-"""
+"""PyTorchJob (training-operator): one master, the chief, which also trains, and N-1 workers."""
 
 from __future__ import annotations
 

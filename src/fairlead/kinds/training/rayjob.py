@@ -1,5 +1,6 @@
-"""RayJob (kuberay-operator): head and workers of its own Ray cluster, and the submitting pod, which
-is the chief.
+"""RayJob (kuberay-operator): head and workers of its own Ray cluster, and the submitting pod.
+
+The submitting pod is the chief.
 
 Its pods have the name of the Ray cluster as a label, not the job's; the submitter belongs to a
 batch Job with the RayJob's name. No container has the command: it is the `entrypoint`, which the
@@ -45,8 +46,9 @@ _PORTS: Final = (("gcs-server", 6379), ("dashboard", 8265), ("client", 10001))
 
 
 class RayAutoscaler(Struct, frozen=True, kw_only=True):
-    """The container beside the head that adds and removes workers. An empty `image` means Ray's
-    own.
+    """The container beside the head that adds and removes workers.
+
+    An empty `image` means Ray's own.
     """
 
     cpu: str = "500m"
@@ -124,8 +126,9 @@ def requested_gpus(spec: JobSpec) -> int:
 
 
 def chief_labels(spec: JobSpec) -> dict[str, str]:
-    """Labels of the head, where the program runs and writes logs; the submitter only waits for
-    it.
+    """Labels of the head, where the program runs and writes logs.
+
+    The submitter only waits for it.
     """
     return {"app": TYPE, "release": spec.name, names.LABEL_RAY_NODE_TYPE: "head"}
 

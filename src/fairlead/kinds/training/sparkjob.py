@@ -1,5 +1,6 @@
-"""SparkJob in arena: a SparkApplication (spark-operator) with a driver, which is the chief, and
-executors.
+"""SparkJob in arena: a SparkApplication (spark-operator) with driver and executors.
+
+The driver is the chief.
 
 The driver creates the executors itself, so the driver's pod owns them; the operator labels both
 with the application's name. The manifest has no pod template: the operator passes its fields to
@@ -43,8 +44,9 @@ _MAKER: Final = "SparkJob"
 
 
 class SparkOptions(Struct, frozen=True, kw_only=True):
-    """`jar`: the file to run, with its `main_class`; memory in Spark's format (`500m` means 500
-    MiB).
+    """Options of a SparkJob.
+
+    `jar`: the file to run, with its `main_class`; memory in Spark's format (`500m` means 500 MiB).
     """
 
     main_class: str = ""

@@ -1,5 +1,6 @@
-"""TFJob (training-operator): chief, workers, parameter servers and evaluator, each with its own
-resources.
+"""TFJob (training-operator): chief, workers, parameter servers, evaluator.
+
+Each has its own resources.
 
 The chief is the chief role, else worker 0. A single worker without parameter server is no
 distributed job: it is written as the chief, with an annotation by which the operator leaves

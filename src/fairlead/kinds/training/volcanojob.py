@@ -1,5 +1,6 @@
-"""VolcanoJob in arena: a Job of Volcano with one task per image; the pods of the first task are the
-driver.
+"""VolcanoJob in arena: a Job of Volcano with one task per image.
+
+The pods of the first task are the driver.
 
 The restart policy of a pod defaults to `Always`, with which a task's pods restart for ever and its
 job never completes; so the manifest has `Never`.
@@ -67,8 +68,9 @@ pod_selectors = _PODS.selectors
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:
-    """The driver, which arena labels; for a job that arena did not write, a pod of the first
-    task.
+    """The driver, which arena labels.
+
+    For a job that arena did not write, a pod of the first task.
     """
     drivers = [pod for pod in pods if pod.labels.get(names.LABEL_VOLCANO_ROLE) == "driver"]
     first = job.roles[0].name if job.roles else ""

@@ -24,8 +24,9 @@ See docs/spec/telemetry.md#sampling-and-fault-isolation.
 
 
 class NamedProcess(Struct, frozen=True, gc=False):
-    """One process on a card, where processes of a container are known one by one; figures as in
-    `GpuProcess`.
+    """One process on a card, where a container's processes are known.
+
+    Figures as in `GpuProcess`.
     """
 
     pid: int
@@ -64,9 +65,7 @@ class DeviceProcess(Struct, frozen=True, gc=False):
 
 
 class XidEvent(Struct, frozen=True, gc=False):
-    """An XID from the driver: code, number of times since the exporter's start, last time (epoch
-    seconds).
-    """
+    """An XID from the driver: code, count since the exporter's start, last time (epoch seconds)."""
 
     xid: int
     count: int
@@ -162,8 +161,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
 
 
 class DeviceChoice(Struct, frozen=True, gc=False):
-    """Which cards are printed, by index, and which MIG instances, numbered over all cards; None =
-    all.
+    """Which cards (by index) and MIG instances (numbered over all cards) are printed; None = all.
 
     `has_instances`: instances are chosen separately, and a card that is not chosen is printed with
     its chosen instances only. Otherwise a chosen card is printed with all its instances.
@@ -175,8 +173,7 @@ class DeviceChoice(Struct, frozen=True, gc=False):
 
 
 class UnnamedCard(Struct, frozen=True, gc=False):
-    """A card that the driver has not listed since the exporter's start: only the kernel log
-    mentions it.
+    """A card that the driver has not listed since the exporter's start, only the kernel log has.
 
     `pci_bus_id`: in the kernel's spelling, `0000:3b:00`.
     """
@@ -187,8 +184,9 @@ class UnnamedCard(Struct, frozen=True, gc=False):
 
 
 class DeviceSnapshot(Struct, frozen=True, gc=False):
-    """All devices as of `at`. `number` grows by one from snapshot to snapshot; 0 = none was made
-    yet.
+    """All devices as of `at`.
+
+    `number` grows by one from snapshot to snapshot; 0 = none was made yet.
 
     `devices`: by node and index; a device that did not answer has its last values. `is_driver_up`
     False: the driver of the node does not answer, for the reason `driver_error`. `collectors`: of

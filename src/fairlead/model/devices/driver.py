@@ -21,8 +21,9 @@ class ProcessMemory(Struct, frozen=True, gc=False):
 
 
 class IsolationMeans(Struct, frozen=True, gc=False):
-    """Requirements of isolation providers that a node meets. `driver`: major version, 0 = unknown;
-    `cuda`: the driver's.
+    """Requirements of isolation providers that a node meets.
+
+    `driver`: major version, 0 = unknown; `cuda`: the driver's.
 
     `has_mig`: every card is divided into MIG instances; a single undivided card would leave its
     users without isolation. `has_mps`: an MPS daemon runs for each GPU. `has_guard`: the guard's

@@ -13,16 +13,18 @@ EXPORTER_CONTAINERS: Final = (
     "dcgm-exporter",
     "exporter",
 )
-"""Container names of GPU exporters: Fairlead's, the GPU operator's, those of dcgm-exporter's
-manifests.
+"""Container names of GPU exporters.
+
+Fairlead's, the GPU operator's, those of dcgm-exporter's manifests.
 
 Prometheus puts such a name on series of cards that no pod holds alone.
 """
 
 
 class ExporterPod(Struct, frozen=True):
-    """`ports`: of its containers, by name. `is_running`: it has started, and is not being
-    deleted.
+    """A pod of an exporter.
+
+    `ports`: of its containers, by name. `is_running`: it has started, and is not being deleted.
     """
 
     namespace: str

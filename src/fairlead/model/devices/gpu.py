@@ -1,5 +1,4 @@
-"""GPUs: a node's declared card (`GpuSlot`), a device's values (`GpuReading`), a container on it
-(`GpuHolder`).
+"""GPUs: a node's card (`GpuSlot`), its values (`GpuReading`), a container on it (`GpuHolder`).
 
 Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1. A
 slot comes from the API server and may have no reading; a reading comes from an exporter and may
@@ -65,8 +64,9 @@ class Health(StrEnum):
 
 
 class Grant(Struct, frozen=True, gc=False):
-    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole
-    card.
+    """A share of one GPU for one container.
+
+    `units` of `aliyun.com/gpu-mem`, 0 = the whole card.
 
     `memory_mib` is the limit inside the container. Only Fairlead's annotation has uuid and MiB;
     from others they are "" and None, and the MiB are computed from the units
@@ -81,8 +81,9 @@ class Grant(Struct, frozen=True, gc=False):
 
 
 class GpuSlot(Struct, frozen=True, gc=False):
-    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`,
-    docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`).
+
+    Specification: docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory.
 
     `minor` -1 and `memory_mib` None: unknown.
     """
@@ -114,9 +115,7 @@ _COMPUTE_SLICES: Final = re.compile(r"(\d+)g\.", re.ASCII)
 
 
 class GpuInstance(Struct, frozen=True, gc=False):
-    """The newest values of one MIG instance: its id on the card, its profile (`1g.18gb`), its
-    holders.
-    """
+    """Newest values of a MIG instance: its id on the card, its profile (`1g.18gb`), its holders."""
 
     id: int
     profile: str = ""
@@ -137,8 +136,9 @@ class GpuInstance(Struct, frozen=True, gc=False):
 
 
 def instances_utilization(instances: Sequence[GpuInstance]) -> float | None:
-    """The utilization of a divided card: the mean of its instances weighted by slices; None if one
-    is unknown.
+    """The utilization of a divided card; None if an instance's is unknown.
+
+    It is the mean of its instances, weighted by slices.
 
     >>> half = GpuInstance(1, "3g.71gb", None, None, 0.5)
     >>> small = GpuInstance(7, "1g.18gb", None, None, 0.1)

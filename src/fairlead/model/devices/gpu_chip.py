@@ -11,8 +11,9 @@ from fairlead.model.devices.gpu_load import FP16, FP32, FP64, TENSOR
 
 
 class Chip(Struct, frozen=True, gc=False):
-    """`shared_memory` in bytes per SM, `capability` major and minor, `memory_khz` as CUDA reports
-    it.
+    """A chip.
+
+    `shared_memory` in bytes per SM, `capability` major and minor, `memory_khz` as CUDA reports it.
 
     `tflops`: peak rates of FP64, FP32 and FP16 arithmetic, and of the tensor cores for
     half-precision matrices; None = unknown.
@@ -36,9 +37,7 @@ class Chip(Struct, frozen=True, gc=False):
         return 2 * self.memory_khz * 1000 * self.bus_bits // 8
 
     def peak_flops(self, field: int) -> float | None:
-        """Peak FLOPS of the unit that this profiling field measures; None for a field that measures
-        no arithmetic.
-        """
+        """Peak FLOPS of the unit that this profiling field measures; None without arithmetic."""
         order = {FP64: 0, FP32: 1, FP16: 2, TENSOR: 3}
         return (
             None if self.tflops is None or field not in order else self.tflops[order[field]] * 1e12

@@ -1,5 +1,6 @@
-"""The tests of the load generator, and what each does to a card, as ratios of the card's peak
-(docs/spec/telemetry.md#load-generator).
+"""The tests of the load generator, and what each does to a card, as ratios of its peak.
+
+Specification: docs/spec/telemetry.md#load-generator.
 
 A test has the id of the profiling field that it moves. The load of the first three tests rises from
 nothing to the peak; the others have the highest load from the start.
@@ -63,8 +64,9 @@ class LoadTest(Struct, frozen=True, gc=False):
 
 
 def shown(field: int, ratio: float) -> Mapping[int, float]:
-    """The values of a card's fields while this test keeps the tested unit busy at `ratio`; absent
-    means 0.
+    """The values of a card's fields while this test keeps the tested unit busy at `ratio`.
+
+    Absent fields are 0.
 
     Every value is linear in `ratio`.
 

@@ -14,8 +14,9 @@ from fairlead.model.devices.gpu import Grant
 
 
 class GpuIdentity(StrEnum):
-    """How a node's agent learns which container device ids belong to
-    (docs/spec/gpu-sharing.md#allocation-of-the-right-container).
+    """How a node's agent finds the container of device ids.
+
+    Specification: docs/spec/gpu-sharing.md#allocation-of-the-right-container.
 
     `DEFERRED`: when the container starts. `GUARDED`: the agent must answer earlier, so all
     containers that may be meant must get the same.

@@ -31,8 +31,9 @@ class ClaimedDevice(Struct, frozen=True, gc=False):
 
 
 class ClaimableCard(Struct, frozen=True, gc=False):
-    """A card or MIG instance that a driver publishes for claims. `profile`: of an instance, "" =
-    none.
+    """A card or MIG instance that a driver publishes for claims.
+
+    `profile`: of an instance, "" = none.
     """
 
     driver: str
@@ -68,9 +69,7 @@ class MountedFile(Struct, frozen=True, gc=False):
 
 
 class ContainerEdits(Struct, frozen=True, gc=False):
-    """What a container gets with its devices: environment variables, device nodes (`/dev/nvidia0`),
-    files.
-    """
+    """What a container gets with its devices: variables, device nodes (`/dev/nvidia0`), files."""
 
     environment: Mapping[str, str] = {}
     device_nodes: tuple[str, ...] = ()
@@ -78,8 +77,9 @@ class ContainerEdits(Struct, frozen=True, gc=False):
 
 
 class CardLimit(Struct, frozen=True, gc=False):
-    """The limits of a container on one card. `context_mib`: memory that each CUDA context costs
-    there.
+    """The limits of a container on one card.
+
+    `context_mib`: memory that each CUDA context costs there.
     """
 
     uuid: str
@@ -89,8 +89,9 @@ class CardLimit(Struct, frozen=True, gc=False):
 
 
 class ContainerLimits(Struct, frozen=True, gc=False):
-    """The limits of one container. `region`: path, in the container, of the file that its processes
-    share.
+    """The limits of one container.
+
+    `region`: path, in the container, of the file that its processes share.
     """
 
     cards: tuple[CardLimit, ...]
@@ -98,9 +99,7 @@ class ContainerLimits(Struct, frozen=True, gc=False):
 
 
 class GivenShare(Struct, frozen=True, gc=False):
-    """The share of one card that the node's agent gave to one container, with the token of its
-    device ids.
-    """
+    """The share of a card that the node's agent gave to a container, with its device ids' token."""
 
     namespace: str
     pod: str
@@ -111,8 +110,6 @@ class GivenShare(Struct, frozen=True, gc=False):
 
 
 class CdiDevices(Struct, frozen=True, gc=False):
-    """CDI device names with which the container runtime finds what a container gets at its
-    creation.
-    """
+    """CDI device names with which the container runtime finds what a new container gets."""
 
     names: tuple[str, ...]

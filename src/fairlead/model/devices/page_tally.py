@@ -10,8 +10,9 @@ PageAndReason = tuple[str, str]
 
 
 class PageTally(Struct, frozen=True):
-    """Numbers of pages by the result of their last read; `waiting`: not read yet. Totals since the
-    start.
+    """Numbers of pages by the result of their last read; `waiting`: not read yet.
+
+    Totals since the start.
 
     `oldest_seconds`: age of the oldest page among those with values; None = none has values.
     `bad_lines`: numbers of ignored lines, by page and reason. `twice`: number of cards that several

@@ -137,8 +137,9 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "nvidia_gpu_power_usage_milliwatts": _MILLIWATTS,
     "nvidia_gpu_temperature_celsius": _CELSIUS,
 }
-"""The least and the largest value of a metric in its own unit, or of a field in DCGM's unit;
-inclusive.
+"""The least and the largest plausible value, inclusive.
+
+Of a metric in its own unit, of a field in DCGM's unit.
 
 Other fields of a card are counters; other profiling fields are ratios up to 1, or bytes per second.
 """
@@ -148,8 +149,9 @@ _BLANK_INT64: Final = 0x7FFF_FFFF_FFFF_FFF0
 _BLANK_FLOAT: Final = 2.0**47
 _BLANK_FLOATS: Final = 16
 BLANK_TEXT: Final = "<<<NULL>>>"
-"""DCGM's text for an absent value: no value, not found, not supported, no permission
-(`dcgm_structs.h`).
+"""DCGM's text for an absent value (`dcgm_structs.h`).
+
+No value, not found, not supported, no permission.
 """
 
 
@@ -163,8 +165,9 @@ _USED: Final = (f"{_DEVICE}FB_USED", _USED_BYTES, f"{_DEVICE}FB_USED_PERCENT")
 
 
 def bad_value(metric: str, value: float) -> BadLine | None:
-    """Why this value of a metric or field is implausible; None = it is plausible. Unknown metrics
-    accept any number.
+    """Why this value of a metric or field is implausible; None if it is plausible.
+
+    Unknown metrics accept any number.
 
     >>> bad_value("nvidia_gpu_duty_cycle", 100.0)
     >>> bad_value("nvidia_gpu_duty_cycle", 1700.0), bad_value("nvidia_gpu_memory_used_bytes", -5.0)
@@ -200,8 +203,9 @@ def bounds(metric: str) -> Bounds:
 def sound_values(
     fields: Mapping[str, int | float],
 ) -> tuple[Mapping[str, int | float], dict[str, BadLine]]:
-    """The plausible fields of a card (`fields` itself if all are), and the reason for each other
-    field.
+    """The plausible fields of a card, and the reason for each other field.
+
+    The first is `fields` itself if all are plausible.
 
     If more memory is in use than the card has, the used memory is left out.
 

@@ -1,5 +1,4 @@
-"""The values of one card from one turn: a group's fields, its processes, its MIG
-instances.
+"""The values of one card from one turn: a group's fields, its processes, its MIG instances.
 
 Keys are names of DCGM fields, values are in DCGM's units: ints where DCGM prints integers. Values
 that the card does not have are absent. PCIE_TX_BYTES, PCIE_RX_BYTES, NVLINK_TX_BYTES and
@@ -15,9 +14,7 @@ from msgspec import Struct
 
 
 class EngineTime(Struct, frozen=True, gc=False):
-    """The time for which one process kept memory and video engines busy, in percent; None =
-    unknown.
-    """
+    """How long, in percent, a process kept memory and video engines busy; None = unknown."""
 
     memory: float | None = None
     encoder: float | None = None
@@ -39,8 +36,7 @@ class GpuProcess(Struct, frozen=True, gc=False):
 
 
 class InstanceReading(Struct, frozen=True, gc=False):
-    """One MIG instance: ids of GPU and compute instance, the part of its name after `MIG `, its own
-    fields.
+    """One MIG instance: ids of GPU and compute instance, name after `MIG `, its own fields.
 
     `processes` None: not asked for, or unknown. `failures`: why a collector has no fields, by
     collector.

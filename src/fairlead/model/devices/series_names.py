@@ -1,6 +1,4 @@
-"""Names on the series of a node's cards that the kubelet does not have: pod labels and UIDs, HPC
-jobs.
-"""
+"""Names on the series of a node's cards from outside the kubelet: pod labels, UIDs, HPC jobs."""
 
 from __future__ import annotations
 

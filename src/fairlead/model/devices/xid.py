@@ -1,5 +1,6 @@
-"""XID errors: texts of NVIDIA's catalog, and the severity of each
-(docs/spec/telemetry.md#xid-errors).
+"""XID errors: texts of NVIDIA's catalog, and the severity of each.
+
+Specification: docs/spec/telemetry.md#xid-errors.
 
 DCGM's gauge keeps the last value for ever, so alerts use Fairlead's counter and timestamp, never
 this text.
@@ -221,8 +222,9 @@ class XidReport(Struct, frozen=True, gc=False):
 
 
 class JoinedXids(Struct, frozen=True, gc=False):
-    """Reports of two sources, joined. `fresh`: those that count, by time; `alone`: those without a
-    pair.
+    """Reports of two sources, joined.
+
+    `fresh`: those that count, by time; `alone`: those without a pair.
     """
 
     fresh: tuple[XidReport, ...]

@@ -1,5 +1,4 @@
-"""A training job of any kind: the roles that it asks for and the conditions that its controller
-wrote.
+"""A training job of any kind: the roles that it asks for, and its controller's conditions.
 
 `kinds/` turns objects into jobs; nothing above it refers to a kind by name. The status is not
 stored: it follows from conditions, or from the controller's status word, and from pods
@@ -20,8 +19,9 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class JobStatus(StrEnum):
-    """The status words that rules know. Some controllers write others, which are shown
-    unchanged.
+    """The status words that rules know.
+
+    Some controllers write others, which are shown unchanged.
     """
 
     PENDING = "PENDING"

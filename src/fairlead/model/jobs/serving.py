@@ -40,8 +40,7 @@ class Service(Struct, frozen=True, gc=False):
 
 
 class ServingWorkload(Struct, frozen=True, gc=False):
-    """The owner of a serving job's pods: a Deployment, or an object whose operator creates
-    Deployments.
+    """The owner of a serving job's pods: a Deployment, or an object whose operator creates some.
 
     `url` is set for the latter only. `limits`: of one pod.
     """

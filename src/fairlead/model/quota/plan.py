@@ -19,8 +19,9 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class Reason(StrEnum):
-    """Why a unit waits (docs/spec/quota.md#conditions-and-sentences): the reason of its pods'
-    condition `fairlead.io/QuotaAdmitted`.
+    """Why a unit waits: the reason of its pods' condition `fairlead.io/QuotaAdmitted`.
+
+    Specification: docs/spec/quota.md#conditions-and-sentences.
     """
 
     OVER_MAX = "OverMax"
@@ -59,7 +60,9 @@ class EvictionMethod(StrEnum):
 
 
 class QuotaEviction(Struct, frozen=True):
-    """`for_unit`: the gang or pod for which room is made. `workload`: what `method` suspends or
+    """An eviction.
+
+    `for_unit`: the gang or pod for which room is made. `workload`: what `method` suspends or
     lowers.
 
     `grace_seconds`: how long the pod may take to stop; None = the pod's own grace period.
@@ -78,8 +81,9 @@ class QuotaEviction(Struct, frozen=True):
 
 
 class QuotaClaim(Struct, frozen=True):
-    """Room that is being made, or is reserved, for a unit. `is_new`: its pods' conditions do not
-    show it yet.
+    """Room that is being made, or is reserved, for a unit.
+
+    `is_new`: its pods' conditions do not show it yet.
     """
 
     unit: str
@@ -90,8 +94,9 @@ class QuotaClaim(Struct, frozen=True):
 
 
 class QuotaReturn(Struct, frozen=True):
-    """A pod that was admitted and never bound. It is deleted; its controller creates it again,
-    gated.
+    """A pod that was admitted and never bound.
+
+    It is deleted; its controller creates it again, gated.
 
     Nothing would create a bare pod again, so a bare pod stays and only gets an Event:
     `is_event_only`.
@@ -103,8 +108,9 @@ class QuotaReturn(Struct, frozen=True):
 
 
 class QuotaResume(Struct, frozen=True):
-    """A job that Fairlead suspended or lowered. `pods`: number of further pods of a batch Job; 0 =
-    all.
+    """A job that Fairlead suspended or lowered.
+
+    `pods`: number of further pods of a batch Job; 0 = all.
     """
 
     workload: Workload
@@ -120,9 +126,7 @@ class ProtectedPod(Struct, frozen=True):
 
 
 class FullQuotaNode(Struct, frozen=True):
-    """A quota node without room: what is asked of it, what is used and reserved, and its
-    ceiling.
-    """
+    """A quota node without room: what is requested, what is used and reserved, and its ceiling."""
 
     node: str
     resource: str
@@ -205,8 +209,9 @@ class QuotaWaiting(Struct, frozen=True):
 
     @property
     def pod_count(self) -> int:
-        """The number of pods that it would bring. A lowered batch Job waits once for each pod that
-        it lacks.
+        """The number of pods that it would bring.
+
+        A lowered batch Job waits once for each pod that it lacks.
         """
         job = self.workload
         if self.pods or job is None:
@@ -271,7 +276,5 @@ class QuotaPlan(Struct, frozen=True):
 
     @property
     def disrupted(self) -> int:
-        """The number of pods that lose their work: all evicted pods, each member of a gang
-        counted.
-        """
+        """The number of pods that lose their work: all evicted pods, each gang member counted."""
         return len({each.pod.uid or each.pod.key for each in self.evict})

@@ -1,6 +1,4 @@
-"""What quota reads of a cluster besides pods and nodes: owners of pods, disruption budgets,
-namespaces.
-"""
+"""What quota reads besides pods and nodes: owners of pods, disruption budgets, namespaces."""
 
 from __future__ import annotations
 
@@ -89,8 +87,9 @@ class Workload(Struct, frozen=True, gc=False):
 
 
 class Budget(Struct, frozen=True, gc=False):
-    """A PodDisruptionBudget. `selector`: all must match; None selects nothing, () every pod of the
-    namespace.
+    """A PodDisruptionBudget.
+
+    `selector`: all must match; None selects nothing, () every pod of the namespace.
 
     `allowed`: the number of its pods that may be evicted now.
     """
@@ -149,8 +148,7 @@ def scaled(job: Workload, parallelism: int, own_parallelism: int = 0) -> Workloa
 def stale_marks(
     annotations: Mapping[str, str | None], *, is_suspended: bool, own_parallelism: int = 0
 ) -> tuple[str, ...]:
-    """Fairlead's annotations that are no longer true of a job: it runs, or its `parallelism` has
-    changed.
+    """Fairlead's annotations that no longer apply: the job runs, or its `parallelism` has changed.
 
     >>> stale_marks({ANNOTATION_SUSPENDED_FOR: "b/web"}, is_suspended=False)
     ('fairlead.io/suspended-for',)

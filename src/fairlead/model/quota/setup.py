@@ -1,6 +1,4 @@
-"""How quota is installed in a cluster: missing objects, the active controller, missing rights; or
-built in.
-"""
+"""How quota is installed: missing objects, active controller, missing rights; or built in."""
 
 from __future__ import annotations
 
@@ -12,7 +10,9 @@ from fairlead.model.moment import Moment
 
 
 class QuotaSetup(Struct, frozen=True):
-    """`missing`: absent objects (`Kind/name`); `unasked`: objects that could not be read, with the
+    """The installation of quota.
+
+    `missing`: absent objects (`Kind/name`); `unasked`: objects that could not be read, with the
     reason.
 
     `webhooks`: webhook configurations of quota, `Kind/name`. `holder` "" = no controller is active;

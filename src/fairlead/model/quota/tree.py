@@ -41,8 +41,9 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     @property
     def resources(self) -> frozenset[str]:
-        """The resources in its min or max, including unlimited ones; for the root: what the tree
-        manages.
+        """The resources in its min or max, including unlimited ones.
+
+        For the root: what the tree manages.
         """
         return frozenset((*self.min, *self.max, *self.unlimited, *self.unlimited_min))
 
@@ -52,9 +53,7 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     @property
     def is_strict(self) -> bool:
-        """Whether it is a leaf where later units wait for the first one (`fairlead.io/queue:
-        strict`).
-        """
+        """Whether it is a strict leaf: later units wait for the first (`fairlead.io/queue`)."""
         return self.is_leaf and self.attributes.get(QUEUE) == "strict"
 
     @property
@@ -76,8 +75,9 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
 
 class ViolationCode(StrEnum):
-    """What can be wrong with a tree (docs/spec/quota.md#validation). The last seven are
-    warnings.
+    """What can be wrong with a tree; the last seven are warnings.
+
+    Specification: docs/spec/quota.md#validation.
     """
 
     NOT_THE_TREE = "NotTheTree"
@@ -129,8 +129,9 @@ class Violation(Struct, frozen=True):
 
 
 class QuotaSettings(Struct, frozen=True):
-    """Settings in attributes of the tree's root. Times are in seconds; for the defaults see
-    docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims and
+    """Settings in attributes of the tree's root. Times are in seconds.
+
+    For the defaults see docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims and
     docs/spec/quota.md#timers.
 
     `surge_wait_seconds`: how long a pod of a rolling update waits before it takes an older pod's

@@ -18,8 +18,9 @@ class Writer(Struct, frozen=True):
 
 
 class WrittenObject(Struct, frozen=True):
-    """A pod that is written, or a Binding, or an owner of pods; the latter two have only labels and
-    annotations.
+    """A pod that is written, or a Binding, or an owner of pods.
+
+    The latter two have only labels and annotations.
 
     `requests`: of regular containers and sidecars together, or of the whole pod if it sets them
     (what a resize can change). For a job: its `kind`, the kind of its `controller`, whether it
@@ -57,8 +58,7 @@ below `spec` of both fields.
 
 
 def job_part(obj: Any) -> Mapping[str, Any] | None:
-    """The part of a job with `suspend` and `activeDeadlineSeconds`; None = it is no job of these
-    kinds.
+    """The part of a job with `suspend` and `activeDeadlineSeconds`; None for other objects.
 
     >>> spec = {"runPolicy": {"suspend": True}}
     >>> job_part({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": spec})

@@ -35,8 +35,9 @@ class Decider(Protocol[Action]):
 
     @property
     def is_rebuilt(self) -> bool:
-        """Whether every followed kind has been listed since the last `rebuild`. Before that, `look`
-        waits.
+        """Whether every followed kind has been listed since the last `rebuild`.
+
+        Until then, `look` waits.
         """
         ...
 
@@ -58,8 +59,9 @@ class Decider(Protocol[Action]):
         ...
 
     def look(self, now: float) -> Iterable[Action | None]:
-        """What is to be done now. None: the driver may let other work run before it takes the next
-        action.
+        """The next actions.
+
+        None: the driver may let other work run before it takes the next action.
         """
         ...
 

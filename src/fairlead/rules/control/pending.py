@@ -119,8 +119,9 @@ class PendingCalls(dict[str, Call]):
                 )
 
     def shown(self, uid: str) -> None:
-        """The watch shows the effect of the call, which another client may undo before the next
-        `forget`.
+        """The watch shows the effect of the call.
+
+        Another client may undo it before the next `forget`.
         """
         if uid in self:
             self[uid].is_shown = True
@@ -128,8 +129,9 @@ class PendingCalls(dict[str, Call]):
     def forget(
         self, now: float, listing: int, is_shown: Callable[[str, Call], bool]
     ) -> list[tuple[str, Call]]:
-        """Forget the calls that the watch shows, or that a later listing disproves; return the
-        shown ones.
+        """Forget calls that the watch shows, or a later listing disproves.
+
+        Return the shown ones.
         """
         shown: list[tuple[str, Call]] = []
         for uid, call in list(self.items()):
@@ -155,8 +157,9 @@ class PendingCalls(dict[str, Call]):
 
 
 class Pauses:
-    """Objects that are left alone for a while because a call about them was refused. Each refusal
-    doubles the pause.
+    """Objects that are not acted on for a while because a call about them was refused.
+
+    Each refusal doubles the pause.
     """
 
     def __init__(self) -> None:
@@ -178,9 +181,7 @@ class Pauses:
         self._until[uid] = now + pause, pause
 
     def end(self, uid: str) -> None:
-        """A call about the object was carried out: the next refusal pauses it for the shortest
-        time.
-        """
+        """A call about the object was carried out: its next pause is the shortest one."""
         self._until.pop(uid, None)
 
     def forget(self, now: float) -> None:

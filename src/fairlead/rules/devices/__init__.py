@@ -1,3 +1,1 @@
-"""A node's GPUs: ids, modes, health, what containers get, and which pod a device's series belong
-to.
-"""
+"""A node's GPUs: ids, modes, health, what containers get, and the pods of a device's series."""

@@ -1,5 +1,6 @@
-"""Attribution of a device's series to the pod that has the device for itself
-(docs/spec/telemetry.md#attribution-rules).
+"""Attribution of a device's series to the pod that has the device for itself.
+
+Specification: docs/spec/telemetry.md#attribution-rules.
 
 A shared GPU is attributed to no pod: with one of its pods on device series, sums by pod would be
 wrong. Containers on shared GPUs have families of their own (`rules/metrics/container_gpu`).
@@ -18,8 +19,9 @@ WHOLE_ENTITY = (GpuMode.EXCLUSIVE, GpuMode.MIG)
 
 
 class DeviceHolder(Struct, frozen=True, gc=False):
-    """The container that has a device for itself. `container` is "" if several containers of one
-    pod have it.
+    """The container that has a device for itself.
+
+    `container` is "" if several containers of one pod have it.
     """
 
     namespace: str = ""

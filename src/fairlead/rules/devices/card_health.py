@@ -1,5 +1,6 @@
-"""Health of a node's cards from XIDs, probes, lost cards and an operator's override
-(docs/spec/gpu-sharing.md#gpu-health).
+"""Health of a node's cards from XIDs, probes, lost cards and an operator's override.
+
+Specification: docs/spec/gpu-sharing.md#gpu-health.
 
 The agent and the exporter use one rule for which XIDs count against a card: faults of programs
 never do; any other XID counts for ten minutes after its last report, a sticky one until the card is
@@ -35,8 +36,9 @@ _UNHEALTHY: Final = Health.UNHEALTHY
 
 
 def is_of_card(xid: int, ignored: Collection[int] = _NONE) -> bool:
-    """Whether the XID is a fault of the card. `ignored`: XIDs that are not, beside those of
-    programs.
+    """Whether the XID is a fault of the card.
+
+    `ignored`: XIDs that are not, beside those of programs.
 
     >>> is_of_card(79), is_of_card(31), is_of_card(94, ignored=[94])
     (True, False, False)
@@ -63,8 +65,9 @@ def standing_xids(
     reset_at: float | None = None,
     recovery_action: float | None = None,
 ) -> frozenset[int]:
-    """The codes that count against a card. Times are epoch seconds; an event later than `now`
-    counts.
+    """The codes that count against a card.
+
+    Times are epoch seconds; an event later than `now` counts.
 
     `reset_at`: the last known reset of the card, None = none. `recovery_action`: what the driver
     asks for, 0 = nothing, None = the driver does not report it. With 0 a sticky XID expires like
@@ -90,8 +93,9 @@ def standing_xids(
 
 
 class CardHealths:
-    """The faults of the cards of one node. Put events in; `judged` returns the cards with their
-    health.
+    """The faults of the cards of one node.
+
+    Put events in; `judged` returns the cards with their health.
 
     `kept`: faults of the process before. `ignored`: XIDs that are no fault of the card, beside
     those of applications. `sticky`: those that need a reset.
@@ -108,8 +112,9 @@ class CardHealths:
         self._sticky = frozenset(sticky)
 
     def shown(self, uuids: Collection[str]) -> None:
-        """The driver shows exactly these cards now. A card that it showed before is lost until it
-        is back.
+        """Take the list of cards that the driver shows now.
+
+        A card that it showed before is lost until it is back.
         """
         for uuid in uuids:
             fault = self._faults.setdefault(uuid, CardFault(uuid))

@@ -1,5 +1,6 @@
-"""How each card of a node is given away, and the kubelet's lists that follow from it
-(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive).
+"""How each card of a node is allocated, and the kubelet's lists that follow from it.
+
+Specification: docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive.
 
 Holders decide before labels: a card that is held in the mode that its node has left drains,
 whatever its labels ask for. Nothing is remembered between calls, so it does not matter how often a

@@ -1,6 +1,7 @@
-"""What a container gets with its cards: environment, device nodes, files
-(docs/spec/gpu-sharing.md#container-environment, docs/spec/gpu-sharing.md#what-the-container-gets,
-docs/spec/gpu-sharing.md#isolation-providers).
+"""What a container gets with its cards: environment, device nodes, files.
+
+Specification: docs/spec/gpu-sharing.md#container-environment,
+docs/spec/gpu-sharing.md#what-the-container-gets, docs/spec/gpu-sharing.md#isolation-providers.
 
 Without a guard the environment is the only place where a program finds its share. Files are named
 here and written by the agent before the container starts: a mount whose file is missing becomes a
@@ -35,8 +36,9 @@ _SHARED_MEMORY_PATH: Final = "/dev/shm"
 
 
 class NodeFiles(Struct, frozen=True, gc=False):
-    """Paths of what is mounted from the node. `limits` and `region` belong to one container and its
-    grant.
+    """Paths of what is mounted from the node.
+
+    `limits` and `region` belong to one container and its grant.
 
     `mps_pipes`: by UUID, the pipe directory of the card's daemon. `has_device_nodes` False: the
     cards are simulated, and no container gets `/dev/nvidia…`.
@@ -117,9 +119,7 @@ def shared_edits(
 def whole_edits(
     cards: Sequence[GpuSlot], *, has_device_nodes: bool = True
 ) -> ContainerEdits | DeviceRefusal:
-    """The edits of a container that has these cards for itself: its image chooses the driver
-    libraries.
-    """
+    """The edits of a container that has these cards for itself; its image chooses libraries."""
     nodes = _device_nodes(cards, has_device_nodes)
     return (
         nodes
@@ -129,8 +129,9 @@ def whole_edits(
 
 
 def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> ContainerLimits:
-    """The content of the container's limits file. `context_mib`: by UUID, the memory of a program's
-    context.
+    """The content of the container's limits file.
+
+    `context_mib`: by UUID, the memory of a program's context.
     """
     cards = (
         CardLimit(
@@ -155,8 +156,9 @@ def _whole_environment(cards: Sequence[GpuSlot]) -> dict[str, str]:
 
 
 def _mps_environment(grant: Grant) -> dict[str, str]:
-    """MPS numbers the cards that its client sees, so a client's one card is 0 whatever its index
-    is.
+    """The environment of a client of MPS.
+
+    MPS numbers the cards that its client sees, so a client's one card is 0 whatever its index is.
     """
     percent = (
         {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(grant.core_percent)} if grant.core_percent else {}

@@ -1,5 +1,6 @@
-"""What containers use of a card: its processes, each assigned to the container that it runs in
-(docs/spec/telemetry.md#container-metrics, docs/spec/telemetry.md#processes).
+"""What containers use of a card: each process is assigned to the container it runs in.
+
+Specification: docs/spec/telemetry.md#container-metrics, docs/spec/telemetry.md#processes.
 
 A process outside of all containers with a grant is foreign, whether it runs in a pod or not. Two
 containers of one pod on one card, without a token or a known id, cannot be distinguished: the first
@@ -29,8 +30,7 @@ Homes = Mapping[int, ProcessHome]
 def container_use(
     containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess], homes: Homes
 ) -> tuple[DeviceProcess, ...]:
-    """The containers of one card with what they use of it, and one row without a pod for all
-    foreign processes.
+    """The containers of one card with their use, and one row without a pod for foreign processes.
 
     A container without processes uses 0. A value that the driver does not report for one process is
     unknown for its container; a sum without that process would be too small.
@@ -68,8 +68,9 @@ def percent_of_whole(container: DeviceProcess) -> float | None:
 
 
 def unknown_use(containers: Sequence[DeviceProcess]) -> tuple[DeviceProcess, ...]:
-    """Containers with a grant on a card with unknown processes: their use is unknown, which is not
-    0.
+    """Containers with a grant on a card with unknown processes.
+
+    Their use is unknown, which is not 0.
     """
     return tuple(
         structs.replace(each, memory_used_bytes=None, sm_percent=None, processes=None, members=())
@@ -81,8 +82,9 @@ def unknown_use(containers: Sequence[DeviceProcess]) -> tuple[DeviceProcess, ...
 def sole_holder_use(
     containers: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None
 ) -> tuple[DeviceProcess, ...]:
-    """If processes cannot be seen, a card's only holder uses what the card uses; of others nothing
-    is known.
+    """The use of a card's only holder when processes cannot be seen: it uses what the card uses.
+
+    Of others nothing is known.
 
     The same holds for a MIG instance and its only holder.
     """
@@ -106,8 +108,7 @@ def is_sole_holder(containers: Sequence[DeviceProcess]) -> bool:
 def filled_use(
     rows: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None
 ) -> tuple[DeviceProcess, ...]:
-    """Fill in what `container_use` does not know of a card's only holder, from the card's own
-    values.
+    """Complete what `container_use` does not know of a card's only holder, from the card's values.
 
     Its memory is the card's less that of the foreign processes, if that is known. A driver reports
     no time by process for the processes of a MIG instance, and an older driver for none.

@@ -1,5 +1,6 @@
-"""The grant of a container with device ids, or the refusal that its owner reads
-(docs/spec/gpu-sharing.md#refusals-of-an-allocation).
+"""The grant of a container with device ids, or the refusal that its owner reads.
+
+Specification: docs/spec/gpu-sharing.md#refusals-of-an-allocation.
 
 The problem. The scheduler chooses the cards of a pod and writes them into its annotation (the
 placement). The kubelet later chooses device ids for each container by itself, from any card. So the
@@ -131,8 +132,9 @@ def guarded_grant(
     cards: Sequence[GpuSlot],
     whole: Collection[str] = (),
 ) -> ContainerGrant | DeviceRefusal:
-    """The one grant of all containers that may be asking; the kubelet has not named the container
-    yet.
+    """The one grant of all containers that may be asking.
+
+    The kubelet has not named the container yet.
 
     Candidates are the containers with this number of units to which the kubelet has given nothing
     yet. If they have different cards or MiB, the container is refused: nothing is guessed. If their
@@ -200,9 +202,7 @@ def otherwise_answered(
 
 
 def as_remembered(pod: Pod, given: Iterable[GivenShare]) -> Pod:
-    """The pod with the grants that its containers were given before, if its annotation has lost
-    them.
-    """
+    """The pod with its containers' earlier grants, if its annotation has lost them."""
     if pod.grants:
         return pod
     grants: dict[str, tuple[Grant, ...]] = {}

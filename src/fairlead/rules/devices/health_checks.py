@@ -93,8 +93,9 @@ def _nvlink(fields: Fields, seen: Set[int]) -> int | None:
 
 
 def _narrowed(fields: Fields) -> int | None:
-    """Whether a link has fewer lanes than it could have. Its generation drops by itself while the
-    card is idle.
+    """Whether a link has fewer lanes than it could have.
+
+    Its generation drops by itself while the card is idle.
     """
     width, most = (
         fields.get("DCGM_FI_DEV_PCIE_LINK_WIDTH"),

@@ -1,6 +1,7 @@
-"""Device ids of a node's cards, as the kubelet hands them out
-(docs/spec/gpu-sharing.md#resources-and-device-ids,
-docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#device-plugin).
+"""Device ids of a node's cards, as the kubelet allocates them.
+
+Specification: docs/spec/gpu-sharing.md#resources-and-device-ids,
+docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#device-plugin.
 
 An id of shared memory contains a card's UUID, but does not mean that this card was granted: the
 kubelet chooses ids freely, the scheduler chooses cards.
@@ -20,8 +21,9 @@ from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUni
 from fairlead.rules.holding.units import MIB
 
 MOST_LIST_BYTES: Final = 3 << 20
-"""`MOST_LIST_BYTES`: size of one list as a message. gRPC allows 4 MiB; the rest is room for more
-cards.
+"""`MOST_LIST_BYTES`: size of one list as a message.
+
+gRPC allows 4 MiB; the rest is room for more cards.
 """
 _HEALTHY: Final = Health.HEALTHY
 _DRAINING: Final = CardMode.DRAINING
@@ -29,8 +31,9 @@ _BETWEEN: Final = "-_-"
 _BEFORE_SLICE: Final = "::"
 _CORES_PER_CARD: Final = 100
 _ID_FRAME_BYTES: Final = 2 + 2 + 2 + len(Health.UNHEALTHY)
-"""`_ID_FRAME_BYTES`: of a message beside each id: tags and lengths of device, id and health; the
-longer health.
+"""`_ID_FRAME_BYTES`: bytes of a message beside each id.
+
+Tags and lengths of device, id and health, and the longer health.
 """
 
 
@@ -52,8 +55,9 @@ def ids_of(resource: str, card: GpuSlot) -> Sequence[str]:
 
 
 def uuid_of(device_id: str) -> str:
-    """The UUID in an id: the card that the id is listed for. NVIDIA's plugin appends slices of a
-    card after `::`.
+    """The UUID in an id: the card that it is listed for.
+
+    NVIDIA's plugin appends slices of a card after `::`.
 
     >>> uuid_of("GPU-a-_-13"), uuid_of("GPU-a"), uuid_of("GPU-a::3")
     ('GPU-a', 'GPU-a', 'GPU-a')

@@ -1,5 +1,4 @@
-"""Whether an exporter measured what a load generator generated: which field, which range, and the
-verdict.
+"""Whether an exporter measured what a load generator generated: field, range, verdict.
 
 An exporter samples every few seconds, so its value may belong to an earlier load. A value is right
 if it is near any load of the last `LAG_SECONDS`; earlier in a test nothing is compared.
@@ -75,9 +74,7 @@ class CheckResult(Struct, frozen=True, gc=False):
 
 
 def measured_value(samples: Iterable[Sample], card: LoadCard, field: int) -> float | None:
-    """The page's value of the field for the card, found by its uuid if that is known, else by its
-    index.
-    """
+    """The page's value of the field for the card, found by uuid, or by index if it is unknown."""
     wanted = FIELD_NAMES.get(field)
     for sample in samples:
         if sample.name != wanted:
@@ -92,8 +89,9 @@ def measured_value(samples: Iterable[Sample], card: LoadCard, field: int) -> flo
 def check(
     field: int, reports: Sequence[LoadReport], tolerance: Tolerance, skipped_seconds: float
 ) -> CheckResult:
-    """Check one card in one test. Nothing is compared in the first `skipped_seconds`, or
-    `LAG_SECONDS`.
+    """Check one card in one test.
+
+    Nothing is compared in the first `skipped_seconds`, or `LAG_SECONDS`.
 
     A test without any comparison has failed.
     """

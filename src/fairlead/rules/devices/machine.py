@@ -1,5 +1,4 @@
-"""What a node's agent decides: lists of its resources, grants of containers, labels, marks and
-Events.
+"""What a node's agent decides: lists of resources, grants of containers, labels, marks, Events.
 
 The agent stands between three sources that know different things. The API server has the node and
 its pods, with the grants that the scheduler extender wrote. The kubelet has the containers that
@@ -81,8 +80,9 @@ from fairlead.rules.nodes.status import CONFLICT, share_mode
 UNHEALTHY: Final = "GPUUnhealthy"
 REFUSED: Final = "GPUShareAllocateFailed"
 JUST_GIVEN_SECONDS: Final = 5.0
-"""A card that was just given out counts as held for this time, though the kubelet does not list it
-yet.
+"""Seconds for which a card that was just allocated counts as held.
+
+The kubelet does not list it at once.
 """
 _ILL: Final = Health.UNHEALTHY
 
@@ -223,8 +223,9 @@ class NodeMachine:
         self.healths.shown(uuids)
 
     def driver_fails(self, why: str) -> None:
-        """There is no driver now. Cards that it showed before, or that the node still lists, are
-        lost.
+        """There is no driver now.
+
+        Cards that it showed before, or that the node still lists, are lost.
         """
         self.fault = why
         if self._cards is None and self.node is not None:
@@ -427,8 +428,9 @@ class NodeMachine:
         return card_modes(self._known_node().labels, judged, holders), holders.whole
 
     def _planned(self, base: _PlanFrom) -> CardPlan:
-        """The same value while nothing is different: lists are long, and most looks find nothing
-        new.
+        """The plan; the same value while nothing differs.
+
+        Lists are long, and most looks find nothing new.
         """
         if self._plan is None or base != self._plan[0]:
             plan = card_plan(

@@ -1,5 +1,6 @@
-"""The GPU instances of a divided card as series show them: one each, however many compute instances
-it has.
+"""The GPU instances of a divided card as series show them.
+
+One each, however many compute instances it has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Labels and counts that a node's agent writes on its node, beside the inventory
-(docs/spec/gpu-sharing.md#resources-and-device-ids,
+"""Labels and counts that a node's agent writes on its node, beside the inventory.
+
+Specification: docs/spec/gpu-sharing.md#resources-and-device-ids,
 docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory,
-docs/spec/gpu-sharing.md#device-plugin).
+docs/spec/gpu-sharing.md#device-plugin.
 
 Labels that exist stay as they are, except the provider in force, which only the agent writes. If
 cards differ, no label can give their model or memory; the inventory does.

@@ -1,5 +1,6 @@
-"""Which container has a set of device ids
-(docs/spec/gpu-sharing.md#allocation-of-the-right-container).
+"""Which container has a set of device ids.
+
+Specification: docs/spec/gpu-sharing.md#allocation-of-the-right-container.
 
 Two lists of the kubelet answer this, and each leaves something out. The list of pod resources names
 pods without their uid and omits init containers that end; the checkpoint has uids without names and

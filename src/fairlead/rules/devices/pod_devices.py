@@ -1,5 +1,6 @@
-"""Which container has which card, from the kubelet's list and the agent's grants file
-(docs/spec/telemetry.md#device-ids, docs/spec/telemetry.md#attribution-rules).
+"""Which container has which card, from the kubelet's list and the agent's grants file.
+
+Specification: docs/spec/telemetry.md#device-ids, docs/spec/telemetry.md#attribution-rules.
 
 The ids of shared memory may be of any card: the grants file has the card that was given. Its rows
 are found by the token of the ids, so that a pod that is created anew under its old name does not
@@ -55,8 +56,9 @@ _NO_TOTALS: Final[Mapping[str, int]] = {}
 
 
 class NodeCards(Struct, frozen=True):
-    """What ids can name: cards and instances with their `totals`, and other names of instances
-    (`aliases`).
+    """What ids can name: cards and instances with their `totals`, and instances' other names.
+
+    The other names are in `aliases`.
 
     `by_mps`: UUIDs of cards whose programs use MPS.
     """
@@ -71,8 +73,9 @@ def node_cards(
     by_mps: Collection[str] = (),
     known: Mapping[str, int] = _NO_TOTALS,
 ) -> NodeCards:
-    """The cards of the node with their instances, and older names of the instances
-    (docs/spec/telemetry.md#device-ids).
+    """The cards of the node with their instances, and older names of the instances.
+
+    Specification: docs/spec/telemetry.md#device-ids.
 
     `known`: the last known total memory of cards that do not report it now.
 
@@ -168,8 +171,7 @@ def _names_cards(resource: str, more: Collection[str]) -> bool:
 def unnamed_cards(
     held: Iterable[HeldDevices], cards: NodeCards, more: Collection[str] = ()
 ) -> Mapping[str, str]:
-    """UUIDs of cards and instances that containers have under a resource whose ids are not read;
-    its name.
+    """UUIDs of cards and instances that containers have, and the resource, whose ids are not read.
 
     Their holders are unknown. `more`: as in `device_processes`.
     """
@@ -207,8 +209,9 @@ def _grants(held: HeldDevices, pods: LocalPods) -> Sequence[Grant]:
 
 
 def _annotated(held: HeldDevices, pods: LocalPods, uuids: Mapping[int, str]) -> list[GivenShare]:
-    """The shares in a pod's annotations, as rows of the grants file; older annotations have indexes
-    only.
+    """The shares in a pod's annotations, as rows of the grants file.
+
+    Older annotations have indexes only.
     """
     grants = [
         structs.replace(grant, uuid=grant.uuid or uuids.get(grant.index, ""))

@@ -1,5 +1,6 @@
-"""Which labels of a pod are printed on the series of its cards, and under which names
-(docs/spec/telemetry.md#format-and-labels-of-dcgm-series).
+"""Which labels of a pod are printed on the series of its cards, and under which names.
+
+Specification: docs/spec/telemetry.md#format-and-labels-of-dcgm-series.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ _TAKEN: Final = frozenset(_WORDS.split())
 """Labels of DCGM's series: a pod's label of the same name would hide the card or pod of a series.
 """
 _OWNED: Final = frozenset({"job", "instance", "endpoint", "service"})
-"""Labels of a scrape target: with `honorLabels` a pod's label of the same name would replace the
-target's.
+"""Labels of a scrape target.
+
+With `honorLabels` a pod's label of the same name would replace the target's.
 """
 _MOVED: Final = "exported_"
-"""Without `honorLabels` Prometheus renames `pod` to `exported_pod`, which such a label would
-replace.
+"""The prefix that Prometheus adds without `honorLabels`.
+
+It renames `pod` to `exported_pod`, which such a label would replace.
 """
 _WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 _FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_]")
@@ -40,8 +43,9 @@ COLLISION: Final = "collision"
 
 
 class PrintedLabels(Struct, frozen=True):
-    """`labels`: by names that Prometheus accepts. `left_out`: other keys of the pod, with the
-    reason.
+    """Labels of a pod.
+
+    `labels`: by names that Prometheus accepts. `left_out`: other keys of the pod, with the reason.
     """
 
     labels: Mapping[str, str] = {}
@@ -49,8 +53,7 @@ class PrintedLabels(Struct, frozen=True):
 
 
 def printed_labels(labels: Mapping[str, str], allowed: Sequence[re.Pattern[str]]) -> PrintedLabels:
-    """Labels whose key matches one of `allowed` (none = all), under names of letters, digits and
-    `_`.
+    """Labels whose key matches one of `allowed` (none = all), by names of letters, digits and `_`.
 
     Labels that the exporter, Prometheus or a scrape target owns are omitted. If several keys have
     the same name, a key of Kubernetes' own domains wins, then a key with a domain, then the first

@@ -1,5 +1,6 @@
-"""Which provider isolates the containers on a node's shared cards
-(docs/spec/gpu-sharing.md#isolation-providers).
+"""Which provider isolates the containers on a node's shared cards.
+
+Specification: docs/spec/gpu-sharing.md#isolation-providers.
 
 It is the first of the specification's table that the node supports, one per node. The rules for
 `cgroup` and `mig` follow the specification and have not been tried on hardware. `guard` needs its
@@ -20,8 +21,9 @@ _CGROUP_CUDA: Final = (13, 4)
 
 
 class Provider(StrEnum):
-    """From strongest to weakest (docs/spec/gpu-sharing.md#isolation-providers); values of the
-    node's label.
+    """Values of the node's label, from strongest to weakest.
+
+    Specification: docs/spec/gpu-sharing.md#isolation-providers.
     """
 
     CGROUP = "cgroup"

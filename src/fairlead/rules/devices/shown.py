@@ -1,5 +1,4 @@
-"""The values of the devices' last snapshot that may be shown: impossible and stale ones are
-dropped.
+"""The last snapshot's values that may be shown: impossible and stale ones are dropped.
 
 A stale value is dropped, never repeated (docs/spec/telemetry.md#sampling-and-fault-isolation); its
 device stays, with `up` False, so that alerts on it can fire.
@@ -32,8 +31,9 @@ GpuProcesses = tuple[GpuProcess, ...] | None
 
 
 class RefusedValue(Struct, frozen=True, gc=False):
-    """An impossible value. `gpu`: the card's index as text; `field`: DCGM's name, or the value of a
-    process.
+    """An impossible value.
+
+    `gpu`: the card's index as text; `field`: DCGM's name, or the value of a process.
     """
 
     node: str
@@ -60,8 +60,9 @@ def stale_after(every_seconds: float) -> float:
 
 
 def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDevices:
-    """The devices with their fresh values, all in `fields`. `stale_seconds`: for the values read
-    most often.
+    """The devices with their fresh values, all in `fields`.
+
+    `stale_seconds`: for the values read most often.
 
     `now`: the time of the snapshot in epoch seconds.
 
@@ -151,8 +152,9 @@ def _sound_processes(
 
 
 def _without_use(sample: DeviceSample) -> DeviceSample:
-    """The holders of a card are known without its driver; what they use is as old as the other
-    values.
+    """The holders of a card, known without its driver.
+
+    What they use is as old as the other values.
     """
     instances = tuple(
         structs.replace(each, fields={}, seen=None, processes=unknown_use(each.processes))

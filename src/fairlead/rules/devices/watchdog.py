@@ -1,5 +1,6 @@
-"""The watchdog over shared memory: which containers use more of a card than their grant
-(docs/spec/gpu-sharing.md#watchdog).
+"""The watchdog over shared memory: which containers use more of a card than their grant.
+
+Specification: docs/spec/gpu-sharing.md#watchdog.
 
 It reads the driver's count per process from outside the pods, so it also finds programs that bypass
 a provider, and containers without a grant. Only consecutive periods count: a container that could
@@ -56,7 +57,9 @@ class MemoryUse(Struct, frozen=True, gc=False):
 
 
 class OverGrant(Struct, frozen=True, gc=False):
-    """`is_new`: not over in the previous period, so an Event is due. `is_to_evict`: as the policy
+    """A container over its grant.
+
+    `is_new`: not over in the previous period, so an Event is due. `is_to_evict`: as the policy
     demands.
     """
 
@@ -145,8 +148,9 @@ class MemoryWatchdog:
     def look(
         self, uses: Iterable[MemoryUse], allowance_mib: float, policy: OverGrantPolicy
     ) -> list[OverGrant]:
-        """Containers over their grant in this period. Call it once a period, with all that could be
-        counted.
+        """Containers over their grant in this period.
+
+        Call it once a period, with all that could be counted.
 
         `allowance_mib`: what a container may use above its grant for the contexts of its programs.
 

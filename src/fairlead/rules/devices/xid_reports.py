@@ -1,5 +1,6 @@
-"""Joins reports of the same XID by NVML's event and by the kernel's log
-(docs/spec/telemetry.md#xid-errors).
+"""Joins reports of the same XID by NVML's event and by the kernel's log.
+
+Specification: docs/spec/telemetry.md#xid-errors.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ SAME_SECONDS: Final = 2.0
 
 
 def joined_reports(reports: Iterable[XidReport], known: Iterable[XidReport] = ()) -> JoinedXids:
-    """Pairs each report with at most one of the other source that is the same XID; all others
-    happened, too.
+    """Pairs each report with at most one of the other source that is the same XID.
+
+    The unpaired ones happened, too.
 
     A pair has the same bus and XID within two seconds, one from each source: what one source
     reports twice happened twice. If several fit, the earliest is taken. If the time of a report is

@@ -1,3 +1,1 @@
-"""The one account of what each pod holds of each GPU, and the views of it that boards and metrics
-show.
-"""
+"""The account of what each pod holds of each GPU, and the views of it for boards and metrics."""

@@ -112,9 +112,7 @@ class Tenant(Struct, frozen=True, gc=False):
 
     @property
     def is_starting(self) -> bool:
-        """The agent may still be asked for its containers: they have not been seen with their
-        cards.
-        """
+        """Whether the agent may still be asked for its containers: their cards are not seen yet."""
         return self.pod.deleted_at is None and (
             self.state == RESERVED or not _is_assigned(self.pod)
         )
@@ -284,8 +282,9 @@ class NodeAccount(Struct, gc=False):
         return self.seats(tenant) if tenant is not None else ()
 
     def card_of(self, grant: Grant) -> CardAccount | None:
-        """The card that the grant names; a grant with a UUID never means another card with its
-        index.
+        """The card that the grant names.
+
+        A grant with a UUID never means another card with its index.
         """
         place = self.places.get(grant.uuid) if grant.uuid else None
         if place is not None:

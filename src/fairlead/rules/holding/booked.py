@@ -1,5 +1,6 @@
-"""A pod's grants as they add up to the most that it holds of each card
-(docs/spec/gpu-sharing.md#need-of-a-pod).
+"""A pod's grants as they add up to the most that it holds of each card.
+
+Specification: docs/spec/gpu-sharing.md#need-of-a-pod.
 
 Grants cannot simply be summed: an init container that ends is gone when the app containers start.
 What runs at the end is booked in full. Of init containers that end, only what their moment holds

@@ -1,5 +1,6 @@
-"""The GPUs of a node: from its inventory, from what devices report, else as many nameless cards as
-its capacity has.
+"""The GPUs of a node: from its inventory, else from devices' reports, else from its capacity.
+
+Cards from the capacity have no names.
 
 Sizes come from the inventory, then the device, then a label, then from the units; never from a
 table of models. An inventory that claims more units than its card's memory, or its node, can have
@@ -29,8 +30,9 @@ from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_unit
 from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
 MOST_CARDS: Final = 4096
-"""`MOST_CARDS`: a node with a larger count gets no cards: the count is a mistake, and each card
-costs memory.
+"""`MOST_CARDS`: a node with a larger count gets no cards.
+
+Such a count is a mistake, and each card costs memory.
 """
 _CARD_MODES: Final = {SHARE: CardMode.SHARED, TOPOLOGY: CardMode.TOPOLOGY, MIG: CardMode.MIG}
 _DRAINING: Final = CardMode.DRAINING
@@ -126,8 +128,9 @@ def _from_inventory(
 
 
 def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
-    """As many shared cards as the node's gpu-count, numbered from 0
-    (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+    """As many shared cards as the node's gpu-count, numbered from 0.
+
+    Specification: docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory.
 
     Each has the reading of its device. A node without a count has the cards that report; a
     scheduler, which reads no devices, knows none of them.

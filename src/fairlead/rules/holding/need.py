@@ -1,5 +1,6 @@
-"""What a pod needs of shared GPUs, or why no node can give it
-(docs/spec/gpu-sharing.md#need-of-a-pod).
+"""What a pod needs of shared GPUs, or why no node can give it.
+
+Specification: docs/spec/gpu-sharing.md#need-of-a-pod.
 
 Its need is the most that it holds at one instant. The kubelet starts init containers one after
 another. A sidecar holds its part from its place in the list to the end of the pod. An init
@@ -29,8 +30,9 @@ PER_CONTAINER: Final = "per-container"
 WHOLE_AND_SHARED: Final = "asks for whole and shared GPUs; no node offers both"
 _CORES: Final = range(5, 101, 5)
 _BYTES_LEAST: Final = 1 << 20
-"""`_BYTES_LEAST`: from this number on, units are probably bytes: as MiB it would be a card of 1
-TiB.
+"""`_BYTES_LEAST`: from this number on, units are probably bytes.
+
+In MiB it would be a card of 1 TiB.
 """
 _UNIT_BYTES: Final = {MemoryUnit.GIB: 1 << 30, MemoryUnit.MIB: 1 << 20}
 

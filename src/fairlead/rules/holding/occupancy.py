@@ -1,5 +1,6 @@
-"""The boards' and exporters' view of the account: which pod is on which GPU, what is granted, and
-the sums (docs/spec/telemetry.md#definitions).
+"""The account as boards and exporters show it: which pod is on which GPU, grants, and sums.
+
+Specification: docs/spec/telemetry.md#definitions.
 
 `Pod.is_holding` alone decides which pods count (a terminating pod still holds). Exclusive counts
 come from limits, never from devices: which card an exclusive pod has is known only from a grant or
@@ -105,8 +106,9 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
 
 
 def granted_mib(card: CardOccupancy, units: int) -> int | None:
-    """MiB of `units` on a card, in proportion to its memory
-    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
+    """MiB of `units` on a card, in proportion to its memory.
+
+    Specification: docs/spec/gpu-sharing.md#units-and-the-proportional-grant.
 
     None when the card's memory or units are unknown.
 
@@ -248,8 +250,7 @@ def _gpus_allocated(
     mig_worth: float,
     total: int,
 ) -> float:
-    """In cards: what its pods hold together (`ClusterOccupancy.use`), shared cards by granted
-    parts.
+    """In cards, what its pods hold together (`ClusterOccupancy.use`); shared ones by granted part.
 
     At most the number of reporting cards, if that is less than what the node offers.
     """
@@ -269,8 +270,9 @@ def _limits_worth(
 
 
 def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
-    """The part of a card that is one GPU of the node's count; with time slices a card is counted
-    several times.
+    """The part of a card that is one GPU of the node's count.
+
+    With time slices a card is counted several times.
 
     Holders show how they have their cards. Without holders, a count that is a multiple of the cards
     means time slices; otherwise some card does not report.
@@ -345,7 +347,9 @@ def _memory_total(
 def _memory_allocated(
     mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]
 ) -> float | None:
-    """Shared: the grants. Exclusive: the full memory of the held cards, and the held instances of
+    """The allocated memory.
+
+    Shared: the grants. Exclusive: the full memory of the held cards, and the held instances of
     divided ones.
 
     If cards differ and it is unknown which are held: their mean.
@@ -396,8 +400,9 @@ class ClusterOccupancy:
 
     @property
     def unit_mib(self) -> int:
-        """MiB of one unit of `aliyun.com/gpu-mem`, for a pod without a node (a cluster has one
-        unit).
+        """MiB of one unit of `aliyun.com/gpu-mem`, for a pod without a node.
+
+        A cluster has one unit.
         """
         return next(
             (MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB]
@@ -461,8 +466,9 @@ class ClusterOccupancy:
         )
 
     def totals(self) -> GpuTotals:
-        """Sums over all GPU nodes. Memory sums omit nodes with unknown memory; None if it is
-        unknown on all.
+        """Sums over all GPU nodes.
+
+        Memory sums omit nodes with unknown memory; None if it is unknown on all.
         """
         ratios = [
             card.reading.utilization_ratio

@@ -1,5 +1,7 @@
-"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant has
-(docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/arena-cli.md#share-nodes).
+"""Units of GPU memory: their size, how many a card has, and how many MiB a grant has.
+
+Specification: docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
+docs/spec/arena-cli.md#share-nodes.
 
 A unit of a card is not 1024 MiB: units are counted by GiB, then the card's whole memory is divided
 by them, so a grant is a little larger than its number of units in GiB.
@@ -60,8 +62,9 @@ def believable_units(claimed: int, memory_mib: int | None, unit: MemoryUnit, off
 
 
 def grant_mib(memory_mib: int, units: int, card_units: int) -> int:
-    """MiB of `units` of a card, in proportion. All grants of a card together are never more than
-    its memory.
+    """MiB of `units` of a card, in proportion.
+
+    All grants of a card together are never more than its memory.
 
     >>> grant_mib(16130, 4, 15), grant_mib(15079, 4, 14), grant_mib(143150, 4, 139)
     (4301, 4308, 4119)

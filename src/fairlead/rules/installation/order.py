@@ -27,8 +27,9 @@ _WRITTEN: Final = (
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
 )
-"""Kinds in the order of writing: limits before the pods that they limit, webhooks after the server
-that answers them.
+"""Kinds in the order of writing.
+
+Limits before the pods that they limit, webhooks after the server that answers them.
 """
 _ADMISSION: Final = tuple(
     kind for kind in reversed(_WRITTEN) if "Admission" in kind or "Webhook" in kind
@@ -44,8 +45,9 @@ def in_order(objects: Iterable[Manifest]) -> list[Manifest]:
 
 
 def removal_order(objects: Iterable[ObjectRef]) -> list[ObjectRef]:
-    """The objects in the order of removing: admission first, so that no removed server is asked;
-    the namespace last.
+    """The objects in the order of removal.
+
+    Admission first, so that no removed server is asked; the namespace last.
 
     >>> refs = [ObjectRef("v1", kind, "x") for kind in ("Namespace", "DaemonSet",
     ...     "ValidatingAdmissionPolicy", "ClusterRole")]

@@ -12,15 +12,15 @@ _SHOWN: Final = 5
 _HELM_OWNER: Final = "meta.helm.sh/release-name"
 
 
-def refuse_version(installed: str, ours: str) -> Refusal | None:
+def refuse_version(installed: str, offered: str) -> Refusal | None:
     """The refusal to go back to an older version.
 
     >>> refuse_version("0.10.0", "0.9.1").reason
     'version `0.10.0` is installed, and `0.9.1` is older'
     """
-    if _numbers(ours) >= _numbers(installed):
+    if _numbers(offered) >= _numbers(installed):
         return None
-    return Refusal(f"version `{installed}` is installed, and `{ours}` is older")
+    return Refusal(f"version `{installed}` is installed, and `{offered}` is older")
 
 
 def refuse_namespace(namespace: Manifest | None) -> Refusal | None:
@@ -43,12 +43,12 @@ def refuse_releases(releases: Sequence[str]) -> Refusal | None:
     return Refusal(f"Helm has installed Fairlead here: release `{releases[0]}`")
 
 
-def refuse_definition(found: Manifest, ours: Manifest) -> Refusal | None:
+def refuse_definition(found: Manifest, offered: Manifest) -> Refusal | None:
     """The refusal of a CustomResourceDefinition of another program that does not fit: another kind
     or scope, or without our version or its status.
     """
     name = found["metadata"]["name"]
-    spec, wanted = found["spec"], ours["spec"]
+    spec, wanted = found["spec"], offered["spec"]
     kind, scope = spec["names"]["kind"], spec["scope"]
     if (kind, scope) != (wanted["names"]["kind"], wanted["scope"]):
         return Refusal(f"definition `{name}` exists as {scope} `{kind}`, which does not fit")

@@ -1,5 +1,6 @@
-"""The state of a training job: status word, state on boards, how long it ran and waited, what it
-asks for (docs/spec/arena-cli.md#status-of-a-job).
+"""The state of a training job: status word, state on boards, durations, what it asks for.
+
+Specification: docs/spec/arena-cli.md#status-of-a-job.
 
 The newest condition is not the status: Failed has precedence over Running in any order. A RUNNING
 job with a pod that is still Pending is PENDING, everywhere.

@@ -1,5 +1,6 @@
-"""Why a training job or a pod waits: the first reason that is found, with numbers and names
-(docs/spec/console.md#training-jobs-page).
+"""Why a training job or a pod waits: the first reason that is found, with numbers and names.
+
+Specification: docs/spec/console.md#training-jobs-page.
 
 A job without pods is not a problem of scheduling: its controller has not created them (or does not
 run).
@@ -161,8 +162,9 @@ def _why_container_waits(pod: Pod) -> Wait | None:
 
 
 def _end_of(pod: Pod) -> Wait:
-    """Why a pod failed whose job has not failed yet: its controller is late, or waits for the other
-    pods.
+    """Why a pod failed whose job has not failed yet.
+
+    The job's controller is late, or waits for the other pods.
     """
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.TERMINATED and status.exit_code:

@@ -1,5 +1,6 @@
-"""The `arena_*` families that the reference suite's four boards read, exactly spelt
-(docs/spec/telemetry.md#arena-metrics).
+"""The `arena_*` families that the reference suite's four boards read, with exact names.
+
+Specification: docs/spec/telemetry.md#arena-metrics.
 
 The four metrics of a node (and of a job) have identical label values, because the boards' tables
 merge equal rows; so they share one `keys` list. For nodes and jobs an unknown value is -1;

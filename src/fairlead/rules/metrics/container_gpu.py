@@ -1,5 +1,6 @@
-"""What each container uses of each GPU it was given: `fairlead_container_gpu_*`
-(docs/spec/telemetry.md#container-metrics).
+"""What each container uses of each GPU it was given: `fairlead_container_gpu_*`.
+
+Specification: docs/spec/telemetry.md#container-metrics.
 
 A container with a grant and no process has series with 0 used. The driver reports no GPU time of
 programs on a MIG instance: a container that has a whole instance gets the instance's own value.

@@ -1,5 +1,4 @@
-"""The `DCGM_CUSTOM_*` families that boards for the vendor's newer GPU exporter read; off by
-default.
+"""The `DCGM_CUSTOM_*` families that boards for the vendor's newer exporter read; off by default.
 
 docs/spec/telemetry.md#compatibility-families. ILLEGAL means foreign: a process that no container
 was granted. Label names are the vendor's own spelling, capitals and all.
@@ -94,9 +93,7 @@ processes are not reported one by one.
 
 
 def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """Device families, then those of containers' processes, of foreign processes, and of
-    containers.
-    """
+    """Families of devices, of containers' processes, of foreign processes, and of containers."""
     devices = [_device_key(sample) for sample in samples]
     held = [(sample, process) for sample in samples for process in granted(sample)]
     strangers = [

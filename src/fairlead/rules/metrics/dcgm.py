@@ -1,5 +1,6 @@
-"""dcgm-exporter's page from device samples: its names, labels, order and units
-(docs/spec/telemetry.md#format-and-labels-of-dcgm-series).
+"""dcgm-exporter's page from device samples: its names, labels, order and units.
+
+Specification: docs/spec/telemetry.md#format-and-labels-of-dcgm-series.
 
 A field belongs to a card, a MIG instance or an NVLink; NVML reports no NVSwitches. A label without
 a value is left out (the families omit empty labels), and a value that a device does not have has no
@@ -133,8 +134,7 @@ class DcgmLabels(Struct, frozen=True, gc=False):
 
 
 class _Entity(NamedTuple):
-    """What one series belongs to: a card or one MIG instance of it, or one container's part
-    (`share`).
+    """What one series belongs to: a card, a MIG instance of it, or a container's part (`share`).
 
     `job`: the HPC job that has it.
     """

@@ -1,5 +1,6 @@
-"""Metrics that dcgm-exporter makes itself: counts over a window, health by DCGM's watches, links of
-cards.
+"""Metrics that dcgm-exporter makes itself: counts over a window, health, links of cards.
+
+Health is judged as DCGM's watches do.
 
 docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter; all are gauges. Events and samples are put
 in with their times, and rows come out: labels that follow those of the card, and a value. Times are
@@ -208,8 +209,7 @@ _CODES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def health_rows(checks: Mapping[str, int]) -> list[ComputedRow]:
-    """`DCGM_EXP_GPU_HEALTH_STATUS` of a card from its checks (`rules/devices/health_checks`): 0, 10
-    or 20.
+    """`DCGM_EXP_GPU_HEALTH_STATUS` of a card from `rules/devices/health_checks`: 0, 10 or 20.
 
     A watch that no check covers has no row; ALL is the worst of all checks, XIDs included. A row
     that passes has no code.
@@ -236,8 +236,9 @@ LINK_STATUS: Final = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 
 
 def p2p_rows(links: Mapping[int, int]) -> list[ComputedRow]:
-    """`DCGM_EXP_P2P_STATUS` of a card: NVML's status by the index of each peer; an unknown number
-    is `U`.
+    """`DCGM_EXP_P2P_STATUS` of a card: NVML's status by the index of each peer.
+
+    An unknown number is `U`.
 
     >>> [(*row.labels.values(), row.value) for row in p2p_rows({3: 3, 1: 0})]
     [('OK', '1', 0), ('TNS', '3', 3)]

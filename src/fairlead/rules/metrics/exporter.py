@@ -1,5 +1,4 @@
-"""The GPU exporter's metrics of itself: its version, the result of its last sample, how long pages
-took.
+"""The GPU exporter's metrics of itself: version, result of the last sample, duration of pages.
 
 docs/spec/telemetry.md#metrics-of-the-exporter-itself. These families are rendered with the page,
 once per sample, so that two scrapes of one sample return the same bytes; values of scrapes are

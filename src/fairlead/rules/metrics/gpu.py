@@ -1,5 +1,6 @@
-"""Fairlead's own metrics of each device: `fairlead_gpu_*` in base units
-(docs/spec/telemetry.md#device-metrics).
+"""Fairlead's own metrics of each device: `fairlead_gpu_*` in base units.
+
+Specification: docs/spec/telemetry.md#device-metrics.
 
 Fields of device samples are in driver units (MHz, MiB, mJ, ns, percent) until the tables below
 scale them. A field that a device does not have has no series, never 0.
@@ -41,8 +42,9 @@ THROTTLE_REASONS: Final = {
 
 Value = Callable[[DeviceSample], float | int | None]
 _Make = Callable[[MetricName, Sequence[DeviceSample], list[Key]], Family]
-"""Makes a family from samples and their keys (`device_key`); families without extra labels share
-the keys.
+"""Makes a family from samples and their keys (`device_key`).
+
+Families without extra labels share the keys.
 """
 
 

@@ -1,3 +1,1 @@
-"""A node's properties: its status, its mode of GPU sharing, what its pods request, and which pods
-may use it.
-"""
+"""A node's properties: status, mode of GPU sharing, requests of its pods, admitted pods."""

@@ -1,5 +1,6 @@
-"""Why no node has room for a pod, with numbers and names: what it needs, which nodes allow it,
-which comes nearest.
+"""Why no node has room for a pod, with numbers and names.
+
+What the pod needs, which nodes allow it, which comes nearest.
 
 It counts as kube-scheduler does: labels and taints first, then each node's allocatable less the
 requests of its pods. If that leaves a node, there is no answer, since something else holds the pod
@@ -141,8 +142,9 @@ class NodeRooms:
         self._left: dict[str, Amounts] = {}
 
     def why(self, pod: Pod) -> NoNodeFits | None:
-        """For a pod without a node; None if a node has room, or the pod's need cannot be judged
-        here.
+        """Why a pod without a node waits.
+
+        None if a node has room, or the pod's need cannot be judged here.
         """
         asked = {name: amount for name, amount in pod.requests.items() if amount}
         if GPU_MEMORY in asked or pod.node or pod.nominated_node:
@@ -212,9 +214,7 @@ def _short_of(
 def _no_common_node(
     asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]
 ) -> NoNodeFits:
-    """The scarcest resource is free on some node, but not beside the others: what is missing on
-    those nodes.
-    """
+    """No node has all resources: what nodes with the scarcest one lack."""
     first = min(asked, key=_rank)
     able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
     missing = next(

@@ -40,8 +40,7 @@ _STATUS_WORDS: Final = {"True": NodeStatus.READY, "False": NodeStatus.NOT_READY}
 
 
 def node_roles(node: Node) -> tuple[str, ...]:
-    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty if the node
-    has none.
+    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty if none.
 
     >>> labels = {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}
     >>> node_roles(Node("n", labels=labels))
@@ -116,8 +115,9 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
 
 
 def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
-    """The label makes a topology node; if topology ConfigMaps were read, the node must have one,
-    too.
+    """Whether the label makes it a topology node.
+
+    If topology ConfigMaps were read, the node must have one, too.
     """
     if node.labels.get(LABEL_GPU_SCHEDULE) != TOPOLOGY_SCHEDULE:
         return False
@@ -129,8 +129,9 @@ def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
 
 
 def arena_mode(mode: GpuMode) -> GpuMode:
-    """The mode as `arena_*` metrics spell it: they have no MIG
-    (docs/spec/telemetry.md#definitions).
+    """The mode as `arena_*` metrics spell it: they have no MIG.
+
+    Specification: docs/spec/telemetry.md#definitions.
 
     >>> print(arena_mode(GpuMode.MIG), arena_mode(GpuMode.SHARE))
     exclusive share

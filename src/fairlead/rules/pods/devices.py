@@ -1,6 +1,4 @@
-"""How many whole GPUs, units of GPU memory and MIG slices limits contain; every page counts with
-it.
-"""
+"""How many whole GPUs, units of GPU memory and MIG slices limits contain, for every page."""
 
 from __future__ import annotations
 

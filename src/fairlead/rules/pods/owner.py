@@ -16,13 +16,9 @@ _SCHEDULED: Final = re.compile(r"(?P<name>.+)-(?P<minute>\d{8,9})")
 """A CronJob names a Job by its own name and the minute, since the epoch, for which the Job was due.
 """
 _LATE_SECONDS: Final = 7 * 86_400.0
-"""`_LATE_SECONDS`: time after that minute in which the Job may still create a pod, after a failure
-or a pause.
-"""
+"""`_LATE_SECONDS`: how much later the Job may still create a pod, after a failure or a pause."""
 _CLOCK_SECONDS: Final = 120.0
-"""`_CLOCK_SECONDS`: difference allowed between the clocks of the components that write the two
-times.
-"""
+"""`_CLOCK_SECONDS`: allowed difference between the clocks of the writers of the two times."""
 _NO_WORKLOADS: Final[Mapping[str, Workload]] = {}
 
 

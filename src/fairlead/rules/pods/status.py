@@ -34,9 +34,7 @@ def pod_status(pod: Pod) -> str:
 
 
 def _init_word(pod: Pod) -> str | None:
-    """`Init:…` while an init container has not ended successfully; None if all have, or there are
-    none.
-    """
+    """`Init:…` while an init container has not ended successfully; None otherwise."""
     restartable = {container.name for container in pod.init_containers if container.restartable}
     for place, status in enumerate(pod.init_statuses):
         if status.state == _TERMINATED and status.exit_code == 0:

@@ -1,3 +1,1 @@
-"""Elastic quota: which pods count against a quota, which units are admitted, and which pods are
-evicted.
-"""
+"""Elastic quota: which pods count against a quota, which are admitted, and which are evicted."""

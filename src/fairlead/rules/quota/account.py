@@ -1,5 +1,6 @@
-"""What a quota plan reads, kept up to date pod by pod, so that a plan looks only at what has
-changed.
+"""What a quota plan reads, kept up to date pod by pod.
+
+So a plan looks only at what has changed.
 
 The problem. A cluster has thousands of pods, and a plan follows every change. Reading all pods each
 time would cost seconds. So the account keeps, by leaf, the sums and lists that follow from its
@@ -110,8 +111,9 @@ class LeafBook:
 
 
 class QuotaAccount:
-    """The state of the tree between plans. Callers `put` and `drop` objects as the cluster changes;
-    `rules/quota/plan.plan_account` plans.
+    """The state of the tree between plans.
+
+    Callers `put` and `drop` objects as the cluster changes; `rules/quota/plan.plan_account` plans.
 
     `pods` and `workloads` are by uid. `stopping`: admitted pods that stop. `undo`: additions of the
     last plan to `sums` and `after`, the last one last. `reread`: leaves that the last `settle`
@@ -316,8 +318,9 @@ class QuotaAccount:
         return book.groups
 
     def victims_on(self) -> Mapping[str, Mapping[int, list[VictimGroup]]]:
-        """Groups of victims by cluster node and leaf: a group is listed at each node where it has a
-        pod.
+        """Groups of victims by cluster node and leaf.
+
+        A group is listed at each node where it has a pod.
         """
         for place in self._misplaced:
             book = self.books[place]
@@ -458,8 +461,7 @@ class QuotaAccount:
         return False
 
     def unbound(self, book: LeafBook) -> list[QuotaPod]:
-        """Admitted pods of a leaf that have had no node for too long, though kube-scheduler is
-        active.
+        """Admitted pods of a leaf without a node for too long, though kube-scheduler is active.
 
         It has been active since the last pod that it bound, and since it last rejected a pod
         admitted no later than this one.
@@ -549,9 +551,7 @@ class QuotaAccount:
         self.is_full_changed = False
 
     def _follow_nodes(self) -> None:
-        """Nodes are kept from plan to plan; what the last plan laid out on them (`seats`) is
-        removed.
-        """
+        """Keep nodes from plan to plan; remove what the last plan laid out on them (`seats`)."""
         moved, self._moved = self._moved, {}
         rooms, self.rooms = self.rooms, None
         seats, self.seats = self.seats, {}
@@ -567,8 +567,7 @@ class QuotaAccount:
         self.rooms = rooms or Rooms(self.nodes, self.pods.values())
 
     def _bind(self) -> None:
-        """Limit the root to the cluster's capacity, and count each min as far as the capacity
-        covers it.
+        """Limit the root to the cluster's capacity, and count each min as far as it is covered.
 
         No pod is read anew for it, except in leaves with a unit that alone exceeds the old or new
         capacity.
@@ -627,9 +626,7 @@ class QuotaAccount:
                 self.reread.append(place)
 
     def _drop_scarce_sentences(self) -> None:
-        """Drop sentences that name the capacity of a scarce resource, where they are kept with
-        their line.
-        """
+        """Drop kept sentences of lines that name the capacity of a scarce resource."""
         for book in self.books.values():
             if any(line.reason is _OVER_FIRM for line in book.lines):
                 book.needs = None
@@ -653,8 +650,9 @@ class QuotaAccount:
             self._enter(book, used, live, demand)
 
     def _hopeless(self, unit: Unit) -> tuple[Reason, tuple[int, int]] | None:
-        """Why the unit waits whatever others do, with node and resource. It adds nothing to the
-        demand.
+        """Why the unit waits whatever others do, with node and resource.
+
+        It adds nothing to the demand.
         """
         index, leaf = self.index, unit.leaf
         if unit.pods and is_gated(unit.pods[0]):
@@ -679,9 +677,7 @@ class QuotaAccount:
         return None
 
     def capped(self, unit: Unit) -> tuple[str, int, int] | None:
-        """The resource in which its user's cap in the leaf is reached, what the user uses of it,
-        and the cap.
-        """
+        """The resource in which its user reached a cap in the leaf, the user's use, and the cap."""
         user, leaf = unit.user, self.index.nodes[unit.leaf]
         if not user:
             return None

@@ -1,5 +1,4 @@
-"""Admission in namespaces of the quota tree, as functions: what is added to new objects, and what
-is refused.
+"""Admission in namespaces of the quota tree: what is added to new objects, what is refused.
 
 `deploy/quota-admission.yaml` holds the same rules for the API server;
 `tests/kube/test_quota_admission.py` compares the two. They apply only to namespaces with the label
@@ -56,8 +55,9 @@ USER_POLICY: Final = "fairlead-quota-user"
 
 
 class Additions(Struct, frozen=True):
-    """What the injector adds to a new object. `gate`: "" = none; `labels` replace those of the same
-    name.
+    """What the injector adds to a new object.
+
+    `gate`: "" = none; `labels` replace those of the same name.
     """
 
     gate: str = ""
@@ -88,9 +88,7 @@ def additions(pod: WrittenObject, writer: Writer) -> Additions:
 
 
 def stamp(writer: Writer) -> Mapping[str, str]:
-    """The label with the user's id, for objects that a user of Fairlead creates; {} for other
-    writers.
-    """
+    """The label with the user's id, for objects that a Fairlead user creates; {} for others."""
     return {LABEL_USER: writer.user.removeprefix(USERS)} if writer.user.startswith(USERS) else {}
 
 

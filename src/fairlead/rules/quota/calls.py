@@ -37,8 +37,9 @@ from fairlead.rules.quota.feed import QuotaFeed
 RESUME_SECONDS: Final = 60.0
 """How long the room of a resumed job is kept for pods that its operator has not created yet."""
 LOST_SECONDS: Final = 5.0
-"""The same for the pod that replaces a failed one: otherwise a borrower gets its room and is
-evicted at once.
+"""The same for the pod that replaces a failed one.
+
+Otherwise a borrower gets its room and is evicted at once.
 """
 CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject | ScaleJob
 
@@ -55,8 +56,10 @@ class QuotaCall(PendingCall, kw_only=True):
 
 
 class Calls:
-    """By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed, lowered
-    or raised).
+    """Calls under way.
+
+    By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed, lowered or
+    raised).
 
     `refused_at`: victims whose eviction was refused, and when. `pauses`: objects that are left
     alone after a refusal. `awaited`: resumed jobs whose pods do not exist yet, and until when their
@@ -186,9 +189,7 @@ class Calls:
             yield from (call.action for call in book.repeats(now))
 
     def forget(self, now: float) -> None:
-        """Forget what the watch shows by now, or a later list disproves; pauses and refusals that
-        are over.
-        """
+        """Forget calls that the watch shows or a later list disproves, and pauses that are over."""
         feed, known, listing = self._feed, self._feed.known, self._feed.listings
         if self._listing != listing:
             self._listing = listing

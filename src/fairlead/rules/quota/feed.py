@@ -1,5 +1,4 @@
-"""What quota knows of the cluster: what the API server's lists and watches report, object by
-object.
+"""What quota knows of the cluster: the API server's lists and watches, object by object.
 
 A pod is kept twice: as a lean row, and as quota sees it (`QuotaPod`), which follows from its owners
 and budgets, too, and is made again when those change.
@@ -119,8 +118,9 @@ class QuotaFeed:
         self._missing = set(self._kinds)
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what the API server reported of one kind; ValueError for a kind that quota does not
-        follow.
+        """Take what the API server reported of one kind.
+
+        ValueError for a kind that quota does not follow.
         """
         kept = self._kinds.get(changes.kind)
         if kept is None:

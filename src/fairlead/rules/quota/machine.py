@@ -652,8 +652,9 @@ class QuotaMachine:
         return self.calls.send(AdmitPod(pod_ref(pod), self.feed.waiting.get(pod.uid, 0)), now)
 
     def _return(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
-        """Return admitted pods that were never bound. The wait doubles with each return for the
-        same owner.
+        """Return admitted pods that were never bound.
+
+        The wait doubles with each return for the same owner.
         """
         of_jobs: defaultdict[str, list[QuotaPod]] = defaultdict(list)
         for each in plan.returned:

@@ -42,8 +42,7 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
 
 
 def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, or a pod of a DaemonSet or in a protected namespace, that never
-    had the gate.
+    """A kubelet's static pod, or one of a DaemonSet or protected namespace, that had no gate.
 
     Admission marks every other pod, whatever owner it names
     (docs/spec/quota.md#pods-that-are-counted). Of an older pod the writer is unknown. The garbage

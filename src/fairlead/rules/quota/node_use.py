@@ -56,9 +56,7 @@ def node_uses(
 def promised_by_leaf(
     claims: Iterable[QuotaClaim], kept: Mapping[str, Amounts]
 ) -> dict[str, Amounts]:
-    """What a plan promises, and what is kept for pods that are created only when others of their
-    job run.
-    """
+    """What a plan promises, and what is kept for pods that are created only after others run."""
     found = {leaf: dict(amounts) for leaf, amounts in kept.items()}
     for claim in claims:
         _add(found.setdefault(claim.leaf, {}), claim.request)
@@ -66,9 +64,7 @@ def promised_by_leaf(
 
 
 class NodeUses:
-    """The same, kept between calls: only leaves that changed are counted again, with their
-    ancestors.
-    """
+    """The same, kept between calls: only changed leaves are counted again, with their ancestors."""
 
     def __init__(self, tree: QuotaNode, settings: QuotaSettings) -> None:
         self._settings = settings
@@ -137,8 +133,10 @@ class NodeUses:
 
 
 def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:
-    """Whether the pod should have stopped long ago: it is shown, but no longer charged
-    (docs/spec/quota.md#pods-that-are-counted)."""
+    """Whether the pod should have stopped long ago: it is shown, but no longer charged.
+
+    Specification: docs/spec/quota.md#pods-that-are-counted.
+    """
     return (
         pod.is_stopping
         and pod.stopping_at is not None

@@ -1,6 +1,7 @@
-"""The quota plan: which units are admitted, which pods are evicted for them, and why the others
-wait (docs/spec/quota.md#the-plan). It is a pure function of the account: it remembers nothing
-between plans.
+"""The quota plan: which units are admitted, which pods are evicted, and why the others wait.
+
+Specification: docs/spec/quota.md#the-plan. It is a pure function of the account: it remembers
+nothing between plans.
 
 The problem. Leaves of the tree share a cluster. Each has a guaranteed part (min) and a ceiling
 (max), and borrows what others do not use. A plan gives quota to waiting units, a single pod or a
@@ -68,16 +69,15 @@ _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
 _QUEUED = Reason.QUEUED_BEHIND
 _USUAL, _LAST = 2, 3
-"""First part of a turn: of units that wait for no eviction, and of units that wait whatever others
-do.
-"""
+"""First part of a turn: of units that wait for no eviction, and of units that wait anyway."""
 _NOT_ASKED: Mapping[Unit, int] = {}
 _Turn = tuple[tuple[object, ...], Unit, Reason, Clauses]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
-    """The plan for this state; the order of its lists does not matter. Total for every tree, valid
-    or not.
+    """The plan for this state.
+
+    The order of its lists does not matter. Total for every tree, valid or not.
     """
     account = account_of(state)
     planned = plan_account(account, state.now)
@@ -149,9 +149,7 @@ class Planned:
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
-        """All waiting units, leaf by leaf in the order in which they are tried, with their places
-        over all leaves.
-        """
+        """All waiting units, by leaf, in the order of trial, with their places over all leaves."""
         overall = self._planner.overall()
         return tuple(
             row
@@ -163,8 +161,9 @@ class Planned:
         return self._planner.rows(self._planner.account.books[place])
 
     def reasons(self) -> dict[str, Reason]:
-        """Reason by unit, of the leaves that were looked at. Units of other leaves keep their
-        reasons.
+        """Reason by unit, of the leaves that were looked at.
+
+        Units of other leaves keep their reasons.
         """
         return {
             unit.key: reason
@@ -270,8 +269,9 @@ class _Planner:
     # --- which lines are looked at ----------------------------------------------------------------
 
     def _wake(self) -> None:
-        """All lines of leaves that changed; of others those for which there is room where there was
-        none.
+        """Wake all lines of leaves that changed.
+
+        Of other leaves, those for which there is room now.
         """
         account, own, most = self.account, self.account.sums.own, self.index.max
         roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = (
@@ -321,8 +321,9 @@ class _Planner:
             self._restart(line)
 
     def _next(self) -> Line | None:
-        """The line whose turn it is. A line that lacks room again, after another took it, stays as
-        it was.
+        """The line whose turn it is.
+
+        A line that lacks room again, after another took it, stays as it was.
         """
         own, most = self.account.sums.own, self.index.max
         while True:
@@ -355,9 +356,7 @@ class _Planner:
             self._enter(line)
 
     def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
-        """What the leaf's lines lack, if all of them lack only room: the least asked of each (node,
-        resource).
-        """
+        """What the leaf's lines lack, if all lack only room: the least per (node, resource)."""
         if book.place in self.account.dirty:
             return None
         needs: dict[tuple[int, int], int] = {}
@@ -395,8 +394,9 @@ class _Planner:
         heappush(self._heap, (self._turn(line), self._count, line))
 
     def _queue_of(self, line: Line) -> StrictQueue | None:
-        """The queue of the line's strict leaf. None for another leaf, and for a claimant: it is in
-        no queue.
+        """The queue of the line's strict leaf; None otherwise.
+
+        A claimant is in no queue.
         """
         return self._queues.get(line.first.leaf) if line.first.claim_since is None else None
 
@@ -582,8 +582,9 @@ class _Planner:
         self._make_room(line, chosen)
 
     def _clear_nodes(self, line: Line) -> None:
-        """No node has room: evict borrowers from one node, if that makes enough room
-        (docs/spec/quota.md#room-made-on-a-cluster-node).
+        """No node has room: evict borrowers from one node, if that makes enough room.
+
+        Specification: docs/spec/quota.md#room-made-on-a-cluster-node.
 
         Not for a unit that asks for nothing that quota counts: no min guarantees it anything.
         """
@@ -608,8 +609,9 @@ class _Planner:
         line.reason, line.clauses = Reason.NO_FIT_ON_NODES, clauses
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
-        """The unit waits for idle quota. If it lacks nothing but room, `ceiling` is where it lacks
-        it.
+        """The unit waits for idle quota.
+
+        If it lacks nothing but room, `ceiling` is where it lacks it.
         """
         index, unit = self.index, line.first
         line.reason = _IDLE
@@ -627,8 +629,9 @@ class _Planner:
             line.ceiling, line.need = (place, k), unit.vector[k]
 
     def _not_now(self, unit: Unit) -> tuple[Reason, Clauses] | None:
-        """Caps and counts for which no pod is evicted
-        (docs/spec/quota.md#non-preemptible-pods-and-caps).
+        """Caps and counts for which no pod is evicted.
+
+        Specification: docs/spec/quota.md#non-preemptible-pods-and-caps.
         """
         account = self.account
         if (cap := account.capped(unit)) is not None:
@@ -740,8 +743,7 @@ class _Planner:
         self._improved(losing)
 
     def _take_back(self, unit: Unit, chosen: Container[Unit]) -> None:
-        """A unit that this plan admitted waits again, in a strict leaf with those admitted after
-        it.
+        """Make a unit that this plan admitted wait again, in a strict leaf also later ones.
 
         `chosen`: all units that are taken back for one claimant. They have left `after` already.
         """
@@ -765,8 +767,9 @@ class _Planner:
         self._push(again)
 
     def _improved(self, leaves: Iterable[int]) -> None:
-        """These leaves lost a pod or unit: try their lines again. Neighbours of them may have
-        sooner turns.
+        """These leaves lost a pod or unit: try their lines again.
+
+        Neighbours of them may have sooner turns.
         """
         up = self.index.up
         nearest = {up[leaf][-2] if len(up[leaf]) > 1 else leaf for leaf in leaves}
@@ -816,8 +819,9 @@ class _Planner:
             del book.owners[unit.owner]
 
     def _drain(self) -> None:
-        """Where a max was lowered below what is used and the tree asks for it: evict down to the
-        max (docs/spec/quota.md#changes-to-the-tree).
+        """Where a max was lowered below the use and the tree asks for it: evict down to the max.
+
+        Specification: docs/spec/quota.md#changes-to-the-tree.
         """
         for place, node in enumerate(self.index.nodes):
             if node.attributes.get(DRAIN_OVER_MAX) != "true":
@@ -841,8 +845,9 @@ class _Planner:
         return [each[1:] for each in self._turns(place)]
 
     def overall(self) -> dict[Unit, int]:
-        """Places from 1 of all waiting units, in one order over all leaves. It keeps the order of
-        each leaf.
+        """Places from 1 of all waiting units, in one order over all leaves.
+
+        It keeps the order of each leaf.
         """
         turns = [
             (turn, place, at, unit)
@@ -908,8 +913,9 @@ class _Planner:
         return found
 
     def _in_line(self, found: Iterable[_Turn]) -> list[_Turn]:
-        """Of a strict leaf: no unit behind one that is not guaranteed has a sooner turn than that
-        unit.
+        """The turns in a strict leaf.
+
+        No unit behind one that is not guaranteed has a sooner turn than that unit.
         """
         kept, is_late = list[_Turn](), False
         for turn, unit, reason, clauses in found:
@@ -923,9 +929,7 @@ class _Planner:
         return line.reason is _QUEUED or (line.first is holder and unit is not holder)
 
     def _standing(self, unit: Unit) -> tuple[bool, bool]:
-        """Whether the unit is guaranteed, and whether its leaf's own use blocks it, when all is
-        decided.
-        """
+        """Whether the unit is guaranteed, and whether its leaf's own use blocks it, in the end."""
         alike = unit.leaf, unit.vector
         known = self._standings.get(alike)
         if known is None:

@@ -112,9 +112,7 @@ class Reclaim:
         return self._has_predecessor(unit)
 
     def _has_predecessor(self, unit: Unit) -> bool:
-        """Whether a pod of an older revision of its Deployment runs in its leaf, which it may
-        replace.
-        """
+        """Whether a pod of an older revision of its Deployment, which it may replace, runs here."""
         pod = unit.pods[0] if len(unit.pods) == 1 else None
         if pod is None or pod.waits_for_surge:
             return False
@@ -148,8 +146,9 @@ class Reclaim:
         return self.account.now - pod.created_at < self.account.settings.surge_wait_seconds
 
     def over_max(self, place: int, k: int) -> list[VictimGroup]:
-        """Victims below a node until it is within its written max, or until no more are found
-        (`drain-over-max`).
+        """Victims below a node until it is within its written max, or no more are found.
+
+        `drain-over-max` asks for it.
         """
         account = self.account
         taken: list[VictimGroup] = []
@@ -170,9 +169,7 @@ class Reclaim:
         return taken
 
     def _next_over(self, place: int, k: int, need: int) -> VictimGroup | None:
-        """A single pod of a leaf above its min, else a gang of one; then the same of any leaf
-        below.
-        """
+        """A single pod of a leaf above its min, else a gang; then the same of any leaf below."""
         for find in (self._descend_below, self._any_below):
             for gangs in (0, need):
                 if (group := find(place, k, gangs)) is not None:
@@ -331,9 +328,7 @@ class Reclaim:
         lenders: Callable[[], Iterable[tuple[int, int]]],
         rest: Callable[[VictimGroup], bool],
     ) -> list[VictimGroup] | None:
-        """Any set of single pods and surplus that makes enough room, taken; None after too many
-        tries.
-        """
+        """Take any single pods and surplus that make enough room; None after too many tries."""
         taken: list[VictimGroup] = []
         seen: set[frozenset[VictimGroup]] = set()
 
@@ -517,8 +512,7 @@ class Reclaim:
     def _descend(
         self, place: int, k: int, unit: Unit | None, fence: int, first: First
     ) -> VictimGroup | None:
-        """The first victim below the node: from the child that is most above its min, and so on
-        down.
+        """The first victim below the node, by descending to the child that is most above its min.
 
         A child at or under its min is protected as a whole, unless the way to the unit leads
         through it; `fence` is never entered.

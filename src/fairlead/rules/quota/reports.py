@@ -63,8 +63,9 @@ OWNER_PATIENCE_SECONDS: Final = 5.0
 # how long a pod is left alone after a condition of it was not written
 AGAIN_SECONDS: Final = 1.0
 SEEN_SECONDS: Final = 60.0
-"""How long a written condition is laid over its pod if the watch does not show it; it is written
-again afterwards.
+"""How long a written condition stays laid over its pod while the watch does not show it.
+
+It is written again afterwards.
 """
 # Events that may wait to be sent; those above this number are dropped
 MOST_EVENTS: Final = 20_000
@@ -88,9 +89,7 @@ class _Written(Struct):
 
 
 class _Owner(NamedTuple):
-    """An owner whose pods wait: when its Event is due, how many pods wait, and the sentence of the
-    first.
-    """
+    """An owner whose pods wait: time of its next Event, number of pods, sentence of the first."""
 
     due_at: float
     pods: int
@@ -383,9 +382,7 @@ class QuotaReports:
         return SetPodCondition(pod_ref(pod), condition)
 
     def _forget(self, now: float) -> None:
-        """Forget written conditions that the watch shows or should have shown, and times that
-        passed.
-        """
+        """Forget written conditions that the watch shows or should have shown, and past times."""
         known = self._feed.known
         if self._listing != self._feed.listings:  # the process may have been cut off from answers
             self._listing, self._in_flight = self._feed.listings, 0

@@ -33,8 +33,9 @@ _SHAPES_MAX: Final = 2_000
 def node_rooms(
     snapshot: ClusterSnapshot, counted_uids: Collection[str], now: Moment
 ) -> tuple[NodeRoom, ...]:
-    """The snapshot's nodes. `counted_uids`: pods that quota counts; the requests of all others are
-    taken.
+    """The snapshot's nodes.
+
+    `counted_uids`: pods that quota counts; the requests of all others are taken.
     """
     rooms: list[NodeRoom] = []
     for node in snapshot.nodes:
@@ -77,8 +78,7 @@ def holes_of(node: Node, pods: Iterable[Pod], withheld: Collection[int] = ()) ->
 
 
 def is_schedulable(node: Node, now: Moment) -> bool:
-    """Whether the node is not cordoned, and is ready or has been not ready for less than five
-    minutes.
+    """Whether the node is not cordoned, and is ready or became not ready within five minutes.
 
     For a node that never reported, the five minutes begin with its creation.
     """
@@ -184,8 +184,9 @@ class Rooms:
     def capacity(
         self, resources: tuple[str, ...], lost: Iterable[QuotaPod] = ()
     ) -> tuple[int | None, ...]:
-        """What schedulable nodes have for pods that quota counts. None: no node offers the
-        resource.
+        """What schedulable nodes have for pods that quota counts.
+
+        None: no node offers the resource.
 
         A node counts with at least what such pods hold on it, so pods on a cordoned node, or on a
         node whose device plugin is away for a moment, take nothing from the others. `lost` pods
@@ -308,8 +309,9 @@ class Rooms:
             self._take(seat.pod, self._place[seat.node], seat.card)
 
     def fits_on(self, pod: QuotaPod, node: str, without: Sequence[QuotaPod] = ()) -> bool:
-        """Whether the pod fits on the node; `without` these pods of the node, and with the cards as
-        one pool.
+        """Whether the pod fits on the node.
+
+        `without`: these pods of the node are gone. The cards count as one pool.
         """
         place = self._place.get(node)
         if place is None or not self._may_use(pod.choice)[place]:

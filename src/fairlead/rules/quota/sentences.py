@@ -56,8 +56,7 @@ class Sentences:
         return (clause("tree-invalid", fault=first),)
 
     def why_victim(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
-        """For a victim and its owner: which unit takes back how much of which min, and why this
-        pod.
+        """For a victim and its owner: which unit takes back what of which min, and why this pod.
 
         `lacking`: (node, resource) where the unit had no room. The sentence names the one that the
         victim frees most of. If it is empty, the unit had quota and no room on a cluster node.
@@ -122,9 +121,7 @@ class Sentences:
         )
 
     def admitted(self, unit: Unit) -> str:
-        """For an admitted unit: of the resources it asks for, the one of which its leaf is most
-        above its min.
-        """
+        """For an admitted unit: the one of its resources of which its leaf is most over its min."""
         leaf, least, resources = unit.leaf, self._index.min[unit.leaf], self._index.resources
         asked = [k for k, amount in enumerate(unit.vector) if amount]
         if not asked:
@@ -177,9 +174,7 @@ class Sentences:
         return Reason.PDB_BLOCKED, self.protected(unit, protected, self._reclaim.budgets)
 
     def own_ceiling(self, unit: Unit) -> tuple[int, int] | None:
-        """The node and resource whose max the leaf's own use would exceed with the unit, whatever
-        others do.
-        """
+        """The node and resource whose max the leaf's own use would exceed with the unit."""
         own, bounds = self._now.own[unit.leaf], self._index.max
         for place in self._index.up[unit.leaf]:
             for k, amount in enumerate(unit.vector):
@@ -222,16 +217,15 @@ class Sentences:
         return tuple(found[key] for key in sorted(found))
 
     def _used(self, place: int, k: int) -> int:
-        """What the leaves below use, as the table shows it: without promises and without what is
-        not lent.
-        """
+        """What the leaves below use, as the table shows it: without promises and unlent amounts."""
         return sum(
             self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves(place)
         )
 
     def _leaves(self, place: int) -> list[int]:
-        """The leaves below a node, found for the first sentence: most plans of a large tree write
-        none.
+        """The leaves below a node, found for the first sentence.
+
+        Most plans of a large tree write none.
         """
         if not self._leaves_below:
             for leaf in self._account.books:
@@ -362,8 +356,9 @@ class Sentences:
         victims: Sequence[VictimGroup],
         is_guaranteed: bool,
     ) -> QuotaWaiting:
-        """The row of a waiting unit. Units that ask for the same in the same leaf share one
-        sentence.
+        """The row of a waiting unit.
+
+        Units that ask for the same in the same leaf share one sentence.
 
         `places`: in its leaf, and over all leaves.
         """
@@ -518,9 +513,7 @@ class Sentences:
         return (self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
 
     def _claiming(self, unit: Unit, k: int) -> list[Clause]:
-        """Which claimant's min is restored first; or, in the unit's own leaf, that room is being
-        made.
-        """
+        """Which claimant's min is restored first; in its own leaf, that room is being made."""
         by = self._voucher(unit, k)
         place = unit.leaf if by is None else by
         code = "room-made" if by is None else "claims"
@@ -590,9 +583,7 @@ class Sentences:
         return [clause(code, leaf=index.names[place], **texts), *self._counts(place, k)]
 
     def _may_borrow(self, unit: Unit, k: int) -> list[Clause]:
-        """Why no min covers the unit: the min of its leaf is in use, or promised, or less than it
-        asks for.
-        """
+        """Why no min covers the unit: its leaf's min is in use, or promised, or too small."""
         index, place = self._index, unit.leaf
         asked = [each for each in self._account.contested[place] if unit.vector[each]]
         asked = asked or [each for each, amount in enumerate(unit.vector) if amount]
@@ -624,9 +615,7 @@ class Sentences:
         return [borrow, *self._counts(place, k)]
 
     def _there(self, place: int, k: int) -> str | None:
-        """What the cluster's nodes have of a resource, if that limits the node before its own max
-        does.
-        """
+        """What the cluster has of a resource, if that limits the node before its own max does."""
         index = self._index
         there, most = index.capacity[k], index.root_max[k]
         return (

@@ -53,24 +53,21 @@ _HIGHEST_CHAIN: Final = 8
 _BATCH_JOB: Final = "Job"
 _BOUND: Final = "PodScheduled"
 _REFUSALS: Final = ("Unschedulable", "SchedulerError")
-"""Reasons that kube-scheduler gives for a pod that it has tried. A pod with a gate has
-`SchedulingGated`.
+"""Reasons that kube-scheduler gives for a pod that it has tried.
+
+A pod with a gate has `SchedulingGated`.
 """
 _DEFAULTS: Final = QuotaSettings()
 
 
 class PodContext:
-    """What the row of a pod follows from, besides the pod: owners, groups, disruption budgets,
-    settings.
-    """
+    """What determines a pod's row besides the pod: owners, groups, budgets, settings."""
 
     def __init__(self, settings: QuotaSettings = _DEFAULTS) -> None:
         self.settings = settings
         self.workloads: dict[str, Workload] = {}
         self.surplus: set[str] = set()
-        """Uids of pods that the controller of their Job removes, since the Job has more than may
-        run.
-        """
+        """Uids of surplus pods: the Job has more than may run, so its controller removes them."""
         self._group_sizes: dict[tuple[str, str, str], int] = {}
         self._budgets: dict[str, Budget] = {}
         self._budgets_in: dict[str, dict[str, Budget]] = {}
@@ -133,9 +130,7 @@ class PodContext:
         )
 
     def group_size(self, group: str, namespace: str, name: str) -> int:
-        """How many pods of the group must run together according to its PodGroup; 0 = there is no
-        PodGroup.
-        """
+        """How many pods of the group its PodGroup requires to run together; 0 = no PodGroup."""
         return self._group_sizes.get((group, namespace, name), 0)
 
 
@@ -221,8 +216,9 @@ def _is_refused(pod: Pod) -> bool:
 
 
 def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
-    """The state of the cluster that a snapshot contains. Without a readable tree the state has no
-    pods.
+    """The state of the cluster that a snapshot contains.
+
+    Without a readable tree the state has no pods.
     """
     tree = snapshot.quota_tree
     root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
@@ -257,9 +253,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
 
 
 def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str], Amounts]:
-    """The most that each user of these pods may have admitted, by leaf and user, in leaves with
-    such a cap.
-    """
+    """The most that each user of these pods may have, by leaf and user, where there is a cap."""
     capped = {name: leaf for leaf in root.leaves() if leaf.user_cap for name in leaf.namespaces}
     return {
         (leaf.name, pod.user): leaf.user_cap
@@ -272,9 +266,10 @@ def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str]
 
 
 def _topmost(pod: Pod, owners: list[Workload]) -> str:
-    """The uid of the topmost owner: a Deployment rather than its ReplicaSet, an MPIJob rather than
-    the Job of its launcher. A job made by a schedule is its own topmost owner, and so is a job with
-    an unknown owner.
+    """The uid of the topmost owner, such as a Deployment rather than its ReplicaSet.
+
+    An MPIJob rather than the Job of its launcher. A job made by a schedule is its own topmost
+    owner, and so is a job with an unknown owner.
     """
     controller = pod.controller
     if not owners:
@@ -356,8 +351,9 @@ def _admitted_at(condition: Condition | None, created_at: Moment) -> Moment:
 
 
 def _is_ready(pod: Pod) -> bool:
-    """Whether the pod is ready. The reader drops a condition that is True and has neither reason
-    nor message.
+    """Whether the pod is ready.
+
+    The reader drops a condition that is True and has neither reason nor message.
     """
     return pod.phase == _RUNNING and all(
         each.type != "Ready" or each.status == "True" for each in pod.conditions

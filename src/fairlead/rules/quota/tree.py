@@ -66,8 +66,9 @@ class TreeIndex:
         self.bind((None,) * len(self.resources), {})
 
     def vector(self, request: Amounts) -> Vector:
-        """The request as a vector. Pods of one template often share their request, so vectors are
-        cached.
+        """The request as a vector.
+
+        Pods of one template often share their request, so vectors are cached.
         """
         kept = self._vectors.get(id(request))
         if kept is not None:

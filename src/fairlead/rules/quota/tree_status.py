@@ -20,8 +20,10 @@ AGAIN_SECONDS: Final = 10.0
 
 
 class TreeStatus:
-    """`want` takes the status as it should be, `next` returns the write that is due, and `done`
-    takes its outcome.
+    """Writes the tree's status.
+
+    `want` takes the status as it should be, `next` returns the write that is due, and `done` takes
+    its outcome.
     """
 
     def __init__(self) -> None:

@@ -18,15 +18,15 @@ from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
 INDIVISIBLE: Final = ("MPIJob", "TFJob", "PyTorchJob", "RayJob")
-"""Kinds of jobs of which no member is evicted alone, not even one beyond the least number that the
-job needs.
+"""Kinds of jobs of which no member is evicted alone.
+
+Not even one beyond the least number that the job needs.
 """
 _AFTER: Final = 0.001
 
 
 class Unit(Struct, eq=False):
-    """Waiting pods that are admitted together, or a job that quota suspended and resumes as a
-    whole.
+    """Waiting pods that are admitted together, or a job that quota suspended and resumes whole.
 
     `claim_since`: when room was first claimed. It is set for a claimant, and for the missing
     members of a gang that runs in part (`is_partial`), for which no pod has been evicted.
@@ -87,8 +87,9 @@ class Unit(Struct, eq=False):
 
 
 class Line(Struct, eq=False):
-    """Units of one leaf that differ only in age, the eldest first: if the first cannot proceed, no
-    other can.
+    """Units of one leaf that differ only in age, the eldest first.
+
+    If the first cannot proceed, no other can.
 
     `reason` and `clauses`: why it was set aside. `ceiling`: the node and resource where it lacks
     room, if it lacks nothing else, and `need` what it asks for there. `next`: number of its units
@@ -138,8 +139,9 @@ class VictimGroup(Struct, eq=False):
 
 
 def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloads) -> list[Unit]:
-    """Units of the waiting pods of one leaf. Admitted pods are passed, too: they count for their
-    gangs' sizes.
+    """Units of the waiting pods of one leaf.
+
+    Pass admitted pods, too: they count for their gangs' sizes.
     """
     singles: list[QuotaPod] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
@@ -155,8 +157,9 @@ def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloa
 
 
 def gated_units(index: TreeIndex, pods: Iterable[QuotaPod]) -> list[Unit]:
-    """Units of pods that other controllers' gates hold, too: each is shown alone and asks for
-    nothing.
+    """Units of pods that other controllers' gates hold, too.
+
+    Each is shown alone and asks for nothing.
     """
     return [_unit(index, [pod]) for pod in pods if is_gated(pod)]
 
@@ -237,9 +240,7 @@ def missing_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload) -
 def _units_of_gang(
     index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads
 ) -> list[Unit]:
-    """The missing members up to the gang's size are one unit; each member beyond that is a unit of
-    its own.
-    """
+    """The missing members up to the gang's size as one unit, and each member beyond as its own."""
     size = max(pod.gang_size for pod in members)
     job = workloads.get(members[0].owner)
     running = sum(1 for pod in members if pod.is_admitted and not pod.is_stopping)
@@ -311,8 +312,9 @@ def group_of(
     unit: Unit | None = None,
     workload: Workload | None = None,
 ) -> VictimGroup:
-    """The group of these pods. `rank`: the lower, the sooner a
-    victim (docs/spec/quota.md#victims).
+    """The group of these pods.
+
+    `rank`: the lower, the sooner a victim (docs/spec/quota.md#victims).
     """
     rank = (
         max(pod.priority for pod in pods),
@@ -332,8 +334,9 @@ def group_of(
 def groups_of(
     index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: Workloads
 ) -> list[VictimGroup]:
-    """Groups of one leaf that may be evicted, the first victim first, without stopping and
-    non-preemptible pods.
+    """Groups of one leaf that may be evicted, the first victim first.
+
+    Without stopping and non-preemptible pods.
 
     No gang is left below its size: its surplus goes pod by pod, and then all the rest at once. A
     job that can be suspended goes as a gang, or as a whole if its size is unknown. Each pod of a

@@ -137,8 +137,9 @@ def _note(
 
 
 class ScarceResource(Struct, frozen=True, gc=False):
-    """A resource of which the cluster has less than the leaves' mins add up to: each min counts in
-    proportion (docs/spec/quota.md#capacity-and-counted-mins).
+    """A resource of which the cluster has less than the leaves' mins add up to.
+
+    Each min counts in proportion (docs/spec/quota.md#capacity-and-counted-mins).
     """
 
     configured: int
@@ -161,9 +162,7 @@ def _index(snapshot: ClusterSnapshot) -> TreeIndex:
 
 
 def node_limits(snapshot: ClusterSnapshot) -> Amounts:
-    """What the cluster's nodes have, of each resource of which that is less than the root's written
-    max.
-    """
+    """What the cluster has of each resource of which that is less than the root's written max."""
     index = _index(snapshot)
     pairs = zip(index.resources, index.capacity, index.root_max, strict=True)
     return {

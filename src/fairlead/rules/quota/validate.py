@@ -1,5 +1,6 @@
-"""All rules that a quota tree breaks, each in one sentence with node, resource and numbers
-(docs/spec/quota.md#validation).
+"""All rules that a quota tree breaks, each in one sentence with node, resource and numbers.
+
+Specification: docs/spec/quota.md#validation.
 
 A tree with a violation that `stops` admits and evicts nothing. Amounts are compared only if the
 whole tree could be read: otherwise a sentence would claim that a parent has nothing.
@@ -217,8 +218,9 @@ def _root_bounds(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violatio
 
 
 def _known(node: QuotaNode, root: str, known: Collection[str], named: str) -> Iterator[Violation]:
-    """`known`: resources that the root names; `named`: the same as text, made once for the whole
-    tree.
+    """Unknown resources of a node.
+
+    `known`: resources that the root names; `named`: the same as text, made once for the whole tree.
     """
     for resource in sorted({*node.resources, *node.lend_limit, *node.user_cap}.difference(known)):
         yield _error(
@@ -341,9 +343,7 @@ def _bound(
 
 
 def _new_leaves(root: QuotaNode, before: QuotaNode) -> dict[frozenset[str], str]:
-    """New names of leaves, by the leaf's namespaces: one of them may be an old leaf under another
-    name.
-    """
+    """New names of leaves, by their namespaces: one may be an old leaf under another name."""
     known = {node.name for node in before.walk()}
     return {
         frozenset(leaf.namespaces): leaf.name
@@ -445,8 +445,9 @@ def _few(parts: Sequence[str]) -> list[str]:
 
 
 def use_warnings(state: QuotaState, before: QuotaNode | None = None) -> Iterator[Violation]:
-    """Warnings about a tree and the state under it. `before`: the tree that it replaces; None = it
-    is in use.
+    """Warnings about a tree and the state under it.
+
+    `before`: the tree that it replaces; None = it is in use.
 
     A lowered min is only reported before the write: afterwards it shows as borrowed quota.
     """
@@ -527,9 +528,7 @@ def _firm_over_min(
 
 
 def _concerned(node: QuotaNode, resource: str, pods: Iterable[QuotaPod]) -> str:
-    """The first pods of the node that use the resource, the youngest first, and the number of the
-    others.
-    """
+    """The youngest pods of the node that use the resource, and the number of the others."""
     spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
     found = [pod for pod in pods if pod.namespace in spaces and pod.request.get(resource)]
     found.sort(key=lambda pod: (-pod.created_at, pod.key))

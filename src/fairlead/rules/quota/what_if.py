@@ -1,5 +1,6 @@
-"""What would happen: plan after plan is carried out in a simulation until one changes nothing
-(docs/spec/quota.md#what-if-questions).
+"""What would happen: plans are carried out in a simulation until one changes nothing.
+
+Specification: docs/spec/quota.md#what-if-questions.
 
 Victims are gone at the next plan. If a workload owns a victim, a pod of the same size, called
 `NAME+1`, waits in its place; a bare pod does not come back. A suspended job waits without pods, and
@@ -51,8 +52,9 @@ class AddedPods(Struct, frozen=True, gc=False):
 
 
 class SettledQuota(Struct, frozen=True):
-    """The result. `plan`: the last one, which does nothing; its `waiting` are the units that wait,
-    with reasons.
+    """The result.
+
+    `plan`: the last one, which does nothing; its `waiting` are the units that wait, with reasons.
 
     `plans`: how many did something. `admitted` and `evicted`: by all plans, in their order.
     """
@@ -101,8 +103,9 @@ def with_pods(state: QuotaState, added: Iterable[AddedPods]) -> QuotaState:
 
 
 def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
-    """The state without these pods (`namespace/name`). Raises UserError for a pod that quota does
-    not count.
+    """The state without these pods (`namespace/name`).
+
+    Raises UserError for a pod that quota does not count.
     """
     unknown = sorted(set(keys) - {pod.key for pod in state.pods})
     if unknown:
@@ -155,8 +158,9 @@ def settle(state: QuotaState, most_plans: int = MOST_PLANS) -> SettledQuota:
 
 
 def _is_idle(plan: QuotaPlan) -> bool:
-    """Whether the plan changes nothing. A never bound bare pod is only reported by an Event, in
-    every plan.
+    """Whether the plan changes nothing.
+
+    A never bound bare pod is only reported by an Event, in every plan.
     """
     return not (plan.admit or plan.evict or plan.resume) and all(
         each.is_event_only for each in plan.returned
@@ -310,8 +314,9 @@ class _FutureCluster:
         self._of_suspended[job.uid] = [self._leave(pod) for pod in mine]
 
     def _lower(self, pod: QuotaPod, job: Workload) -> None:
-        """Remove one pod of a Job. Neither it nor its waiting pods come back before the Job is
-        raised.
+        """Remove one pod of a Job.
+
+        Neither it nor its waiting pods come back before the Job is raised.
         """
         job = self._workloads.get(job.uid, job)
         gone = [
@@ -350,9 +355,7 @@ class _FutureCluster:
 
 
 def _pods_of(job: Workload) -> list[QuotaPod]:
-    """Pods of a job of which only templates are known: equal parts of its request; the first has
-    the rest.
-    """
+    """Pods of a job with only templates: equal parts of its request, the first has the rest."""
     count = max(1, job.pods)
     gang = f"{job.kind.lower()}/{job.name}" if job.least else ""
     pods = []

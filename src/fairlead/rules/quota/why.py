@@ -47,8 +47,9 @@ _EVENTS: Final = "events"
 _TAKEN: Final = ("QuotaReclaimed", "QuotaSuspended")
 """Reasons of Events about a pod or its owner: quota took the pod back."""
 _OF_WHOLE: Final = "makes room for "
-"""How the message of an Event begins that is about a whole job; each pod evicted has its own Event,
-too.
+"""The first words of an Event about a whole job.
+
+Each evicted pod has its own Event, too.
 """
 
 
@@ -60,8 +61,7 @@ class QueuePlace(Struct, frozen=True, gc=False):
 
 
 class QueuedUnit(Struct, frozen=True):
-    """A waiting unit and its places in the order in which units are tried: in its leaf, and over
-    all.
+    """A waiting unit and its places in the order of trial: in its leaf, and over all.
 
     `ahead`: units before it in its leaf, the first `SHOWN_BEFORE_MAX` of them. `ahead_elsewhere`:
     number of units of other leaves before it, by leaf. `lacks`: what must become free,
@@ -77,8 +77,7 @@ class QueuedUnit(Struct, frozen=True):
 
 
 class EvictionCount(Struct, frozen=True, gc=False):
-    """How often quota took back the pod, or pods of its owner, or the job, as far as Events are
-    kept.
+    """How often quota took back the pod, its owner's pods, or the job, as far as Events are kept.
 
     `at`: the last time; None = never, or unknown.
     """
@@ -123,8 +122,9 @@ class QuotaAnswer(Struct, frozen=True):
 def why_quota(
     snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str, name: str
 ) -> list[QuotaAnswer]:
-    """Answers for the pod and for each job of this name. Raises UserError with existing names if
-    there is none.
+    """Answers for the pod and for each job of this name.
+
+    Raises UserError with existing names if there is none.
     """
     asked = _Asked(snapshot, state, plan, namespace)
     answers = [asked.of_pod(pod) for pod in snapshot.pods_in(namespace) if pod.name == name]
@@ -344,8 +344,9 @@ class _Asked:
         )
 
     def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> EvictionCount | None:
-        """From Events about it and about its owner. A job that quota suspended was taken back at
-        least once.
+        """Counts from Events about it and about its owner.
+
+        A job that quota suspended was taken back at least once.
         """
         if not self._snapshot.was_read(_EVENTS):
             return None

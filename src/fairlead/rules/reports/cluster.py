@@ -32,8 +32,9 @@ class InstanceRow(Struct, frozen=True, gc=False):
 
 
 class ReportedJob(Struct, frozen=True, gc=False):
-    """`status` is the exact word; `use` sums over the pods (in its `gpus` shares count by their
-    part).
+    """A job in a report.
+
+    `status` is the exact word; `use` sums over the pods (in its `gpus` shares count by their part).
     """
 
     job: Job
@@ -46,8 +47,9 @@ class ReportedJob(Struct, frozen=True, gc=False):
 
 
 class ClusterSummary(Struct, frozen=True, gc=False):
-    """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace,
-    type).
+    """A cluster.
+
+    `jobs` are the newest only; `statuses` has the status word of every job, by (namespace, type).
 
     `knows_nodes`, `knows_pods`: the source was read at least once. Without it what follows from it
     is absent, never zero. `quota_lacks`: by name of a leaf and resource, what waits for it. `now`:
@@ -101,8 +103,9 @@ def summarize(
 
 
 def _once(uses: Iterable[QuotaUse]) -> tuple[QuotaUse, ...]:
-    """Each (path, name) once: a tree that breaks its own rules must not repeat a series on the
-    page.
+    """Each (path, name) once.
+
+    A tree that breaks its own rules must not repeat a series on the page.
     """
     return tuple({(use.node.path, use.node.name): use for use in reversed(tuple(uses))}.values())[
         ::-1

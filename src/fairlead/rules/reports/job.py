@@ -1,5 +1,6 @@
-"""Reports about a training job and each of its pods (docs/spec/arena-cli.md#job-commands,
-docs/spec/arena-cli.md#status-and-duration).
+"""Reports about a training job and each of its pods.
+
+Specification: docs/spec/arena-cli.md#job-commands, docs/spec/arena-cli.md#status-and-duration.
 
 Tables, documents and both layouts print them. Requested GPUs come from the job's spec, so they are
 right before any pod exists; allocated ones come from the pods.

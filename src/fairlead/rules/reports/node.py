@@ -1,5 +1,6 @@
-"""arena's view of the account: a node's type, its GPUs and their holders, as in `arena top node`
-(docs/spec/arena-cli.md#nodes).
+"""The account as arena shows it: a node's type, its GPUs and their holders.
+
+As in `arena top node` (docs/spec/arena-cli.md#nodes).
 
 The type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a
 GPU node). A share node's GPU count is an exact sum of fractions: it is rounded last, when it is

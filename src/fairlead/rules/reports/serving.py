@@ -1,5 +1,6 @@
-"""Reports about a serving job: pods that are up, its address, the GPUs that it holds
-(docs/spec/arena-cli.md#serving-jobs).
+"""Reports about a serving job: pods that are up, its address, the GPUs that it holds.
+
+Specification: docs/spec/arena-cli.md#serving-jobs.
 
 A pod counts GPUs only while it runs, and a pod that shares a card counts its granted part.
 """
@@ -127,9 +128,7 @@ def _instance(pod: Pod, card_units: float, now: Moment) -> ServingInstance:
 
 
 def _address(services: tuple[Service, ...]) -> str:
-    """The address of a load balancer, else the cluster address of the first Service with a model's
-    port.
-    """
+    """A load balancer's address, else that of the first Service with a model's port."""
     asked = [service for service in services if _endpoints((service,))]
     addresses = [service.balancer for service in asked if service.balancer]
     addresses += [service.cluster_ip for service in asked if service.cluster_ip not in _NO_ADDRESS]

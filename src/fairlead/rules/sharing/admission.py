@@ -27,7 +27,7 @@ GRANT_POLICY: Final = "fairlead-gpu-grants"
 """Name of the ValidatingAdmissionPolicy and of its binding."""
 ASK_POLICY: Final = "fairlead-gpu-asks"
 """Name of the ValidatingAdmissionPolicy about what a new pod asks for, and of its binding."""
-_OURS: Final = frozenset(("", DEFAULT_SCHEDULER, SCHEDULER))
+_OWN_SCHEDULERS: Final = frozenset(("", DEFAULT_SCHEDULER, SCHEDULER))
 
 
 def scheduler_for(pod: Pod) -> str:
@@ -37,8 +37,9 @@ def scheduler_for(pod: Pod) -> str:
 
 
 def refuse_asking(pod: Pod) -> Refusal | None:
-    """The refusal of a new pod that asks for shared GPUs in a way that no node can meet
-    (`gpu_need(pod).fault`).
+    """The refusal of a new pod whose request for shared GPUs no node can meet.
+
+    The fault is `gpu_need(pod).fault`.
 
     None for all others, and for pods with a foreign scheduler: how that scheduler reads them is not
     known.
@@ -48,13 +49,14 @@ def refuse_asking(pod: Pod) -> Refusal | None:
     >>> refuse_asking(Pod("ns", "p", containers=(Container("c", limits=limits),))).reason
     'no node can run this pod: gpu-core 7 is not a multiple of 5 from 5 to 100'
     """
-    fault = gpu_need(pod).fault if pod.scheduler in _OURS else ""
+    fault = gpu_need(pod).fault if pod.scheduler in _OWN_SCHEDULERS else ""
     return Refusal(f"no node can run this pod: {fault}") if fault else None
 
 
 def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:
-    """The refusal if `user` may not turn the annotations `before` of a pod into `after`; None if
-    they may.
+    """The refusal if `user` may not turn a pod's annotations `before` into `after`.
+
+    None if they may.
 
     >>> refuse_grants({}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice").reason
     'only Fairlead writes the annotation ALIYUN_COM_GPU_MEM_IDX'

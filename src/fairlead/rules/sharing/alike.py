@@ -1,5 +1,6 @@
-"""Guarded nodes: containers with equal units that start at the same time get the same cards and MiB
-(docs/spec/gpu-sharing.md#guarded-mode).
+"""Guarded nodes: equal containers that start at the same time get the same cards and MiB.
+
+Specification: docs/spec/gpu-sharing.md#guarded-mode.
 
 The agent of such a node answers the kubelet before it knows which container asks, so all candidates
 must have the same grant. A pod that cannot have it waits until they have started. Other nodes need
@@ -34,9 +35,7 @@ from fairlead.rules.sharing.placement import (
 Allotment = tuple[tuple[str, int, int], ...]
 """For each card its key, the units and the MiB; sorted by key."""
 Starting = Mapping[int, Collection[Allotment]]
-"""By units of a container: the allotments of containers of this size that are starting on the node;
-usually one.
-"""
+"""By units, the allotments of containers of that size that start on the node; usually one."""
 NONE_STARTING: Final[Starting] = {}
 
 
@@ -45,8 +44,9 @@ class NotYet(Refusal, frozen=True, gc=False):
 
 
 def starting_on(account: NodeAccount, but: str = "") -> Starting:
-    """Allotments of containers that the agent of this guarded node may still be asked for, without
-    pod `but`'s.
+    """Allotments of containers that the agent of this guarded node may still be asked for.
+
+    Without those of pod `but`.
 
     Empty for a node that is not guarded.
     """
@@ -66,8 +66,9 @@ def starting_on(account: NodeAccount, but: str = "") -> Starting:
 def choose_on(
     account: NodeAccount, need: GpuNeed, policy: Placement, starting: Starting = NONE_STARTING
 ) -> Choice | None:
-    """`choose_cards`; on a guarded node equal containers of the pod and those `starting` get equal
-    cards.
+    """`choose_cards` for a node.
+
+    On a guarded node equal containers of the pod and those `starting` get equal cards.
     """
     if not account.is_guarded:
         return choose_cards(account, need, policy)
@@ -81,9 +82,7 @@ def choose_on(
 
 
 def agrees(account: NodeAccount, grants: GrantsByContainer, starting: Starting) -> bool:
-    """Whether each of these grants equals those of other containers of its size, in the pod and in
-    `starting`.
-    """
+    """Whether each grant equals those of other containers of its size, in pod and `starting`."""
     given = {units: set(allotments) for units, allotments in starting.items()}
     for units, allotment in _allotments(account, grants):
         given.setdefault(units, set()).add(allotment)
@@ -93,9 +92,7 @@ def agrees(account: NodeAccount, grants: GrantsByContainer, starting: Starting) 
 
 
 def never_alike(account: NodeAccount, need: GpuNeed, policy: Placement) -> Verdict:
-    """The verdict on a pod for which there is room, but no room in which its equal containers are
-    alike.
-    """
+    """The verdict on a pod with room, but none in which its equal containers are alike."""
     sizes = [part.units * need.cards for part in (*need.running, *need.passing)]
     units = next(size for size in sizes if sizes.count(size) > 1)
     empty = account.without(list(account.tenants))
@@ -145,8 +142,9 @@ def _allotment(account: NodeAccount, given: Sequence[Grant]) -> Allotment:
 
 
 def _groups(need: GpuNeed) -> list[list[ContainerNeed]]:
-    """Groups that must get the same cards: all containers of a pod that is not split, else those of
-    equal units.
+    """Groups that must get the same cards.
+
+    All containers of a pod that is not split, else those of equal units.
 
     Init containers that end use the cards of the first running container.
     """

@@ -1,5 +1,4 @@
-"""The ledger as the API server's lists and watches report it: nodes, pods and ConfigMaps, one by
-one.
+"""The ledger from the API server's lists and watches: nodes, pods and ConfigMaps, one by one.
 
 A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a
 reservation is handed to `on_doubt`.
@@ -59,8 +58,9 @@ class LedgerFeed:
         self._missing = set(self._kinds)
 
     def observe(self, changes: Changes[Any]) -> None:
-        """Take what the API server reported of one kind; ValueError for a kind that is not
-        followed.
+        """Take what the API server reported of one kind.
+
+        ValueError for a kind that is not followed.
         """
         kept = self._kinds.get(changes.kind)
         if kept is None:

@@ -1,5 +1,6 @@
-"""Which pods hold which shared cards, and how much is free: the ledger as tables and as a document
-(docs/spec/gpu-sharing.md#inspect).
+"""The ledger as tables and as a document: which pods hold which shared cards, what is free.
+
+Specification: docs/spec/gpu-sharing.md#inspect.
 
 A running pod with an unknown card counts as used (`pending`), and so does a pod whose annotation
 names a card that the node does not have. A card in exclusive use counts with the units that it will
@@ -94,8 +95,9 @@ def _draining(node: Node) -> tuple[int, ...]:
 
 
 def shares_gpus(node: Node) -> bool:
-    """Whether the node has shared memory to give, or will have it when its cards are drained of
-    exclusive use.
+    """Whether the node has shared memory to give, or will have it when its cards are drained.
+
+    They are drained of exclusive use.
 
     An amount of 0 counts as absent.
     """

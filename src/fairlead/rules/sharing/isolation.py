@@ -1,5 +1,6 @@
-"""How pods on a node's shared cards are isolated from each other, and how strictly
-(docs/spec/gpu-sharing.md#isolation-providers).
+"""How pods on a node's shared cards are isolated from each other, and how strictly.
+
+Specification: docs/spec/gpu-sharing.md#isolation-providers.
 
 `guard` is cooperative: a limit for well-behaved programs. No word here may promise more than is
 enforced. A node without a label is `unknown`, which does not mean safe.

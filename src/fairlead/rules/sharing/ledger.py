@@ -66,14 +66,16 @@ from fairlead.rules.sharing.verdict import UNKNOWN_NODE, lacking_memory, too_lar
 
 _NO_GRANTS: GrantsByContainer = {}
 _SCORES_MOST: Final = 64
-"""`_SCORES_MOST`: sizes of needs with remembered scores per node; with the unit MiB there may be
-thousands.
+"""`_SCORES_MOST`: sizes of needs with remembered scores per node.
+
+With the unit MiB there may be thousands.
 """
 
 
 class Filtered(Struct, frozen=True, gc=False):
-    """Result of a filter. `failed` nodes may fit later; `hopeless` ones will not, whatever pods are
-    evicted.
+    """Result of a filter.
+
+    `failed` nodes may fit later; `hopeless` ones will not, whatever pods are evicted.
     """
 
     passed: list[str]
@@ -82,8 +84,9 @@ class Filtered(Struct, frozen=True, gc=False):
 
 
 class Ledger:
-    """Nodes, tenants and promises (pods nominated for a node). `policies` are the cluster's
-    settings.
+    """Nodes, tenants and promises (pods nominated for a node).
+
+    `policies` are the cluster's settings.
     """
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
@@ -98,9 +101,7 @@ class Ledger:
         a card, most units of a card, and the unit.
         """
         self._scores: dict[str, dict[tuple[int, Placement | None], int]] = {}
-        """By node, until its account changes: scores of plain needs, by units and the pod's own
-        policy.
-        """
+        """Scores of plain needs by node, then units and policy, kept until its account changes."""
 
     # --- changes in the cluster -------------------------------------------------------------------
 
@@ -118,8 +119,9 @@ class Ledger:
         self._refresh(found)
 
     def withhold(self, node: str, indexes: Collection[int]) -> None:
-        """Take cards of a node out of use, or give them back, as an operator asked with the
-        ConfigMap of docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory.
+        """Take cards of a node out of use, or give them back, as an operator asked.
+
+        The ConfigMap of docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory asks for it.
         """
         known = self._sources.get(node)
         if known is not None and known[1] != frozenset(indexes):
@@ -131,8 +133,9 @@ class Ledger:
             kept.pop(name, None)
 
     def set_pod(self, pod: Pod) -> None:
-        """Add or replace a pod. A terminating pod holds its room until it has finished or is
-        deleted.
+        """Add or replace a pod.
+
+        A terminating pod holds its room until it has finished or is deleted.
         """
         before = self.tenants.get(pod.uid)
         if pod.is_finished or (before is None and not asks_share(pod)):
@@ -251,8 +254,9 @@ class Ledger:
         return answer
 
     def roll_back(self, uid: str) -> None:
-        """The binding has definitely failed: free its reservation. What the API server reported
-        stays.
+        """Free the reservation of a binding that failed for certain.
+
+        What the API server reported stays.
         """
         tenant = self.tenants.get(uid)
         if tenant is not None and tenant.state == RESERVED:
@@ -316,8 +320,9 @@ class Ledger:
     def _plain_score(
         self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]
     ) -> int:
-        """Kept until the account changes; on a node with promises it depends on the pod, and is not
-        kept.
+        """The score, kept until the account changes.
+
+        On a node with promises it depends on the pod, and is not kept.
         """
         account = self.nodes.get(name)
         if account is None or account.promised or account.is_guarded:
@@ -444,13 +449,13 @@ class Ledger:
     def _refresh(self, account: NodeAccount) -> None:
         self._scores.pop(account.name, None)
         cards = account.cards
-        is_odd = (
+        is_special = (
             account.unit != self.policies.unit
             or not account.mode.is_shared
             or not cards
             or account.is_guarded
         )
-        if is_odd or account.promised or account.hidden or any(card.trouble for card in cards):
+        if is_special or account.promised or account.hidden or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)
         else:
             self._plain[account.name] = (

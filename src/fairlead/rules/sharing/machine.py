@@ -1,5 +1,4 @@
-"""The decider of GPU sharing: reports of the cluster and questions of kube-scheduler go in, actions
-come out.
+"""The decider of GPU sharing: takes reports and kube-scheduler's questions, returns actions.
 
 It is pure and synchronous: time is an argument, nothing is awaited, and all state is here.
 `apps/extender` drives it on a real cluster, `run/hooks` on a simulated one, and tests on a clock
@@ -52,9 +51,7 @@ class SharingMachine:
 
     @property
     def next_at(self) -> float | None:
-        """When the next look is due: -inf = now, None = after a change, or when every kind is
-        listed.
-        """
+        """When the next look is due: -inf = now, None = after a change, or when all is listed."""
         if not self.feed.is_rebuilt:
             return None
         times = [float("-inf")] if self._has_changed else []

@@ -91,8 +91,9 @@ class CardGroup(Struct, frozen=True, gc=False):
 def choose_for_each(
     cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[CardGroup] = ()
 ) -> Choice | NoCard:
-    """Cards for each container or group, the largest first. Init containers count for the first
-    running one.
+    """Cards for each container or group, the largest first.
+
+    Init containers count for the first running one.
 
     `groups`: containers that must have the same cards; empty = each container alone.
     """
@@ -133,8 +134,7 @@ def _has_room(card: CardAccount, units: int, core_percent: int) -> bool:
 
 
 def _growth(need: GpuNeed, there: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
-    """How much more a card holds with the containers `names`, if others of their pod (`there`) are
-    on it.
+    """How much more a card holds with the containers `names`, if `there` of their pod are on it.
 
     In units and core percent.
     """
@@ -159,8 +159,9 @@ def _is_on(cards: Iterable[CardAccount], key: str) -> bool:
 
 
 def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
-    """What bind writes for these cards: units, and MiB in proportion, or less if the pod asks for
-    less.
+    """What bind writes for these cards: units, and MiB in proportion or less.
+
+    Less if the pod asks for less.
     """
     return {
         part.name: tuple(grant_on(card, part) for card in choice[part.name])
@@ -240,8 +241,9 @@ def makes_way(tenant: Tenant, pod: Pod) -> bool:
 def first_fitting(
     cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement
 ) -> list[CardAccount] | None:
-    """`count` cards with this much free: the smallest free first (best fit), or the largest
-    (spread).
+    """`count` cards with this much free.
+
+    The smallest free first (best fit), or the largest (spread).
 
     Ties go to the lowest index: cards come in that order, and sorting is stable. None if there are
     too few.

@@ -1,5 +1,6 @@
-"""Preemption: which pods must be evicted so that a pod gets its part of a GPU
-(docs/spec/gpu-sharing.md#preempt).
+"""Preemption: which pods must be evicted so that a pod gets its part of a GPU.
+
+Specification: docs/spec/gpu-sharing.md#preempt.
 
 It corrects what kube-scheduler proposes, which relies on the freed *sum* of a node: two free halves
 of two cards are not a free card. Proposed victims without a shared GPU stay victims: kube-scheduler
@@ -45,8 +46,7 @@ class Victims(Struct, frozen=True, gc=False):
 def plan_preemption(
     ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()
 ) -> dict[str, Victims]:
-    """By node the victims that really make room on one card (or on M cards), without nodes where
-    none do.
+    """By node the victims that really make room on one card (or M cards); nodes without are absent.
 
     None of `spared` is among them. Nor is a pod that is only reserved: kube-scheduler would not
     find it on the node and would give up the whole round.
@@ -193,8 +193,9 @@ def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _Freed
 
 
 def _card_sets(account: NodeAccount, need: GpuNeed) -> list[set[str]]:
-    """Sets of cards that could hold the pod: each card alone, or all together for a pod with
-    several cards.
+    """Sets of cards that could hold the pod.
+
+    Each card alone, or all together for a pod with several cards.
     """
     usable = [card.key for card in account.usable()]
     return [set(usable)] if need.cards > 1 or need.is_split else [{key} for key in usable]
@@ -230,8 +231,9 @@ def _fewest(
 def _spared(
     gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapping[str, _FreedRoom]
 ) -> set[str]:
-    """Uids of those of `gone` that need not leave for the pod to fit; they take their seats again
-    in `left`.
+    """Uids of those of `gone` that can stay while the pod fits.
+
+    They take their seats again in `left`.
 
     The most important come first. As many as fit are spared at once; if a tenant does not fit,
     those with the same trace do not fit either.
@@ -318,16 +320,13 @@ def _first_that_fits(
 
 
 def _importance(tenant: Tenant) -> tuple[bool, int, float, str]:
-    """Sort key, the least important first: tenants that stop anyway, then lower priority, then the
-    youngest.
-    """
+    """Sort key, least important first: tenants that stop anyway, low priority, youngest."""
     pod = tenant.pod
     return pod.deleted_at is None, pod.priority, -(pod.started_at or pod.created_at or 0.0), pod.uid
 
 
 def _cost(victims: Sequence[Tenant]) -> tuple[int, int, int]:
-    """The priority of the most important victim, then the sum of priorities, then the number of
-    victims.
+    """The priority of the most important victim, the sum of priorities, the number of victims.
 
     Pods that stop anyway cost nothing.
     """

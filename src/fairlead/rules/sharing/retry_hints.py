@@ -17,8 +17,9 @@ from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.sharing.feed import LedgerFeed
 
 PATIENCE_SECONDS: Final = 1.0
-"""`PATIENCE_SECONDS`: for this time a rejected pod is left to kube-scheduler, which may try it
-again by itself.
+"""`PATIENCE_SECONDS`: how long a rejected pod is left to kube-scheduler.
+
+It may try the pod again by itself.
 """
 AT_ONCE: Final = 10
 _REMEMBERED: Final = 4096
@@ -57,8 +58,7 @@ class RetryHints:
         self._waiting.pop(pod.uid, None)
 
     def due(self, now: float) -> Iterator[TouchPod | None]:
-        """The first few pods that wait although there is room, the longest waiting first, each
-        named once.
+        """The first few pods that wait although there is room, longest waiting first, each once.
 
         None where the caller may do other work in between. A pod with an unsettled binding has its
         room already: it waits until the outcome is known.

@@ -1,5 +1,6 @@
-"""How well a node suits a pod that shares a GPU: 0..10, from the cards that bind would choose
-(docs/spec/gpu-sharing.md#choice-of-gpu-and-node).
+"""How well a node suits a pod that shares a GPU: 0..10, from the cards that bind would choose.
+
+Specification: docs/spec/gpu-sharing.md#choice-of-gpu-and-node.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What one new pod could be given now, by model of GPU: whole cards on one node, memory of one
-shared card.
+"""What one new pod could get now, by model of GPU: whole cards of a node, or shared memory.
+
+The memory is that of one card.
 
 Both nodes and quota are checked: a pod that asks for `amount` is admitted by the next plan and fits
 on a node; a pod that asks for more waits. The pod asks for nothing else, tolerates no taint and
@@ -31,8 +32,9 @@ _UID = "startable"
 
 
 class Startable(Struct, frozen=True):
-    """`amount` of `resource`: whole GPUs, or units of memory of a shared one; 0 if quota has no
-    room.
+    """A size that could start.
+
+    `amount` of `resource`: whole GPUs, or units of memory of a shared one; 0 if quota has no room.
 
     `selector`: makes a pod ask for this model; empty if labels do not identify it. `node`: one of
     `nodes` that has the room. `on_nodes`: what nodes alone would allow. `is_guaranteed` None: quota
@@ -91,8 +93,9 @@ def node_offers(
 def startable(
     offers: Sequence[NodeOffer], quota: QuotaState | None, namespace: str, user: str
 ) -> Iterator[Startable]:
-    """What a pod of this user in this namespace could be given of each offer. `quota` None: no
-    tree.
+    """What a pod of this user in this namespace could get of each offer.
+
+    `quota` None: no tree.
     """
     counts = quota is not None and any(namespace in leaf.namespaces for leaf in quota.tree.leaves())
     for offer in offers:
@@ -199,8 +202,7 @@ def _selector(nodes: Sequence[Node], chosen: Node) -> tuple[tuple[str, str], ...
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number from 0 to `most` for which `holds` is true; it is true for all smaller
-    ones, too.
+    """The largest number from 0 to `most` for which `holds`, which holds for all smaller ones.
 
     >>> [_largest(9, lambda number: number < most) for most in (4, 20, 1)]
     [3, 9, 0]

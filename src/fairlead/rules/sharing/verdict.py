@@ -1,5 +1,6 @@
-"""Why a node cannot take a pod that shares a GPU: the sentences of the extender
-(docs/spec/gpu-sharing.md#filter).
+"""Why a node cannot take a pod that shares a GPU: the sentences of the extender.
+
+Specification: docs/spec/gpu-sharing.md#filter.
 
 They contain few distinct numbers, because kube-scheduler counts equal sentences over nodes.
 `is_final` decides whether preemption is tried, so it is set only if no eviction can help.
@@ -148,8 +149,9 @@ def _lacking_for(seen: NodeAccount, units: int, core: int, count: int) -> Verdic
 
 
 def _too_large(seen: NodeAccount, units: int) -> Verdict:
-    """No usable card is large enough. A larger card may be draining; an unhealthy card is not
-    counted.
+    """No usable card is large enough.
+
+    A larger card may be draining; an unhealthy card is not counted.
     """
     draining = [
         str(card.index) for card in seen.cards if card.trouble == DRAINING and card.units >= units

@@ -28,9 +28,7 @@ class RequiredEvictions(Struct, frozen=True, gc=False):
 
 
 class PodPlan(Struct, frozen=True, gc=False):
-    """The result for one pod: a node and grants, or a reason and perhaps a `sacrifice` that would
-    help.
-    """
+    """The result for one pod: a node and grants, or a reason and perhaps a helpful `sacrifice`."""
 
     pod: Pod
     node: str = ""

@@ -1,5 +1,6 @@
-"""Why a pod has no room on any shared GPU: one sentence over all nodes, with reasons counted as
-kube-scheduler does.
+"""Why a pod has no room on any shared GPU: one sentence over all nodes.
+
+Reasons are counted as kube-scheduler does.
 
 kube-scheduler asks the extender only about nodes whose *sum* of units is large enough, and reports
 no numbers for the others. This covers all nodes that labels and taints leave to the pod. Its cpu
@@ -22,8 +23,9 @@ from fairlead.rules.sharing.ledger import Ledger
 
 
 class ShareShortage(Struct, frozen=True):
-    """What a pod that shares GPUs lacks, in one sentence (`text`); `by_node` counts the reasons of
-    all nodes.
+    """What a pod that shares GPUs lacks, in one sentence (`text`).
+
+    `by_node` counts the reasons of all nodes.
 
     `kind`: `none` (no node exists), `barred` (selector, affinity and taints leave none), `unshared`
     (no node that it may use shares GPUs), `memory` (no GPU has enough memory left), `other` (see

@@ -62,8 +62,9 @@ _pods: Final = msgspec.json.Decoder(WirePod)
 
 
 class QuotaPolicies:
-    """Called before a write is stored; returns the object to store, or raises the ApiStatus that
-    refuses it.
+    """Called before a write is stored.
+
+    Returns the object to store, or raises the ApiStatus that refuses it.
     """
 
     def __init__(self, cluster: StoredCluster) -> None:

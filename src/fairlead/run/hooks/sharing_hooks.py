@@ -1,5 +1,4 @@
-"""The hooks of the simulated cluster, filled with the sharing decider and the admission rules of a
-real one.
+"""The simulated cluster's hooks with the sharing decider and admission rules of a real one.
 
 They do what `fairlead scheduler-extender` and the admission policies do on a real cluster, and
 contain no rules of their own either. The ledger follows from the cluster's own events, so a world
@@ -210,9 +209,7 @@ def _no_scheduler() -> None:
 
 
 def asks_share(pod: Object) -> bool:
-    """Whether kube-scheduler would ask the extender: a container names a resource of it, in any
-    amount.
-    """
+    """Whether kube-scheduler asks the extender: a container names a resource of it."""
     spec = pod["spec"]
     parts = (
         (*spec["containers"], *spec["initContainers"])

@@ -1,5 +1,4 @@
-"""The driver of a decider in simulated time: `apps/controller` for a cluster whose every call ends
-at once.
+"""Drives a decider in simulated time: `apps/controller` for a cluster whose calls end at once.
 
 The history before a laptop's start and a run to a later time pass faster than any client could
 follow over HTTP. So deciders are driven here step by step, as simulated kubelets are, on the timers

@@ -255,7 +255,7 @@ def _scaled(job: Object, action: ScaleJob) -> Object:
     )
     if action.priority and not is_own:
         marks[ANNOTATION_SUSPENDED_PRIORITY] = str(action.priority)
-    ours = {
+    managed = {
         ANNOTATION_PARALLELISM,
         ANNOTATION_LOWERED,
         ANNOTATION_SUSPENDED_PRIORITY,
@@ -264,7 +264,7 @@ def _scaled(job: Object, action: ScaleJob) -> Object:
     kept = {
         key: value
         for key, value in (job["metadata"].get("annotations") or {}).items()
-        if key not in ours
+        if key not in managed
     }
     spec = {
         **job["spec"],

@@ -1,3 +1,4 @@
-"""The servers of a real cluster: each kind in a module of its own, which imports what that kind
-needs.
+"""The servers of a real cluster.
+
+Each kind is in a module of its own, which imports what that kind needs.
 """

@@ -123,8 +123,9 @@ async def _run_admission_webhook(asked: Invocation) -> None:
 def _certified(
     admission: KubeAdmissionApi, app: Starlette, sock: socket.socket, client_ca: Path | None
 ) -> ServedApp:
-    """The webhook with its own certificate, which answers no request before the API server trusts
-    it.
+    """The webhook with its own certificate.
+
+    It answers no request before the API server trusts it.
     """
     # imports a library that no other server needs
     from fairlead.apps.webhook_certificate import WebhookCertificate

@@ -64,9 +64,7 @@ def _process(name: str) -> Process:
 
 
 def _expected(group: BaseExceptionGroup) -> BaseException:
-    """The failure with a sentence inside a task group's exception group, or the group, which is a
-    bug.
-    """
+    """The expected failure in a task group's exception group, or the group, which is a bug."""
     found: BaseException | None = group.subgroup(FairleadError)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

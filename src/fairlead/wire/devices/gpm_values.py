@@ -1,5 +1,6 @@
-"""Profiling fields of DCGM, made from GPM metrics of NVML
-(docs/spec/telemetry.md#profiling-fields).
+"""Profiling fields of DCGM, made from GPM metrics of NVML.
+
+Specification: docs/spec/telemetry.md#profiling-fields.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ _BYTES: Final = frozenset(_PREFIX + name for name in _RATES)
 
 
 def gpm_value(field: str, value: float) -> int | float | None:
-    """A share 0..1, or whole bytes a second; None = no value. A share of up to 105 % is returned as
-    1.0.
+    """A share 0..1, or whole bytes a second; None = no value.
+
+    A share of up to 105 % is returned as 1.0.
 
     >>> gpm_value("DCGM_FI_PROF_SM_ACTIVE", 37.5), gpm_value("DCGM_FI_PROF_PCIE_TX_BYTES", 1.5)
     (0.375, 1572864)

@@ -22,8 +22,9 @@ MIB: Final = 1 << 20
 
 _LAYOUT: Final = struct.Struct("<IIqqIi8s")
 _TYPES: Final = tuple(struct.Struct(f"<{code}") for code in "dIQQqiH")
-"""By NVML's type number: double, uint, ulong, ulonglong, longlong, int, ushort; 64-bit Linux
-layout.
+"""Formats by NVML's type number: double, uint, ulong, ulonglong, longlong, int, ushort.
+
+The layout is that of 64-bit Linux.
 """
 _UINT: Final = 1
 _UNSET_IDS: Final = range(1, 32)
@@ -34,8 +35,9 @@ _NO_VALUE_OF_64_BITS: Final = 2**64 - 1
 
 
 class NvmlField(Struct, frozen=True, gc=False):
-    """One field value of NVML and the DCGM field that it becomes. `scope`: number of an NVLink,
-    `ALL_LINKS` = all.
+    """One field value of NVML and the DCGM field that it becomes.
+
+    `scope`: number of an NVLink, `ALL_LINKS` = all.
 
     The DCGM value is NVML's number times `times`, divided by `per`; a field with `per` is a float.
     """
@@ -48,8 +50,9 @@ class NvmlField(Struct, frozen=True, gc=False):
 
 
 class FieldValue(Struct, frozen=True, gc=False):
-    """NVML's answer for one field. `number` None: `code` has the reason, or the bytes are no
-    number.
+    """NVML's answer for one field.
+
+    `number` None: `code` has the reason, or the bytes are no number.
     """
 
     id: int
@@ -127,14 +130,16 @@ SLOW_FIELDS: Final = _rows(
         222: "SYMBOL_BER",
     }.items()
 )
-"""The last fields exist since Blackwell, for all links together; error rates are packed by the
-driver.
+"""Fields that are read slowly.
+
+The last fields exist since Blackwell, for all links together; error rates are packed by the driver.
 """
 
 
 def _ecc_of_places() -> tuple[NvmlField, ...]:
-    """ECC error counts by location, ids from 7 on; NVML has no count of single-bit errors of the
-    CBU.
+    """ECC error counts by location, ids from 7 on.
+
+    NVML has no count of single-bit errors of the CBU.
     """
     named = [
         f"ECC_{bits}_{scope}_{place}"
@@ -244,8 +249,9 @@ Counters of a single link are read only when its bandwidth is asked for.
 
 
 def parse_field_values(raw: bytes) -> tuple[FieldValue, ...]:
-    """NVML's answer, an array of structures. Raises ValueError when the length of `raw` does not
-    fit.
+    """NVML's answer, an array of structures.
+
+    Raises ValueError when the length of `raw` does not fit.
 
     A success without a type means that the driver does not fill this id: not supported. The
     temperature of memory is always read as an unsigned integer, whatever type the driver reports.

@@ -32,8 +32,9 @@ Causes: `2026-13-45`, a number of ten thousand digits, `!!bool maybe`, a long ch
 
 
 def load_yaml(text: str | bytes, look: Look = lambda event: None) -> Any:
-    """The one document of `text` as plain values. `look` gets the parser's events before anything
-    is built.
+    """The one document of `text` as plain values.
+
+    `look` gets the parser's events before anything is built.
 
     Raises yaml.YAMLError for text that is malformed, too deep or repeats too much; errors of `look`
     pass.
@@ -75,8 +76,7 @@ def is_too_deep(value: Any) -> bool:
 def _check_events(
     text: str | bytes, levels: int = MAX_LEVELS, look: Look = lambda event: None
 ) -> None:
-    """Reads through the document without building it; raises yaml.YAMLError when it exceeds a
-    limit.
+    """Reads the document without building it; raises yaml.YAMLError when it exceeds a limit.
 
     The size of a node is its characters plus its children's sizes, at least one each, so empty
     nodes count.

@@ -1,5 +1,4 @@
-"""dcgm-exporter's configuration file (YAML, version 1 or 2): which counters it has, how often it
-samples.
+"""dcgm-exporter's configuration file (YAML, version 1 or 2): its counters, its interval.
 
 The file is read as strictly as dcgm-exporter reads it: an unknown key, a repeated key, or a second
 source of counters is an error.

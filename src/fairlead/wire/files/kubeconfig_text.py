@@ -1,5 +1,4 @@
-"""Inserts entries into the text of a kubeconfig and removes them; every other line and comment
-stays.
+"""Inserts and removes entries in the text of a kubeconfig; other lines and comments stay.
 
 The file is not rendered from its parsed form. Edits are made at the positions that the YAML parser
 reports; the result is parsed again and compared with what was wanted, and on any difference the
@@ -86,8 +85,7 @@ def _check(
     wanted: Mapping[str, Sequence[Any]],
     current: str,
 ) -> None:
-    """Raises ValueError unless the edited text means the same as before, except for the wanted
-    entries.
+    """Raises ValueError unless the edited text differs only by the wanted entries.
 
     The wanted entries come first in their sections.
     """
@@ -226,9 +224,7 @@ def _insertions(text: str, entries: Entries) -> list[_Edit]:
 def _into_block(
     text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]
 ) -> list[_Edit]:
-    """Inserts the entry first in its section, right below the key, so that comments keep their
-    places.
-    """
+    """Inserts the entry first in its section, below the key: comments keep their places."""
     key, value = pair
     if isinstance(value, yaml.SequenceNode) and value.flow_style:
         return [_first_in_flow(value, entry)]

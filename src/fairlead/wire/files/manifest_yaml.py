@@ -27,8 +27,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 class _BlockDumper(_Dumper):
-    """For people to read: a text of several lines is a literal block, a text with double quotes is
-    in single ones.
+    """A dumper for readers.
+
+    A text of several lines is a literal block, a text with double quotes is in single ones.
     """
 
 

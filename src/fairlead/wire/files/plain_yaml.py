@@ -81,8 +81,7 @@ def _value(word: str) -> Any:
 
 
 def _mapping(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], int]:
-    """The mapping with keys at column `indent` from line `at` on, and the number of the line after
-    it.
+    """The mapping with keys at column `indent` from line `at` on, and the line number after it.
 
     The first key may begin a list item; a later dash ends the mapping.
     """

@@ -1,5 +1,4 @@
-"""An object of the cluster as a page shows it: without secret values and fields for controllers
-only.
+"""An object of the cluster as a page shows it: without secret values and controllers' fields.
 
 The module checks the keys of every map and every pair of `name` or `key` with `value`; it searches
 every text as a command or a file (`wire.text.secret_words`), and as YAML or JSON where it parses as
@@ -165,8 +164,9 @@ class _Walk:
         return shown
 
     def _structure(self, text: str) -> str | None:
-        """The text with hidden values of the YAML or JSON in it; None when it is neither or hides
-        nothing.
+        """The text with values in its YAML or JSON hidden.
+
+        None when it is neither or hides nothing.
         """
         begins = text.lstrip()[:1]
         if begins not in ("{", "[") and not ("\n" in text and ":" in text):

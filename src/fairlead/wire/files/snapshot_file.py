@@ -21,8 +21,9 @@ from fairlead.model.snapshot import ClusterSnapshot
 FORMAT: Final = "fairlead.io/snapshot"
 VERSION: Final = 2
 _OLDEST: Final = 1
-"""The oldest readable version. Version 1 has no objects: it can be shown, but not simulated
-further.
+"""The oldest readable version.
+
+Version 1 has no objects: it can be shown, but not simulated further.
 """
 _LAST_GZIP_SECOND: Final = 0xFFFF_FFFF
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -36,8 +37,9 @@ The largest known cluster needs a tenth of it; a larger file is damaged or malic
 
 
 class SavedSnapshot(Struct, frozen=True, rename="camel"):
-    """A snapshot with its header. `saved_at`: epoch seconds; `cluster`: where it was read, for
-    people.
+    """A snapshot with its header.
+
+    `saved_at`: epoch seconds; `cluster`: where it was read, for people.
 
     `saved_by` is the version of the program that wrote it. `objects`: from which a simulated
     cluster continues (`kept_objects`); None in a file of version 1.

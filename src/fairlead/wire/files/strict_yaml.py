@@ -29,9 +29,7 @@ def yaml_trouble(error: yaml.YAMLError) -> str:
 
 
 class _KeysOnce:
-    """Checks keys in the parser's events, which do not recurse; keys behind an alias are checked
-    once.
-    """
+    """Checks keys in the parser's events, which do not recurse; keys behind an alias only once."""
 
     def __init__(self) -> None:
         self._open: list[set[str] | None] = []

@@ -1,5 +1,4 @@
-"""The web configuration file of Prometheus exporters: TLS, passwords, headers, a request rate
-limit.
+"""The web configuration file of Prometheus exporters: TLS, passwords, headers, rate limit.
 
 The file protects a page, so it is read strictly: an unknown key, a value of the wrong type, or a
 file that protects nothing is an error that names its cause. The format is exporter-toolkit's
@@ -62,8 +61,9 @@ _CURVES: Final = {
 
 
 class TlsServer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of `tls_server_config`, as the file spells them; paths are relative to the file's
-    folder.
+    """The keys of `tls_server_config`, as the file spells them.
+
+    Paths are relative to the file's folder.
     """
 
     cert: str = ""

@@ -1,5 +1,6 @@
-"""Pod annotations that record which GPU the scheduler gave to which container
-(docs/spec/gpu-sharing.md#reading-grants).
+"""Pod annotations that record which GPU the scheduler gave to which container.
+
+Specification: docs/spec/gpu-sharing.md#reading-grants.
 
 There are several generations of these annotations; a pod's grants are read from one generation
 only. An annotation that does not parse is no grant: the pod is listed without a GPU.
@@ -131,8 +132,7 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
 
 
 def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
-    """The annotations of a pod that is bound or whose grants are written; {} for a pod without
-    grants.
+    """The annotations of a pod that is bound or whose grants are written; {} without grants.
 
     `now`: unix seconds.
     """

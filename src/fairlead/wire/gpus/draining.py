@@ -1,6 +1,4 @@
-"""The sentence about cards that wait until pods of their node's old mode end, for Events and
-`inspect`.
-"""
+"""The sentence about cards that wait for pods of the old mode, for Events and `inspect`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Policies about what the agent of a node may write, and nothing else: its own Node, and on pods of
-that node that they have their cards (Kubernetes 1.32 and later: from then on the token of a pod
-names its node).
+"""Policies about what the agent of a node may write: its own Node, and marks on its pods.
+
+On pods of that node it writes that they have their cards. Needs Kubernetes 1.32 or later: from then
+on the token of a pod names its node.
 
 An intruder on one node can then not change another, nor grant memory to a pod.
 """

@@ -23,8 +23,9 @@ from fairlead.wire.quota.tree_definition import quota_tree_definition
 Object = dict[str, Any]
 
 ADMISSION_PART: Final = "fairlead.io/admission"
-"""The label with the part of an admission object: scheduler, asks, grants, quota, tree, accounts,
-node-agent.
+"""The label with the part of an admission object.
+
+One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
 """
 
 

@@ -1,5 +1,6 @@
-"""Objects of the parts that decide: scheduler and extender, node agent, quota controller, admission
-webhook.
+"""Objects of the deciding parts: extender, node agent, quota controller, admission webhook.
+
+The scheduler is here, too.
 
 The names of accounts are part of the admission rules (`rules/sharing/admission`): only the accounts
 of scheduler and node agent write grants.

@@ -1,5 +1,4 @@
-"""The record of an installation in its cluster: a ConfigMap with each object, the version and the
-values.
+"""The record of an installation: a ConfigMap with each object, the version and the values.
 
 It is written before the first object, so that an interrupted run can be finished or removed.
 """

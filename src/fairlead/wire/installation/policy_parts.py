@@ -117,8 +117,9 @@ def webhook(
     seconds: int = 5,
     is_repeated: bool = False,
 ) -> Object:
-    """One webhook of a configuration: which requests the API server sends to `path` of
-    `fairlead admission-webhook`.
+    """One webhook of a configuration, for requests that the API server sends to `path`.
+
+    The server is `fairlead admission-webhook`.
 
     `seconds`: how long the API server waits. `is_repeated`: it asks again after other mutations.
     """

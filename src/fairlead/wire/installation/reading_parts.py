@@ -76,8 +76,9 @@ def reader(_: Installation) -> list[Object]:
 
 
 def console(chosen: Installation) -> list[Object]:
-    """The boards. There is no sign-in yet, so the console listens on its pod's loopback and has no
-    Service.
+    """The boards.
+
+    There is no sign-in yet, so the console listens on its pod's loopback and has no Service.
     """
     command = ["fairlead", "console", "--listen=127.0.0.1:8080", *_sources(chosen)]
     container = {
@@ -97,8 +98,9 @@ def console(chosen: Installation) -> list[Object]:
 
 
 def cluster_exporter(chosen: Installation) -> list[Object]:
-    """Metrics of the cluster. The replica that holds the Lease prints them, so that no sum counts
-    a GPU twice.
+    """Metrics of the cluster.
+
+    The replica that holds the Lease prints them, so that no sum counts a GPU twice.
 
     Prometheus scrapes the pods (the endpoints of the Service), not the Service's one address.
     """
@@ -142,8 +144,9 @@ def _cluster_exporter_pod(chosen: Installation) -> Object:
 
 
 def gpu_exporter(chosen: Installation) -> list[Object]:
-    """Metrics of each node's GPUs. It sends nothing to the API server: its account has no rights
-    and no token.
+    """Metrics of each node's GPUs.
+
+    It sends nothing to the API server: its account has no rights and no token.
     """
     without_token = account(_GPU_EXPORTER, has_token=False)
     return [

@@ -1,5 +1,6 @@
-"""What `sharing_policies` do, for servers older than 1.36 (1.28 and later: older ones know no
-`matchConditions`).
+"""What `sharing_policies` do, for servers 1.28 to 1.35.
+
+Older servers have no `matchConditions`.
 
 The API server sends only such pods: new ones that name a resource of shared GPUs and no foreign
 scheduler, and writes of grants by others. While the webhook does not answer, those are refused

@@ -69,9 +69,7 @@ def make_job(
 
 
 def ended_at(conditions: Iterable[Condition]) -> float | None:
-    """When the first Failed or Succeeded condition became true, in epoch seconds; None = there is
-    none.
-    """
+    """Epoch seconds when the first Failed or Succeeded condition became true; None = never."""
     return min(
         (
             each.at

@@ -1,5 +1,4 @@
-"""Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob): the fields that Fairlead
-reads.
+"""Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob): fields that Fairlead reads.
 
 The three kinds differ only in one key of `spec` (`mpiReplicaSpecs`, …), so one struct has all of
 these keys and one function makes the job. The oldest MPIJob (v1alpha1) differs in shape: it has one
@@ -83,8 +82,9 @@ _OLDEST_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FA
 
 
 def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job; `finished_at` is completionTime, else when a Failed or Succeeded condition became
-    true.
+    """The job.
+
+    `finished_at` is completionTime, else when a Failed or Succeeded condition became true.
     """
     spec, status = wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     run = spec.run_policy or WireRunPolicy()

@@ -1,5 +1,6 @@
-"""Objects of serving jobs and their data, the fields that Fairlead reads: Deployments, Services,
-InferenceServices, and PersistentVolumeClaims.
+"""Objects of serving jobs and their data: the fields that Fairlead reads.
+
+Deployments, Services, InferenceServices, and PersistentVolumeClaims.
 """
 
 from __future__ import annotations

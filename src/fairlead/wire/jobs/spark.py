@@ -59,8 +59,9 @@ _WORDS: Final = {
     "COMPLETED": JobStatus.SUCCEEDED,
     "PENDING_RERUN": JobStatus.PENDING,
 }
-"""Other states are shown as the operator writes them: SUBMITTED, RUNNING, FAILED,
-SUBMISSION_FAILED, …
+"""Status words of the operator's states.
+
+Other states are shown as the operator writes them: SUBMITTED, RUNNING, FAILED, SUBMISSION_FAILED, …
 """
 _FAILED: Final = ("FAILED", "SUBMISSION_FAILED")
 _SIZE: Final = re.compile(r"(\d{1,15})([kmgtp]?)b?")

@@ -215,9 +215,7 @@ def _written_object(found: _Object | None) -> WrittenObject:
 
 
 def _requests(spec: _Spec) -> Amounts:
-    """The requests of regular containers and sidecars, summed; `spec.resources` of the pod
-    overrides them.
-    """
+    """The summed requests of regular containers and sidecars; the pod's `spec.resources` wins."""
     total: dict[str, int] = {}
     staying = (part for part in spec.init_containers or () if part.restart_policy == "Always")
     for part in (*(spec.containers or ()), *staying):

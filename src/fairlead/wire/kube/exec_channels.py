@@ -82,8 +82,9 @@ def render_size(columns: int, rows: int) -> bytes:
 
 
 def parse_end(body: bytes) -> ProgramEnd:
-    """The program's end, from a message of the channel STATUS. Raises ValueError when it is no
-    Status.
+    """The program's end, from a message of the channel STATUS.
+
+    Raises ValueError when it is no Status.
 
     >>> parse_end(b'{"status":"Success"}').exit_code
     0

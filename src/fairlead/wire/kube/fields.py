@@ -14,8 +14,10 @@ from fairlead.wire.kube.fields_table import KINDS, MESSAGES
 
 
 class Field(NamedTuple):
-    """`shape` is "" (one value), "*" (list) or "%" (map with string keys); `type` a scalar's letter
-    or a message.
+    """A field.
+
+    `shape` is "" (one value), "*" (list) or "%" (map with string keys); `type` a scalar's letter or
+    a message.
 
     `merge_key`: the field by which a strategic merge patch identifies the items of a list, "" for a
     set of plain values; None if the patch replaces the field.
@@ -34,8 +36,9 @@ class Field(NamedTuple):
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The message of a kind, None for a kind without one; `DeleteOptions` has the version of the
-    deleted object.
+    """The message of a kind, None if it has none.
+
+    `DeleteOptions` has the version of the deleted object.
     """
     return _tables()[0].get(("v1" if kind == "DeleteOptions" else api_version, kind))
 

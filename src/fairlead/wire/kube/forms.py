@@ -1,5 +1,4 @@
-"""The forms in which an API server sends objects: JSON with its parser, and the media type of
-protobuf.
+"""The forms in which an API server sends objects: JSON with its parser, and protobuf.
 
 The readers of protobuf are other modules (`protobuf`, `messages`), so that a command without
 protobuf loads neither.

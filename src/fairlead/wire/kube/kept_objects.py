@@ -1,5 +1,6 @@
-"""The fields of Kubernetes objects that a snapshot saves, so that a simulated cluster can continue
-from it.
+"""The fields of Kubernetes objects that a snapshot saves.
+
+A simulated cluster can continue from them.
 
 This is a list of what is kept, not of what is secret. Environment variables, commands (except one
 known word), arguments, volumes, all other data and any field that this module does not name are
@@ -136,8 +137,9 @@ _TRAINING_SPEC: Final = _fields(
 
 
 class KeptKind(Struct, frozen=True):
-    """A kind of saved objects. `versions` in order of preference; `keep`: fields beside the
-    metadata.
+    """A kind of saved objects.
+
+    `versions` in order of preference; `keep`: fields beside the metadata.
     """
 
     group: str

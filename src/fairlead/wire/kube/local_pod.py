@@ -1,6 +1,4 @@
-"""The pods of one node for its GPU exporter: uid, labels, GPU shares, and the runtime's container
-ids.
-"""
+"""The pods of one node for its GPU exporter: uid, labels, GPU shares, runtime's container ids."""
 
 from __future__ import annotations
 

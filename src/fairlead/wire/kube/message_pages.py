@@ -72,8 +72,9 @@ class MessagePage(Struct):
 
 
 class MessageForm:
-    """The protobuf form of one kind of the core API. `keep`: returns the part of a row that is
-    kept.
+    """The protobuf form of one kind of the core API.
+
+    `keep`: returns the part of a row that is kept.
     """
 
     def __init__(self, kind: str, keep: Callable[[Any], Any] | None = None) -> None:
@@ -106,8 +107,9 @@ class MessageForm:
             raise NeedsJson from error
 
     def row_and_version(self, raw: bytes, *, is_new: bool = False) -> tuple[Any, str]:
-        """As `row`, with the object's resource version. `is_new`: the watch has not reported it
-        before.
+        """As `row`, with the object's resource version.
+
+        `is_new`: the watch has not reported it before.
         """
         try:
             if self._changed is not None and not is_new:
@@ -147,8 +149,9 @@ class MessageForm:
         return Raw(msgspec.json.encode(parse_message(f"core.{self._kind}", raw)))
 
     def decode_event(self, frame: bytes) -> tuple[str, bytes]:
-        """The type of an event and the bytes of its object; for an ERROR, the object in its
-        envelope.
+        """The type of an event and the bytes of its object.
+
+        For an ERROR, the object in its envelope.
 
         Raises UnreadableProtobuf.
         """

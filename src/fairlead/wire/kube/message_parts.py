@@ -1,5 +1,4 @@
-"""Parts that many protobuf objects of Kubernetes have in common, each parsed once and looked up by
-its bytes.
+"""Parts that many protobuf objects have in common, each parsed once and found by its bytes.
 
 Labels, owners, amounts, times and conditions with equal bytes share one parsed value. Each table
 keeps a limited number of values; a part that is not in its table is parsed again.
@@ -51,9 +50,10 @@ _SOUND: Final = re.compile(
     ),
     re.S,
 ).fullmatch
-"""All conditions of a healthy pod in the order in which kubelets write them, with and without an
-observed generation: True since some time, without reason and message. Only the time of
-`PodScheduled` is kept.
+"""All conditions of a healthy pod in the order of kubelets.
+
+With and without an observed generation: True since some time, without reason and message. Only the
+time of `PodScheduled` is kept.
 """
 _MICROSECONDS: Final = 10**6
 _USUAL_TIME_BYTES: Final = 8
@@ -70,8 +70,9 @@ _PodCondition, _NodeCondition = (
 
 
 class Memo(dict[Key, Value]):
-    """Values by key, each made by `make` when it is first asked for; at most `_KEPT_AT_MOST` are
-    kept.
+    """Values by key, each made by `make` at the first request.
+
+    At most `_KEPT_AT_MOST` are kept.
 
     Raises ValueError for a key that `make` cannot parse.
     """
@@ -95,9 +96,10 @@ class Memo(dict[Key, Value]):
 
 
 Kept = tuple[Mapping[str, str], bool, Mapping[str, int]]
-"""The annotations of an object that Fairlead reads, and what a pod's annotations hold: whether they
-name GPUs (only the pod's containers make that a grant), and its limits of GPU memory in MiB by
-container.
+"""The annotations of an object that Fairlead reads, and what a pod's annotations contain.
+
+Whether they name GPUs (only the pod's containers make that a grant), and its limits of GPU memory
+in MiB by container.
 """
 NOTHING_KEPT: Final[Kept] = {}, False, {}
 

@@ -1,5 +1,4 @@
-"""Turns pods, nodes and events in protobuf (`messages`) into the same rows as their JSON
-(`objects`).
+"""Turns pods, nodes and events in protobuf (`messages`) into the rows of their JSON (`objects`).
 
 The C parser makes each attribute anew on every access, so this module reads each once; parts that
 many objects share are looked up by their bytes (`message_parts`). A test against a real API server
@@ -67,8 +66,9 @@ _times, _states, _labels, _owners, _amounts, _resources = (
 
 
 def parse_pod(pod: Any, raw: bytes) -> Pod:
-    """The row of a pod and its bytes; raises ValueError (quantity named) for amounts the API would
-    refuse.
+    """The row of a pod and its bytes.
+
+    Raises ValueError (quantity named) for amounts the API would refuse.
     """
     return read_pod(pod, raw)[0]
 
@@ -286,9 +286,7 @@ def parse_event(event: Any, _: bytes = b"") -> Event:
 def _given(
     asked: tuple[tuple[Container, ...], bool], statuses: Sequence[Any]
 ) -> tuple[tuple[Container, ...], bool]:
-    """The containers with their allocated resources during a resize; whether one requests shared
-    GPUs.
-    """
+    """Containers with resources allocated during a resize; whether one requests shared GPUs."""
     grown = _grown(asked[0], statuses)
     return asked if grown is asked[0] else (grown, name_shared_gpus(grown))
 

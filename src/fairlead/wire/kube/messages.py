@@ -1,5 +1,6 @@
-"""Classes for Kubernetes' protobuf messages, for the C parser, with only the fields that the model
-reads.
+"""Classes for Kubernetes' protobuf messages, for the C parser.
+
+They have only the fields that the model reads.
 
 The parser skips undeclared fields by their length. Parts that many objects share, such as labels,
 are declared as bytes, so that readers can look them up. Numbers and types come from the table in

@@ -579,9 +579,7 @@ def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
 
 
 def is_informative(condition: Any) -> bool:
-    """Whether a pod's condition is kept: one that is not True, or has a reason or message, or is
-    PodScheduled.
-    """
+    """Whether a pod's condition is kept: not True, with reason or message, or PodScheduled."""
     return bool(
         condition.status != "True"
         or condition.reason
@@ -631,8 +629,9 @@ JSON_FORMS: Final[Mapping[str, JsonForm[Any]]] = {
 
 
 class JsonAndProtobufForm(Struct, Generic[Row], frozen=True):
-    """Objects of a kind with two parsers that make equal rows: one of JSON, one of protobuf
-    (`message_rows`).
+    """Objects of a kind with two parsers that make equal rows.
+
+    One of JSON, one of protobuf (`message_rows`).
 
     Both belong to the kind. A caller that wants less of a row passes `keep` to the reader.
     """

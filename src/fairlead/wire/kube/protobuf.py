@@ -62,9 +62,7 @@ def parse_envelope(body: bytes) -> EnvelopedObject:
 
 
 def usual_begin(kind: str) -> bytes:
-    """The first bytes of an enveloped object of the core API, up to the length of the object's own
-    bytes.
-    """
+    """The first bytes of an enveloped object of the core API, up to the length of the object."""
     made = b"\n\2v1\x12%c%b" % (len(kind), kind.encode())
     return MAGIC + b"\n%c%b\x12" % (len(made), made)
 
@@ -107,8 +105,9 @@ def parse_status(body: bytes) -> dict[str, Any]:
 
 
 def metadata_span(raw: bytes) -> tuple[int, int]:
-    """Begin and end of an object's metadata, its first field; the end may be beyond the object.
-    Raises IndexError.
+    """Begin and end of an object's metadata, its first field.
+
+    The end may be beyond the object. Raises IndexError.
     """
     return _part_at(raw, 0, 1)
 
@@ -139,9 +138,7 @@ def list_spans(body: bytes, at: int, end: int) -> tuple[dict[str, Any], list[tup
 
 
 def early_token(body: bytes) -> str:
-    """The token of the next page, read from the first bytes before the page is decoded; "" = none
-    there.
-    """
+    """The token of the next page, read before the page is decoded; "" = not in the first bytes."""
     try:
         _, at = _part_at(body, len(MAGIC), 1)  # the kind
         begin, _ = _part_at(body, at, 2)  # the list
@@ -153,8 +150,9 @@ def early_token(body: bytes) -> str:
 
 
 def _part_at(data: bytes, at: int, number: int) -> tuple[int, int]:
-    """Begin and end of the part at `at`, which must have this number; the end may be beyond the
-    data.
+    """Begin and end of the part at `at`, which must have this number.
+
+    The end may be beyond the data.
     """
     if data[at] != number << 3 | _BYTES:
         raise IndexError(f"field {number} is not where it should be")
@@ -193,8 +191,9 @@ def _unreadable(error: Exception) -> UnreadableProtobuf:
 
 
 def _read(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(field number, wire type, value) of one message. Raises IndexError for a length beyond its
-    end.
+    """(field number, wire type, value) of one message.
+
+    Raises IndexError for a length beyond its end.
     """
     at = 0
     while at < len(data):

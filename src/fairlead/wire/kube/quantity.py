@@ -49,8 +49,9 @@ def parse_quantity(text: str, scale: int = 0) -> int:
 
 
 def parse_amount(resource: str, text: str | int | float) -> int:
-    """An amount in the unit that `model/resources` keeps for this resource; negative amounts count
-    as 0.
+    """An amount in the unit that `model/resources` uses for this resource.
+
+    Negative amounts count as 0.
 
     >>> parse_amount("cpu", "0.5")
     500

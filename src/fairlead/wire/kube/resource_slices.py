@@ -1,5 +1,6 @@
-"""Devices that a DRA driver publishes (ResourceSlice of `resource.k8s.io`): which card has which
-name.
+"""Devices that a DRA driver publishes: which card has which name.
+
+The objects are ResourceSlices of `resource.k8s.io`.
 
 NVIDIA's driver publishes the UUID of each device in an attribute; a device without one is ignored.
 In `v1beta1` the attributes are one level deeper (`basic`).
@@ -83,8 +84,9 @@ def parse_slice(wire: WireSlice) -> PublishedCards:
 
 
 def _text(attributes: Mapping[str, Any], name: str) -> str:
-    """The text of an attribute; its name may have the driver's domain as a prefix
-    (`gpu.nvidia.com/uuid`).
+    """The text of an attribute.
+
+    Its name may have the driver's domain as a prefix (`gpu.nvidia.com/uuid`).
 
     >>> _text({"gpu.nvidia.com/uuid": {"string": "GPU-a"}}, "uuid")
     'GPU-a'

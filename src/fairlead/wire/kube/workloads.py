@@ -1,5 +1,4 @@
-"""Kubernetes' owners of pods as `Workload` rows: ReplicaSets, Jobs, PodGroups, and any owner of
-those.
+"""Kubernetes' owners of pods as `Workload` rows: ReplicaSets, Jobs, PodGroups, and their owners.
 
 Only the fields that quota uses are decoded: there may be ten times as many ReplicaSets as
 Deployments.
@@ -144,8 +143,9 @@ def _succeeded(status: WireBatchJobStatus) -> int:
 
 
 def _left(spec: WireBatchJobSpec, status: WireBatchJobStatus) -> int | None:
-    """The number of pods that must still succeed; None = not set. Failed indexes start no more
-    pods.
+    """The number of pods that must still succeed; None = not set.
+
+    Failed indexes start no more pods.
     """
     if spec.completions is None:
         return None
@@ -167,8 +167,9 @@ def count_indexes(text: str) -> int:
 
 
 def _own_parallelism(annotations: Mapping[str, str | None], parallelism: int) -> int:
-    """The owner's `parallelism` before Fairlead lowered it; 0 = it was not lowered, or has changed
-    since.
+    """The owner's `parallelism` before Fairlead lowered it.
+
+    0 = it was not lowered, or has changed since.
     """
     own, lowered = (
         annotations.get(key) or "" for key in (ANNOTATION_PARALLELISM, ANNOTATION_LOWERED)
@@ -195,8 +196,9 @@ def parse_pod_group(wire: WirePodGroup, kind: str, api_version: str) -> Workload
 
 
 def template_request(spec: WirePodSpec) -> Amounts:
-    """The request of one pod of a template; raises ValueError (quantity named) for amounts that the
-    API would refuse.
+    """The request of one pod of a template.
+
+    Raises ValueError (quantity named) for amounts that the API would refuse.
     """
     containers, inits = parse_containers(spec.containers), parse_containers(spec.init_containers)
     return needed_by(

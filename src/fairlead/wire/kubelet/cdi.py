@@ -1,5 +1,4 @@
-"""The CDI file of one container: devices, mounts and variables that the runtime adds to the
-container.
+"""The CDI file of one container: devices, mounts and variables that the runtime adds to it.
 
 There is one file per token. Two files with the same device name would be a conflict, and the
 runtime would refuse both.

@@ -28,8 +28,7 @@ def render_faults(boot: str, faults: Iterable[CardFault]) -> bytes:
 
 
 def parse_faults(text: bytes, boot: str) -> tuple[CardFault, ...] | Refusal:
-    """The faults, if they are of this boot; () for another boot; a Refusal when the file is
-    malformed.
+    """The faults, if they are of this boot, else (); a Refusal when the file is malformed.
 
     >>> text = render_faults("b1", [CardFault("GPU-a", xid=79, is_sticky=True)])
     >>> [fault.reason for fault in parse_faults(text, "b1")], parse_faults(text, "b2")

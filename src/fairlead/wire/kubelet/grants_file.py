@@ -1,5 +1,6 @@
-"""The grants file of a node: which container has how much of which card
-(docs/spec/gpu-sharing.md#what-the-container-gets).
+"""The grants file of a node: which container has how much of which card.
+
+Specification: docs/spec/gpu-sharing.md#what-the-container-gets.
 
 The node's agent writes it, and after a restart finds in it grants that annotations may have lost;
 the GPU exporter reads it to attribute memory to containers.

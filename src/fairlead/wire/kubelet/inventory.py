@@ -1,5 +1,6 @@
-"""Writes a node's inventory of GPUs (annotation `fairlead.io/gpus`,
-docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+"""Writes a node's inventory of GPUs (annotation `fairlead.io/gpus`).
+
+Specification: docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory.
 
 `wire/kube/objects.parse_gpu_slots` reads it.
 """
@@ -15,8 +16,9 @@ from fairlead.model.devices.gpu import GpuSlot
 
 
 class WireInventoryEntry(Struct, gc=False, rename="camel"):
-    """All keys, in order; docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory has the
-    list.
+    """All keys, in order.
+
+    Specification: docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory.
     """
 
     index: int

@@ -1,5 +1,6 @@
-"""The limits file: what a container may use of its cards, for the memory guard in it
-(docs/spec/gpu-sharing.md#limits-file-and-region).
+"""The limits file: what a container may use of its cards, for the memory guard in it.
+
+Specification: docs/spec/gpu-sharing.md#limits-file-and-region.
 
 It is text with one line per card. The guard allows no allocation when it cannot read a line, so
 this parser accepts nothing malformed either.

@@ -26,8 +26,9 @@ _LIMITS: Final = re.compile(
 
 
 def token_of_mounts(mountinfo: str) -> str:
-    """The token of the process's container from `/proc/<pid>/mountinfo`; "" = it has no shared GPU
-    memory.
+    """The token of the process's container from `/proc/<pid>/mountinfo`.
+
+    "" = it has no shared GPU memory.
 
     >>> mounted = "/etc/fairlead/gpu/limits ro - ext4 /dev/sda rw"
     >>> token_of_mounts(f"36 35 8:1 /lib/fairlead/gpu/containers/0123456789abcdef/limits {mounted}")
@@ -38,8 +39,7 @@ def token_of_mounts(mountinfo: str) -> str:
 
 
 def pod_of_cgroups(text: str) -> str:
-    """The uid of the process's pod from `/proc/<pid>/cgroup`, as the kubelet names it; "" = in no
-    pod.
+    """The uid of the process's pod from `/proc/<pid>/cgroup`, in the kubelet's form; "" = no pod.
 
     Reads the names of both cgroup drivers, systemd and cgroupfs; a static pod's uid has no hyphens.
 
@@ -53,8 +53,9 @@ def pod_of_cgroups(text: str) -> str:
 
 
 def container_of_cgroups(text: str) -> str:
-    """The id of the process's container from `/proc/<pid>/cgroup`; "" = none
-    (docs/spec/telemetry.md#processes).
+    """The id of the process's container from `/proc/<pid>/cgroup`; "" = none.
+
+    Specification: docs/spec/telemetry.md#processes.
 
     >>> pod = "pod0b4a5f6e-1111-2222-3333-444444444444"
     >>> container_of_cgroups(f"0::/kubepods/{pod}/" + "ab" * 32) == "ab" * 32

@@ -1,5 +1,6 @@
-"""The counters CSV of dcgm-exporter: `FIELD, type, help`, one row per metric
-(docs/spec/telemetry.md#counters-file).
+"""The counters CSV of dcgm-exporter: `FIELD, type, help`, one row per metric.
+
+Specification: docs/spec/telemetry.md#counters-file.
 
 A malformed row does not affect the others: it is skipped and counted. Refusing to start because of
 one is up to the user (`--strict-csv`), not this module.
@@ -15,8 +16,9 @@ from fairlead.model.refusal import Refusal
 from fairlead.wire.metrics.dcgm_fields import field_of, is_double, why_not
 
 _MOST_SUGGESTIONS: Final = 20
-"""How many rows get a suggestion: a search takes milliseconds, and a long file may be no CSV at
-all.
+"""How many rows get a suggestion.
+
+A search takes milliseconds, and a long file may be no CSV at all.
 """
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
 

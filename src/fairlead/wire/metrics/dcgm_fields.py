@@ -126,8 +126,9 @@ _RATIOS: Final = {
     f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}"
     for name in ("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")
 }
-"""Names with `_RATIO` in the style of DCGM 4.6's `GPU_UTIL_RATIO`; DCGM has not renamed these
-three.
+"""Names with `_RATIO` in the style of DCGM 4.6, for three fields that DCGM has not renamed.
+
+The style is that of `GPU_UTIL_RATIO`.
 """
 
 _FIRST_GENERATION_OF_CARDS: Final = {
@@ -223,8 +224,9 @@ _SHORT: Final = {_short(name): name for name in _ALIASES}
 
 
 def is_double(field: str) -> bool:
-    """Whether DCGM keeps the field as a double: its 0 is `0.000000` on the page; other fields are
-    integers.
+    """Whether DCGM keeps the field as a double: its 0 is `0.000000` on the page.
+
+    Other fields are integers.
 
     >>> is_double("DCGM_FI_PROF_DRAM_ACTIVE"), is_double("DCGM_FI_DEV_POWER_USAGE")
     (True, True)
@@ -250,8 +252,9 @@ def field_of(name: str) -> str | None:
 
 
 def why_not(name: str, *, suggests: bool = True) -> str:
-    """Why a name unknown to `field_of` is not served, in a sentence. `suggests`: add a similar
-    name.
+    """Why a name unknown to `field_of` is not served, in a sentence.
+
+    `suggests`: add a similar name.
 
     >>> why_not("DCGM_FI_DEV_NVSWITCH_LINK_ID")
     '`DCGM_FI_DEV_NVSWITCH_LINK_ID` is a field that DCGM has and NVML has not: it is of NVSwitches'

@@ -1,5 +1,4 @@
-"""Every field that DCGM's public header names: its id, its name since DCGM 4.6, and its name
-before.
+"""Every field that DCGM's public header names: id, name since DCGM 4.6, and name before.
 
 Ids and names are those of `dcgm_fields.h` of DCGM 4.6, which accepts the older names too, as
 Fairlead does. `dcgm_fields` lists the served fields; this module has the reason for each field that
@@ -302,8 +301,9 @@ NAMES: Final = _names()
 
 
 class UnservedField(Struct, frozen=True, gc=False):
-    """Why a field of DCGM is not served. `has_nvml`: NVML has it, in a form that no series can
-    have.
+    """Why a field of DCGM is not served.
+
+    `has_nvml`: NVML has it, in a form that no series can have.
     """
 
     why: str

@@ -100,8 +100,9 @@ class _Part:
 
 @dataclass(slots=True)
 class _Card:
-    """One card while its samples are collected. `parts`: MIG instances by id; `processes`: memory
-    by pid.
+    """One card while its samples are collected.
+
+    `parts`: MIG instances by id; `processes`: memory by pid.
     """
 
     node: str = ""
@@ -204,8 +205,7 @@ def parse_readings(
 def with_idle_since(
     readings: Sequence[GpuReading], before: Mapping[str, GpuReading]
 ) -> tuple[GpuReading, ...]:
-    """The readings with `idle_since`, which is kept from the last reading while the card stays
-    idle.
+    """The readings with `idle_since`, kept from the last reading while the card stays idle.
 
     `before`: the last readings by uuid.
     """
@@ -425,8 +425,9 @@ def _instance(number: int, part: _Part) -> GpuInstance:
 
 
 def _as_busy(holder: GpuHolder, busy: float | None) -> GpuHolder:
-    """No source has the utilization of single containers: each holder of an instance gets the
-    instance's.
+    """The holder of a MIG instance with the instance's utilization.
+
+    No source has the utilization of single containers.
     """
     if busy is None or holder.mode != _MIG:
         return holder

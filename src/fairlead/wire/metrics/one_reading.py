@@ -1,5 +1,4 @@
-"""Merges the readings of several pages into one per card: a card is identified by its uuid, and
-counts once.
+"""Merges the readings of several pages into one per card, identified by its uuid.
 
 A page with Fairlead's own families (`fairlead_gpu_*`) has priority, then the page that was read
 last. A card on two pages is no fault of the cluster, but it is reported as a warning.
@@ -82,8 +81,9 @@ class CountedCards(Struct, frozen=True):
 
 
 def one_per_card(pages: Iterable[PageCards]) -> CountedCards:
-    """Readings with Fairlead's own families first, then the newest; at equal times the first page
-    by name.
+    """Readings with Fairlead's own families first, then the newest.
+
+    At equal times the first page by name.
 
     >>> own = PageCards("b", [GpuReading("n1", 0, "GPU-1", read_at=1.0)], frozenset(["GPU-1"]))
     >>> theirs = PageCards("a", [GpuReading("n1.example", 0, "GPU-1", read_at=9.0)])

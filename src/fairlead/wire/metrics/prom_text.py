@@ -1,5 +1,6 @@
-"""The Prometheus text format: renders families as a page, and parses pages (`text/plain;
-version=0.0.4`).
+"""The Prometheus text format: renders families as a page, and parses pages.
+
+Version: `text/plain; version=0.0.4`.
 
 It is made for large pages: the label text of a shared `keys` list is rendered once per page, and
 the parser keeps one dict per distinct label text. There are three formats of numbers, because

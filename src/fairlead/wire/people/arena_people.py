@@ -1,5 +1,6 @@
-"""How arena records the owner of a job, and who may see the jobs of all users
-(docs/spec/arena-cli.md#whoami, docs/spec/arena-cli.md#isolation-of-users).
+"""How arena records the owner of a job, and which users may see the jobs of all users.
+
+Specification: docs/spec/arena-cli.md#whoami, docs/spec/arena-cli.md#isolation-of-users.
 
 A user's id is a hash that fits into a label; it is no secret. A ConfigMap in arena's namespace
 lists the administrators.

@@ -1,6 +1,7 @@
-"""The CustomResourceDefinition of the ElasticQuotaTree
-(docs/spec/quota.md#the-elasticquotatree-object): `deploy/quota-crd.yaml`, and the simulated
-cluster's own.
+"""The CustomResourceDefinition of the ElasticQuotaTree.
+
+For `deploy/quota-crd.yaml`, and for the simulated cluster. Specification:
+docs/spec/quota.md#the-elasticquotatree-object.
 
 A schema cannot refer to itself, so six levels are typed and deeper levels accept anything. The
 validation rules cover on the upper levels what the API server can check in bounded time;

@@ -9,20 +9,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 LEVELS_MAX: Final = 250
-"""The number of levels of a tree. JSON readers and writers recurse twice per level, and have a
-limit.
+"""The number of levels of a tree.
+
+JSON readers and writers recurse twice per level, and have a limit.
 """
 NODES_MAX: Final = 25_000
 """The number of nodes; plans are measured with a thousand leaves (docs/project/performance.md).
 """
 ENTRIES_MAX: Final = 250_000
-"""The number of fields, namespaces, attributes, and resources of min and max, of all nodes
-together.
-"""
+"""Limit of fields, namespaces, attributes, and resources of min and max, of all nodes together."""
 TEXT_MAX: Final = 1024
-"""The number of characters of a name, as in the CustomResourceDefinition, and of a key or
-namespace.
-"""
+"""Characters of a name, as in the CustomResourceDefinition, and of a key or namespace."""
 PATHS_MAX: Final = 16_000_000
 """The number of characters of all nodes' paths together."""
 

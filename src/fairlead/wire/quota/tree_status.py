@@ -26,9 +26,10 @@ Object = dict[str, Any]
 
 
 def render_tree_status(action: WriteTreeStatus) -> Object:
-    """The status. Columns of `kubectl get` show `leaves` and `waiting` (pods). A condition keeps
-    the time of its last change. For a large tree only the first rows are written; the rest is
-    counted.
+    """The status.
+
+    Columns of `kubectl get` show `leaves` and `waiting` (pods). A condition keeps the time of its
+    last change. For a large tree only the first rows are written; the rest is counted.
     """
     tree = action.tree
     root, leaves = tree.root, {leaf.name for leaf in tree.root.leaves()} if tree.root else set()
@@ -68,8 +69,9 @@ def _that_fit(rows: Sequence[Object]) -> list[Object]:
 
 
 def _valid(errors: Sequence[Violation], violations: Sequence[Violation]) -> tuple[bool, str, str]:
-    """Whether the tree is valid, the reason, and a sentence: the first violation and the number of
-    others.
+    """Whether the tree is valid, a reason, and a sentence.
+
+    The sentence has the first violation and the number of others.
     """
     stopping = [each for each in errors if each.stops]
     first = (stopping or errors or violations)[:1]

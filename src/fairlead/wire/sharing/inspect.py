@@ -1,5 +1,6 @@
-"""The allocation of shared cards in JSON, for the extender's `/inspect` and `kubectl inspect cgpu
--o json`.
+"""The allocation of shared cards in JSON, for `/inspect` and `kubectl inspect cgpu -o json`.
+
+`/inspect` is a path of the extender.
 
 See docs/spec/gpu-sharing.md#inspect-json. Keys of the reference extender come first, then
 Fairlead's. `pods[].usedGPU` is what the pod has of that card, not its total.

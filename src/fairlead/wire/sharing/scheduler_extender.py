@@ -1,5 +1,6 @@
-"""Requests of kube-scheduler to an extender, and the answers: the formats of
-docs/spec/gpu-sharing.md#endpoints-of-the-extender.
+"""Requests of kube-scheduler to an extender, and the answers.
+
+Specification: docs/spec/gpu-sharing.md#endpoints-of-the-extender.
 
 Keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary
 Kubernetes object. An absent list is `null`. The answer has the form of the request: names for
@@ -46,7 +47,9 @@ class FilterAsked(Struct, frozen=True):
 
 
 class PreemptAsked(Struct, frozen=True):
-    """`victims` by node: uids of the pods, and the number of disruption budgets that evicting them
+    """A question.
+
+    `victims` by node: uids of the pods, and the number of disruption budgets that evicting them
     violates.
     """
 
@@ -221,8 +224,9 @@ def _parse_victims(raw: Raw, *, is_whole: bool) -> tuple[tuple[str, ...], int]:
 
 
 def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
-    """An object's fields by lower-case key; of keys that differ only in case the last counts, as in
-    Go.
+    """An object's fields by lower-case key.
+
+    Of keys that differ only in case the last counts, as in Go.
     """
     return {
         name.lower(): value for name, value in _decode(_object, body, what, "a JSON object").items()

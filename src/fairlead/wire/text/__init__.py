@@ -1,3 +1,1 @@
-"""Small texts: tables and their escaping for terminals, spans of
-time, schedules, Accept-Encoding.
-"""
+"""Small texts: tables and their escaping for terminals, spans of time, schedules."""

@@ -1,5 +1,6 @@
-"""Parses cron schedules and finds their next times, in the format of robfig/cron v3
-(`ParseStandard`).
+"""Parses cron schedules and finds their next times, in the format of robfig/cron v3.
+
+The function there is `ParseStandard`.
 
 CronJobs and KubeDL's Crons have this format: five fields (`*/5 8-18 * * mon-fri`), a word
 (`@hourly`), or a fixed interval since the last time (`@every 1h30m`), optionally after a time zone
@@ -255,8 +256,9 @@ def _paced(text: str) -> IntervalSchedule:
 
 
 def _go_duration(text: str) -> int:
-    """Nanoseconds of `1h30m`, `1.5s`, `-300ms`, with the rules and errors of Go's
-    `time.ParseDuration`.
+    """Nanoseconds of `1h30m`, `1.5s`, `-300ms`.
+
+    Rules and errors are those of Go's `time.ParseDuration`.
     """
     invalid = ValueError(f"invalid duration {_quoted(text)}")
     rest = text[1:] if text[:1] in ("-", "+") else text

@@ -1,5 +1,4 @@
-"""Addresses as messages, logs, answers and reports may show them: without the user and password
-before `@`.
+"""Addresses for messages, logs, answers and reports: without the user and password before `@`.
 
 Every address that a person wrote (a flag, a variable, a field of a kubeconfig) passes through this
 module before it is printed.

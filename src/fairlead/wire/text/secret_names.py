@@ -1,5 +1,4 @@
-"""Decides by a name whether its value is a secret: `HF_TOKEN`, `akSecret`, `redis-password`,
-`Authorization`.
+"""Decides by a name whether its value is a secret: `HF_TOKEN`, `redis-password`, `Authorization`.
 
 A name is split into words at punctuation and capitals, and the words decide; the value itself is
 never examined. The time is linear in the length of the name.
@@ -70,8 +69,9 @@ _STRUCTURE: Final = frozenset(
 _STRUCTURE_ABOVE: Final = frozenset(
     ("serviceAccountToken", "tokenRequests", "secrets", "secret", "keys", "envSecretKeyRefs")
 )
-"""Fields with names of Secrets below them, in a map or a list; a text in place of those is a
-secret.
+"""Fields with names of Secrets below them, in a map or list.
+
+A text in place of those is a secret.
 """
 
 
@@ -97,8 +97,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret_field(name: str, *, is_text: bool) -> bool:
-    """As `is_secret_name`, for a key of an object: a field with the name of a Secret or of a label
-    is none.
+    """As `is_secret_name`, for a key of an object.
+
+    A field with the name of a Secret or of a label is none.
 
     `is_text`: its value is a text or a number.
 

@@ -232,8 +232,9 @@ class _Reader:
             self._at = value.end()
 
     def _next_word(self, gap: re.Match[str]) -> None:
-        """Hides the value of a flag. A secret flag in place of the value stays, and its own value
-        is hidden.
+        """Hides the value of a flag.
+
+        A secret flag in place of the value stays, and its own value is hidden.
         """
         self._begin_value(gap)
         following = _NAME.match(self._text, self._at)
@@ -301,9 +302,7 @@ class _Reader:
                 self._hide(found.end())
 
     def _block(self, begins: int, start: int) -> None:
-        """Hides the lines of a YAML block (`|` or `>`): those indented more than the line of the
-        name.
-        """
+        """Hides the lines of a YAML block (`|` or `>`): those indented more than the name."""
         at, indent = (
             begins,
             start - (self._text.rfind("\n", 0, start) + 1 if self._begins_line(start) else start),
@@ -320,9 +319,7 @@ class _Reader:
         return indent - len(self._text[start - indent : start].rstrip("\"'- "))
 
     def _begins_line(self, start: int) -> bool:
-        """Whether only spaces, a list's dash, a comment's sign or a quote precede the position on
-        its line.
-        """
+        """Whether only spaces, dash, comment sign or quote precede the position on its line."""
         before = self._text[max(0, start - _NEAR) : start]
         line = before.rpartition("\n")
         return (bool(line[1]) or start <= _NEAR) and not line[2].strip(" \t-#\"'")

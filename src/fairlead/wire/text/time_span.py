@@ -1,6 +1,4 @@
-"""Durations as people write them: `90s`, `20m`, `1h30m`, `2d`, in scenarios and on the command
-line.
-"""
+"""Durations such as `90s`, `20m`, `1h30m`, `2d`, in scenarios and on the command line."""
 
 from __future__ import annotations
 

@@ -73,8 +73,9 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     retry_seconds: float | None = None
 
     def served(self, found: Discovery) -> Resource | None:
-        """The resource in the best version that the API server serves; None: it serves none of
-        `versions`.
+        """The resource in the best version that the API server serves.
+
+        None if it serves none of them.
         """
         return found.find(self.resource.group, self.resource.plural, self.versions)
 

@@ -1,3 +1,1 @@
-"""Batch Jobs under quota: which pods their controller removes, and what is written to stop some of
-them.
-"""
+"""Batch Jobs under quota: which pods their controller removes, and how some are stopped."""

@@ -47,8 +47,9 @@ def lower_action(job: Workload, count: int, priority: int = 0) -> ScaleJob:
 
 
 def raise_action(job: Workload, more: int) -> ScaleJob:
-    """Let `more` pods of a batch Job run. If that is all of them, the owner's own number is
-    restored.
+    """Let `more` pods of a batch Job run.
+
+    If that is all of them, the owner's own number is restored.
     """
     own = job.own_parallelism or job.parallelism
     now = 0 if job.is_suspended else job.pods

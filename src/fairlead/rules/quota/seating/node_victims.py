@@ -1,6 +1,7 @@
-"""Victims on one cluster node, for a unit that has quota and fits on no node: the fewest pods of
-one node that may be evicted (docs/spec/quota.md#room-made-on-a-cluster-node). All that are needed,
-or none.
+"""Victims on one cluster node, for a unit that has quota and fits on no node.
+
+The fewest pods of one node that may be evicted: all that are needed, or none
+(docs/spec/quota.md#room-made-on-a-cluster-node).
 
 A group may be evicted if its leaf is above min in what the node lacks, from the root down as for
 reclaim, and if `is_guaranteed` would not be true for it: otherwise two units would evict each other
@@ -44,8 +45,9 @@ class NodeVictims:
         self._weighed: dict[Shape, list[tuple[int, str]]] = {}
 
     def choose(self, unit: Unit) -> list[VictimGroup] | None:
-        """All groups that are needed, or None. Chosen groups have left the account's sums, not yet
-        their nodes.
+        """All groups that are needed, or None.
+
+        Chosen groups have left the account's sums, not yet their nodes.
         """
         rooms = self._seats.rooms_later()
         if rooms is None or not unit.pods:
@@ -63,9 +65,10 @@ class NodeVictims:
 
 
 class _Search:
-    """The search for one unit. `weighed`: by shape of pod, the nodes that are worth a closer look,
-    each with the least number of groups that would have to go. It is valid while the plan does not
-    change.
+    """The search for one unit. It is valid while the plan does not change.
+
+    `weighed`: by shape of pod, the nodes that are worth a closer look, each with the least number
+    of groups that would have to go.
     """
 
     def __init__(
@@ -204,8 +207,9 @@ class _Search:
         return found
 
     def _going_from(self, node: str, pod: QuotaPod, most: int | None) -> list[_EvictedGroup] | None:
-        """Groups that must leave the node, gone. None: it would not fit, or more than `most` would
-        have to go.
+        """Remove and return the groups that must leave the node.
+
+        None: it would not fit, or more than `most` would have to go.
         """
         going: list[_EvictedGroup] = []
         while lack := self._rooms.lack_on(pod, node):
@@ -260,8 +264,9 @@ class _Search:
         return best[1] if best is not None else None
 
     def _is_lending(self, group: VictimGroup, resource: str) -> bool:
-        """Whether the resource may be taken back from the group: what its leaf's min covers never
-        is.
+        """Whether the resource may be taken back from the group.
+
+        What its leaf's min covers may not.
         """
         index, leaf = self._index, group.leaf
         if resource in index.resources and not self._is_over(leaf, index.resources.index(resource)):
@@ -271,8 +276,9 @@ class _Search:
         return any(self._is_over(leaf, k) for k in scarce or asked)
 
     def _is_over(self, leaf: int, k: int) -> bool:
-        """Whether reclaim, descending from the root, reaches the leaf: a node at or under its min
-        is protected.
+        """Whether reclaim, descending from the root, reaches the leaf.
+
+        A node at or under its min is protected.
         """
         return all(
             self._account.after.over(node, k) > 0
@@ -283,8 +289,9 @@ class _Search:
     # --- leaving and being spared -----------------------------------------------------------------
 
     def _reprieve(self, going: list[_EvictedGroup], fits: Callable[[], bool]) -> None:
-        """Spare each group that is not needed, the most important first. A gang's surplus goes with
-        the gang.
+        """Spare each group that is not needed, the most important first.
+
+        A gang's surplus goes with the gang.
         """
         for each in sorted(
             going, key=lambda each: (not _is_part(each, going), each.group.rank), reverse=True

@@ -36,8 +36,9 @@ class Seats:
         self._left: list[PlacedPod] | None = None
 
     def reserve(self, claimants: Sequence[Unit]) -> None:
-        """Lay out the claimants, the largest first; if that does not seat all of them, the oldest
-        claim first.
+        """Lay out the claimants, the largest first.
+
+        If that does not seat all of them, the oldest claim comes first.
 
         Seats are not remembered between plans: in this order small units do not take room that was
         made for large ones.
