@@ -38,11 +38,11 @@ from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.installation import Installation
 from fairlead.model.installed.facts import (
     CertificateFact,
-    Conflict,
     DefinitionFact,
     InstallationFacts,
     InventoryFact,
     LeaseFact,
+    Mismatch,
     ObjectFact,
     PodFact,
     ServerFact,
@@ -314,12 +314,12 @@ def _value(answer: Result | Exception) -> Result:
     return answer
 
 
-def _trial(answer: Manifest | Exception) -> Manifest | Conflict | Unread:
+def _trial(answer: Manifest | Exception) -> Manifest | Mismatch | Unread:
     """The result of a dry run. An answer other than 403 is about the object itself."""
     if isinstance(answer, ForbiddenByServer):
         return Unread(answer.what)
     if isinstance(answer, ApiFailure) and answer.status:
-        return Conflict(answer.message)
+        return Mismatch(answer.message)
     if isinstance(answer, OutsideError):
         return Unread(answer.what)
     return _value(answer)

@@ -17,7 +17,7 @@ from fairlead.model.node_choice import NodeChoice
 
 
 class Unread(Struct, frozen=True):
-    """`why`: the API server's sentence. It names the right that lacks, if one does."""
+    """`why`: the API server's sentence. It names the right that lacks, if it is a right."""
 
     why: str
 
@@ -39,7 +39,7 @@ class InventoryFact(Struct, frozen=True):
     is_complete: bool
 
 
-class Conflict(Struct, frozen=True):
+class Mismatch(Struct, frozen=True):
     """Why an object cannot be applied as it is wanted: fields of another program, or a fault."""
 
     why: str
@@ -54,7 +54,7 @@ class ObjectFact(Struct, frozen=True):
 
     ref: ObjectRef
     found: Manifest | Unread | None
-    result: Manifest | Conflict | Unread | None = None
+    result: Manifest | Mismatch | Unread | None = None
 
 
 class DefinitionFact(Struct, frozen=True):

@@ -10,10 +10,10 @@ from typing import Any, Final
 from fairlead.model.actions import ObjectRef
 from fairlead.model.installed.facts import (
     CertificateFact,
-    Conflict,
     InstallationFacts,
     InventoryFact,
     LeaseFact,
+    Mismatch,
     ObjectFact,
     PodFact,
     Unread,
@@ -89,7 +89,7 @@ def _changed(inventory: InventoryFact, facts: InstallationFacts) -> Finding:
     conflicts = [
         f"{_name(each.ref)}: {each.result.why}"
         for each in facts.objects
-        if isinstance(each.result, Conflict)
+        if isinstance(each.result, Mismatch)
     ]
     changed = [
         f"{_name(each.ref)} ({some(fields)})"
