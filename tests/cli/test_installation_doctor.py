@@ -1,4 +1,4 @@
-"""`fairlead doctor`: its table, its JSON and its exit status. What is found: tests/rules/installation."""
+"""`fairlead doctor`: its table, its JSON and its exit status (tests/rules/installation: findings)."""
 
 from __future__ import annotations
 
