@@ -21,7 +21,7 @@ BOARD_WORDS = {
     "Restarting": "Running",
     "Running": "Running",
 }
-SETTLE_SECONDS = 20.0
+SETTLE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
