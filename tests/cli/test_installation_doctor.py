@@ -1,4 +1,4 @@
-"""`fairlead doctor`: its table, its JSON and its exit status (tests/rules/installation: findings)."""
+"""`fairlead doctor`: its table, JSON and exit status; findings are in tests/rules/installation."""
 
 from __future__ import annotations
 
