@@ -42,8 +42,8 @@ golden: python ## rewrite the files that tests/golden compares with
 	@$(PYTHON) tools/environment.py dev
 	@FAIRLEAD_REWRITE_GOLDEN=1 .venv/bin/python -m pytest -q tests/golden
 
-# Takes the pictures of README.md anew, from a laptop that runs; needs Chromium. Look at them before you commit them.
-pictures: python ## take the pictures of README.md anew (needs Chromium)
+# Takes the pictures of documents anew, from a laptop that runs; needs Chromium. Look at them before you commit them.
+pictures: python ## take the pictures of documents anew (needs Chromium)
 	@$(PYTHON) tools/environment.py dev --console
 	@.venv/bin/python tools/flow_picture.py
 	@.venv/bin/python tools/pictures.py

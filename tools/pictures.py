@@ -1,4 +1,4 @@
-"""Takes pictures of the console into docs/pictures/, light and dark, for README.md and quota.md.
+"""Takes pictures of the console into docs/pictures/, light and dark, for documents.
 
 `make pictures` runs it. The worlds are always the same: the default scenario, and document 004's
 with its quota tree and three of its Deployments, seed 0, on a machine whose clock shows `MORNING`.

@@ -34,6 +34,9 @@ GPU_EXPORTER_PORT_NAME: Final = "metrics"
 USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
 
+HELM_CHART: Final = "fairlead"
+"""The name of Fairlead's chart, by which releases of it are found."""
+
 SHARE_LEASE: Final = "fairlead-gpushare"
 """The Lease of the scheduler extender that may place pods.
 

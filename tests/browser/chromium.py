@@ -26,6 +26,8 @@ from playwright.sync_api import (
 
 OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "browser"
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
+PATIENCE_MS = 45_000
+"""On a machine with other work a page of a new laptop has taken 20 s."""
 HARMLESS = ("Failed to load resource",)
 """The browser's own line about an answer from 400 up; answers are judged by their status."""
 
@@ -127,7 +129,7 @@ def window(
     context = browser.new_context(
         locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme
     )  # type: ignore[arg-type]
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MS)
     try:
         tab = Window(context.new_page(), base)
         yield tab

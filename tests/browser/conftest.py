@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
-from tests.browser.chromium import OUTPUT, chromium_path
+from tests.browser.chromium import OUTPUT, PATIENCE_MS, chromium_path
 from tests.browser.sight import Sight
 from tests.browser.without_netlink import launcher
 from tests.kube.company import build_company
@@ -16,8 +16,7 @@ from tests.kube.control_plane import running_control_plane
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import running
 
-expect.set_options(timeout=45_000)
-"""Milliseconds. On a machine with other work a page of a new laptop has taken 20 s."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")

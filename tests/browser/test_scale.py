@@ -41,7 +41,7 @@ def answers_until_rows(browser: Browser, url: str) -> dict[str, int]:
     """
     answers: list[Response] = []
     with window(browser, url) as tab:
-        tab.page.on("response", answers.append)
+        tab.page.on("response", lambda answer: answers.append(answer))
         tab.page.goto(f"{url}/nodes")
         tab.at("table-nodes").locator("tbody tr[data-key]").first.wait_for()
         return {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.cli.frame.context import (
     ClusterJobs,
@@ -23,6 +24,8 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.cli.snapshot.reader import SnapshotReader
+from fairlead.model.installation import Installation
+from fairlead.model.installed.facts import InstallationFacts
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import InstallationTarget
@@ -31,10 +34,14 @@ from fairlead.run.machine import OwnMachine
 
 class OneWorld:
     def __init__(
-        self, reader: ClusterReader, setup: QuotaSetup | BuiltInQuota | None = None
+        self,
+        reader: ClusterReader,
+        setup: QuotaSetup | BuiltInQuota | None = None,
+        facts: InstallationFacts | None = None,
     ) -> None:
         self._reader = reader
         self._setup = setup
+        self._facts = facts
 
     def reader(self) -> ClusterReader:
         return self._reader
@@ -50,6 +57,9 @@ class OneWorld:
 
     def installation_target(self) -> InstallationTarget | None:
         return None
+
+    def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:
+        return self._facts if self._facts is None else replace(self._facts, chosen=choose(""))
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
         return self._setup
@@ -87,6 +97,7 @@ def run_command(
     sleep: Callable[[float], None] | None = None,
     env: Mapping[str, str] | None = None,
     setup: QuotaSetup | BuiltInQuota | None = None,
+    facts: InstallationFacts | None = None,
 ) -> Printed:
     """Runs `line`, which does not contain the program's name. Errors are raised as exceptions, as
     `main` receives them.
@@ -97,7 +108,7 @@ def run_command(
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
-    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup)
+    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup, facts)
     context = Context(
         program,
         global_options(args),

@@ -1,5 +1,5 @@
-"""README lists the kinds of jobs that the laptop runs (those that its API serves), and the kinds
-that it does not run.
+"""docs/get-started/first-job.md lists the kinds of jobs that the laptop runs (those that its API
+serves), and the kinds that it does not run.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from tests.sim.small_world import small_world
 from fairlead.cli.frame.verbs import VERBS
 from fairlead.kinds.registry import KINDS
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "get-started" / "first-job.md"
 
 
 def test_each_kind_stands_where_the_laptop_has_it() -> None:
-    _, _, kinds = README.read_text(encoding="utf-8").partition("- The laptop runs ")
+    _, _, kinds = PAGE.read_text(encoding="utf-8").partition("- The laptop runs ")
     runs, _, others = kinds.partition("\n- ")
     refused = others.partition("\n\n")[0]
     served = {ref.group for ref in small_world().cluster.kinds()}

@@ -1,5 +1,5 @@
-"""The pictures of README.md and docs/concepts/quota.md are drawn from the tools' output, exist in
-light and dark, are small, and are all used.
+"""The pictures of documents are drawn from the tools' output, exist in light and dark, are small,
+and are all used. README.md has one, near its top, and at most 120 lines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUOTA = (ROOT / "docs" / "concepts" / "quota.md").read_text(encoding="utf-8")
+PAGES = [
+    README,
+    *(
+        page.read_text(encoding="utf-8")
+        for page in (ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md")))
+    ),
+]
 PICTURE = re.compile(
     r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" '
     r'srcset="(?:docs/|../)pictures/([\w-]+)-dark\.(png|svg)">\s*'
@@ -44,8 +50,8 @@ def test_the_flow_is_as_its_tool_draws_it(shade: str) -> None:
 
 
 def test_every_picture_is_shown_in_both_shades() -> None:
-    shown = PICTURE.findall(README + QUOTA)
-    assert len(shown) == README.count("<picture>") + QUOTA.count("<picture>")
+    shown = [found for page in PAGES for found in PICTURE.findall(page)]
+    assert len(shown) == sum(page.count("<picture>") for page in PAGES)
     assert all((dark, kind) == (light, same) for dark, kind, light, same, _ in shown)
     files = {f"{name}-{shade}.{kind}" for name, kind, *_ in shown for shade in ("light", "dark")}
     assert files == {path.name for path in FOLDER.iterdir()}
@@ -56,6 +62,11 @@ def test_a_picture_is_small(path: Path) -> None:
     assert path.stat().st_size < MOST_BYTES
     if path.suffix == ".png":
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_readme_is_a_front_page() -> None:
+    assert README.count("<picture>") == 1
+    assert len(README.splitlines()) <= 120
 
 
 def test_the_readme_begins_with_what_is_there() -> None:

@@ -1,5 +1,5 @@
-"""README's "job in one minute", line by line as printed, typed by a user whose `~/.kube/config`
-opens a real cluster.
+"""The "job in one minute" of docs/get-started/first-job.md, line by line as printed, typed by a
+user whose `~/.kube/config` opens a real cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "test-output" / "kube"
-TITLE = "### A job in one minute"
+PAGE = ROOT / "docs" / "get-started" / "first-job.md"
+TITLE = "## A job in one minute"
 
 
 class Line(NamedTuple):
@@ -27,8 +28,8 @@ class Line(NamedTuple):
 
 
 def story() -> list[Line]:
-    """The commands of README's section, each with the output that README prints."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split(TITLE)[1].split("\n## ")[0]
+    """The commands of the page's section, each with the output that the page prints."""
+    section = PAGE.read_text(encoding="utf-8").split(TITLE)[1].split("\n## ")[0]
     lines: list[Line] = []
     for text in section.split("```console\n")[1].split("```")[0].splitlines():
         if text.startswith("$ "):

@@ -42,7 +42,9 @@ def build_company(cluster: ControlPlane) -> None:
     admin.run("cordon", CORDONED)
     admin.create(_training_jobs())
     admin.create([*_jobs(), *_training_pods(admin), *_loose_pods()])
-    wait_until("every pod is where it will stay", lambda: _is_settled(admin), 90)
+    wait_until(
+        lambda: f"every pod is where it will stay: {_phases(admin)}", lambda: _is_settled(admin), 90
+    )
     _make_one_terminating_and_one_sick(admin)
     _write_statuses(admin)
 
@@ -232,6 +234,12 @@ def _is_settled(admin: Kubectl) -> bool:
     will_end = [item for item in pods if RUN_TIME in item["metadata"].get("annotations", {})]
     ended = all(item["status"]["phase"] in ("Succeeded", "Failed") for item in will_end)
     return len(pods) == POD_COUNT and ended and phases.count("Pending") == WAITING_PODS
+
+
+def _phases(admin: Kubectl) -> str:
+    """Each pod's phase, for the message of a cluster that does not settle."""
+    pods = sorted((pod["status"]["phase"], pod["metadata"]["name"]) for pod in admin.get("pods"))
+    return f"{len(pods)} of {POD_COUNT} pods: {', '.join(map(' '.join, pods))}"
 
 
 def _make_one_terminating_and_one_sick(admin: Kubectl) -> None:

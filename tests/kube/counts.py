@@ -10,6 +10,7 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 
 from tests.kube.kubectl import Kubectl, Objects
 from tests.kube.objects import GPU, GPU_COUNT, GPU_MEMORY, Object
@@ -39,7 +40,9 @@ class Counts:
 
     @property
     def allocated(self) -> float:
-        return round(sum(node.allocated for node in self.nodes.values()), 1)
+        """To one decimal, halves up, as pages and arena round; 26.45 is less in binary."""
+        total = f"{sum(node.allocated for node in self.nodes.values()):.6f}"
+        return float(Decimal(total).quantize(Decimal("0.1"), ROUND_HALF_UP))
 
     @property
     def unhealthy(self) -> int:

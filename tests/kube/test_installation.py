@@ -303,3 +303,91 @@ def _install_foreign_definition(cluster: ControlPlane, scope: str) -> None:
             }
         ]
     )
+
+
+def doctor(cluster: ControlPlane, *words: str, status: int) -> list[tuple[str, str, str]]:
+    """State, check and sentence of all findings, read as JSON; the exit status is `status`."""
+    text = fairlead(cluster, "doctor", "-o", "json", *words, status=status)
+    found = yaml.safe_load(text)
+    assert found["ok"] == (status == 0)
+    return [(each["state"], each["check"], each["sentence"]) for each in found["items"]]
+
+
+def states(found: list[tuple[str, str, str]]) -> dict[str, set[str]]:
+    """The states of each check."""
+    return {name: {row[0] for row in found if row[1] == name} for _, name, _ in found}
+
+
+def sentences(found: list[tuple[str, str, str]], check: str, state: str) -> str:
+    return "\n".join(row[2] for row in found if row[:2] == (state, check))
+
+
+def test_the_doctor_of_a_ready_cluster_an_installation_and_a_broken_one(
+    cluster: ControlPlane,
+) -> None:
+    """The control plane has no kubelets, so no workload becomes ready."""
+    admin = cluster.admin
+    before = everything(cluster).keys()
+    ready = doctor(cluster, status=0)
+    assert {state for state, _, _ in ready} <= {"ok", "warn"}, ready
+    assert "`fairlead install` has not installed" in sentences(ready, "inventory", "ok")
+    assert everything(cluster).keys() == before, "the doctor writes nothing"
+
+    fairlead(cluster, "install", "--wait=0")
+    written = installed(cluster)
+    found = doctor(cluster, status=1)
+    assert installed(cluster) == written, "the doctor writes nothing"
+    unready = sentences(found, "ready", "fail")
+    assert f"Deployment {SYSTEM}/fairlead-console: 0 of " in unready
+    assert f"Deployment {SYSTEM}/fairlead-quota-controller: 0 of 2 ready" in unready
+    assert f"no process holds {SYSTEM}/fairlead-quota" in sentences(found, "lease", "fail")
+    assert "ValidatingWebhookConfiguration" in sentences(found, "certificate", "fail")
+    bad = {name for name, each in states(found).items() if "fail" in each}
+    assert bad == {"ready", "lease", "certificate"}, found
+
+    admin.run("delete", "clusterrole", "fairlead-quota-controller")
+    admin.run("scale", "deployment", "fairlead-quota-controller", "-n", SYSTEM, "--replicas=5")
+    found = doctor(cluster, status=1)
+    assert "ClusterRole fairlead-quota-controller" in sentences(found, "objects", "fail")
+    changes = sentences(found, "changes", "fail")
+    assert "fairlead-quota-controller" in changes and ".spec.replicas" in changes
+
+    _check_a_reader(cluster)
+    admin.run("patch", "ns", SYSTEM, "-p", '{"metadata": {"finalizers": ["example.com/held"]}}')
+    admin.run("delete", "namespace", SYSTEM, "--wait=false")
+    found = doctor(cluster, status=1)
+    assert f"namespace `{SYSTEM}` is being deleted" in sentences(found, "namespace", "fail")
+    table = fairlead(cluster, "doctor", status=1)
+    assert f"BAD    namespace       namespace `{SYSTEM}` is being deleted\n" in table
+    assert table.endswith("\n`fairlead quota doctor` checks the quota tree and its controller.\n")
+
+    admin.run("patch", "ns", SYSTEM, "-p", '{"metadata": {"finalizers": null}}')
+    admin.run("wait", "--for=delete", f"namespace/{SYSTEM}", "--timeout=60s")
+    own = "app.kubernetes.io/part-of=fairlead"
+    kinds = {row[1] for row in everything(cluster).keys() - before}
+    admin.run("delete", ",".join(sorted(kinds)), "-l", own, "--ignore-not-found")
+
+
+def _check_a_reader(cluster: ControlPlane) -> None:
+    """A user that may read some kinds: what is hidden is unknown, with the right that lacks."""
+    cluster.admin.run("create", "clusterrole", "some", "--verb=get,list", "--resource=configmaps")
+    cluster.admin.run("create", "clusterrolebinding", "some", "--clusterrole=some", "--user=some")
+    path = cluster.write_user_kubeconfig("some")
+    answer = subprocess.run(
+        [*FAIRLEAD, "doctor", "-o", "json", f"--kubeconfig={path}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    rows = [
+        (row["state"], row["check"], row["sentence"])
+        for row in yaml.safe_load(answer.stdout)["items"]
+    ]
+    found = states(rows)
+    for check in ("namespace", "nodes", "helm", "other-programs", "restarts", "lease", "objects"):
+        assert found[check] == {"unknown"}, rows
+    assert 'User "some" cannot list resource "nodes"' in sentences(rows, "nodes", "unknown")
+    assert found["rights"] == {"warn"} and found["inventory"] == {"ok"}
+    cluster.admin.run("delete", "clusterrole,clusterrolebinding", "some")

@@ -385,7 +385,7 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
     wait_until(
         "who waits is told",
         lambda: told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")},
-        30,
+        120,
     )
 
     def told() -> int:
@@ -395,4 +395,4 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
         status = json.loads(cluster.admin.run("get", *TREE, "-o", "json")).get("status", {})
         return len(status.get("nodes", ())) + int(status.get("nodesLeftOut", 0))
 
-    wait_until("the status tells of all nodes", lambda: told() == 20_001, 30)
+    wait_until("the status tells of all nodes", lambda: told() == 20_001, 120)

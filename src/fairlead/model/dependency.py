@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
+
+SKEW_SECONDS: Final = 2.0
+SKEW_SECONDS_MAX: Final = 60.0
+"""Difference of two clocks from which a check warns, and from which it fails: ages, waits and
+tokens are wrong.
+"""
 
 
 class ServerLook(Struct, frozen=True):

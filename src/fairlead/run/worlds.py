@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from fairlead.edge.connection.connection import Connection, LaptopPages
     from fairlead.edge.kube.kube_blocking import KubeBlocking
     from fairlead.model.devices.gpu import GpuReading
+    from fairlead.model.installation import Installation
+    from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.ports import InstallationTarget
 
@@ -119,6 +121,14 @@ class ChosenWorld:
         from fairlead.edge.queries.installation_target import KubeInstallationTarget
 
         return KubeInstallationTarget(found[0])
+
+    def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.installation_facts import read_facts
+
+        return read_facts(found[0], choose)
 
     def crons(self) -> ClusterCrons | None:
         found = None if self._options.snapshot else self._api()

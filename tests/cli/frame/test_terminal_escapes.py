@@ -222,6 +222,7 @@ LINES: Final = {
     "fairlead --snapshot SAVED quota plan": "",
     "fairlead --snapshot SAVED quota why default/waits": "",
     "fairlead --snapshot SAVED quota doctor": "",
+    "fairlead doctor": SHOWN,
     "fairlead --snapshot SAVED quota tree": SHOWN,
     "fairlead --snapshot SAVED quota tree -o json": JSON,
     "fairlead --snapshot SAVED quota tree -o yaml": YAML,

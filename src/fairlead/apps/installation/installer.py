@@ -30,7 +30,7 @@ from fairlead.rules.installation.refusals import (
     refuse_releases,
     refuse_version,
 )
-from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.settings import HELM_CHART, SYSTEM_NAMESPACE
 from fairlead.wire.installation.inventory import (
     COMPLETE,
     INVENTORY,
@@ -40,7 +40,6 @@ from fairlead.wire.installation.inventory import (
     render_inventory,
 )
 
-CHART: Final = "fairlead"
 _NAMESPACE: Final = ObjectRef("v1", NAMESPACE, SYSTEM_NAMESPACE)
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
@@ -93,7 +92,7 @@ class Installer:
         """Checks everything and writes nothing. Raises UserError with all that is refused."""
         namespace = self._cluster.get(_NAMESPACE)
         _check(refuse_namespace(namespace), "wait until it is gone, or use Helm for its release")
-        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, CHART)
+        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
         _check(refuse_releases(releases), "use `helm upgrade` or `helm uninstall` for it")
         before = self.inventory() if namespace is not None else None
         if before is not None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fairlead.model.devices.gpu_chip import LoadCard
     from fairlead.model.devices.gpu_load import LoadTest, WorkDone
     from fairlead.model.event import Event
+    from fairlead.model.installation import Installation
+    from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
@@ -255,6 +257,13 @@ class Clusters(Protocol):
 
     def installation_target(self) -> InstallationTarget | None:
         """That cluster, to install Fairlead into; None for a file or the embedded one."""
+        ...
+
+    def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:
+        """What is known of that cluster and its installation; None for a file or the embedded one.
+
+        `choose` makes the values to examine from those of the inventory (YAML).
+        """
         ...
 
     def crons(self) -> ClusterCrons | None:

@@ -284,6 +284,9 @@ VERBS: Final = (
     Verb(("upgrade",), "installation.upgrade", "upgrade an installation, or change its values"),
     Verb(("uninstall",), "installation.uninstall", "remove an installation from a cluster"),
     Verb(
+        ("doctor",), "installation.doctor", "check a cluster and the installation, and print fixes"
+    ),
+    Verb(
         ("time",),
         "servers.simulated_time",
         "show and change the time of the laptop's simulated cluster",

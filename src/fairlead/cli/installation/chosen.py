@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from fairlead.wire.installation.values import Values
 
 WAIT_SECONDS: Final = 300.0
-_NO_CLUSTER: Final = "name one with --kubeconfig or --context"
+NO_CLUSTER: Final = "name one with --kubeconfig or --context"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--values", metavar="FILE", default="", help="values of the installation in YAML"
     )
@@ -33,6 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="one value, e.g. parts.quota=false; repeatable, and stronger than the file",
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_values(parser)
     parser.add_argument(
         "--dry-run", action=BooleanFlag, help="print what would change, and write nothing"
     )
@@ -61,7 +65,7 @@ def target(context: Context) -> InstallationTarget:
     """Raises UserError without a cluster that keeps changes."""
     found = context.world.installation_target()
     if found is None:
-        raise UserError("there is no cluster to install into", _NO_CLUSTER)
+        raise UserError("there is no cluster to install into", NO_CLUSTER)
     return found
 
 
@@ -167,17 +171,11 @@ def refuse_other(before: Inventory | None, wanted: Installation) -> None:
 def _changed_lines(found: Any, result: Any) -> list[str]:
     from difflib import unified_diff
 
+    from fairlead.rules.installation.comparable import comparable
     from fairlead.wire.files.manifest_yaml import render_manifests
 
     old, new = (
-        render_manifests([_comparable(each)], has_blocks=True).splitlines()
+        render_manifests([comparable(each)], has_blocks=True).splitlines()
         for each in (found, result)
     )
     return [f"  {line}" for line in unified_diff(old, new, lineterm="", n=2)][2:]
-
-
-def _comparable(obj: Any) -> dict[str, Any]:
-    """The object without what the API server writes on its own."""
-    own = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
-    meta = {name: each for name, each in obj["metadata"].items() if name not in own}
-    return {**{name: each for name, each in obj.items() if name != "status"}, "metadata": meta}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import Context
-from fairlead.wire.text.tabwriter import render_rows
+from fairlead.cli.frame.findings import add_output, check_output, print_findings
+from fairlead.model.installed.finding import Finding, State
 
 if TYPE_CHECKING:
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
@@ -21,9 +22,6 @@ check is ok, BAD with a fix, or ? (not checked). The exit status is 1 if any che
 
 The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the
 controller is ok if it has read the current tree."""
-_OK: Final = "ok"
-_BAD: Final = "BAD"
-_NOT_ASKED: Final = "?"
 _ADMISSION: Final = (
     "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead "
     "admission-webhook`)"
@@ -37,69 +35,53 @@ _TIME: Final = (
 _FEW: Final = 3
 
 
-class _Check(NamedTuple):
-    state: str
-    name: str
-    found: str
-    fix: str = ""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It takes none of its own."""
+    add_output(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.model.quota.setup import BuiltInQuota
 
+    check_output(args)
     snapshot = context.world.reader().read_all()
     setup = context.world.quota_setup()
     checks = [*_tree(snapshot, context.now()), *_labels(snapshot)]
     if setup is None:
         reason = "not available in a snapshot or the embedded cluster"
         checks += [
-            _Check(_NOT_ASKED, name, reason)
+            Finding(name, State.UNKNOWN, reason)
             for name in ("injector", "guard", "controller", "lease", "rights")
         ]
     elif isinstance(setup, BuiltInQuota):
         checks += [*_tried(setup), *_built_in(snapshot)]
     else:
         checks += [*_admission(setup), *_controller(setup, context.now())]
-    context.stdout.write(
-        render_rows(
-            [("STATE", "CHECK", "FOUND"), *((each.state, each.name, each.found) for each in checks)]
-        )
-    )
-    bad = [each for each in checks if each.state == _BAD]
-    if bad:
-        context.stdout.write(
-            "\n" + "".join(render_rows([(f"{each.name}: {each.fix}",)]) for each in bad)
-        )
-    return 1 if bad else 0
+    return print_findings(checks, args, context)
 
 
-def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
+def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[Finding]:
     from fairlead.cli.quota.cluster_state import TREES
     from fairlead.rules.quota.validate import validate
 
     source = snapshot.sources.get(TREES)
     tree = snapshot.quota_tree
     if source is not None and source.is_missing:
-        yield _Check(
-            _BAD,
+        yield Finding(
             "definition",
+            State.FAIL,
             "the cluster serves no ElasticQuotaTree",
             "kubectl apply -f deploy/quota-crd.yaml",
         )
         return
     if tree is None and source is not None and source.is_unread:
-        yield _Check(_NOT_ASKED, "tree", source.message or str(source.state))
+        yield Finding("tree", State.UNKNOWN, source.message or str(source.state))
         return
     if source is not None:
-        yield _Check(_OK, "definition", "ElasticQuotaTree is served")
+        yield Finding("definition", State.OK, "ElasticQuotaTree is served")
     if tree is None or tree.root is None:
-        yield _Check(
-            _BAD,
+        yield Finding(
             "tree",
+            State.FAIL,
             "there is none",
             "kubectl apply an ElasticQuotaTree called elasticquotatree in namespace kube-system",
         )
@@ -107,23 +89,23 @@ def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
     errors = [each for each in validate(tree, tree) if each.is_error]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        yield _Check(
-            _BAD,
+        yield Finding(
             "tree",
+            State.FAIL,
             f"{errors[0].code}: {errors[0].message}{more}",
             "`fairlead quota validate FILE` prints every fault",
         )
         return
     yield from _over_max(tree, snapshot, now)
     leaves = list(tree.root.leaves())
-    yield _Check(
-        _OK,
+    yield Finding(
         "tree",
+        State.OK,
         f"{len(leaves)} leaves with {sum(len(leaf.namespaces) for leaf in leaves)} namespaces",
     )
 
 
-def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
+def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterator[Finding]:
     """Whether any node uses more than its max: no pods are admitted there until it uses less."""
     from fairlead.model.quota.tree import ViolationCode
     from fairlead.rules.quota.sight import quota_state
@@ -131,7 +113,7 @@ def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterato
 
     source = snapshot.sources.get("pods")
     if source is not None and source.is_unread:
-        yield _Check(_NOT_ASKED, "max", source.message or str(source.state))
+        yield Finding("max", State.UNKNOWN, source.message or str(source.state))
         return
     found = [
         each
@@ -144,12 +126,12 @@ def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterato
             "raise its max, end pods there, or set fairlead.io/drain-over-max on the node, which "
             "evicts down to it"
         )
-        yield _Check(_BAD, "max", f"{found[0].message}{more}", fix)
+        yield Finding("max", State.FAIL, f"{found[0].message}{more}", fix)
     else:
-        yield _Check(_OK, "max", "no node uses more than its max")
+        yield Finding("max", State.OK, "no node uses more than its max")
 
 
-def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
+def _labels(snapshot: ClusterSnapshot) -> Iterator[Finding]:
     """Labels of the namespaces of leaves; no other namespace may have the label."""
     from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED
 
@@ -157,9 +139,9 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         return
     if not snapshot.was_read("namespaces"):
         source = snapshot.sources.get("namespaces")
-        yield _Check(
-            _NOT_ASKED,
+        yield Finding(
             "labels",
+            State.UNKNOWN,
             source.message or str(source.state)
             if source
             else "the snapshot contains no namespaces",
@@ -178,16 +160,16 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
             wrong.append(f"{space.name} is not enforced as {leaf}")
     if wrong:
         more = f" (and {len(wrong) - _FEW} more)" if len(wrong) > _FEW else ""
-        yield _Check(
-            _BAD,
+        yield Finding(
             "labels",
+            State.FAIL,
             f"{', '.join(wrong[:_FEW])}{more}",
             "the quota controller writes them: see `controller` and `lease`",
         )
     else:
-        yield _Check(
-            _OK,
+        yield Finding(
             "labels",
+            State.OK,
             (
                 f"{sum(space.name in leaf_of for space in snapshot.namespaces)} "
                 "namespaces are enforced"
@@ -195,35 +177,35 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         )
 
 
-def _admission(setup: QuotaSetup) -> Iterator[_Check]:
+def _admission(setup: QuotaSetup) -> Iterator[Finding]:
     for name, kind in (("injector", "Mutating"), ("guard", "Validating")):
         missing = [each for each in setup.missing if each.startswith(kind)]
         webhooks = [each for each in setup.webhooks if each.startswith(kind)]
         unasked = [why for what, why in setup.unasked.items() if what.startswith(kind)]
         if webhooks and missing:
-            yield _Check(_OK, name, f"{', '.join(webhooks)} in the place of a policy")
+            yield Finding(name, State.OK, f"{', '.join(webhooks)} in the place of a policy")
         elif missing:
-            yield _Check(_BAD, name, f"{', '.join(missing)}: not found", _ADMISSION)
+            yield Finding(name, State.FAIL, f"{', '.join(missing)}: not found", _ADMISSION)
         elif unasked:
-            yield _Check(_NOT_ASKED, name, unasked[0])
+            yield Finding(name, State.UNKNOWN, unasked[0])
         else:
-            yield _Check(_OK, name, f"{kind}AdmissionPolicy and its binding exist")
+            yield Finding(name, State.OK, f"{kind}AdmissionPolicy and its binding exist")
 
 
-def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
+def _controller(setup: QuotaSetup, now: float) -> Iterator[Finding]:
     is_held = bool(setup.holder) and now <= setup.renewed_at + setup.lease_seconds
     if "Deployment" in setup.unasked:
-        yield _Check(_NOT_ASKED, "controller", setup.unasked["Deployment"])
+        yield Finding("controller", State.UNKNOWN, setup.unasked["Deployment"])
     elif setup.ready:
-        yield _Check(_OK, "controller", f"{setup.ready} ready")
+        yield Finding("controller", State.OK, f"{setup.ready} ready")
     elif is_held:
-        yield _Check(
-            _OK, "controller", f"{setup.holder} is active; no pod of its Deployment is ready"
+        yield Finding(
+            "controller", State.OK, f"{setup.holder} is active; no pod of its Deployment is ready"
         )
     elif setup.ready is None:
-        yield _Check(
-            _BAD,
+        yield Finding(
             "controller",
+            State.FAIL,
             "Deployment fairlead-system/fairlead-quota-controller does not exist",
             _CONTROLLER,
         )
@@ -232,13 +214,13 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
             "`kubectl describe pods -n fairlead-system -l "
             "app.kubernetes.io/name=fairlead-quota-controller` shows why"
         )
-        yield _Check(_BAD, "controller", "none is ready", fix)
+        yield Finding("controller", State.FAIL, "none is ready", fix)
     if "Lease" in setup.unasked:
-        yield _Check(_NOT_ASKED, "lease", setup.unasked["Lease"])
+        yield Finding("lease", State.UNKNOWN, setup.unasked["Lease"])
     elif is_held:
-        yield _Check(
-            _OK,
+        yield Finding(
             "lease",
+            State.OK,
             f"held by {setup.holder}, renewed {max(0, now - setup.renewed_at):.0f} s ago",
         )
     else:
@@ -251,21 +233,21 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
             f"a running controller acquires it: {_CONTROLLER}; check that the clocks of this "
             "machine and the cluster agree"
         )
-        yield _Check(_BAD, "lease", ago, fix)
+        yield Finding("lease", State.FAIL, ago, fix)
     if "rights" in setup.unasked:
-        yield _Check(_NOT_ASKED, "rights", setup.unasked["rights"])
+        yield Finding("rights", State.UNKNOWN, setup.unasked["rights"])
     elif setup.denied:
-        yield _Check(
-            _BAD,
+        yield Finding(
             "rights",
+            State.FAIL,
             f"the controller is not allowed to {', '.join(setup.denied)}",
             _CONTROLLER,
         )
     else:
-        yield _Check(_OK, "rights", "the controller has all rights that it needs")
+        yield Finding("rights", State.OK, "the controller has all rights that it needs")
 
 
-def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
+def _tried(setup: BuiltInQuota) -> Iterator[Finding]:
     """Results of the laptop's admission for the tested pods."""
     where = f"a new pod in {setup.namespace}"
     checks = (
@@ -279,24 +261,24 @@ def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
     )
     for name, is_so, good, bad in checks:
         if is_so is None:
-            yield _Check(_NOT_ASKED, name, setup.unasked)
+            yield Finding(name, State.UNKNOWN, setup.unasked)
         else:
             yield (
-                _Check(_OK, name, f"{good} (tried)")
+                Finding(name, State.OK, f"{good} (tried)")
                 if is_so
-                else _Check(_BAD, name, f"{bad} (tried)", _REPORT)
+                else Finding(name, State.FAIL, f"{bad} (tried)", _REPORT)
             )
 
 
-def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
+def _built_in(snapshot: ClusterSnapshot) -> Iterator[Finding]:
     """The controller inside the laptop, judged by the generation in the status of its tree."""
     tree = snapshot.quota_tree
     read = tree.status.get("observedGeneration") if tree is not None else None
     if tree is None:
-        yield _Check(_OK, "controller", "part of the laptop; it has no tree to follow")
+        yield Finding("controller", State.OK, "part of the laptop; it has no tree to follow")
     elif read == tree.generation:
-        yield _Check(
-            _OK, "controller", f"part of the laptop; it follows the tree's generation {read}"
+        yield Finding(
+            "controller", State.OK, f"part of the laptop; it follows the tree's generation {read}"
         )
     else:
         was = (
@@ -304,8 +286,10 @@ def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
             if read is None
             else f"follows the tree's generation {read}, which is {tree.generation} now"
         )
-        yield _Check(_BAD, "controller", f"part of the laptop; it {was}", _TIME)
-    yield _Check(_OK, "lease", "not needed: the laptop has one controller, which is part of it")
-    yield _Check(
-        _OK, "rights", "not needed: the laptop's controller writes without asking for rights"
+        yield Finding("controller", State.FAIL, f"part of the laptop; it {was}", _TIME)
+    yield Finding(
+        "lease", State.OK, "not needed: the laptop has one controller, which is part of it"
+    )
+    yield Finding(
+        "rights", State.OK, "not needed: the laptop's controller writes without asking for rights"
     )

@@ -17,7 +17,12 @@ from fairlead.console.pages.envelope import Scalar, Sentence, counted, listed
 from fairlead.console.pages.health import HealthRow
 from fairlead.kinds.parts.kind import label_of, source_of
 from fairlead.kinds.registry import KINDS
-from fairlead.model.dependency import DependencyLooks, ServerLook
+from fairlead.model.dependency import (
+    SKEW_SECONDS,
+    SKEW_SECONDS_MAX,
+    DependencyLooks,
+    ServerLook,
+)
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
@@ -34,9 +39,6 @@ from fairlead.settings import (
 from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP, QUOTA_PLURAL
 
 SLOW_SECONDS: Final = 1.0
-SKEW_SECONDS: Final = 2.0
-SKEW_SECONDS_MAX: Final = 60.0
-"""Clock difference from which the row fails: ages, waits and tokens are wrong."""
 DATASETS: Final = f"{FLUID_DATASETS}.{FLUID_GROUP}"
 NAMED: Final = 5
 _CORE: Final = ("nodes", "pods")

@@ -1,4 +1,4 @@
-"""Parses and renders RFC 3339 times.
+"""Parses and renders RFC 3339 times, and compares a server's `Date` with this machine's clock.
 
 `datetime` is imported when a time is parsed, because most commands parse none.
 """
@@ -28,3 +28,23 @@ def render_rfc3339(at: float) -> str:
     import time
 
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | None:
+    """How far a server's `Date` is outside the interval in which it can have been written; 0 within
+    it.
+
+    HTTP has whole seconds, cut off: 12:00:00 may mean 12:00:00.999.
+
+    >>> date = "Thu, 01 Jan 1970 00:01:40 GMT"
+    >>> [clock_offset(date, asked_at, 0.5) for asked_at in (90.0, 100.2, 105.0)]
+    [9.5, 0.0, -4.0]
+    >>> clock_offset("soon", 0.0, 0.0)
+    """
+    from email.utils import parsedate_to_datetime
+
+    try:
+        read = parsedate_to_datetime(date or "").timestamp()
+    except ValueError:
+        return None
+    return max(0.0, read - (asked_at + seconds)) or min(0.0, read + 1.0 - asked_at)

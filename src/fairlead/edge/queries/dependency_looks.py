@@ -6,12 +6,12 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from msgspec import structs
 
 from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.connection.timestamp import clock_offset
 from fairlead.edge.kube.api_discovery import ServerVersion
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_api import KubeApi
@@ -93,23 +93,6 @@ class DependencyQuery:
             name = f"{each.resource.plural}.{each.resource.group}"
             versions[name] = (*versions.get(name, ()), each.resource.version)
         return versions
-
-
-def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | None:
-    """How far a server's `Date` is outside the interval in which it was written; 0 within it.
-
-    HTTP has whole seconds, cut off: 12:00:00 may mean 12:00:00.999.
-
-    >>> date = "Thu, 01 Jan 1970 00:01:40 GMT"
-    >>> [clock_offset(date, asked_at, 0.5) for asked_at in (90.0, 100.2, 105.0)]
-    [9.5, 0.0, -4.0]
-    >>> clock_offset("soon", 0.0, 0.0)
-    """
-    try:
-        read = parsedate_to_datetime(date or "").timestamp()
-    except ValueError:
-        return None
-    return max(0.0, read - (asked_at + seconds)) or min(0.0, read + 1.0 - asked_at)
 
 
 def _version_in(body: bytes) -> str:

@@ -89,7 +89,7 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
 
     Raises PrometheusFailure when there is none or it does not answer.
     """
-    path = _find_service(api)
+    path = find_service(api)
     form = instant_form(gpu_query(namespace), None)
     request = ApiRequest(
         "create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded"
@@ -112,10 +112,9 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     return _read(parse_instant(path, 200, body))
 
 
-def _find_service(api: KubeBlocking) -> str:
-    """The proxy's path to the first known Service in any namespace.
-
-    All labels are searched at once.
+def find_service(api: KubeBlocking) -> str:
+    """The proxy's path to the first known Service in any namespace; all labels are searched at
+    once. Raises NoPrometheus if there is none, and PrometheusFailure if they cannot be listed.
     """
     found = in_parallel([partial(_services, api, labels) for labels, _ in KNOWN_SERVICES])
     for (_, port), services in zip(KNOWN_SERVICES, found, strict=True):

@@ -50,7 +50,7 @@ class KubeInstallationTarget:
     def try_objects(
         self, manifests: Sequence[Manifest], *, is_forced: bool = False
     ) -> list[Manifest | Exception]:
-        return _in_groups(
+        return in_groups(
             [partial(self._apply, each, is_forced=is_forced, is_trial=True) for each in manifests]
         )
 
@@ -60,7 +60,7 @@ class KubeInstallationTarget:
             resource = self._resource(each)
             places.setdefault((resource.group, resource.plural, each.namespace), each)
         questions = [(place, verb) for place in places for verb in ("create", "patch")]
-        answers = _in_groups([partial(self._is_allowed, *each) for each in questions])
+        answers = in_groups([partial(self._is_allowed, *each) for each in questions])
         refused = []
         for (place, _), answer in zip(questions, answers, strict=True):
             if isinstance(answer, Exception):
@@ -168,7 +168,7 @@ class KubeInstallationTarget:
         return known_resource(target, self._discovered)
 
 
-def _in_groups(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
+def in_groups(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
     """As `in_parallel`, at most eight at a time."""
     return [
         each

@@ -1,0 +1,171 @@
+"""What was read of a cluster about an installation of Fairlead, or before one.
+
+Each fact that the API server refuses to show is `Unread`, with its sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.installation import Installation
+from fairlead.model.moment import Moment
+from fairlead.model.node import Taint
+from fairlead.model.node_choice import NodeChoice
+
+
+class Unread(Struct, frozen=True):
+    """`why`: the API server's sentence. It names the right that lacks, if it is a right."""
+
+    why: str
+
+
+class ServerFact(Struct, frozen=True):
+    """`numbers`: major and minor; None = its version has none. `ahead_seconds`: how far its clock
+    is ahead of this machine's; None = its answer has no time.
+    """
+
+    version: str
+    numbers: tuple[int, int] | None
+    ahead_seconds: float | None
+
+
+class InventoryFact(Struct, frozen=True):
+    """`is_complete`: False = a run was interrupted, or is going on."""
+
+    version: str
+    is_complete: bool
+
+
+class Mismatch(Struct, frozen=True):
+    """Why an object cannot be applied as it is wanted: fields of another program, or a fault."""
+
+    why: str
+
+
+class ObjectFact(Struct, frozen=True):
+    """One object of the inventory.
+
+    `found`: as it is; None = it does not exist. `result`: what applying it again would make of it;
+    None = that was not tried.
+    """
+
+    ref: ObjectRef
+    found: Manifest | Unread | None
+    result: Manifest | Mismatch | Unread | None = None
+
+
+class DefinitionFact(Struct, frozen=True):
+    """A wanted CustomResourceDefinition that is not in the inventory, and the one of this name that
+    exists.
+    """
+
+    wanted: Manifest
+    found: Manifest | Unread | None
+
+
+class PodFact(Struct, frozen=True):
+    """A pod in a namespace of the installation. `part`: its label `app.kubernetes.io/name`.
+
+    `restarts`: of all containers. `restarted_at`: end of the newest container that ended.
+    `trouble`: why it is not ready, in the words of its status.
+    """
+
+    namespace: str
+    name: str
+    part: str
+    node: str = ""
+    is_ready: bool = False
+    restarts: int = 0
+    restarted_at: Moment | None = None
+    trouble: str = ""
+
+
+class LeaseFact(Struct, frozen=True):
+    """`holder` "" = no process holds it. `seconds`: how long it holds after `renewed_at`."""
+
+    namespace: str
+    name: str
+    holder: str = ""
+    renewed_at: Moment | None = None
+    seconds: int = 0
+
+
+class WorkloadFact(Struct, frozen=True):
+    """A Deployment or DaemonSet of any namespace. `wanted`: replicas, or nodes that it selects."""
+
+    kind: str
+    namespace: str
+    name: str
+    images: tuple[str, ...]
+    wanted: int
+    choice: NodeChoice
+
+
+class ExtenderFact(Struct, frozen=True):
+    """A kube-scheduler's configuration in a ConfigMap, and the addresses of its extenders."""
+
+    namespace: str
+    name: str
+    addresses: tuple[str, ...]
+
+
+class NodeFact(Struct, frozen=True):
+    """`runtime`: such as `containerd://2.1.4`. `gpus`: resources of GPUs in its capacity."""
+
+    name: str
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    is_ready: bool = True
+    runtime: str = ""
+    kubelet: str = ""
+    kernel: str = ""
+    gpus: tuple[str, ...] = ()
+
+
+class CertificateFact(Struct, frozen=True):
+    """`ends_at`: of the certificate that is valid longest; None = there is none, or none that can
+    be read.
+    """
+
+    name: str
+    ends_at: Moment | Unread | None
+
+
+class InstallationFacts(Struct, frozen=True):
+    """`now`: this machine's time when the facts were read. `server`: without it nothing is known.
+
+    `wanted`: the objects of the values `chosen`. `agent`: nodes that the node agent selects; None =
+    it is not chosen. `unserved`: wanted kinds that the cluster does not serve. `denied`: objects
+    that this user may not write. `namespaces`: those that are wanted, None = it does not exist.
+    `prometheus`: the path of the one that was found; "" = none.
+    """
+
+    now: Moment
+    program_version: str
+    chosen: Installation
+    wanted: tuple[Manifest, ...]
+    server: ServerFact
+    agent: NodeChoice | None = None
+    unserved: tuple[str, ...] | Unread = ()
+    denied: tuple[str, ...] | Unread = ()
+    namespaces: Mapping[str, Manifest | Unread | None] = {}
+    releases: tuple[str, ...] | Unread = ()
+    definitions: tuple[DefinitionFact, ...] = ()
+    inventory: InventoryFact | Unread | None = None
+    objects: tuple[ObjectFact, ...] = ()
+    pods: tuple[PodFact, ...] | Unread = ()
+    leases: tuple[LeaseFact | Unread, ...] = ()
+    workloads: tuple[WorkloadFact, ...] | Unread = ()
+    extenders: tuple[ExtenderFact, ...] | Unread = ()
+    nodes: tuple[NodeFact, ...] | Unread = ()
+    node_leases: tuple[LeaseFact, ...] | Unread = ()
+    certificates: tuple[CertificateFact, ...] = ()
+    prometheus: str | Unread = ""
+
+    @property
+    def server_now(self) -> Moment:
+        """The API server's time."""
+        return self.now + (self.server.ahead_seconds or 0.0)

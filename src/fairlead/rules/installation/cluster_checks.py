@@ -1,0 +1,203 @@
+"""Checks of a cluster for an installation: server, clock, admission, rights, namespaces, Helm,
+definitions, Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.model.actions import Manifest
+from fairlead.model.dependency import SKEW_SECONDS, SKEW_SECONDS_MAX
+from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
+from fairlead.model.installed.finding import Finding, State
+from fairlead.model.refusal import Refusal
+from fairlead.rules.installation.finding_lists import some, unread
+from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, PRIVILEGED, violations
+from fairlead.rules.installation.refusals import (
+    refuse_definition,
+    refuse_namespace,
+    refuse_releases,
+)
+
+OLDEST: Final = {"policies": (1, 36), "webhooks": (1, 28)}
+"""The first Kubernetes with what each kind of admission needs: MutatingAdmissionPolicy in
+`admissionregistration.k8s.io/v1`; `matchConditions` of webhooks, on by default.
+"""
+_WEBHOOKS: Final = "`--set admission=webhooks` works with Kubernetes 1.28 and later"
+_TIME: Final = "synchronize the clocks (NTP), of this machine and of the control plane"
+_NAME_IT: Final = "`fairlead install --set prometheus=ADDRESS` names one"
+
+
+def check_cluster(facts: InstallationFacts) -> Iterator[Finding]:
+    yield _version(facts)
+    yield _clock(facts)
+    yield _admission(facts)
+    yield _rights(facts)
+    yield from _namespaces(facts)
+    yield _releases(facts)
+    yield from _definitions(facts)
+    yield _prometheus(facts)
+
+
+def _version(facts: InstallationFacts) -> Finding:
+    kind = facts.chosen.admission
+    oldest = OLDEST[kind]
+    needed = f"admission by {kind} needs {_dotted(oldest)}"
+    found = facts.server.version
+    if facts.server.numbers is None:
+        what = f"the API server's version is not known (`{found}`); {needed}"
+        return Finding("server", State.UNKNOWN, what, "`kubectl version` prints it")
+    sentence = f"Kubernetes {found or _dotted(facts.server.numbers)}; {needed}"
+    if facts.server.numbers >= oldest:
+        return Finding("server", State.OK, sentence)
+    is_other = kind == "policies" and facts.server.numbers >= OLDEST["webhooks"]
+    return Finding("server", State.FAIL, sentence, _WEBHOOKS if is_other else "upgrade the cluster")
+
+
+def _clock(facts: InstallationFacts) -> Finding:
+    ahead = facts.server.ahead_seconds
+    if ahead is None:
+        return Finding("clock", State.UNKNOWN, "the API server's answers have no time", _TIME)
+    if abs(ahead) <= SKEW_SECONDS:
+        sentence = f"the API server's clock and this machine's agree within {SKEW_SECONDS:g} s"
+        return Finding("clock", State.OK, sentence)
+    way = "ahead of" if ahead > 0 else "behind"
+    state = State.WARN if abs(ahead) <= SKEW_SECONDS_MAX else State.FAIL
+    sentence = f"the API server's clock is {abs(ahead):.1f} s {way} this machine's"
+    return Finding("clock", state, sentence, _TIME)
+
+
+def _admission(facts: InstallationFacts) -> Finding:
+    if isinstance(facts.unserved, Unread):
+        return unread("admission", facts.unserved)
+    if facts.unserved:
+        sentence = f"the cluster does not serve {some(facts.unserved)}"
+        return Finding("admission", State.FAIL, sentence, _WEBHOOKS)
+    return Finding("admission", State.OK, "the cluster serves all kinds of the installation")
+
+
+def _rights(facts: InstallationFacts) -> Finding:
+    if isinstance(facts.denied, Unread):
+        return unread("rights", facts.denied)
+    if not facts.denied:
+        return Finding("rights", State.OK, "you may create and patch all objects")
+    is_installed = isinstance(facts.inventory, InventoryFact)
+    what = "upgrade" if is_installed else "install"
+    return Finding(
+        "rights",
+        State.WARN if is_installed else State.FAIL,
+        f"you may not create and patch {some(facts.denied)}",
+        f"{what} as a user with these rights, such as cluster-admin",
+    )
+
+
+def _namespaces(facts: InstallationFacts) -> Iterator[Finding]:
+    for name, found in facts.namespaces.items():
+        if isinstance(found, Unread):
+            yield unread("namespace", found)
+        elif found is None:
+            state = State.FAIL if isinstance(facts.inventory, InventoryFact) else State.OK
+            yield Finding("namespace", state, f"namespace `{name}` does not exist", _INSTALL[state])
+        else:
+            yield _namespace(name, found)
+            yield _pod_security(name, found, facts)
+
+
+_INSTALL: Final = {State.OK: "", State.FAIL: "`fairlead upgrade` writes it again"}
+
+
+def _namespace(name: str, found: Manifest) -> Finding:
+    refusal = refuse_namespace(found)
+    if refusal is None:
+        return Finding("namespace", State.OK, f"namespace `{name}` exists")
+    if found["metadata"].get("deletionTimestamp"):
+        mend = (
+            f"wait until it is gone; `kubectl get namespace {name} -o yaml` shows what it waits for"
+        )
+    else:
+        mend = "use Helm for its release"
+    return Finding("namespace", State.FAIL, refusal.reason, mend)
+
+
+def _pod_security(name: str, found: Manifest, facts: InstallationFacts) -> Finding:
+    """Whether the namespace's level admits all pods that are wanted in it."""
+    level = (found["metadata"].get("labels") or {}).get(ENFORCE, "")
+    if not level:
+        sentence = f"namespace `{name}` has no label {ENFORCE}: the API server's default holds"
+        return Finding("pod-security", State.UNKNOWN, sentence, _label(name))
+    if level not in LEVELS:
+        sentence = f"namespace `{name}` has the level `{level}`, which does not exist"
+        return Finding("pod-security", State.FAIL, sentence, _label(name))
+    refused = [
+        f"{each['kind']} {each['metadata']['name']} ({some(faults)})"
+        for each in facts.wanted
+        if each["metadata"].get("namespace") == name
+        and (faults := violations(_pod_of(each), level))
+    ]
+    if refused:
+        sentence = f"level `{level}` of namespace `{name}` refuses pods of {some(refused)}"
+        return Finding("pod-security", State.FAIL, sentence, _label(name))
+    sentence = f"level `{level}` of namespace `{name}` admits all pods of the installation"
+    return Finding("pod-security", State.OK, sentence)
+
+
+def _pod_of(workload: Any) -> Any:
+    """The spec of the pods of a workload; one without containers for all other objects."""
+    spec = workload.get("spec") or {}
+    return (spec.get("template") or {}).get("spec") or {"containers": []}
+
+
+def _label(name: str) -> str:
+    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={PRIVILEGED}`"
+
+
+def _releases(facts: InstallationFacts) -> Finding:
+    if isinstance(facts.releases, Unread):
+        return unread("helm", facts.releases)
+    return _refusal(
+        "helm",
+        refuse_releases(facts.releases),
+        "there is no Helm release of Fairlead",
+        "use `helm upgrade` or `helm uninstall` for it",
+    )
+
+
+def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
+    for each in facts.definitions:
+        name = each.wanted["metadata"]["name"]
+        if isinstance(each.found, Unread):
+            yield unread("definition", each.found)
+        elif each.found is None:
+            yield Finding("definition", State.OK, f"no other program defines `{name}`")
+        else:
+            yield _refusal(
+                "definition",
+                refuse_definition(each.found, each.wanted),
+                f"another program's definition `{name}` fits and is used as it is",
+                "remove it with its objects, or install without quota",
+            )
+
+
+def _refusal(check: str, refusal: Refusal | None, good: str, mend: str) -> Finding:
+    if refusal is None:
+        return Finding(check, State.OK, good)
+    return Finding(check, State.FAIL, refusal.reason, mend)
+
+
+def _prometheus(facts: InstallationFacts) -> Finding:
+    named = facts.chosen.prometheus
+    if named:
+        sentence = f"the pods ask Prometheus at `{named}`; this command does not"
+        return Finding("prometheus", State.UNKNOWN, sentence, "the console's page Health shows it")
+    if isinstance(facts.prometheus, Unread):
+        return unread("prometheus", facts.prometheus)
+    if not facts.prometheus:
+        sentence = "no Prometheus is found: the console's charts keep one hour"
+        return Finding("prometheus", State.WARN, sentence, _NAME_IT)
+    where = facts.prometheus.removesuffix("/proxy").removeprefix("/api/v1/")
+    return Finding("prometheus", State.OK, f"a Prometheus is found: {where}")
+
+
+def _dotted(numbers: tuple[int, int]) -> str:
+    return ".".join(map(str, numbers))

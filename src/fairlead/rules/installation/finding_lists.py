@@ -1,0 +1,35 @@
+"""Findings in the forms that all checks share: unread facts, and long lists cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.model.installed.facts import Unread
+from fairlead.model.installed.finding import Finding, State
+
+_SHOWN: Final = 3
+_ASK: Final = "use an account with this right; `kubectl auth can-i --list` shows yours"
+
+
+def unread(check: str, fact: Unread) -> Finding:
+    """The finding for a fact that could not be read: neither right nor wrong."""
+    return Finding(check, State.UNKNOWN, fact.why, _ASK)
+
+
+def some(names: Sequence[str], separator: str = ", ") -> str:
+    """The first three, and how many more there are.
+
+    >>> some(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return separator.join(names[:_SHOWN]) + more
+
+
+def counted(number: int, word: str) -> str:
+    """
+    >>> counted(1, "node"), counted(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

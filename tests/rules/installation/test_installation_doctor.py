@@ -1,0 +1,676 @@
+"""`fairlead doctor`: of which facts which check warns, fails, or stays unknown.
+
+Oracles: the version skew policy, the Pod Security Standards and the API conventions of the
+Kubernetes documentation; containerd's table of releases with CDI.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fairlead.model.actions import ObjectRef
+from fairlead.model.installation import Installation, Parts
+from fairlead.model.installed.facts import (
+    CertificateFact,
+    DefinitionFact,
+    ExtenderFact,
+    InstallationFacts,
+    InventoryFact,
+    LeaseFact,
+    Mismatch,
+    NodeFact,
+    ObjectFact,
+    PodFact,
+    ServerFact,
+    Unread,
+    WorkloadFact,
+)
+from fairlead.model.installed.finding import Finding, State
+from fairlead.model.node_choice import ANY_NODE, Expression, NodeChoice, Term
+from fairlead.rules.installation.doctor import examine
+from fairlead.rules.installation.pod_security import violations
+from fairlead.wire.installation.components import installed_objects
+
+SYSTEM = "fairlead-system"
+NOW = 1_000_000.0
+DAY = 86_400.0
+HIDDEN = Unread('nodes is forbidden: User "ann" cannot list resource "nodes"')
+GPU_NODES = NodeChoice(
+    terms=(Term((Expression("nvidia.com/gpu.present", "In", ("true",)),)),),
+)
+LABELS = {"nvidia.com/gpu.present": "true"}
+NODE = NodeFact(
+    "gpu-1", LABELS, (), True, "containerd://2.1.4", "v1.36.3", "6.12.9", ("nvidia.com/gpu",)
+)
+PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
+WEBHOOK = CertificateFact("ValidatingWebhookConfiguration x", NOW + 80 * DAY)
+
+
+def namespace(**meta: Any) -> dict[str, Any]:
+    return {"kind": "Namespace", "metadata": {"name": SYSTEM, "labels": PRIVILEGED, **meta}}
+
+
+BEFORE = InstallationFacts(
+    now=NOW,
+    program_version="0.2.0",
+    chosen=Installation(),
+    wanted=tuple(installed_objects(Installation())),
+    server=ServerFact("v1.36.3", (1, 36), 0.0),
+    agent=GPU_NODES,
+    namespaces={SYSTEM: None},
+    nodes=(NODE, NodeFact("cpu-1", kubelet="v1.36.3", runtime="containerd://1.6.2")),
+    node_leases=(LeaseFact("kube-node-lease", "gpu-1", "gpu-1", NOW - 8, 40),),
+    prometheus="/api/v1/namespaces/m/services/prometheus:9090/proxy",
+)
+"""A cluster that is ready for an installation."""
+AGENT_POD = PodFact(SYSTEM, "agent-x", "fairlead-node-agent", "gpu-1", True)
+READY = {"observedGeneration": 1, "updatedReplicas": 2, "availableReplicas": 2, "readyReplicas": 2}
+
+
+def console(**status: Any) -> ObjectFact:
+    found = {
+        "kind": "Deployment",
+        "metadata": {"name": "fairlead-console", "namespace": SYSTEM, "generation": 1},
+        "spec": {"replicas": 2},
+        "status": READY | status,
+    }
+    ref = ObjectRef("apps/v1", "Deployment", "fairlead-console", SYSTEM)
+    return ObjectFact(ref, found, found)
+
+
+AFTER = replace(
+    BEFORE,
+    inventory=InventoryFact("0.2.0", is_complete=True),
+    namespaces={SYSTEM: namespace()},
+    objects=(console(),),
+    pods=(AGENT_POD,),
+    leases=(LeaseFact(SYSTEM, "fairlead-quota", "quota-1", NOW - 3, 15),),
+    certificates=(WEBHOOK,),
+)
+"""A sound installation."""
+
+
+def of(facts: InstallationFacts, check: str) -> Finding:
+    """The one finding of a check."""
+    [found] = [each for each in examine(facts) if each.check == check]
+    return found
+
+
+@pytest.mark.parametrize("facts", [BEFORE, AFTER], ids=["before", "after"])
+def test_nothing_is_wrong_with_a_sound_cluster(facts: InstallationFacts) -> None:
+    found = examine(facts)
+    assert [each for each in found if each.state != State.OK] == []
+    assert len(found) >= 17
+
+
+def node(**change: Any) -> dict[str, Any]:
+    return {"nodes": (replace(NODE, **change),)}
+
+
+def plugin(choice: NodeChoice, **change: Any) -> WorkloadFact:
+    image = "nvcr.io/nvidia/k8s-device-plugin:v0.17.0"
+    fact = WorkloadFact("DaemonSet", "gpu-operator", "nvidia-plugin", (image,), 1, choice)
+    return replace(fact, **change)
+
+
+ELSEWHERE = NodeChoice((("pool", "other"),))
+
+FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
+    # a cluster before an installation
+    (
+        "an old server with webhooks left",
+        BEFORE,
+        {"server": ServerFact("v1.35.1", (1, 35), 0.0)},
+        "server",
+        State.FAIL,
+        "Kubernetes v1.35.1; admission by policies needs 1.36",
+    ),
+    (
+        "a server too old for webhooks",
+        BEFORE,
+        {
+            "server": ServerFact("v1.27.1", (1, 27), 0.0),
+            "chosen": Installation(admission="webhooks"),
+        },
+        "server",
+        State.FAIL,
+        "Kubernetes v1.27.1; admission by webhooks needs 1.28",
+    ),
+    (
+        "a server without a version",
+        BEFORE,
+        {"server": ServerFact("", None, 0.0)},
+        "server",
+        State.UNKNOWN,
+        "the API server's version is not known",
+    ),
+    (
+        "a clock that is ahead",
+        BEFORE,
+        {"server": ServerFact("v1.36.3", (1, 36), 12.5)},
+        "clock",
+        State.WARN,
+        "the API server's clock is 12.5 s ahead of this machine's",
+    ),
+    (
+        "a clock that is far behind",
+        BEFORE,
+        {"server": ServerFact("v1.36.3", (1, 36), -3600.0)},
+        "clock",
+        State.FAIL,
+        "the API server's clock is 3600.0 s behind this machine's",
+    ),
+    (
+        "kinds that are not served",
+        BEFORE,
+        {"unserved": ("MutatingAdmissionPolicy of admissionregistration.k8s.io/v1",)},
+        "admission",
+        State.FAIL,
+        "does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1",
+    ),
+    (
+        "rights that lack before",
+        BEFORE,
+        {"denied": ("DaemonSet in fairlead-system",)},
+        "rights",
+        State.FAIL,
+        "you may not create and patch DaemonSet in fairlead-system",
+    ),
+    (
+        "rights that lack after",
+        AFTER,
+        {"denied": ("DaemonSet in fairlead-system",)},
+        "rights",
+        State.WARN,
+        "you may not create and patch DaemonSet in fairlead-system",
+    ),
+    (
+        "a namespace that ends",
+        BEFORE,
+        {"namespaces": {SYSTEM: namespace(deletionTimestamp="2026-01-01T00:00:00Z")}},
+        "namespace",
+        State.FAIL,
+        "namespace `fairlead-system` is being deleted",
+    ),
+    (
+        "a namespace of Helm",
+        BEFORE,
+        {"namespaces": {SYSTEM: namespace(annotations={"meta.helm.sh/release-name": "mine"})}},
+        "namespace",
+        State.FAIL,
+        "belongs to the Helm release `mine`",
+    ),
+    (
+        "a namespace that is gone",
+        AFTER,
+        {"namespaces": {SYSTEM: None}},
+        "namespace",
+        State.FAIL,
+        "namespace `fairlead-system` does not exist",
+    ),
+    (
+        "a strict level",
+        BEFORE,
+        {
+            "namespaces": {
+                SYSTEM: namespace(labels={"pod-security.kubernetes.io/enforce": "restricted"})
+            }
+        },
+        "pod-security",
+        State.FAIL,
+        "level `restricted` of namespace `fairlead-system` refuses pods of DaemonSet ",
+    ),
+    (
+        "no level",
+        BEFORE,
+        {"namespaces": {SYSTEM: namespace(labels={})}},
+        "pod-security",
+        State.UNKNOWN,
+        "the API server's default holds",
+    ),
+    (
+        "a release",
+        BEFORE,
+        {"releases": ("mine",)},
+        "helm",
+        State.FAIL,
+        "Helm has installed Fairlead here: release `mine`",
+    ),
+    (
+        "no Prometheus",
+        BEFORE,
+        {"prometheus": ""},
+        "prometheus",
+        State.WARN,
+        "no Prometheus is found",
+    ),
+    (
+        "a Prometheus that only pods ask",
+        BEFORE,
+        {"chosen": Installation(prometheus="http://p:9090")},
+        "prometheus",
+        State.UNKNOWN,
+        "the pods ask Prometheus at `http://p:9090`",
+    ),
+    # nodes and other programs
+    (
+        "a kubelet newer than its server",
+        BEFORE,
+        node(kubelet="v1.37.0"),
+        "kubelets",
+        State.FAIL,
+        "kubelets newer than the API server (1.36): gpu-1 (v1.37.0)",
+    ),
+    (
+        "a kubelet four minor versions behind",
+        BEFORE,
+        node(kubelet="v1.32.9"),
+        "kubelets",
+        State.FAIL,
+        "kubelets older than 1.33: gpu-1 (v1.32.9)",
+    ),
+    ("no node", BEFORE, {"nodes": ()}, "kubelets", State.WARN, "the cluster has no nodes"),
+    (
+        "a node that is ahead",
+        BEFORE,
+        {"node_leases": (LeaseFact("kube-node-lease", "gpu-1", "gpu-1", NOW + 30, 40),)},
+        "node-clocks",
+        State.WARN,
+        "gpu-1 (30 s ahead)",
+    ),
+    (
+        "a node that is an hour behind",
+        BEFORE,
+        {"node_leases": (LeaseFact("kube-node-lease", "gpu-1", "gpu-1", NOW - 3600, 40),)},
+        "node-clocks",
+        State.FAIL,
+        "gpu-1 (3600 s behind)",
+    ),
+    (
+        "two kernels",
+        BEFORE,
+        {"nodes": (NODE, replace(NODE, name="gpu-2", kernel="5.15.0-91"))},
+        "kernels",
+        State.WARN,
+        "2 GPU nodes: 5.15.0-91 (1 node), 6.12.9 (1 node)",
+    ),
+    (
+        "containerd 1.7",
+        BEFORE,
+        node(runtime="containerd://1.7.27"),
+        "cdi",
+        State.UNKNOWN,
+        "CDI is off by default: gpu-1 (containerd://1.7.27)",
+    ),
+    (
+        "containerd 1.6",
+        BEFORE,
+        node(runtime="containerd://1.6.33"),
+        "cdi",
+        State.FAIL,
+        "container runtimes without CDI: gpu-1 (containerd://1.6.33)",
+    ),
+    (
+        "a GPU node without the label",
+        BEFORE,
+        node(labels={}),
+        "agents",
+        State.WARN,
+        "nodes with GPUs that the node agent does not select: gpu-1 (nvidia.com/gpu)",
+    ),
+    (
+        "a GPU node without an agent",
+        AFTER,
+        {"pods": (replace(AGENT_POD, is_ready=False),)},
+        "agents",
+        State.FAIL,
+        "GPU nodes without a node agent that is ready: gpu-1",
+    ),
+    (
+        "a plugin on the same node",
+        BEFORE,
+        {"workloads": (plugin(ANY_NODE),)},
+        "device-plugins",
+        State.FAIL,
+        "DaemonSet gpu-operator/nvidia-plugin (1 node, such as gpu-1)",
+    ),
+    (
+        "an exporter of the vendor",
+        BEFORE,
+        {
+            "workloads": (
+                plugin(ANY_NODE, images=("nvcr.io/nvidia/k8s/dcgm-exporter:4",), name="dcgm"),
+            )
+        },
+        "exporters",
+        State.WARN,
+        "other exporters of GPU metrics: DaemonSet gpu-operator/dcgm",
+    ),
+    (
+        "a second extender",
+        BEFORE,
+        {
+            "workloads": (
+                plugin(ANY_NODE, kind="Deployment", name="gpushare-schd-extender", images=()),
+            )
+        },
+        "extenders",
+        State.FAIL,
+        "Deployment gpu-operator/gpushare-schd-extender",
+    ),
+    (
+        "an extender in a configuration",
+        BEFORE,
+        {"extenders": (ExtenderFact("kube-system", "sched", ("http://127.0.0.1:32766",)),)},
+        "scheduler",
+        State.WARN,
+        "kube-system/sched (http://127.0.0.1:32766)",
+    ),
+    # an installation
+    (
+        "an interrupted run",
+        AFTER,
+        {"inventory": InventoryFact("0.2.0", is_complete=False)},
+        "inventory",
+        State.FAIL,
+        "a run of version `0.2.0` has not come to its end",
+    ),
+    (
+        "an older installation",
+        AFTER,
+        {"inventory": InventoryFact("0.1.0", is_complete=True)},
+        "inventory",
+        State.WARN,
+        "version `0.1.0` is installed, this program is `0.2.0`",
+    ),
+    (
+        "a newer installation",
+        AFTER,
+        {"inventory": InventoryFact("0.10.0", is_complete=True)},
+        "inventory",
+        State.WARN,
+        "version `0.10.0` is installed, and `0.2.0` is older",
+    ),
+    (
+        "another version compares nothing",
+        AFTER,
+        {"inventory": InventoryFact("0.1.0", is_complete=True)},
+        "changes",
+        State.UNKNOWN,
+        "only the program of the installed version",
+    ),
+    (
+        "an object that is gone",
+        AFTER,
+        {"objects": (console(), ObjectFact(ObjectRef("v1", "ServiceAccount", "a", SYSTEM), None))},
+        "objects",
+        State.FAIL,
+        "1 of 2 objects of the inventory not found: ServiceAccount fairlead-system/a",
+    ),
+    (
+        "a field of another program",
+        AFTER,
+        {"objects": (replace(console(), result=Mismatch('conflict with "kubectl": .spec')),)},
+        "changes",
+        State.FAIL,
+        'Deployment fairlead-system/fairlead-console: conflict with "kubectl": .spec',
+    ),
+    (
+        "a field that is removed",
+        AFTER,
+        {
+            "objects": (
+                replace(
+                    console(),
+                    result={
+                        "kind": "Deployment",
+                        "metadata": {"name": "fairlead-console", "namespace": SYSTEM},
+                        "spec": {"replicas": 2, "paused": False},
+                    },
+                ),
+            )
+        },
+        "changes",
+        State.FAIL,
+        "Deployment fairlead-system/fairlead-console (spec.paused)",
+    ),
+    (
+        "a workload that is refused",
+        AFTER,
+        {
+            "objects": (
+                console(
+                    availableReplicas=0,
+                    readyReplicas=0,
+                    conditions=[
+                        {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}
+                    ],
+                ),
+            )
+        },
+        "ready",
+        State.FAIL,
+        "fairlead-system/fairlead-console: 0 of 2 ready (exceeded quota)",
+    ),
+    (
+        "a workload without its image",
+        AFTER,
+        {
+            "objects": (console(availableReplicas=1, readyReplicas=1),),
+            "pods": (
+                AGENT_POD,
+                PodFact(SYSTEM, "c-1", "fairlead-console", trouble="container c: ImagePullBackOff"),
+            ),
+        },
+        "ready",
+        State.FAIL,
+        "1 of 2 ready (c-1: container c: ImagePullBackOff)",
+    ),
+    (
+        "a container that restarted",
+        AFTER,
+        {"pods": (replace(AGENT_POD, restarts=4, restarted_at=NOW - 3599),)},
+        "restarts",
+        State.WARN,
+        "restarted in the last hour: agent-x (4 restarts)",
+    ),
+    (
+        "a Lease that is not held",
+        AFTER,
+        {"leases": (LeaseFact(SYSTEM, "fairlead-quota"),)},
+        "lease",
+        State.FAIL,
+        "no process holds fairlead-system/fairlead-quota",
+    ),
+    (
+        "a Lease that is not renewed",
+        AFTER,
+        {"leases": (LeaseFact(SYSTEM, "fairlead-quota", "quota-1", NOW - 16, 15),)},
+        "lease",
+        State.FAIL,
+        "held by quota-1, renewed 16 s ago; it is valid for 15 s",
+    ),
+    (
+        "a webhook without an authority",
+        AFTER,
+        {"certificates": (replace(WEBHOOK, ends_at=None),)},
+        "certificate",
+        State.FAIL,
+        "ValidatingWebhookConfiguration x has no certificate",
+    ),
+    (
+        "a certificate that ended",
+        AFTER,
+        {"certificates": (replace(WEBHOOK, ends_at=NOW - DAY),)},
+        "certificate",
+        State.FAIL,
+        "ended 1.0 days ago",
+    ),
+    (
+        "a certificate that ends soon",
+        AFTER,
+        {"certificates": (replace(WEBHOOK, ends_at=NOW + 6 * DAY),)},
+        "certificate",
+        State.WARN,
+        "ends in 6 days",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("facts", "change", "check", "state", "sentence"),
+    [row[1:] for row in FAULTS],
+    ids=[row[0] for row in FAULTS],
+)
+def test_a_fault_has_its_state_its_sentence_and_what_mends_it(
+    facts: InstallationFacts, change: dict[str, Any], check: str, state: State, sentence: str
+) -> None:
+    found = of(replace(facts, **change), check)
+    assert (found.state, found.check) == (state, check)
+    assert sentence in found.sentence
+    assert found.mend
+
+
+def test_just_within_a_bound_is_sound() -> None:
+    for change, check in (
+        ({"server": ServerFact("v1.36.3", (1, 36), 2.0)}, "clock"),
+        (node(kubelet="v1.33.0"), "kubelets"),
+        (node(runtime="containerd://2.0.0"), "cdi"),
+        (node(runtime="cri-o://1.33.1"), "cdi"),
+        ({"workloads": (plugin(ELSEWHERE),)}, "device-plugins"),
+        ({"workloads": (plugin(ANY_NODE, wanted=0),)}, "device-plugins"),
+        (
+            {"node_leases": (LeaseFact("kube-node-lease", "gpu-1", "x", NOW - 40, 40),)},
+            "node-clocks",
+        ),
+        ({"pods": (replace(AGENT_POD, restarts=4, restarted_at=NOW - 3601),)}, "restarts"),
+        ({"leases": (LeaseFact(SYSTEM, "fairlead-quota", "quota-1", NOW - 15, 15),)}, "lease"),
+        ({"certificates": (replace(WEBHOOK, ends_at=NOW + 8 * DAY),)}, "certificate"),
+    ):
+        assert of(replace(AFTER, **change), check).state == State.OK, (check, change)
+
+
+def test_the_servers_clock_counts_for_leases() -> None:
+    """This machine is an hour behind: the Lease is fresh, though its time is not yet here."""
+    facts = replace(AFTER, now=NOW - 3600, server=ServerFact("v1.36.3", (1, 36), 3600.0))
+    assert of(facts, "lease").sentence.endswith("renewed 3 s ago")
+    assert of(facts, "node-clocks").state == State.OK
+
+
+HIDDEN_FACTS = (
+    ("unserved", HIDDEN, "admission"),
+    ("denied", HIDDEN, "rights"),
+    ("namespaces", {SYSTEM: HIDDEN}, "namespace"),
+    ("releases", HIDDEN, "helm"),
+    ("definitions", (DefinitionFact({"metadata": {"name": "x"}}, HIDDEN),), "definition"),
+    ("prometheus", HIDDEN, "prometheus"),
+    ("nodes", HIDDEN, "nodes"),
+    ("node_leases", HIDDEN, "node-clocks"),
+    ("workloads", HIDDEN, "other-programs"),
+    ("extenders", HIDDEN, "scheduler"),
+    ("inventory", HIDDEN, "inventory"),
+    ("objects", (replace(console(), found=HIDDEN),), "objects"),
+    ("objects", (replace(console(), result=HIDDEN),), "changes"),
+    ("pods", HIDDEN, "pods"),
+    ("pods", HIDDEN, "restarts"),
+    ("pods", HIDDEN, "agents"),
+    ("leases", (HIDDEN,), "lease"),
+    ("certificates", (replace(WEBHOOK, ends_at=HIDDEN),), "certificate"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check"), HIDDEN_FACTS, ids=[each[2] for each in HIDDEN_FACTS]
+)
+def test_what_may_not_be_read_is_unknown_with_the_right_that_lacks(
+    name: str, value: object, check: str
+) -> None:
+    found = of(replace(AFTER, **{name: value}), check)
+    assert (found.state, found.sentence) == (State.UNKNOWN, HIDDEN.why)
+    assert found.mend
+
+
+def test_parts_that_are_not_chosen_collide_with_nothing() -> None:
+    parts = Parts(gpu_exporter=False, gpu_sharing=False, node_agent=False)
+    extender = plugin(ANY_NODE, kind="Deployment", name="hami-scheduler")
+    facts = replace(
+        BEFORE,
+        chosen=Installation(parts=parts),
+        agent=None,
+        workloads=(plugin(ANY_NODE), plugin(ANY_NODE, name="dcgm-exporter"), extender),
+    )
+    checks = {each.check for each in examine(facts)}
+    assert checks.isdisjoint({"device-plugins", "exporters", "extenders", "cdi", "agents"})
+
+
+def test_own_workloads_are_no_other_programs() -> None:
+    own = WorkloadFact(
+        "DaemonSet", SYSTEM, "fairlead-node-agent", ("vgpu-device-plugin",), 1, ANY_NODE
+    )
+    assert of(replace(AFTER, workloads=(own,)), "device-plugins").state == State.OK
+    other = replace(own, name="another")
+    assert of(replace(AFTER, workloads=(other,)), "device-plugins").state == State.FAIL
+
+
+LOCKED = {
+    "allowPrivilegeEscalation": False,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+    "capabilities": {"drop": ["ALL"]},
+}
+
+
+def pod(context: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "securityContext": context}], **spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "baseline", "restricted"),
+    [
+        (pod(LOCKED), [], []),
+        (
+            pod({"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}})
+            | {
+                "securityContext": {
+                    "runAsNonRoot": True,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                }
+            },
+            [],
+            [],
+        ),
+        (pod(LOCKED, hostNetwork=True), ["hostNetwork"], ["hostNetwork"]),
+        (
+            pod(LOCKED, volumes=[{"name": "v", "hostPath": {"path": "/x"}}]),
+            ["hostPath volume `v`"],
+            ["hostPath volume `v`"],
+        ),
+        (pod(LOCKED, volumes=[{"name": "v", "nfs": {}}]), [], ["volume `v`"]),
+        (
+            pod(LOCKED | {"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}}),
+            ["capability SYS_PTRACE of container `c`"],
+            ["capability SYS_PTRACE of container `c`"],
+        ),
+        (
+            pod(LOCKED | {"capabilities": {"drop": ["ALL"], "add": ["CHOWN"]}}),
+            [],
+            ["capability CHOWN of container `c`"],
+        ),
+        (pod(LOCKED | {"runAsNonRoot": False}), [], ["runAsNonRoot of container `c`"]),
+        (pod(LOCKED | {"runAsUser": 0}), [], ["runAsUser 0 of container `c`"]),
+        (
+            pod(LOCKED | {"privileged": True}),
+            ["privileged container `c`"],
+            ["privileged container `c`"],
+        ),
+    ],
+)
+def test_the_pod_security_standards(
+    spec: dict[str, Any], baseline: list[str], restricted: list[str]
+) -> None:
+    assert violations(spec, "baseline") == baseline
+    assert violations(spec, "restricted") == restricted
+    assert violations(spec, "privileged") == []
