@@ -90,9 +90,8 @@ def _change_errors(before: Object, after: Object) -> list[FieldError]:
         errors += _frozen_list(before, after, "clusterIPs")
         if is_headless(before) == is_headless(after):
             errors += _frozen_list(before, after, "ipFamilies")
-    if service_type(before) == service_type(after) == "LoadBalancer" and before.get(
-        "loadBalancerClass"
-    ) != after.get("loadBalancerClass"):
+    is_balanced = service_type(before) == service_type(after) == "LoadBalancer"
+    if is_balanced and before.get("loadBalancerClass") != after.get("loadBalancerClass"):
         errors.append(
             wrong_value(
                 "spec.loadBalancerClass",

@@ -164,9 +164,8 @@ def uses_host_network(spec: JobSpec) -> bool:
 
     It does not if it has its own interface (`k8s.aliyun.com/eni`).
     """
-    return (spec.host_network or spec.has_gpu_topology) and spec.annotations.get(
-        "k8s.aliyun.com/eni"
-    ) != "true"
+    has_own = spec.annotations.get("k8s.aliyun.com/eni") == "true"
+    return (spec.host_network or spec.has_gpu_topology) and not has_own
 
 
 def _container(spec: JobSpec, part: Part) -> Manifest:
