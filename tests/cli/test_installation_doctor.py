@@ -1,4 +1,4 @@
-"""`fairlead doctor`: its table, its JSON and its exit status (tests/rules/installation: findings)."""
+"""`fairlead doctor`: table, JSON and exit status; tests/rules/installation has the findings."""
 
 from __future__ import annotations
 
