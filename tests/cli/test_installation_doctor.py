@@ -1,4 +1,4 @@
-"""`fairlead doctor`: its table, JSON and exit status; findings are in tests/rules/installation."""
+"""`fairlead doctor`: table, JSON and exit status; tests/rules/installation has the findings."""
 
 from __future__ import annotations
 
