@@ -9,8 +9,9 @@ from msgspec import Struct
 
 SKEW_SECONDS: Final = 2.0
 SKEW_SECONDS_MAX: Final = 60.0
-"""Difference of two clocks from which a check warns, and from which it fails: ages, waits and
-tokens are wrong.
+"""Difference of two clocks from which a check warns, and from which it fails.
+
+With such a difference ages, waits and tokens are wrong.
 """
 
 

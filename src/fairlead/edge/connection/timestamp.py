@@ -31,8 +31,7 @@ def render_rfc3339(at: float) -> str:
 
 
 def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | None:
-    """How far a server's `Date` is outside the interval in which it can have been written; 0 within
-    it.
+    """How far a server's `Date` is outside the interval in which it was written; 0 within it.
 
     HTTP has whole seconds, cut off: 12:00:00 may mean 12:00:00.999.
 

@@ -58,9 +58,7 @@ class ObjectFact(Struct, frozen=True):
 
 
 class DefinitionFact(Struct, frozen=True):
-    """A wanted CustomResourceDefinition that is not in the inventory, and the one of this name that
-    exists.
-    """
+    """A wanted CustomResourceDefinition outside the inventory, and the existing one of its name."""
 
     wanted: Manifest
     found: Manifest | Unread | None
@@ -126,8 +124,10 @@ class NodeFact(Struct, frozen=True):
 
 
 class CertificateFact(Struct, frozen=True):
-    """`ends_at`: of the certificate that is valid longest; None = there is none, or none that can
-    be read.
+    """A certificate.
+
+    `ends_at`: of the certificate that is valid longest; None = there is none, or none that can be
+    read.
     """
 
     name: str

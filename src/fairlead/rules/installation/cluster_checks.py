@@ -1,5 +1,6 @@
-"""Checks of a cluster for an installation: server, clock, admission, rights, namespaces, Helm,
-definitions, Prometheus.
+"""Checks of a cluster for an installation.
+
+Server, clock, admission, rights, namespaces, Helm, definitions, Prometheus.
 """
 
 from __future__ import annotations

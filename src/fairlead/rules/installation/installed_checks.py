@@ -1,6 +1,4 @@
-"""Checks of an installation that exists: inventory, objects, workloads, restarts, Leases,
-certificates.
-"""
+"""Checks of an installation: inventory, objects, workloads, restarts, Leases, certificates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Objects of a cluster as facts about an installation (`model/installed`). Every field may be
-absent.
+"""Objects of a cluster as facts about an installation (`model/installed`).
+
+Every field may be absent.
 """
 
 from __future__ import annotations
