@@ -49,7 +49,7 @@ _EXTENDERS: Final = (
     *("hami-scheduler", "projecthami/hami"),
 )
 """Parts of the image or the name of programs that do what a part of Fairlead does."""
-_NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
+_NUMBERS: Final = re.compile(r"(?<!\d)(\d{1,9})\.(\d{1,9})")
 
 
 def check_nodes(facts: InstallationFacts) -> Iterator[Finding]:
