@@ -39,9 +39,8 @@ CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
 REAL_FIRST = ("browser", "kube")
 """The longest groups, which begin first.
 
-One more than these run at a time, which keeps two cores busy: with four groups at a time nothing
-ends earlier, and a look at the cluster takes seconds. Only one at a time has the real node:
-`kubelet` begins early in the run, `cdi` late.
+One more than these run at a time: they work for half of their time and wait for the other half.
+Only one group at a time has the real node: `kubelet` begins early in the run, `cdi` late.
 """
 IMAGE_GROUPS = ("image", "kubelet")
 NEWER_LOCK = REPOSITORY / "build" / "debian.lock.json"
