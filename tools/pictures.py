@@ -84,7 +84,7 @@ class Scene:
 
 
 COMPANY = (
-    Board("cluster", "/overview", 1200, 684, scale=2),
+    Board("cluster", "/overview", 1200, 658, scale=2),
     Board("node", "/nodes?open=gpu-shared-1", 1440, 740, scale=1.6, part="side-panel"),
     Board(
         "job",
