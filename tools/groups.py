@@ -59,7 +59,7 @@ BOTH_WORLDS = (
         for name in ("sharing_words", "serve", "startable", "idle_hours")
     ),
     *(f"tests/kube/test_{name}.py" for name in ("default_over_time", "boards_over_time")),
-    *(f"tests/kube/test_{name}.py" for name in ("laptop_time", "from_snapshot", "kubectl_sim")),
+    *(f"tests/kube/test_{name}.py" for name in ("laptop_time", "kubectl_sim")),
     "tests/kube/numbers",
 )
 """Half of tests/kube by time, so that no group takes much longer than the others."""
