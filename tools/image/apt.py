@@ -112,7 +112,8 @@ def _sources() -> str:
     """The machine's own lines for SUITE."""
     form = "$(RELEASE) deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
     printed = subprocess.run(
-        ["apt-get", "indextargets", "--format", form, "Created-By: Packages"],
+        # without the last option apt names only sources whose index this machine has fetched
+        ["apt-get", "indextargets", "--format", form, "Created-By: Packages", "--no-release-info"],
         capture_output=True,
         text=True,
         timeout=60,
