@@ -5,7 +5,7 @@ Rules make actions; a real or simulated cluster carries them out (`ports.Cluster
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -40,6 +40,29 @@ class ObjectRef(Struct, frozen=True):
         """API group and version; the group is "" for the core API."""
         group, _, version = self.api_version.rpartition("/")
         return group, version
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What identifies the object in every version of its API."""
+        return self.group_version[0], self.kind, self.namespace, self.name
+
+    @property
+    def title(self) -> str:
+        """
+        >>> ObjectRef("v1", "Secret", "tls", "team").title, ObjectRef("v1", "Node", "a").title
+        ('Secret team/tls', 'Node a')
+        """
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {place}{self.name}"
+
+
+def kind_titles(targets: Iterable[ObjectRef]) -> list[str]:
+    """Each kind once, with its API, in the order of the alphabet.
+
+    >>> kind_titles([ObjectRef("apps/v1", "DaemonSet", name) for name in ("a", "b")])
+    ['DaemonSet of apps/v1']
+    """
+    return sorted({f"{each.kind} of {each.api_version}" for each in targets})
 
 
 def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> ObjectRef:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.errors import FairleadError, UserError
-from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import (
@@ -21,7 +21,6 @@ from fairlead.rules.installation.order import (
     NAMESPACE,
     in_order,
     is_ready,
-    key,
     left_over,
 )
 from fairlead.rules.installation.refusals import (
@@ -114,12 +113,12 @@ class Installer:
         if plan.before != complete:
             self._begin(plan, refs)
         for number, each in enumerate(plan.objects, 1):
-            self._report(f"[{number}/{len(plan.objects)}] {_name(object_ref(each))}")
+            self._report(f"[{number}/{len(plan.objects)}] {object_ref(each).title}")
             self._cluster.put(each, is_forced=is_forced)
             if each["kind"] in DATA_KINDS:
                 self.wait_ready([object_ref(each)], _DEFINITION_SECONDS)
         for target in plan.removed:
-            self._report(f"removed {_name(target)}")
+            self._report(f"removed {target.title}")
             self._cluster.remove(target)
         if plan.before != complete:
             self._cluster.put(render_inventory(complete), is_forced=True)
@@ -133,7 +132,7 @@ class Installer:
             waiting = [each for each in waiting if not self._is_ready(each)]
             if not waiting:
                 return
-            names = ", ".join(map(_name, waiting))
+            names = ", ".join(each.title for each in waiting)
             if names != reported:
                 self._report(f"waiting for {names}")
                 reported = names
@@ -148,8 +147,8 @@ class Installer:
     def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
         """The namespace, and there an inventory of all that exists and all that will."""
         earlier = plan.before.objects if plan.before else ()
-        new_keys = {key(each) for each in refs}
-        both = (*refs, *(each for each in earlier if key(each) not in new_keys))
+        new = {each.identity for each in refs}
+        both = (*refs, *(each for each in earlier if each.identity not in new))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
                 self._cluster.put(each)
@@ -162,26 +161,25 @@ class Installer:
         """Without definitions that another program installed; raises UserError for a definition
         that does not fit.
         """
-        recorded = {key(each) for each in before.objects} if before else set()
+        recorded = {each.identity for each in before.objects} if before else set()
         kept = []
         for each in objects:
             target = object_ref(each)
-            if each["kind"] in DATA_KINDS and key(target) not in recorded:
+            if each["kind"] in DATA_KINDS and target.identity not in recorded:
                 found = self._cluster.get(target)
                 if found is not None:
                     hint = "remove it with its objects, or install without quota"
                     _check(refuse_definition(found, each), hint)
-                    self._report(f"{_name(target)} exists and fits: it is used as it is")
+                    self._report(f"{target.title} exists and fits: it is used as it is")
                     continue
             kept.append(each)
         return kept
 
     def _check_served(self, objects: Sequence[Manifest]) -> None:
         unserved = self._cluster.unserved(map(object_ref, objects))
-        kinds = sorted({f"{each.kind} of {each.api_version}" for each in unserved})
-        if kinds:
+        if unserved:
             hint = "older API servers need `--set admission=webhooks`; docs/how-to/install.md"
-            raise UserError(f"the cluster does not serve {', '.join(kinds)}", hint)
+            raise UserError(f"the cluster does not serve {', '.join(kind_titles(unserved))}", hint)
 
     def _trial(
         self, objects: Sequence[Manifest], *, is_forced: bool, has_namespace: bool
@@ -197,12 +195,12 @@ class Installer:
         tried = [each for each in objects if each not in untried]
         answers = self._cluster.try_objects(tried, is_forced=is_forced)
         faults = [
-            f"{_name(object_ref(each))}: {_sentence(answer)}"
+            f"{object_ref(each).title}: {_sentence(answer)}"
             for each, answer in zip(tried, answers, strict=True)
             if isinstance(answer, Exception)
         ]
         refused = self._cluster.may_write([object_ref(each) for each in untried])
-        faults += [f"{_name(each)}: you may not create and patch it" for each in refused]
+        faults += [f"{each.title}: you may not create and patch it" for each in refused]
         if faults:
             raise _refused(faults)
         results = iter(answers)
@@ -243,8 +241,3 @@ def _refused(faults: Sequence[str]) -> UserError:
 
 def _sentence(error: Exception) -> str:
     return error.what if isinstance(error, FairleadError) else str(error)
-
-
-def _name(target: ObjectRef) -> str:
-    place = f"{target.namespace}/" if target.namespace else ""
-    return f"{target.kind} {place}{target.name}"

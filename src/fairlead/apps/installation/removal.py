@@ -73,9 +73,8 @@ class Removal:
         self._wait_gone(targets, end)
 
     def _remove(self, target: ObjectRef) -> None:
-        place = f"{target.namespace}/" if target.namespace else ""
         is_gone = not self._cluster.remove(target)
-        self._report(f"{'absent' if is_gone else 'removed'} {target.kind} {place}{target.name}")
+        self._report(f"{'absent' if is_gone else 'removed'} {target.title}")
 
     def _check_waiting(self, *, is_releasing: bool) -> None:
         refusal = refuse_waiting(self._cluster.gated_pods(QUOTA_GATE), QUOTA_GATE)

@@ -145,14 +145,13 @@ def difference(cluster: InstallationTarget, plan: InstallationPlan) -> str:
     for manifest, result in zip(plan.objects, plan.results, strict=True):
         ref = object_ref(manifest)
         found = None if result is None else cluster.get(ref)
-        name = f"{ref.kind} {ref.namespace + '/' if ref.namespace else ''}{ref.name}"
         if found is None:
-            lines.append(f"create {name}")
+            lines.append(f"create {ref.title}")
         elif changed := _changed_lines(found, result):
-            lines += [f"change {name}", *changed]
+            lines += [f"change {ref.title}", *changed]
         else:
             same += 1
-    lines += [f"remove {each.kind} {each.namespace}/{each.name}" for each in plan.removed]
+    lines += [f"remove {each.title}" for each in plan.removed]
     return "".join(f"{each}\n" for each in (*lines, f"{same} objects do not change"))
 
 

@@ -50,8 +50,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     planned = removal.planned(with_data=args.delete_data)
     if args.dry_run:
         for each in planned:
-            place = f"{each.namespace}/" if each.namespace else ""
-            context.stdout.write(f"remove {each.kind} {place}{each.name}\n")
+            context.stdout.write(f"remove {each.title}\n")
         return 0
     removal.carry_out(planned, is_releasing=args.release_waiting, seconds=args.wait)
     context.stdout.write("fairlead is removed\n")

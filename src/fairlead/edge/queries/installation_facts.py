@@ -34,7 +34,7 @@ from fairlead.edge.kube.resource import (
 from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
 from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
 from fairlead.errors import Forbidden, NotFound, OutsideError
-from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
 from fairlead.model.installation import Installation
 from fairlead.model.installed.facts import (
     CertificateFact,
@@ -124,7 +124,7 @@ class _Reading:
             wanted=self._wanted,
             server=self._server,
             agent=self._agent(),
-            unserved=unserved if isinstance(unserved, Unread) else _kinds(unserved),
+            unserved=unserved if isinstance(unserved, Unread) else tuple(kind_titles(unserved)),
             namespaces=_all_asked({each: partial(self._namespace, each) for each in spaces}),
             inventory=self._inventory_fact(),
             objects=objects,
@@ -164,21 +164,21 @@ class _Reading:
             _asked(partial(_value, each))
             for each in in_groups([partial(self._cluster.get, each) for each in refs])
         ]
-        wanted = {_key(object_ref(each)): each for each in self._wanted}
+        wanted = {object_ref(each).identity: each for each in self._wanted}
         tried = [
-            wanted[_key(ref)]
+            wanted[ref.identity]
             for ref, each in zip(refs, found, strict=True)
-            if _key(ref) in wanted and isinstance(each, dict) and ref not in unserved
+            if ref.identity in wanted and isinstance(each, dict) and ref not in unserved
         ]
         if self._inventory.version != __version__:
             tried = []
         answers = self._cluster.try_objects(tried)
         results = {
-            _key(object_ref(each)): _trial(answer)
+            object_ref(each).identity: _trial(answer)
             for each, answer in zip(tried, answers, strict=True)
         }
         return tuple(
-            ObjectFact(ref, each, results.get(_key(ref)))
+            ObjectFact(ref, each, results.get(ref.identity))
             for ref, each in zip(refs, found, strict=True)
         )
 
@@ -193,11 +193,11 @@ class _Reading:
         """Wanted definitions that no installation of Fairlead wrote."""
         own = set()
         if isinstance(self._inventory, Inventory):
-            own = {_key(each) for each in self._inventory.objects}
+            own = {each.identity for each in self._inventory.objects}
         foreign = [
             each
             for each in self._wanted
-            if each["kind"] == "CustomResourceDefinition" and _key(object_ref(each)) not in own
+            if each["kind"] == "CustomResourceDefinition" and object_ref(each).identity not in own
         ]
         return tuple(
             DefinitionFact(each, _asked(partial(self._cluster.get, object_ref(each))))
@@ -323,14 +323,6 @@ def _trial(answer: Manifest | Exception) -> Manifest | Mismatch | Unread:
     if isinstance(answer, OutsideError):
         return Unread(answer.what)
     return _value(answer)
-
-
-def _kinds(unserved: Iterable[ObjectRef]) -> tuple[str, ...]:
-    return tuple(sorted({f"{each.kind} of {each.api_version}" for each in unserved}))
-
-
-def _key(ref: ObjectRef) -> tuple[str, str, str, str]:
-    return ref.group_version[0], ref.kind, ref.namespace, ref.name
 
 
 def _authority_end(configuration: Manifest) -> float | None:

@@ -13,7 +13,7 @@ from fairlead.model.dependency import SKEW_SECONDS, SKEW_SECONDS_MAX
 from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
-from fairlead.rules.installation.finding_lists import some, unread
+from fairlead.rules.installation.finding_lists import dotted, some, unread
 from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, PRIVILEGED, violations
 from fairlead.rules.installation.refusals import (
     refuse_definition,
@@ -44,12 +44,12 @@ def check_cluster(facts: InstallationFacts) -> Iterator[Finding]:
 def _version(facts: InstallationFacts) -> Finding:
     kind = facts.chosen.admission
     oldest = OLDEST[kind]
-    needed = f"admission by {kind} needs {_dotted(oldest)}"
+    needed = f"admission by {kind} needs {dotted(oldest)}"
     found = facts.server.version
     if facts.server.numbers is None:
         what = f"the API server's version is not known (`{found}`); {needed}"
         return Finding("server", State.UNKNOWN, what, "`kubectl version` prints it")
-    sentence = f"Kubernetes {found or _dotted(facts.server.numbers)}; {needed}"
+    sentence = f"Kubernetes {found or dotted(facts.server.numbers)}; {needed}"
     if facts.server.numbers >= oldest:
         return Finding("server", State.OK, sentence)
     is_other = kind == "policies" and facts.server.numbers >= OLDEST["webhooks"]
@@ -198,7 +198,3 @@ def _prometheus(facts: InstallationFacts) -> Finding:
         return Finding("prometheus", State.WARN, sentence, _NAME_IT)
     where = facts.prometheus.removesuffix("/proxy").removeprefix("/api/v1/")
     return Finding("prometheus", State.OK, f"a Prometheus is found: {where}")
-
-
-def _dotted(numbers: tuple[int, int]) -> str:
-    return ".".join(map(str, numbers))

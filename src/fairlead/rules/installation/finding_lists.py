@@ -1,4 +1,4 @@
-"""Findings in the forms that all checks share: unread facts, and long lists cut short."""
+"""Findings in the forms that all checks share: unread facts, versions, long lists cut short."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ def some(names: Sequence[str], separator: str = ", ") -> str:
     """
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return separator.join(names[:_SHOWN]) + more
+
+
+def dotted(numbers: tuple[int, int]) -> str:
+    """
+    >>> dotted((1, 36))
+    '1.36'
+    """
+    return ".".join(map(str, numbers))
 
 
 def counted(number: int, word: str) -> str:

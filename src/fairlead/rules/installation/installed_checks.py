@@ -67,7 +67,7 @@ def _inventory(found: InventoryFact, facts: InstallationFacts) -> Finding:
 
 
 def _missing(objects: Sequence[ObjectFact]) -> Finding:
-    missing = [_name(each.ref) for each in objects if each.found is None]
+    missing = [each.ref.title for each in objects if each.found is None]
     if missing:
         number = f"{len(missing)} of {counted(len(objects), 'object')}"
         sentence = f"{number} of the inventory not found: {some(missing)}"
@@ -85,12 +85,12 @@ def _changed(inventory: InventoryFact, facts: InstallationFacts) -> Finding:
         mend = f"run `fairlead doctor` of version {inventory.version}"
         return Finding("changes", State.UNKNOWN, sentence, mend)
     conflicts = [
-        f"{_name(each.ref)}: {each.result.why}"
+        f"{each.ref.title}: {each.result.why}"
         for each in facts.objects
         if isinstance(each.result, Mismatch)
     ]
     changed = [
-        f"{_name(each.ref)} ({some(fields)})"
+        f"{each.ref.title} ({some(fields)})"
         for each in facts.objects
         if isinstance(each.found, dict)
         and isinstance(each.result, dict)
@@ -120,7 +120,7 @@ def _workload(ref: ObjectRef, found: Any, pods: Sequence[PodFact]) -> Finding:
         wanted, ready = found["spec"].get("replicas", 1), status.get("readyReplicas", 0)
     else:
         wanted, ready = (status.get("desiredNumberScheduled", 0), status.get("numberReady", 0))
-    sentence = f"{ref.kind} {ref.namespace}/{ref.name}: {ready} of {wanted} ready"
+    sentence = f"{ref.title}: {ready} of {wanted} ready"
     if is_ready(found):
         return Finding("ready", State.OK, sentence)
     troubles = [
@@ -192,7 +192,3 @@ def _certificate(certificate: CertificateFact, now: Moment) -> Finding:
     sentence = f"the certificate of {certificate.name} ends in {days:.0f} days"
     state = State.OK if ends - now > _ENDS_SOON else State.WARN
     return Finding("certificate", state, sentence, "" if state == State.OK else mend)
-
-
-def _name(ref: ObjectRef) -> str:
-    return f"{ref.kind} {ref.namespace + '/' if ref.namespace else ''}{ref.name}"

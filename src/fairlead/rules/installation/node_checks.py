@@ -18,7 +18,7 @@ from fairlead.model.installed.facts import (
 )
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.node_choice import NodeChoice
-from fairlead.rules.installation.finding_lists import counted, some, unread
+from fairlead.rules.installation.finding_lists import counted, dotted, some, unread
 from fairlead.rules.nodes.choice import may_use_labelled
 from fairlead.settings import GPU_EXPORTER_LABELS, NODE_AGENT_POD
 
@@ -72,12 +72,12 @@ def _kubelets(nodes: Sequence[NodeFact], server: tuple[int, int] | None) -> Find
         return Finding("kubelets", State.UNKNOWN, sentence, "`kubectl version` prints it")
     newer = [_versioned(each) for each in nodes if (_numbers(each.kubelet) or server) > server]
     if newer:
-        sentence = f"kubelets newer than the API server ({_dotted(server)}): {some(newer)}"
+        sentence = f"kubelets newer than the API server ({dotted(server)}): {some(newer)}"
         return Finding("kubelets", State.FAIL, sentence, "upgrade the control plane first")
     oldest = (server[0], server[1] - OLDER_KUBELETS)
     older = [_versioned(each) for each in nodes if (_numbers(each.kubelet) or oldest) < oldest]
     if older:
-        sentence = f"kubelets older than {_dotted(oldest)}: {some(older)}"
+        sentence = f"kubelets older than {dotted(oldest)}: {some(older)}"
         return Finding("kubelets", State.FAIL, sentence, "upgrade these nodes")
     return Finding(
         "kubelets", State.OK, f"{counted(len(nodes), 'node')}: {_tally(nodes, _kubelet)}"
@@ -299,7 +299,3 @@ def _numbers(version: str) -> tuple[int, int] | None:
     """
     found = _NUMBERS.search(version)
     return (int(found[1]), int(found[2])) if found else None
-
-
-def _dotted(numbers: tuple[int, int]) -> str:
-    return ".".join(map(str, numbers))

@@ -68,15 +68,10 @@ def left_over(before: Iterable[ObjectRef], after: Iterable[Manifest]) -> list[Ob
 
     Definitions of kinds stay: with one, all objects of its kind would go.
     """
-    kept = {key(object_ref(each)) for each in after}
+    kept = {object_ref(each).identity for each in after}
     return removal_order(
-        each for each in before if key(each) not in kept and each.kind not in DATA_KINDS
+        each for each in before if each.identity not in kept and each.kind not in DATA_KINDS
     )
-
-
-def key(target: ObjectRef) -> tuple[str, str, str, str]:
-    """What identifies an object across versions of its API."""
-    return (target.group_version[0], target.kind, target.namespace, target.name)
 
 
 def is_ready(obj: Any) -> bool:
