@@ -40,7 +40,7 @@ def test_values_decide_what_is_needed() -> None:
         "doctor --set admission=webhooks", ClusterSnapshot(), "fairlead", facts=OLD
     )
     assert printed.status == 0
-    assert "Kubernetes v1.35.1; admission by webhooks needs 1.28\n" in printed.out
+    assert "Kubernetes v1.35.1; admission by webhooks needs 1.32\n" in printed.out
 
 
 def test_json_has_each_state_and_what_mends_it() -> None:

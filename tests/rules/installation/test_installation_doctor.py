@@ -132,12 +132,23 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
         "a server too old for webhooks",
         BEFORE,
         {
-            "server": ServerFact("v1.27.1", (1, 27), 0.0),
+            "server": ServerFact("v1.29.1", (1, 29), 0.0),
+            "chosen": Installation(admission="webhooks", parts=Parts(node_agent=False)),
+        },
+        "server",
+        State.FAIL,
+        "Kubernetes v1.29.1; admission by webhooks needs 1.30",
+    ),
+    (
+        "a server too old for the node agent's policies",
+        BEFORE,
+        {
+            "server": ServerFact("v1.31.9", (1, 31), 0.0),
             "chosen": Installation(admission="webhooks"),
         },
         "server",
         State.FAIL,
-        "Kubernetes v1.27.1; admission by webhooks needs 1.28",
+        "Kubernetes v1.31.9; admission by webhooks needs 1.32",
     ),
     (
         "a server without a version",
@@ -532,6 +543,30 @@ def test_a_fault_has_its_state_its_sentence_and_what_mends_it(
     assert (found.state, found.check) == (state, check)
     assert sentence in found.sentence
     assert found.mend
+
+
+@pytest.mark.parametrize(
+    ("minor", "chosen", "mend"),
+    [
+        (35, Installation(), "`--set admission=webhooks` works with Kubernetes 1.32 and later"),
+        (31, Installation(), "upgrade the cluster"),
+        (
+            31,
+            Installation(parts=Parts(node_agent=False)),
+            "`--set admission=webhooks` works with Kubernetes 1.30 and later",
+        ),
+        (29, Installation(admission="webhooks"), "upgrade the cluster"),
+    ],
+)
+def test_an_old_server_is_sent_to_webhooks_only_where_they_work(
+    minor: int, chosen: Installation, mend: str
+) -> None:
+    """docs/reference/compatibility.md has the versions."""
+    server = ServerFact(f"v1.{minor}.0", (1, minor), 0.0)
+    kinds = ("MutatingAdmissionPolicy of admissionregistration.k8s.io/v1",)
+    facts = replace(BEFORE, server=server, chosen=chosen, unserved=kinds)
+    assert of(facts, "server").mend == mend
+    assert of(facts, "admission").mend == mend
 
 
 def test_just_within_a_bound_is_sound() -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec import structs
+
 from fairlead.model.actions import Manifest
 from fairlead.model.dependency import SKEW_SECONDS, SKEW_SECONDS_MAX
+from fairlead.model.installation import Installation
 from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
@@ -21,11 +24,14 @@ from fairlead.rules.installation.refusals import (
     refuse_releases,
 )
 
-OLDEST: Final = {"policies": (1, 36), "webhooks": (1, 28)}
-"""The first Kubernetes with what each kind of admission needs: MutatingAdmissionPolicy in
-`admissionregistration.k8s.io/v1`; `matchConditions` of webhooks, on by default.
+POLICIES_FROM: Final = (1, 36)
+"""MutatingAdmissionPolicy in `admissionregistration.k8s.io/v1`."""
+WEBHOOKS_FROM: Final = (1, 30)
+"""ValidatingAdmissionPolicy in `admissionregistration.k8s.io/v1`: those of the accounts are written
+beside the webhooks, too.
 """
-_WEBHOOKS: Final = "`--set admission=webhooks` works with Kubernetes 1.28 and later"
+AGENT_FROM: Final = (1, 32)
+"""The token of a pod names its node, which the policies of the node agent compare."""
 _TIME: Final = "synchronize the clocks (NTP), of this machine and of the control plane"
 _NAME_IT: Final = "`fairlead install --set prometheus=ADDRESS` names one"
 
@@ -42,9 +48,8 @@ def check_cluster(facts: InstallationFacts) -> Iterator[Finding]:
 
 
 def _version(facts: InstallationFacts) -> Finding:
-    kind = facts.chosen.admission
-    oldest = OLDEST[kind]
-    needed = f"admission by {kind} needs {dotted(oldest)}"
+    oldest = oldest_server(facts.chosen)
+    needed = f"admission by {facts.chosen.admission} needs {dotted(oldest)}"
     found = facts.server.version
     if facts.server.numbers is None:
         what = f"the API server's version is not known (`{found}`); {needed}"
@@ -52,8 +57,23 @@ def _version(facts: InstallationFacts) -> Finding:
     sentence = f"Kubernetes {found or dotted(facts.server.numbers)}; {needed}"
     if facts.server.numbers >= oldest:
         return Finding("server", State.OK, sentence)
-    is_other = kind == "policies" and facts.server.numbers >= OLDEST["webhooks"]
-    return Finding("server", State.FAIL, sentence, _WEBHOOKS if is_other else "upgrade the cluster")
+    return Finding("server", State.FAIL, sentence, _older(facts))
+
+
+def oldest_server(chosen: Installation) -> tuple[int, int]:
+    """The first Kubernetes in which an installation of these values works."""
+    if chosen.admission == "policies":
+        return POLICIES_FROM
+    return AGENT_FROM if chosen.parts.node_agent else WEBHOOKS_FROM
+
+
+def _older(facts: InstallationFacts) -> str:
+    """What to do about an API server that is too old for the chosen values."""
+    webhooks = oldest_server(structs.replace(facts.chosen, admission="webhooks"))
+    numbers = facts.server.numbers
+    if facts.chosen.admission == "webhooks" or (numbers is not None and numbers < webhooks):
+        return "upgrade the cluster"
+    return f"`--set admission=webhooks` works with Kubernetes {dotted(webhooks)} and later"
 
 
 def _clock(facts: InstallationFacts) -> Finding:
@@ -74,7 +94,7 @@ def _admission(facts: InstallationFacts) -> Finding:
         return unread("admission", facts.unserved)
     if facts.unserved:
         sentence = f"the cluster does not serve {some(facts.unserved)}"
-        return Finding("admission", State.FAIL, sentence, _WEBHOOKS)
+        return Finding("admission", State.FAIL, sentence, _older(facts))
     return Finding("admission", State.OK, "the cluster serves all kinds of the installation")
 
 
