@@ -8,7 +8,14 @@ docs/concepts/security.md lists every account.
 
 from __future__ import annotations
 
-from fairlead.wire.installation.policy_parts import Object, cel, on, refuse, validating
+from fairlead.wire.installation.policy_parts import (
+    BEFORE_AND_AFTER,
+    Object,
+    cel,
+    on,
+    refuse,
+    validating,
+)
 
 
 def account_policies() -> list[Object]:
@@ -23,10 +30,7 @@ def account_policies() -> list[Object]:
             """),
             },
             variables={
-                "before": cel("""
-            oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})
-            """),
-                "after": "object.metadata.?annotations.orValue({})",
+                **BEFORE_AND_AFTER,
                 "annotations": cel("""
             [variables.before, variables.after].map(each, each.map(key, key)).flatten()
               .filter(key, variables.before[?key] != variables.after[?key])

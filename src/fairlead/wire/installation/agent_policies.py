@@ -8,7 +8,38 @@ An intruder on one node can then not change another, nor grant memory to a pod.
 
 from __future__ import annotations
 
-from fairlead.wire.installation.policy_parts import Object, cel, on, refuse, validating
+from typing import Final
+
+from fairlead.wire.installation.policy_parts import (
+    BEFORE_AND_AFTER,
+    Object,
+    cel,
+    on,
+    refuse,
+    validating,
+)
+
+_IS_AGENT: Final = {
+    "is-a-node-agent": cel("""
+            request.userInfo.username == "system:serviceaccount:fairlead-system:fairlead-node-agent"
+            """),
+}
+_OWN_NODE: Final = {
+    "own": cel("""
+            has(request.userInfo.extra)
+              && "authentication.kubernetes.io/node-name" in request.userInfo.extra
+              ? request.userInfo.extra["authentication.kubernetes.io/node-name"][0] : ""
+            """),
+}
+"""The node that the token names; "" = it names none."""
+_CHANGED: Final = {
+    **BEFORE_AND_AFTER,
+    "annotations": cel("""
+            [variables.before, variables.after].map(each, each.map(key, key)).flatten()
+              .filter(key, variables.before[?key].orValue("") != variables.after[?key].orValue(""))
+            """),
+}
+"""The keys of changed annotations; an empty value is as none."""
 
 
 def agent_policies() -> list[Object]:
@@ -17,26 +48,8 @@ def agent_policies() -> list[Object]:
             "fairlead-node-agent-pods",
             "node-agent",
             rules=[on("CREATE UPDATE", "pods pods/status")],
-            conditions={
-                "is-a-node-agent": cel("""
-            request.userInfo.username == "system:serviceaccount:fairlead-system:fairlead-node-agent"
-            """),
-            },
-            variables={
-                "own": cel("""
-            has(request.userInfo.extra)
-              && "authentication.kubernetes.io/node-name" in request.userInfo.extra
-              ? request.userInfo.extra["authentication.kubernetes.io/node-name"][0] : ""
-            """),
-                "before": cel("""
-            oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})
-            """),
-                "after": "object.metadata.?annotations.orValue({})",
-                "annotations": cel("""
-            [variables.before, variables.after].map(each, each.map(key, key)).flatten()
-              .filter(key, variables.before[?key].orValue("") != variables.after[?key].orValue(""))
-            """),
-            },
+            conditions=_IS_AGENT,
+            variables={**_OWN_NODE, **_CHANGED},
             validations=[
                 refuse(
                     cel("""
@@ -124,18 +137,8 @@ def agent_policies() -> list[Object]:
             "fairlead-node-agent-deletes",
             "node-agent",
             rules=[on("DELETE", "pods")],
-            conditions={
-                "is-a-node-agent": cel("""
-            request.userInfo.username == "system:serviceaccount:fairlead-system:fairlead-node-agent"
-            """),
-            },
-            variables={
-                "own": cel("""
-            has(request.userInfo.extra)
-              && "authentication.kubernetes.io/node-name" in request.userInfo.extra
-              ? request.userInfo.extra["authentication.kubernetes.io/node-name"][0] : ""
-            """),
-            },
+            conditions=_IS_AGENT,
+            variables=_OWN_NODE,
             validations=[
                 refuse(
                     cel("""
@@ -150,26 +153,8 @@ def agent_policies() -> list[Object]:
             "fairlead-node-agent-nodes",
             "node-agent",
             rules=[on("CREATE UPDATE", "nodes nodes/status")],
-            conditions={
-                "is-a-node-agent": cel("""
-            request.userInfo.username == "system:serviceaccount:fairlead-system:fairlead-node-agent"
-            """),
-            },
-            variables={
-                "own": cel("""
-            has(request.userInfo.extra)
-              && "authentication.kubernetes.io/node-name" in request.userInfo.extra
-              ? request.userInfo.extra["authentication.kubernetes.io/node-name"][0] : ""
-            """),
-                "before": cel("""
-            oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})
-            """),
-                "after": "object.metadata.?annotations.orValue({})",
-                "annotations": cel("""
-            [variables.before, variables.after].map(each, each.map(key, key)).flatten()
-              .filter(key, variables.before[?key].orValue("") != variables.after[?key].orValue(""))
-            """),
-            },
+            conditions=_IS_AGENT,
+            variables={**_OWN_NODE, **_CHANGED},
             validations=[
                 refuse(
                     'object.metadata.name == variables.own && variables.own != ""',

@@ -26,6 +26,15 @@ def cel(text: str) -> str:
     return dedent(text).strip()
 
 
+BEFORE_AND_AFTER: Final = {
+    "before": cel("""
+        oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})
+        """),
+    "after": "object.metadata.?annotations.orValue({})",
+}
+"""Variables: the annotations of the object as it is, and as it would be."""
+
+
 def on(operations: str, resources: str, *, groups: str = "", versions: str = "v1") -> Object:
     """A rule about requests; several words are separated by spaces.
 

@@ -12,6 +12,8 @@ DaemonSets are exempt by the account of their controller, so kube-controller-man
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.wire.installation.policy_parts import (
     ENFORCED,
     Object,
@@ -21,6 +23,20 @@ from fairlead.wire.installation.policy_parts import (
     refuse,
     validating,
 )
+
+OWNER_UPDATES: Final = on(
+    "UPDATE",
+    "*",
+    groups="apps batch kubeflow.org ray.io batch.volcano.sh apps.kubedl.io",
+    versions="*",
+)
+"""Writes of the objects that own pods."""
+CHANGES_THE_USER: Final = {
+    "changes-the-user": cel("""
+            object.metadata.?labels[?"arena.kubeflow.org/console-user"] !=
+              oldObject.metadata.?labels[?"arena.kubeflow.org/console-user"]
+            """),
+}
 
 
 def quota_policies() -> list[Object]:
@@ -245,20 +261,8 @@ def quota_policies() -> list[Object]:
         *validating(
             "fairlead-quota-user",
             "quota",
-            rules=[
-                on(
-                    "UPDATE",
-                    "*",
-                    groups="apps batch kubeflow.org ray.io batch.volcano.sh apps.kubedl.io",
-                    versions="*",
-                )
-            ],
-            conditions={
-                "changes-the-user": cel("""
-            object.metadata.?labels[?"arena.kubeflow.org/console-user"] !=
-              oldObject.metadata.?labels[?"arena.kubeflow.org/console-user"]
-            """),
-            },
+            rules=[OWNER_UPDATES],
+            conditions=CHANGES_THE_USER,
             validations=[
                 refuse(
                     cel("""

@@ -7,6 +7,8 @@ While the webhook does not answer, the tree cannot be written, and in namespaces
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.wire.installation.policy_parts import (
     ENFORCED,
     Object,
@@ -15,6 +17,14 @@ from fairlead.wire.installation.policy_parts import (
     webhook,
     webhook_configuration,
 )
+from fairlead.wire.installation.quota_policies import CHANGES_THE_USER, OWNER_UPDATES
+
+_NOT_EXEMPT: Final = {
+    "not-exempt": cel("""
+            request.userInfo.username != "system:serviceaccount:kube-system:daemon-set-controller"
+              && !request.userInfo.username.startsWith("system:node:")
+            """),
+}
 
 
 def quota_webhooks() -> list[Object]:
@@ -47,12 +57,7 @@ def quota_webhooks() -> list[Object]:
                     "gate.quota.fairlead.io",
                     "/quota-gate",
                     rules=[on("CREATE", "pods")],
-                    conditions={
-                        "not-exempt": cel("""
-            request.userInfo.username != "system:serviceaccount:kube-system:daemon-set-controller"
-              && !request.userInfo.username.startsWith("system:node:")
-            """),
-                    },
+                    conditions=_NOT_EXEMPT,
                     namespaces=ENFORCED,
                     seconds=2,
                     is_repeated=True,
@@ -115,32 +120,15 @@ def quota_webhooks() -> list[Object]:
                         on("UPDATE", "pods/resize"),
                         on("CREATE", "pods/binding bindings"),
                     ],
-                    conditions={
-                        "not-exempt": cel("""
-            request.userInfo.username != "system:serviceaccount:kube-system:daemon-set-controller"
-              && !request.userInfo.username.startsWith("system:node:")
-            """),
-                    },
+                    conditions=_NOT_EXEMPT,
                     namespaces=ENFORCED,
                     seconds=2,
                 ),
                 webhook(
                     "user.quota.fairlead.io",
                     "/quota-guard",
-                    rules=[
-                        on(
-                            "UPDATE",
-                            "*",
-                            groups="apps batch kubeflow.org ray.io batch.volcano.sh apps.kubedl.io",
-                            versions="*",
-                        )
-                    ],
-                    conditions={
-                        "changes-the-user": cel("""
-            object.metadata.?labels[?"arena.kubeflow.org/console-user"] !=
-              oldObject.metadata.?labels[?"arena.kubeflow.org/console-user"]
-            """),
-                    },
+                    rules=[OWNER_UPDATES],
+                    conditions=CHANGES_THE_USER,
                     namespaces=ENFORCED,
                     seconds=2,
                 ),

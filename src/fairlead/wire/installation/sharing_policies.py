@@ -7,7 +7,43 @@ same logic for the webhook and the simulated cluster; tests/kube/test_deploy_adm
 
 from __future__ import annotations
 
-from fairlead.wire.installation.policy_parts import Object, cel, mutating, on, refuse, validating
+from typing import Final
+
+from fairlead.wire.installation.policy_parts import (
+    BEFORE_AND_AFTER,
+    Object,
+    cel,
+    mutating,
+    on,
+    refuse,
+    validating,
+)
+
+GRANT_KEYS: Final = cel("""
+            ["fairlead.io/gpu-allocation",
+             "scheduler.framework.gpushare.allocation",
+             "scheduler.framework.gpushare.assigned",
+             "scheduler.framework.gpushare.assume-time",
+             "scheduler.framework.gpushare.assign-time",
+             "gpushare.alibabacloud.com/core-percentage",
+             "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_POD", "ALIYUN_COM_GPU_MEM_DEV",
+             "ALIYUN_COM_GPU_MEM_ASSIGNED", "ALIYUN_COM_GPU_MEM_ASSUME_TIME",
+               "ALIYUN_COM_GPU_MEM_ASSIGN_TIME",
+             "topology.kubernetes.io/gpu-group"
+            ]
+            """)
+"""The annotations of a grant, as a list in CEL."""
+NOT_FAIRLEAD: Final = cel("""
+        !(request.userInfo.username in [
+          "system:serviceaccount:fairlead-system:fairlead-scheduler",
+          "system:serviceaccount:fairlead-system:fairlead-node-agent"])
+        """)
+"""The writer is none of the accounts that grant GPU memory."""
+_ASKS_FOR_A_SHARED_GPU: Final = cel("""
+            (object.spec.containers + object.spec.?initContainers.orValue([])).exists(container,
+              ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
+                quantity(string(container.?resources.?limits[?name].orValue("0"))).isGreaterThan(quantity("0"))))
+            """)
 
 
 def sharing_policies() -> list[Object]:
@@ -17,11 +53,7 @@ def sharing_policies() -> list[Object]:
             "scheduler",
             rules=[on("CREATE", "pods")],
             conditions={
-                "asks-for-a-shared-gpu": cel("""
-            (object.spec.containers + object.spec.?initContainers.orValue([])).exists(container,
-              ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
-                quantity(string(container.?resources.?limits[?name].orValue("0"))).isGreaterThan(quantity("0"))))
-            """),
+                "asks-for-a-shared-gpu": _ASKS_FOR_A_SHARED_GPU,
                 # The API server fills in default-scheduler before it asks: its writer is unknown.
                 "names-no-scheduler": cel("""
             object.spec.?schedulerName.orValue("") in ["", "default-scheduler"]
@@ -36,11 +68,7 @@ def sharing_policies() -> list[Object]:
             "asks",
             rules=[on("CREATE", "pods")],
             conditions={
-                "asks-for-a-shared-gpu": cel("""
-            (object.spec.containers + object.spec.?initContainers.orValue([])).exists(container,
-              ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
-                quantity(string(container.?resources.?limits[?name].orValue("0"))).isGreaterThan(quantity("0"))))
-            """),
+                "asks-for-a-shared-gpu": _ASKS_FOR_A_SHARED_GPU,
                 "is-for-no-foreign-scheduler": cel("""
             object.spec.?schedulerName.orValue("") in ["", "default-scheduler",
               "fairlead-scheduler"]
@@ -117,30 +145,13 @@ def sharing_policies() -> list[Object]:
             "grants",
             rules=[on("CREATE UPDATE", "pods pods/status"), on("CREATE", "pods/binding bindings")],
             conditions={
-                "not-fairlead": cel("""
-            !(request.userInfo.username in [
-              "system:serviceaccount:fairlead-system:fairlead-scheduler",
-              "system:serviceaccount:fairlead-system:fairlead-node-agent"])
-            """),
+                "not-fairlead": NOT_FAIRLEAD,
             },
             variables={
-                "before": cel("""
-            oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})
-            """),
-                "after": "object.metadata.?annotations.orValue({})",
-                "changed": cel("""
-            ["fairlead.io/gpu-allocation",
-             "scheduler.framework.gpushare.allocation",
-             "scheduler.framework.gpushare.assigned",
-             "scheduler.framework.gpushare.assume-time",
-             "scheduler.framework.gpushare.assign-time",
-             "gpushare.alibabacloud.com/core-percentage",
-             "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_POD", "ALIYUN_COM_GPU_MEM_DEV",
-             "ALIYUN_COM_GPU_MEM_ASSIGNED", "ALIYUN_COM_GPU_MEM_ASSUME_TIME",
-               "ALIYUN_COM_GPU_MEM_ASSIGN_TIME",
-             "topology.kubernetes.io/gpu-group"
-            ].filter(key, variables.before[?key].orValue("") != variables.after[?key].orValue(""))
-            """),
+                **BEFORE_AND_AFTER,
+                "changed": GRANT_KEYS
+                + '.filter(key, variables.before[?key].orValue("") != '
+                + 'variables.after[?key].orValue(""))',
             },
             validations=[
                 refuse(

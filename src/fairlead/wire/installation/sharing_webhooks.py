@@ -9,7 +9,18 @@ scheduler, and writes of grants by others. While the webhook does not answer, th
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.wire.installation.policy_parts import Object, cel, on, webhook, webhook_configuration
+from fairlead.wire.installation.sharing_policies import GRANT_KEYS, NOT_FAIRLEAD
+
+_NAMES_A_SHARED_GPU: Final = cel("""
+            (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers
+              : [])).exists(container,
+              has(container.resources) && has(container.resources.limits) &&
+              ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
+                name in container.resources.limits))
+            """)
 
 
 def sharing_webhooks() -> list[Object]:
@@ -24,13 +35,7 @@ def sharing_webhooks() -> list[Object]:
                     "/scheduler",
                     rules=[on("CREATE", "pods")],
                     conditions={
-                        "names-a-shared-gpu": cel("""
-            (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers
-              : [])).exists(container,
-              has(container.resources) && has(container.resources.limits) &&
-              ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
-                name in container.resources.limits))
-            """),
+                        "names-a-shared-gpu": _NAMES_A_SHARED_GPU,
                         "names-no-scheduler": cel("""
             !has(object.spec.schedulerName) || object.spec.schedulerName in ["",
               "default-scheduler"]
@@ -53,23 +58,10 @@ def sharing_webhooks() -> list[Object]:
                         on("CREATE", "pods/binding bindings"),
                     ],
                     conditions={
-                        "not-fairlead": cel("""
-            !(request.userInfo.username in [
-              "system:serviceaccount:fairlead-system:fairlead-scheduler",
-              "system:serviceaccount:fairlead-system:fairlead-node-agent"])
-            """),
-                        "changes-a-grant": cel("""
-            ["fairlead.io/gpu-allocation",
-             "scheduler.framework.gpushare.allocation",
-             "scheduler.framework.gpushare.assigned",
-             "scheduler.framework.gpushare.assume-time",
-             "scheduler.framework.gpushare.assign-time",
-             "gpushare.alibabacloud.com/core-percentage",
-             "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_POD", "ALIYUN_COM_GPU_MEM_DEV",
-             "ALIYUN_COM_GPU_MEM_ASSIGNED", "ALIYUN_COM_GPU_MEM_ASSUME_TIME",
-               "ALIYUN_COM_GPU_MEM_ASSIGN_TIME",
-             "topology.kubernetes.io/gpu-group"
-            ].exists(key,
+                        "not-fairlead": NOT_FAIRLEAD,
+                        "changes-a-grant": GRANT_KEYS
+                        + cel("""
+            .exists(key,
               (has(object.metadata.annotations) && key in object.metadata.annotations
                 ? object.metadata.annotations[key] : "") !=
               (oldObject != null && has(oldObject.metadata.annotations)
@@ -83,13 +75,7 @@ def sharing_webhooks() -> list[Object]:
                     "/asks",
                     rules=[on("CREATE", "pods")],
                     conditions={
-                        "names-a-shared-gpu": cel("""
-            (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers
-              : [])).exists(container,
-              has(container.resources) && has(container.resources.limits) &&
-              ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
-                name in container.resources.limits))
-            """),
+                        "names-a-shared-gpu": _NAMES_A_SHARED_GPU,
                         "names-no-foreign-scheduler": cel("""
             !has(object.spec.schedulerName) || object.spec.schedulerName in ["",
               "default-scheduler", "fairlead-scheduler"]
