@@ -48,20 +48,12 @@ REAL_FOLDERS = (
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
-BOTH_WORLDS = (
-    *(f"tests/kube/test_{name}.py" for name in ("same_end", "training_same_end", "operators")),
-    *(
-        f"tests/kube/test_{name}.py"
-        for name in ("kubectl_twins", "kubectl_kinds", "kubectl_access")
-    ),
-    *(
-        f"tests/kube/test_{name}.py"
-        for name in ("sharing_words", "serve", "startable", "idle_hours")
-    ),
-    *(f"tests/kube/test_{name}.py" for name in ("default_over_time", "boards_over_time")),
-    *(f"tests/kube/test_{name}.py" for name in ("laptop_time", "kubectl_sim")),
-    "tests/kube/numbers",
+_IN_BOTH_WORLDS = (
+    *("same_end", "training_same_end", "operators", "kubectl_twins", "kubectl_kinds"),
+    *("kubectl_access", "sharing_words", "serve", "startable", "idle_hours", "default_over_time"),
+    *("boards_over_time", "laptop_time", "kubectl_sim"),
 )
+BOTH_WORLDS = (*(f"tests/kube/test_{name}.py" for name in _IN_BOTH_WORLDS), "tests/kube/numbers")
 """Half of tests/kube by time, so that no group takes much longer than the others."""
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
 JOBS = "tests/cli/jobs"
@@ -110,8 +102,8 @@ class Group:
     """Steps under one name; each is ended when it prints nothing for `silence_seconds`.
 
     `missing`: why the group cannot run here (it is then skipped). `broken`: why it could not start
-    (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube`
-    groups need.
+    (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube` groups need.
+    `needs_image`: the Debian packages of the image are fetched first.
     """
 
     name: str
@@ -124,6 +116,7 @@ class Group:
     missing: str = ""
     broken: str = ""
     more_programs: tuple[Family, ...] = ()
+    needs_image: bool = False
 
 
 def check_groups() -> tuple[Group, ...]:
@@ -193,10 +186,12 @@ def real_groups() -> tuple[Group, ...]:
             *_but((QUOTA, DISCOVERED, *BOTH_WORLDS)),
         ),
         _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
-        _node_group(
-            "kubelet",
-            "containers that really run, on a real node",
-            (PROMETHEUS, C_COMPILER, C_HEADERS),
+        _with_image(
+            _node_group(
+                "kubelet",
+                "containers that really run, on a real node",
+                (PROMETHEUS, C_COMPILER, C_HEADERS),
+            )
         ),
         Group(
             "long",
@@ -215,10 +210,12 @@ def real_groups() -> tuple[Group, ...]:
         ),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
         _cluster_group("documents", "the lines of the documents, on both", "tests/documents"),
-        _folder_group(
-            "image",
-            "the image, built twice and run in containerd; wheel and sdist",
-            (CONTAINERD, RUNC),
+        _with_image(
+            _folder_group(
+                "image",
+                "the image, built twice and run in containerd; wheel and sdist",
+                (CONTAINERD, RUNC),
+            )
         ),
         _folder_group(
             "prometheus",
@@ -289,6 +286,10 @@ def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Gro
         needs_console=True,
         missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
     )
+
+
+def _with_image(group: Group) -> Group:
+    return replace(group, needs_image=True)
 
 
 def _matching(*patterns: str) -> list[str]:

@@ -42,7 +42,6 @@ REAL_FIRST = ("browser", "kube")
 One more than these run at a time: they work for half of their time and wait for the other half.
 Only one group at a time has the real node: `kubelet` begins early in the run, `cdi` late.
 """
-IMAGE_GROUPS = ("image", "kubelet")
 NEWER_LOCK = REPOSITORY / "build" / "debian.lock.json"
 BUDGET_SECONDS = {"check": 4 * 60, "warm": 30 * 60, "cold": 60 * 60}
 """How long a run may take on two free cores.
@@ -135,7 +134,7 @@ def _prepare_real(groups: list[Group], checked: threading.Event) -> None:
         debian.install_missing(packages)
     except StepFailed as failed:
         say(f"warning: {failed.what}")
-    if any(group.name in IMAGE_GROUPS for group in groups):
+    if any(group.needs_image for group in groups):
         _prepare_image()
     if any(group.needs_kube for group in groups):
         more = ["--all"] if any(group.more_programs for group in groups) else []
