@@ -28,6 +28,7 @@ from fairlead.wire.installation.object_parts import (
     grant,
     host_folders,
     lease_grants,
+    network_policy,
     port,
     probes,
     requests,
@@ -98,7 +99,9 @@ def console(chosen: Installation) -> list[Object]:
         "securityContext": NON_ROOT,
         "containers": [container],
     }
-    return [deployment(PartPlace(_CONSOLE, chosen.namespace), 1, pod)]
+    place = PartPlace(_CONSOLE, chosen.namespace)
+    # `kubectl port-forward` reaches the loopback through the node.
+    return [deployment(place, 1, pod), *network_policy(place, chosen)]
 
 
 def cluster_exporter(chosen: Installation) -> list[Object]:
@@ -118,6 +121,7 @@ def cluster_exporter(chosen: Installation) -> list[Object]:
         *rights(_EXPORTER, owner, chosen.namespace, lease_grants(CLUSTER_EXPORTER_LEASE)),
         deployment(owner, chosen.replicas, _cluster_exporter_pod(chosen)),
         service(owner, "metrics", CLUSTER_EXPORTER_PORT, is_labelled=True),
+        *network_policy(owner, chosen, CLUSTER_EXPORTER_PORT),
     ]
 
 
@@ -158,6 +162,7 @@ def gpu_exporter(chosen: Installation) -> list[Object]:
     return [
         account(owner, has_token=False),
         daemon_set(owner, _gpu_exporter_pod(chosen), most_unavailable="10%"),
+        *network_policy(owner, chosen, GPU_EXPORTER_PORT),
     ]
 
 
