@@ -275,6 +275,32 @@ def _is_workload(each: Any) -> bool:
     return "template" in each.get("spec", {})
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_what_has_replicas_is_spread_and_can_be_drained(replicas: int) -> None:
+    """`maxUnavailable` 1 lets the only replica go, too; `minAvailable` 1 would hold its node."""
+    objects = installed_objects(Installation(replicas=replicas))
+    budgets = {
+        each["metadata"]["name"]: each["spec"]
+        for each in objects
+        if each["kind"] == "PodDisruptionBudget"
+    }
+    for each in objects:
+        name, spec = each["metadata"]["name"], each.get("spec", {})
+        if each["kind"] != "Deployment" or name == "fairlead-console":
+            continue
+        selector = {"matchLabels": {"app.kubernetes.io/name": name}}
+        assert spec["replicas"] == replicas and spec["selector"] == selector
+        assert budgets.pop(name) == {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": selector,
+        }
+        [constraint] = spec["template"]["spec"]["topologySpreadConstraints"]
+        assert constraint["labelSelector"] == selector
+        assert constraint["topologyKey"] == "kubernetes.io/hostname"
+    assert budgets == {}
+
+
 def test_only_the_value_of_the_kernels_log_makes_a_container_privileged() -> None:
     chosen = Installation(kernel_log=True)
     assert _text(installed_objects(chosen)).count('"privileged":true') == 1

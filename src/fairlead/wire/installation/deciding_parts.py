@@ -64,6 +64,7 @@ _EXTENDER_PORT: Final = 12345
 _SCHEDULER_PORT: Final = 10259
 """Of kube-scheduler, for probes and metrics: its default."""
 _WEBHOOK_PORT: Final = 8443
+_DRAIN_SECONDS: Final = 5
 _CLUSTER_CRITICAL: Final = "system-cluster-critical"
 _LINUX: Final = {"kubernetes.io/os": "linux"}
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -416,6 +417,9 @@ def _webhook_pod(chosen: Installation) -> Object:
         ],
         **port("https", _WEBHOOK_PORT),
         **probes("https", late=False, scheme="HTTPS"),
+        # Until the API server's node no longer sends requests here: one without an answer refuses
+        # the object that it is about.
+        "lifecycle": {"preStop": {"sleep": {"seconds": _DRAIN_SECONDS}}},
         # A review has 8 MiB at most, and of a quota tree no more than 2 MiB are read.
         **requests("50m", "96Mi", "512Mi"),
         "securityContext": LOCKED,

@@ -200,12 +200,18 @@ def daemon_set(
 
 
 def disruption_budget(place: PartPlace) -> Object:
-    """One replica at a time may be evicted."""
+    """One replica at a time may be evicted, and the only one, too; those that are not ready always,
+    so that a pod that never becomes ready does not keep its node from being drained.
+    """
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": place.meta,
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {PART_LABEL: place.name}}},
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {PART_LABEL: place.name}},
+        },
     }
 
 
@@ -257,12 +263,17 @@ def service(place: PartPlace, port_name: str, port: int, *, is_labelled: bool = 
 
 
 def spread(name: str) -> Object:
-    """Replicas prefer different machines."""
+    """Replicas prefer different machines.
+
+    Those of an earlier template do not count, or in a rolling update both new ones could come to
+    one machine.
+    """
     constraint = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": {PART_LABEL: name}},
+        "matchLabelKeys": ["pod-template-hash"],
     }
     return {"topologySpreadConstraints": [constraint]}
 

@@ -24,6 +24,7 @@ from fairlead.wire.installation.object_parts import (
     cluster_rights,
     daemon_set,
     deployment,
+    disruption_budget,
     gpu_nodes,
     grant,
     host_folders,
@@ -84,6 +85,9 @@ def console(chosen: Installation) -> list[Object]:
     """The boards.
 
     There is no sign-in yet, so the console listens on its pod's loopback and has no Service.
+
+    One replica: without a Service a second one would have no clients, and it keeps an hour of
+    charts in its memory.
     """
     command = ["fairlead", "console", "--listen=127.0.0.1:8080", *_sources(chosen)]
     container = {
@@ -120,6 +124,7 @@ def cluster_exporter(chosen: Installation) -> list[Object]:
         *withheld_gpu_rights(_EXPORTER, owner, binding=reads),
         *rights(_EXPORTER, owner, chosen.namespace, lease_grants(CLUSTER_EXPORTER_LEASE)),
         deployment(owner, chosen.replicas, _cluster_exporter_pod(chosen)),
+        disruption_budget(owner),
         service(owner, "metrics", CLUSTER_EXPORTER_PORT, is_labelled=True),
         *network_policy(owner, chosen, CLUSTER_EXPORTER_PORT),
     ]
