@@ -5,9 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from tests.apps.leases import Clock, OneLease
+from tests.jumping_loop import JumpingLoop
 
-from fairlead.apps.leader import LEASE_SECONDS, SAFE_SECONDS, Leader
+from fairlead.apps.leader import (
+    BACKGROUND_LEASE_TIMES,
+    BRIEF,
+    LEASE_SECONDS,
+    SAFE_SECONDS,
+    Leader,
+    LeaseTimes,
+)
 
 
 class Candidate:
@@ -99,3 +108,41 @@ def test_an_api_server_that_does_not_answer_lets_it_run_out() -> None:
     assert not first.turn() and first.leader.trouble
     lease.away = False
     assert first.turn() and first.taken == 1, "nobody else has had it: what is known is still known"
+
+
+TIMES = {"extender": BRIEF, "quota controller, cluster exporter": BACKGROUND_LEASE_TIMES}
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+@pytest.mark.parametrize("phase", [0.0, 0.1, 0.39, 0.7, 0.99])
+@pytest.mark.parametrize(("gives_back", "longest"), [(True, 1.0), (False, 6.0)])
+def test_a_standby_takes_over_within_a_second_of_an_end_and_six_of_a_kill(
+    times: LeaseTimes, phase: float, gives_back: bool, longest: float
+) -> None:
+    """No process has called either of them. The holder ends at any phase of both rhythms."""
+    loop = JumpingLoop()
+
+    async def scene() -> float:
+        lease = OneLease()
+        first, second = (
+            Leader(lease, name, monotonic=loop.time, times=times) for name in ("first", "second")
+        )
+        await first.turn()
+        holder = asyncio.ensure_future(first.run())
+        await asyncio.sleep(phase)
+        standby = asyncio.ensure_future(second.run())
+        await asyncio.sleep(10 + phase)
+        assert first.is_held and not second.is_held
+        began = loop.time()
+        holder.cancel()
+        if gives_back:
+            await first.release()
+        while not second.is_held:  # noqa: ASYNC110 - of a clock that jumps
+            await asyncio.sleep(0.01)
+        standby.cancel()
+        return loop.time() - began
+
+    try:
+        assert loop.run_until_complete(scene()) <= longest
+    finally:
+        loop.close()
