@@ -11,6 +11,7 @@ from fairlead.model.installation import Installation, Parts
 from fairlead.rules.installation.order import in_order, is_ready, left_over, removal_order
 from fairlead.rules.installation.refusals import (
     refuse_definition,
+    refuse_foreign_namespace,
     refuse_namespace,
     refuse_version,
     refuse_waiting,
@@ -155,6 +156,15 @@ def test_a_namespace_that_ends_or_is_helms_is_refused() -> None:
     refusal = refuse_namespace({"metadata": helms})
     assert refusal is not None
     assert "`mine`" in refusal.reason
+
+
+def test_a_namespace_without_the_label_of_an_installation_is_not_taken_over() -> None:
+    meta = {"name": "monitoring", "labels": {"team": "a"}}
+    refusal = refuse_foreign_namespace({"metadata": meta})
+    assert refusal is not None
+    assert refusal.reason == "namespace `monitoring` exists, and was not made for Fairlead"
+    own = {**meta, "labels": {"fairlead.io/installation": "system"}}
+    assert refuse_foreign_namespace({"metadata": own}) is None
 
 
 def test_five_of_the_waiting_pods_are_named() -> None:

@@ -10,6 +10,7 @@ from fairlead import settings
 from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_listen
 from fairlead.errors import UserError
+from fairlead.model.installation import NODE_NAMESPACE
 
 NAME = "device-plugin"
 HELP = """Serve the GPUs of this node to its kubelet: whole GPUs as nvidia.com/gpu or, if the node
@@ -97,8 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--namespace",
         metavar="NS",
-        default=settings.SYSTEM_NAMESPACE,
-        help=f"namespace of that pod (default {settings.SYSTEM_NAMESPACE})",
+        default=NODE_NAMESPACE,
+        help=f"namespace of that pod (default {NODE_NAMESPACE})",
     )
 
 
