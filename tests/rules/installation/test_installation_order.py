@@ -53,6 +53,17 @@ def test_left_over_is_what_the_next_installation_lacks_but_for_definitions() -> 
     assert {each.name for each in left}.isdisjoint({"fairlead-system", "fairlead-console"})
 
 
+def _hooks(*, authority: bool) -> dict[str, Any]:
+    """A configuration of two webhooks, of which the first has its authority."""
+    clients = ({"caBundle": "QQ=="}, {"caBundle": "QQ=="} if authority else {})
+    hooks = [{"clientConfig": each} for each in clients]
+    return {
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"generation": 2},
+        "webhooks": hooks,
+    }
+
+
 def _workload(kind: str, generation: int, replicas: int, **status: Any) -> dict[str, Any]:
     meta = {"name": "x", "generation": generation}
     return {"kind": kind, "metadata": meta, "spec": {"replicas": replicas}, "status": status}
@@ -114,6 +125,9 @@ def _workload(kind: str, generation: int, replicas: int, **status: Any) -> dict[
             True,
         ),
         ({"kind": "Role", "metadata": {"name": "x"}}, True),
+        ({"kind": "MutatingAdmissionPolicyBinding", "metadata": {"generation": 1}}, True),
+        (_hooks(authority=True), True),
+        (_hooks(authority=False), False),
     ],
 )
 def test_ready_is_what_has_done_its_newest_spec(obj: Any, expected: bool) -> None:

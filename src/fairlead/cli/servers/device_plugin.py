@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test-image",
         metavar="IMAGE",
         default="",
-        help="an image with /bin/sh: for each version of kubelet and runtime, "
+        help="an image with python3, as Fairlead's has: for each version of kubelet and runtime, "
         "a pod with it tests once whether the runtime supports CDI. "
         "Without it nothing is deferred until a container starts",
     )
