@@ -136,13 +136,20 @@ class Leader:
 
         While a write may still be carried out, the Lease is left to expire.
         """
-        was_held, self.held_until = self.is_held, float("-inf")
-        if was_held and self._written is not None and self._is_idle():
+        self.held_until = float("-inf")
+        if self._written is not None and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):
                 async with asyncio.timeout(self._times.patience):
-                    await self._api.put_lease(
-                        structs.replace(self._written, holder="", wanted_by="")
-                    )
+                    await self._give_back(self._written)
+
+    async def _give_back(self, written: LeaseRecord) -> None:
+        """A renewal whose answer was not awaited may have changed the Lease: it is read then."""
+        record: LeaseRecord | None = written
+        while record is not None and record.holder == self.identity:
+            free = structs.replace(record, holder="", wanted_by="")
+            if await self._api.put_lease(free) is not None:
+                return
+            record = await self._api.get_lease()
 
     async def turn(self) -> None:
         """Look at the Lease once, and write it once if this process may write it."""

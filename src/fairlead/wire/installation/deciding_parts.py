@@ -74,6 +74,8 @@ _LEADER_ELECTION: Final = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection:
   leaderElect: true
+  # at its end it gives the Lease back, and the other one looks this often
+  retryPeriod: 400ms
   resourceName: fairlead-scheduler
   resourceNamespace: """
 _PROFILES: Final = """
