@@ -705,7 +705,7 @@ class InstallationTarget(Protocol):
         ...
 
     def helm_releases(self, namespace: str, chart: str) -> list[str]:
-        """Names of Helm's releases `chart` in the namespace."""
+        """Names of Helm's releases of the chart in the namespace, by the record of each."""
         ...
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:

@@ -16,8 +16,9 @@ from fairlead.edge.kube.api_failure import ApiFailure, NotServed
 from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.object_actions import known_resource, no_such_kind
-from fairlead.edge.kube.resource import PODS, SECRETS, Resource
+from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.wire.installation.release import release_name
 
 FIELD_MANAGER: Final = "fairlead-install"
 _AT_ONCE: Final = 8
@@ -80,9 +81,8 @@ class KubeInstallationTarget:
         return True
 
     def helm_releases(self, namespace: str, chart: str) -> list[str]:
-        labels = f"owner=helm,name={chart}"
-        found = self._list(SECRETS, namespace, labelSelector=labels)
-        return sorted({each["metadata"]["labels"]["name"] for each in found})
+        found = self.get(ObjectRef("v1", "ConfigMap", f"{chart}-release", namespace))
+        return [] if found is None else [release_name(found)]
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:
         return [

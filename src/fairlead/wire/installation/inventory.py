@@ -23,13 +23,15 @@ COMPLETE: Final = "complete"
 class Inventory(Struct, frozen=True):
     """`objects`: all that the installation wrote, or is writing. `values`: YAML, without defaults.
 
-    `state`: WRITING from the first write of a run to its last, else COMPLETE.
+    `state`: WRITING from the first write of a run to its last, else COMPLETE. `release`: the Helm
+    release that it describes, "" = `fairlead install` wrote it.
     """
 
     version: str
     state: str
     values: str
     objects: tuple[ObjectRef, ...]
+    release: str = ""
 
 
 def render_inventory(inventory: Inventory) -> Manifest:
