@@ -35,7 +35,8 @@ from fairlead.rules.installation.cluster_checks import (
 from fairlead.rules.installation.finding_lists import dotted
 from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.chart_parts import CHART_COMPONENTS
-from fairlead.wire.installation.release import RELEASE, ReleaseRecord
+from fairlead.wire.installation.components import component_objects
+from fairlead.wire.installation.release import ReleaseRecord, release_ref
 from image.tree import File, tar_bytes
 
 ROOT: Final = Path(__file__).parent.parent
@@ -67,6 +68,9 @@ Check the cluster and the installation:
 Open the boards on http://127.0.0.1:8080:
   kubectl port-forward --namespace {{ .Release.Namespace }} deploy/fairlead-console 8080
 {{- end }}
+
+Helm made the namespace; label it as Fairlead's:
+  kubectl label --overwrite namespace {{ .Release.Namespace }} LABELS
 """
 
 
@@ -77,7 +81,7 @@ def chart_files() -> dict[str, str]:
         "Chart.yaml": _chart(),
         "values.yaml": _values(),
         "values.schema.json": json.dumps(_schema(), indent=2, ensure_ascii=False) + "\n",
-        "templates/NOTES.txt": _NOTES,
+        "templates/NOTES.txt": _NOTES.replace("LABELS", namespace_labels()),
         "templates/refusals.yaml": _head() + _refusals(fields),
         "templates/release.yaml": _head() + _release(),
     }
@@ -86,6 +90,17 @@ def chart_files() -> dict[str, str]:
         if merged:
             found[f"templates/{name}.yaml"] = _head() + template_text(merged, fields)
     return found
+
+
+def namespace_labels() -> str:
+    """The labels of the release's namespace, which is no object of the chart."""
+    chosen = Installation()
+    labels: dict[str, str] = next(
+        each["metadata"]["labels"]
+        for each in component_objects("namespace", chosen)
+        if each["metadata"]["name"] == chosen.namespace
+    )
+    return " ".join(f"{key}={value}" for key, value in labels.items())
 
 
 def package() -> bytes:
@@ -189,42 +204,66 @@ def _inlined(schema: dict[str, Any], types: Mapping[str, Any], key: str) -> dict
 
 
 def _refusals(fields: Mapping[str, Field]) -> str:
-    """Values that need a later Kubernetes than the cluster's."""
+    """Namespaces that an installation must not have, and values that need a later Kubernetes than
+    the cluster's.
+    """
+    nodes = fields["node_namespace"].expression
+    rows = [
+        (
+            f'or (eq {each} "default") (hasPrefix "kube-" {each})',
+            f"{key} is a namespace of Kubernetes: {hint}",
+        )
+        for each, key, hint in (
+            (".Release.Namespace", "--namespace", "use --namespace fairlead-system"),
+            (nodes, "nodeNamespace", "pods that use their node need a namespace of their own"),
+        )
+    ]
+    rows.append(
+        (
+            f"eq .Release.Namespace {nodes}",
+            "--namespace and nodeNamespace are the same: pods that use their node need a "
+            "namespace of their own",
+        )
+    )
     points = points_of(oldest_server, ChartValues, fields)
-    lines = []
     for version in sorted({oldest for _, oldest in points}, reverse=True):
         if version == WEBHOOKS_FROM:
             continue
         on = [point for point, oldest in points if oldest == version]
         off = [point for point, oldest in points if oldest < version]
         test = (
-            f'(semverCompare "<{dotted(version)}.0-0" .Capabilities.KubeVersion.Version) '
+            f'and (semverCompare "<{dotted(version)}.0-0" .Capabilities.KubeVersion.Version) '
             f"({condition(on, off, fields)})"
         )
         text = f"these values need Kubernetes {dotted(version)} or later: {_OLDER[version]}"
-        lines += [f"{{{{- if and {test} }}}}", f'{{{{- fail "{text}" }}}}', "{{- end }}"]
-    return "\n".join(lines) + "\n"
+        rows.append((test, text))
+    return "".join(
+        f'{{{{- if {test} }}}}\n{{{{- fail "{text}" }}}}\n{{{{- end }}}}\n' for test, text in rows
+    )
 
 
 def _release() -> str:
     """The record of the release, by which `fairlead doctor` and `fairlead install` find it."""
     others = sorted(set(ChartValues.__struct_encode_fields__) - set(_installation_keys()))
     left_out = " ".join(json.dumps(each) for each in (*others, "global"))
+    named = " ".join(f"{json.dumps(key)} {NAMED[key]}" for key in NAMED)
+    values = f"merge (dict {named}) (omit .Values {left_out}) | toJson | quote"
+    place = release_ref("")
     data = {
         "release": "{{ .Release.Name | quote }}",
         "version": "{{ .Chart.AppVersion | quote }}",
         "definitions": "{{ .Values.crds.enabled | quote }}",
         # JSON: readers of YAML disagree about unquoted words.
-        "values": f"{{{{ omit .Values {left_out} | toJson | quote }}}}",
+        "values": f"{{{{ {values} }}}}",
     }
     assert tuple(data) == ReleaseRecord.__struct_fields__
     return (
         "---\n"
-        f"apiVersion: {RELEASE.api_version}\n"
-        f"kind: {RELEASE.kind}\n"
+        f"apiVersion: {place.api_version}\n"
+        f"kind: {place.kind}\n"
         "metadata:\n"
-        f"  name: {RELEASE.name}\n"
-        "  namespace: {{ .Release.Namespace }}\n"
+        f"  name: {place.name}\n"
+        '  namespace: "{{ .Release.Namespace }}"\n'
         "  labels:\n"
         "    app.kubernetes.io/part-of: fairlead\n"
         "data:\n" + "".join(f"  {key}: {text}\n" for key, text in data.items())

@@ -704,8 +704,24 @@ class InstallationTarget(Protocol):
         """Delete it and, in the background, what it owns; False if it does not exist."""
         ...
 
-    def helm_releases(self, namespace: str, chart: str) -> list[str]:
-        """Names of Helm's releases of the chart in the namespace, by the record of each."""
+    def installation_namespaces(self) -> list[Manifest]:
+        """Namespaces with the label of an installation (`model/installation`)."""
+        ...
+
+    def inventory(self, first: str) -> Manifest | None:
+        """The inventory of the cluster's installation, in whatever namespace; `first` is looked at
+        first. None without one. Raises UserError if there are several.
+        """
+        ...
+
+    def release(self, first: str, chart: str) -> Manifest | None:
+        """The record of the chart's release in this cluster, in whatever namespace; `first` is
+        looked at first. None without one.
+        """
+        ...
+
+    def helm_releases(self, first: str, chart: str) -> list[str]:
+        """The name in that record; none without one."""
         ...
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:

@@ -6,6 +6,7 @@ its account, and the exit status becomes the pod's phase.
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import time
@@ -34,7 +35,6 @@ Row = tuple[str, ...]
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as plane:
-        plane.admin.run("create", "namespace", SYSTEM)
         yield plane
 
 
@@ -103,9 +103,13 @@ def _play(cluster: ControlPlane, part: str) -> str:
 def test_a_release_from_its_beginning_to_its_end(
     helm: Helm, cluster: ControlPlane, chart: str
 ) -> None:
+    ensure_namespace(cluster)
     before = everything(cluster)
     notes = helm.run("install", "gpus", chart, "-n", SYSTEM)
     assert f"helm test gpus --namespace {SYSTEM}" in notes
+    (label,) = (line.split() for line in notes.splitlines() if "kubectl label" in line)
+    # From now on the namespace enforces PodSecurity, for pods of hooks, too.
+    cluster.admin.run(*label[1:])
     installed = wanted_rows(everything(cluster) - before)
     assert ("Deployment", SYSTEM, "fairlead-console") in installed
     assert ("CustomResourceDefinition", "<none>", TREES) in installed
@@ -116,6 +120,10 @@ def test_a_release_from_its_beginning_to_its_end(
     now = wanted_rows(everything(cluster) - before)
     assert now == installed, "the refused ones wrote nothing, and nothing of the test is left"
 
+    webhook = ("validatingwebhookconfiguration", "fairlead-quota-tree")
+    authority = base64.b64encode(cluster.authority.read_bytes()).decode()
+    place = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authority}
+    cluster.admin.run("patch", *webhook, "--type=json", "-p", json.dumps([place]))
     settings = ("--set", "parts.console=false", "--set", "replicas=3")
     helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *settings)
     gone = installed - everything(cluster)
@@ -123,10 +131,20 @@ def test_a_release_from_its_beginning_to_its_end(
     path = "-o=jsonpath={.spec.replicas}"
     found = cluster.admin.run("get", "deployment", "fairlead-quota-controller", "-n", SYSTEM, path)
     assert found == "3"
+    path = "-o=jsonpath={.webhooks[0].clientConfig.caBundle}"
+    assert cluster.admin.run("get", *webhook, path) == authority, "written at run time, and kept"
 
     _check_the_end(helm, cluster, chart)
     left = everything(cluster) - before
     assert left == {("CustomResourceDefinition", "<none>", TREES)}, "it is kept, and nothing else"
+
+
+def ensure_namespace(cluster: ControlPlane) -> None:
+    """As `helm install --create-namespace` makes it, which does not remove it."""
+    if not cluster.admin.get("namespaces", f"--field-selector=metadata.name={SYSTEM}"):
+        cluster.admin.run("create", "namespace", SYSTEM)
+    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", SYSTEM)
+    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", SYSTEM)
 
 
 def wanted_rows(rows: set[Row]) -> set[Row]:
@@ -140,8 +158,8 @@ def _check_others_are_refused(helm: Helm, cluster: ControlPlane, chart: str) -> 
     assert "cannot be imported into the current release" in answer
     assert 'must equal "second": current value is "gpus"' in answer
     answer = fairlead(cluster.kubeconfig, "install").stderr
-    assert "Helm has installed Fairlead here: release `gpus`" in answer
-    assert "`helm upgrade` or `helm uninstall`" in answer
+    assert "namespace `fairlead-nodes` belongs to the Helm release `gpus`" in answer
+    assert "use Helm for its release" in answer
 
 
 def _check_the_doctor(helm: Helm, cluster: ControlPlane) -> None:
@@ -155,7 +173,6 @@ def _check_the_doctor(helm: Helm, cluster: ControlPlane) -> None:
     assert bad == {"ready", "lease", "certificate"}, "no process runs here"
     unknown = [line for line in lines if line.startswith("?")]
     reasons = {
-        "pod-security": "has no label",
         "changes": "cannot patch",
         "certificate": 'cannot get resource "secrets"',
     }
@@ -193,6 +210,7 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
 def test_another_programs_definition_is_used_and_never_changed(
     helm: Helm, cluster: ControlPlane, chart: str
 ) -> None:
+    ensure_namespace(cluster)
     install_foreign_definition(cluster, "Namespaced")
     before = everything(cluster)
     answer = helm.refusal("install", "gpus", chart, "-n", SYSTEM)
@@ -212,7 +230,9 @@ def test_another_programs_definition_is_used_and_never_changed(
 def test_helm_takes_over_nothing_that_fairlead_install_wrote(
     cluster: ControlPlane, chart: str, tmp_path: Path
 ) -> None:
-    assert not fairlead(cluster.kubeconfig, "install", "--wait=0").returncode
+    cluster.admin.run("delete", "namespace", SYSTEM, "--ignore-not-found")
+    answer = fairlead(cluster.kubeconfig, "install", "--wait=0")
+    assert not answer.returncode, answer.stderr
     before = everything(cluster)
     for name in HELMS:
         helm = Helm(name, tmp_path, cluster.kubeconfig)
@@ -221,4 +241,3 @@ def test_helm_takes_over_nothing_that_fairlead_install_wrote(
     assert everything(cluster) == before, "nothing was written"
     answer = fairlead(cluster.kubeconfig, "uninstall", "--delete-data")
     assert not answer.returncode, answer.stderr
-    cluster.admin.run("create", "namespace", SYSTEM)

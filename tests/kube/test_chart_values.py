@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,13 @@ from fairlead.model.actions import object_ref
 from fairlead.model.installed.chart_values import ChartValues
 from fairlead.wire.installation.chart_parts import KEPT, chart_objects
 from fairlead.wire.installation.components import installed_objects
-from fairlead.wire.installation.release import RELEASE
+from fairlead.wire.installation.release import release_ref
 
 SYSTEM = "fairlead-system"
-COUNT = 300
+SPACES = (SYSTEM, "gpu-2", "123")
+"""Namespaces of releases. Helm renders for one at a time."""
+COUNT = 100
+"""Values for each of them."""
 LETTERS = "aZ09-_./:@%\\\"'`{}[]()<>&|#*!?$,;=~^+é中\u00a0🙂"
 BLANKS = " \t\n"
 SOURCE = re.compile(r"^---\n# Source: (\S+)\n", re.MULTILINE)
@@ -64,7 +66,7 @@ def _drawn(kind: inspect.Type, chance: random.Random) -> Any:
 
 def _text(kind: inspect.StrType, chance: random.Random) -> str:
     """A text that the pattern admits: of harder characters first, then of simpler ones."""
-    for letters in (LETTERS + BLANKS, LETTERS, "abc019-", "abc"):
+    for letters in (LETTERS + BLANKS, LETTERS, *["abc019-"] * 50, "abc"):
         text = "".join(chance.choices(letters, k=chance.randint(kind.min_length or 0, 12)))
         if kind.pattern is None or re.fullmatch(kind.pattern, text):
             return text
@@ -100,14 +102,34 @@ def by_key(objects: list[Object]) -> dict[Key, Object]:
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, ChartValues]]]:
-    """A chart of charts, and the values of each by its name. They are new in every run."""
-    folder = tmp_path_factory.mktemp("many")
+def many(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """For each namespace a chart of charts, and the values of each by its name. They are new in
+    every run.
+    """
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    values = {f"v{number}": drawn(ChartValues, chance) for number in range(COUNT)}
-    values["v0"] = {}
+    found = {}
+    for space in SPACES:
+        folder = tmp_path_factory.mktemp("many")
+        values = {f"v{number}": _of_a_release(space, chance) for number in range(COUNT)}
+        values["v0"] = {}
+        _write_charts(folder, values)
+        found[space] = (folder, values)
+    return found
+
+
+def _of_a_release(space: str, chance: random.Random) -> dict[str, Any]:
+    """Drawn values, without the namespace, which is the release's."""
+    while True:
+        values = drawn(ChartValues, chance)
+        del values["namespace"]
+        nodes = values["nodeNamespace"]
+        if nodes not in (space, "default") and not nodes.startswith("kube-"):
+            return values
+
+
+def _write_charts(folder: Path, values: dict[str, Any]) -> None:
     (folder / "charts").mkdir()
     packed_chart(folder / "charts")
     of_one = {"name": "fairlead", "version": __version__, "repository": ""}
@@ -120,36 +142,35 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[
     (folder / "Chart.yaml").write_text(json.dumps(chart), encoding="utf-8")
     text = json.dumps(values, ensure_ascii=False)
     (folder / "values.yaml").write_text(text, encoding="utf-8")
-    chosen = {name: msgspec.convert(each, ChartValues) for name, each in values.items()}
-    yield folder, chosen
 
 
+@pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("name", HELMS)
 def test_the_chart_has_the_objects_of_the_installation(
-    name: str, many: tuple[Path, dict[str, ChartValues]], tmp_path: Path
+    name: str, space: str, many: dict[str, tuple[Path, dict[str, Any]]], tmp_path: Path
 ) -> None:
-    folder, chosen = many
-    found = rendered(Helm(name, tmp_path).run("template", "x", str(folder), "-n", SYSTEM))
-    assert found.keys() == chosen.keys()
-    for alias, values in chosen.items():
+    folder, written = many[space]
+    found = rendered(Helm(name, tmp_path).run("template", "x", str(folder), "-n", space))
+    assert found.keys() == written.keys()
+    for alias, values in written.items():
+        chosen = msgspec.convert({**values, "namespace": space}, ChartValues)
         objects = by_key(found[alias])
-        record = objects.pop(RELEASE.identity)
-        assert objects == by_key(chart_objects(values)), values
+        record = objects.pop(release_ref(space).identity)
+        assert objects == by_key(chart_objects(chosen)), chosen
         data = record["data"]
         assert (data["release"], data["version"]) == ("x", __version__)
-        assert data["definitions"] == json.dumps(values.crds.enabled)
-        kept = msgspec.to_builtins(values)
+        assert data["definitions"] == json.dumps(chosen.crds.enabled)
+        kept = msgspec.to_builtins(chosen)
         for key in ("crds", "uninstall"):
             kept.pop(key)
         assert json.loads(data["values"]) == kept
-
-        _compare_with_installation(objects, values)
+        _compare_with_installation(objects, chosen)
 
 
 def _compare_with_installation(objects: dict[Key, Object], values: ChartValues) -> None:
     """The written list of what differs, and nothing else."""
     installed = by_key(installed_objects(values))
-    del installed["", "Namespace", "", SYSTEM]
+    del installed["", "Namespace", "", values.namespace]
     for key, each in list(objects.items()):
         if key[3] in ONLY_HELMS:
             del objects[key]
@@ -174,12 +195,17 @@ def test_values_that_do_not_exist_or_do_not_fit_are_refused(tmp_path: Path) -> N
         "admission=policy": "must be one of",
         "parts.quota=perhaps": "got string, want boolean",
         "image=null": "image",
+        "namespace=gpu": "additional properties 'namespace' not allowed",
+        "nodeNamespace=kube-gpu": "nodeNamespace is a namespace of Kubernetes",
+        f"nodeNamespace={SYSTEM}": "--namespace and nodeNamespace are the same",
     }
     for name in HELMS:
         helm = Helm(name, tmp_path)
         for setting, words in rows.items():
             answer = helm.refusal("template", "x", str(chart), "-n", SYSTEM, "--set", setting)
             assert words in answer, answer
+        answer = helm.refusal("template", "x", str(chart))
+        assert "--namespace is a namespace of Kubernetes: use --namespace fairlead-system" in answer
         answer = helm.refusal("template", "x", str(chart), "-n", SYSTEM, "--kube-version=1.35.2")
         assert "these values need Kubernetes 1.36 or later: --set admission=webhooks" in answer
         older = ("-n", SYSTEM, "--kube-version=1.31.9", "--set", "admission=webhooks")

@@ -11,6 +11,7 @@ from fairlead.errors import OutsideError
 from fairlead.wire.installation.release import parse_release, release_name
 
 SYSTEM = "fairlead-system"
+BARE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n", "namespace": SYSTEM}}
 TREE = "CustomResourceDefinition"
 
 
@@ -22,7 +23,8 @@ def record(**change: Any) -> dict[str, Any]:
         "definitions": "true",
         "values": json.dumps(values),
     }
-    return {"data": {**data, **change}}
+    metadata = {"name": "fairlead-release", "namespace": SYSTEM}
+    return {**BARE, "metadata": metadata, "data": {**data, **change}}
 
 
 def test_a_record_describes_an_installation() -> None:
@@ -41,7 +43,7 @@ def test_a_record_describes_an_installation() -> None:
 @pytest.mark.parametrize(
     "manifest, words",
     [
-        ({}, "is no record"),
+        (BARE, "is no record"),
         (record(release=3), "is no record"),
         (record(values="{"), "not YAML"),
         (record(values='{"replica": 3}'), "there is no value `replica`"),

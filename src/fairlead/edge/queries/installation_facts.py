@@ -35,7 +35,7 @@ from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
 from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
-from fairlead.model.installation import Installation
+from fairlead.model.installation import SYSTEM_NAMESPACE, Installation
 from fairlead.model.installed.facts import (
     CertificateFact,
     DefinitionFact,
@@ -48,11 +48,11 @@ from fairlead.model.installed.facts import (
     ServerFact,
     Unread,
 )
-from fairlead.settings import HELM_CHART, NODE_AGENT_POD, SYSTEM_NAMESPACE
+from fairlead.settings import HELM_CHART, NODE_AGENT_POD
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
-from fairlead.wire.installation.inventory import COMPLETE, INVENTORY, Inventory, parse_inventory
-from fairlead.wire.installation.release import RELEASE, parse_release
+from fairlead.wire.installation.inventory import COMPLETE, Inventory, parse_inventory
+from fairlead.wire.installation.release import parse_release
 from fairlead.wire.installation.seen_objects import named_in_roles, node_choice_of
 from fairlead.wire.kube.forms import JsonForm
 
@@ -110,7 +110,9 @@ class _Reading:
                 "extenders": partial(_listed, self._api, *_EXTENDER_ROWS, namespace=_KUBE_SYSTEM),
                 "nodes": partial(_listed, self._api, *_NODE_ROWS),
                 "node_leases": partial(_listed, self._api, *_LEASE_ROWS, namespace=NODE_LEASES),
-                "releases": partial(self._cluster.helm_releases, SYSTEM_NAMESPACE, HELM_CHART),
+                "releases": partial(
+                    self._cluster.helm_releases, self._chosen.namespace, HELM_CHART
+                ),
                 "prometheus": partial(_prometheus, self._api),
                 "definitions": self._definitions,
                 "certificates": partial(self._certificates, objects),
@@ -138,8 +140,12 @@ class _Reading:
 
     def _read_inventory(self) -> Inventory | Unread | None:
         """Of `fairlead install`, else of a Helm release."""
-        for place, parse in ((INVENTORY, parse_inventory), (RELEASE, parse_release)):
-            found = _asked(partial(self._cluster.get, place))
+        places = (
+            (partial(self._cluster.inventory, SYSTEM_NAMESPACE), parse_inventory),
+            (partial(self._cluster.release, SYSTEM_NAMESPACE, HELM_CHART), parse_release),
+        )
+        for find, parse in places:
+            found = _asked(find)
             if isinstance(found, Unread):
                 return found
             if found is not None:

@@ -11,15 +11,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from fairlead.model.installation import Installation
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART, Installation
 from fairlead.model.installed.chart_values import ChartValues
-from fairlead.settings import SYSTEM_NAMESPACE
 from fairlead.wire.installation.components import COMPONENTS, component_objects
+from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.object_parts import (
     KUBE_SYSTEM,
     LOCKED,
     NON_ROOT,
     Object,
+    PartPlace,
     account,
     cluster_rights,
     grant,
@@ -27,7 +28,7 @@ from fairlead.wire.installation.object_parts import (
     requests,
     rights,
 )
-from fairlead.wire.installation.release import RELEASE
+from fairlead.wire.installation.release import release_ref
 
 HOOK: Final = "helm.sh/hook"
 KEPT: Final = ("helm.sh/resource-policy", "keep")
@@ -54,12 +55,13 @@ def namespaces(chosen: ChartValues) -> list[Object]:
     return [
         each
         for each in component_objects("namespace", chosen)
-        if each["metadata"]["name"] != SYSTEM_NAMESPACE
+        if each["metadata"]["labels"][INSTALLATION_LABEL] != SYSTEM_PART
     ]
 
 
 def doctor(chosen: ChartValues) -> list[Object]:
     """`helm test`: a pod that runs `fairlead doctor`, with an account that reads."""
+    place = PartPlace(_DOCTOR, chosen.namespace)
     container = {
         "name": "doctor",
         "image": chosen.image,
@@ -70,25 +72,24 @@ def doctor(chosen: ChartValues) -> list[Object]:
     pod: Object = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": _DOCTOR, "namespace": SYSTEM_NAMESPACE, "labels": labels(_DOCTOR)},
+        "metadata": {**place.meta, "labels": labels(_DOCTOR)},
         "spec": _hook_pod(_DOCTOR, container),
     }
     everywhere = [
         *_readable(),
+        *_findable(),
         grant("", "nodes pods services", "list"),
         grant("apps", "deployments daemonsets", "list"),
         grant("coordination.k8s.io", "leases", "list"),
     ]
-    own = [grant("", "configmaps", "get list")]
     # kube-schedulers' configurations, in which extenders are named.
     others = [grant("", "configmaps", "list")]
     return _hooks(
         "test",
         [
-            account(_DOCTOR),
-            *cluster_rights(_DOCTOR, _DOCTOR, everywhere),
-            *rights(_DOCTOR, _DOCTOR, SYSTEM_NAMESPACE, own),
-            *rights(_DOCTOR, _DOCTOR, KUBE_SYSTEM, others),
+            account(place),
+            *cluster_rights(_DOCTOR, place, everywhere),
+            *rights(_DOCTOR, place, KUBE_SYSTEM, others),
             pod,
         ],
     )
@@ -98,6 +99,7 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     """Before `helm uninstall`: a Job ends admission, and lets pods go that wait for quota or
     refuses while there are any.
     """
+    place = PartPlace(_END, chosen.namespace)
     is_releasing = chosen.uninstall.release_waiting
     container = {
         "name": "uninstall",
@@ -114,7 +116,7 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     job: Object = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": _END, "namespace": SYSTEM_NAMESPACE, "labels": labels(_END)},
+        "metadata": {**place.meta, "labels": labels(_END)},
         "spec": {
             "backoffLimit": 0,
             "template": {"metadata": {"labels": labels(_END)}, "spec": _hook_pod(_END, container)},
@@ -122,16 +124,15 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     }
     everywhere = [
         *_endable(),
+        *_findable(),
         grant("", "pods", "list"),
         *([grant("", "pods", "get patch")] if is_releasing else []),
     ]
-    own = [grant("", "configmaps", "get", RELEASE.name)]
     return _hooks(
         "pre-delete",
         [
-            account(_END),
-            *cluster_rights(_END, _END, everywhere),
-            *rights(_END, _END, SYSTEM_NAMESPACE, own),
+            account(place),
+            *cluster_rights(_END, place, everywhere),
             job,
         ],
     )
@@ -145,6 +146,12 @@ def _hook_pod(name: str, container: Object) -> Object:
         "securityContext": NON_ROOT,
         "containers": [container],
     }
+
+
+def _findable() -> list[Object]:
+    """Rights to find the record of the release, or an inventory, in whatever namespace."""
+    names = f"{inventory_ref('').name} {release_ref('').name}"
+    return [grant("", "configmaps", "get", names), grant("", "namespaces", "list")]
 
 
 def _endable() -> list[Object]:
@@ -161,14 +168,20 @@ def _endable() -> list[Object]:
 
 
 def _readable() -> list[Object]:
-    """Rights to read the objects of an installation, without those that may have secrets."""
+    """Rights to read the objects of an installation. Of ConfigMaps only its own, by their names."""
     kinds: dict[str, set[str]] = {}
+    names = set()
     for objects in COMPONENTS.values():
         for each in objects(Installation()):
-            group = each["apiVersion"].rpartition("/")[0]
-            if each["kind"] != "ConfigMap":
+            if each["kind"] == "ConfigMap":
+                names.add(each["metadata"]["name"])
+            else:
+                group = each["apiVersion"].rpartition("/")[0]
                 kinds.setdefault(group, set()).add(plural(each["kind"]))
-    return [grant(group, " ".join(sorted(found)), "get") for group, found in sorted(kinds.items())]
+    return [
+        grant("", "configmaps", "get", " ".join(sorted(names))),
+        *(grant(group, " ".join(sorted(found)), "get") for group, found in sorted(kinds.items())),
+    ]
 
 
 def plural(kind: str) -> str:

@@ -11,12 +11,18 @@ import msgspec
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
-from fairlead.settings import HELM_CHART, SYSTEM_NAMESPACE
+from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
 from fairlead.wire.installation.values import parse_values, read_values, render_values
 
-RELEASE: Final = ObjectRef("v1", "ConfigMap", f"{HELM_CHART}-release", SYSTEM_NAMESPACE)
+HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+"""The annotation by which Helm knows its objects."""
+
+
+def release_ref(namespace: str, chart: str = HELM_CHART) -> ObjectRef:
+    """The record of the chart's release in a namespace."""
+    return ObjectRef("v1", "ConfigMap", f"{chart}-release", namespace)
 
 
 class ReleaseRecord(msgspec.Struct, frozen=True):
@@ -42,12 +48,13 @@ def parse_release(manifest: Manifest) -> Inventory:
     no record, or whose values this version does not know.
     """
     record = _record(manifest)
+    place = object_ref(manifest)
     try:
-        chosen = parse_values(read_values(record.values, RELEASE.title))
+        chosen = parse_values(read_values(record.values, place.title))
     except UserError as error:
         hint = f"use the fairlead of version {record.version}"
-        raise OutsideError("kubernetes", f"{RELEASE.title}: {error.what}", hint) from error
-    left_out = {ObjectRef("v1", "Namespace", SYSTEM_NAMESPACE).identity}
+        raise OutsideError("kubernetes", f"{place.title}: {error.what}", hint) from error
+    made_by_helm = ObjectRef("v1", "Namespace", place.namespace).identity
     refs = [
         object_ref(each)
         for each in installed_objects(chosen)
@@ -57,7 +64,8 @@ def parse_release(manifest: Manifest) -> Inventory:
         record.version,
         COMPLETE,
         render_values(chosen),
-        tuple(each for each in refs if each.identity not in left_out),
+        tuple(each for each in refs if each.identity != made_by_helm),
+        place.namespace,
         record.release,
     )
 
@@ -66,5 +74,5 @@ def _record(manifest: Manifest) -> ReleaseRecord:
     try:
         return msgspec.convert(manifest["data"], ReleaseRecord)
     except (KeyError, msgspec.ValidationError) as error:
-        hint = "`helm upgrade` writes it again"
-        raise OutsideError("kubernetes", f"{RELEASE.title} is no record: {error}", hint) from error
+        what = f"{object_ref(manifest).title} is no record: {error}"
+        raise OutsideError("kubernetes", what, "`helm upgrade` writes it again") from error
