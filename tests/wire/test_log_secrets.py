@@ -55,5 +55,7 @@ def test_a_long_log_keeps_its_end_and_no_part_of_a_key() -> None:
     filler = "a line of a log\n" * (LONGEST_TEXT // 16 - 20)
     shown = log_without_secrets("first\n" + KEY + "\n" + "x" * 400 + "\n" + filler)
     assert "first" not in shown and shown.endswith("a line of a log\n")
-    cut = log_without_secrets("-----BEGIN EC PRIVATE KEY-----\n" + rest + filler + "y" * 300)
+    after = filler + "y" * (LONGEST_TEXT - len(rest) - len(filler) + 4)
+    cut = log_without_secrets("-----BEGIN EC PRIVATE KEY-----\n" + rest + after)
     assert "planted" not in cut and "END EC" not in cut
+    assert cut.startswith("<redacted>\na line")

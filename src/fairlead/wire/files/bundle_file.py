@@ -75,7 +75,7 @@ def parse_bundle(data: bytes, name: str) -> SavedSnapshot:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             found = set(archive.namelist())
-            if README not in found or "doctor.json" not in found:
+            if "doctor.json" not in found:
                 raise UserError(f"`{name}` is no bundle of `fairlead doctor`", _HINT)
             if SNAPSHOT not in found:
                 what = f"bundle `{name}` has no snapshot: the cluster could not be read"
