@@ -1,5 +1,5 @@
 """Removes an installation: admission first, then the gates of waiting pods, then all other objects;
-the namespace last. A run that is interrupted is finished by the next one.
+the namespaces last. A run that is interrupted is finished by the next one.
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.errors import UserError
-from fairlead.model.actions import ObjectRef
+from fairlead.model.actions import ObjectRef, object_ref
+from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import DATA_KINDS, NAMESPACE, is_admission, removal_order
 from fairlead.rules.installation.refusals import refuse_waiting
-from fairlead.settings import SYSTEM_NAMESPACE
-from fairlead.wire.installation.inventory import INVENTORY, parse_inventory
+from fairlead.wire.installation.inventory import parse_inventory
 
 _BEAT_SECONDS: Final = 0.5
-_NAMESPACE: Final = ObjectRef("v1", NAMESPACE, SYSTEM_NAMESPACE)
 _RELEASE: Final = (
     "--release-waiting lets them start without quota; or delete them, or wait until they run"
 )
@@ -41,16 +40,15 @@ class Removal:
         self._sleep = sleep
 
     def planned(self, *, with_data: bool) -> list[ObjectRef]:
-        """What would be removed, in order; empty if only the namespace's end is awaited.
+        """What would be removed, in order; empty if only the namespaces' end is awaited.
 
         Raises UserError if the cluster has no installation of `fairlead install`.
         """
-        found = self._cluster.get(INVENTORY)
+        found = self._cluster.inventory(SYSTEM_NAMESPACE)
         if found is None:
-            namespace = self._cluster.get(_NAMESPACE)
-            if namespace is not None and namespace["metadata"].get("deletionTimestamp"):
+            if self._ending():
                 return []
-            what = f"no inventory in namespace `{SYSTEM_NAMESPACE}`: `fairlead install` wrote none"
+            what = "this cluster has no inventory: `fairlead install` wrote none"
             hint = "`kubectl delete -f deploy/` removes what was applied from files, Helm its own"
             raise UserError(what, hint)
         objects = parse_inventory(found).objects
@@ -93,8 +91,9 @@ class Removal:
                 self._sleep(_BEAT_SECONDS)
 
     def _wait_gone(self, targets: list[ObjectRef], end: float) -> None:
-        """Until definitions and the namespace are gone, with everything in them."""
-        for each in (*(one for one in targets if one.kind in DATA_KINDS), _NAMESPACE):
+        """Until definitions and the namespaces are gone, with everything in them."""
+        spaces = [each for each in targets if each.kind == NAMESPACE] or self._ending()
+        for each in (*(one for one in targets if one.kind in DATA_KINDS), *spaces):
             self._report(f"waiting until {each.kind} {each.name} is gone")
             while self._cluster.get(each) is not None:
                 if self._now() >= end:
@@ -102,3 +101,8 @@ class Removal:
                     hint = f"`kubectl get {each.kind} {each.name} -o yaml` shows what remains"
                     raise UserError(what, hint)
                 self._sleep(_BEAT_SECONDS)
+
+    def _ending(self) -> list[ObjectRef]:
+        """Namespaces of an installation that are being deleted."""
+        found = self._cluster.installation_namespaces()
+        return [object_ref(each) for each in found if each["metadata"].get("deletionTimestamp")]

@@ -10,7 +10,7 @@ from fairlead.cli.installation.chosen import WAIT_SECONDS, target
 
 NAME = "uninstall"
 HELP = """Remove an installation of `fairlead install`: admission first, all other objects after it,
-the namespace last. Pods that wait for quota would wait forever, so it is refused while there are
+the namespaces last. Pods that wait for quota would wait forever, so it is refused while there are
 any; --release-waiting lets them start. The definition of the quota tree and the trees stay, unless
 --delete-data is given."""
 
