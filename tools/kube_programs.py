@@ -80,6 +80,7 @@ KUBERNETES = Family(
             "kube-apiserver",
             "kube-controller-manager",
             "kube-scheduler",
+            "kube-proxy",
             "kubectl",
             "kubelet",
         )
