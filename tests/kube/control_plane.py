@@ -8,11 +8,14 @@ may be killed and started again; its port and its data stay the same.
 
 from __future__ import annotations
 
+import base64
 import http.client
+import json
 import os
 import shutil
 import ssl
 import tempfile
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -159,6 +162,16 @@ class ControlPlane:
             return False
         finally:
             connection.close()
+
+    def etcd_keys(self) -> set[str]:
+        """The keys of all objects, as etcd itself lists them."""
+        prefix, after = (base64.b64encode(text).decode() for text in (b"/registry/", b"/registry0"))
+        question = json.dumps({"key": prefix, "range_end": after, "keys_only": True})
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self._etcd_port}/v3/kv/range", question.encode(), timeout=10
+        ) as answer:
+            rows = json.load(answer)["kvs"]
+        return {base64.b64decode(row["key"]).decode() for row in rows}
 
     def _has_default_account(self) -> bool:
         for component in self.components.values():

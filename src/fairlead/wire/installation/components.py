@@ -7,9 +7,11 @@ installation is the components of its parts, in an order in which each object fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from itertools import product
+from typing import Any, Final, Literal
 
-from fairlead.model.installation import Installation
+from fairlead.model.actions import object_ref
+from fairlead.model.installation import Installation, Parts
 from fairlead.settings import SYSTEM_NAMESPACE
 from fairlead.wire.installation import deciding_parts, reading_parts
 from fairlead.wire.installation.account_policies import account_policies
@@ -27,6 +29,10 @@ ADMISSION_PART: Final = "fairlead.io/admission"
 
 One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
 """
+
+
+_ADMISSIONS: Final[tuple[Literal["policies", "webhooks"], ...]] = ("policies", "webhooks")
+_SCHEDULERS: Final[tuple[Literal["own", "control-plane"], ...]] = ("own", "control-plane")
 
 
 def namespace(_: Installation) -> list[Object]:
@@ -76,6 +82,19 @@ def installed_objects(chosen: Installation) -> list[Object]:
     ['Namespace', 'ServiceAccount', 'DaemonSet']
     """
     return [each for name in _chosen(chosen) for each in _objects(name, chosen)]
+
+
+def every_object() -> list[Object]:
+    """All objects that some installation has, each once."""
+    every_part = Parts(gpu_exporter_rights=True)
+    found = {
+        object_ref(each).identity: each
+        for admission, scheduler in product(_ADMISSIONS, _SCHEDULERS)
+        for each in installed_objects(
+            Installation(parts=every_part, admission=admission, scheduler=scheduler)
+        )
+    }
+    return list(found.values())
 
 
 def _chosen(chosen: Installation) -> Iterable[str]:
