@@ -22,6 +22,7 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "image": ("image",),
+    "installation": ("upgrade",),
     "laptop": ("laptop_start", "large_world", "simulated_week"),
     "exporter": (
         "gpu_exporter",
