@@ -40,7 +40,8 @@ _log = logging.getLogger(__name__)
 class LeaseTimes(Struct, frozen=True):
     """Times in seconds. `length`: another process takes the Lease when it was not renewed for this
     time. `safe`: for this time after a renewal was sent the holder may write. `renew`: between two
-    renewals. `patience`: the time limit of one look at the Lease.
+    renewals. `look`: between two looks of a process that does not have it. `patience`: the time
+    limit of one look at the Lease.
 
     `fence`: after this time no request of an ended process with the same identity can still be
     carried out.
@@ -49,14 +50,19 @@ class LeaseTimes(Struct, frozen=True):
     length: int = LEASE_SECONDS
     safe: float = SAFE_SECONDS
     renew: float = RENEW_SECONDS
+    look: float = RENEW_SECONDS
     patience: float = SAFE_SECONDS
     fence: float = FENCE_SECONDS
 
 
 BRIEF: Final = LeaseTimes()
 """For a process that answers requests: its clients must not wait for the Lease."""
-BACKGROUND_LEASE_TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
-"""For a process without clients: its holder keeps the Lease while the API server restarts."""
+BACKGROUND_LEASE_TIMES: Final = LeaseTimes(
+    length=15, safe=10.0, renew=2.0, look=0.4, patience=4.0, fence=3.0
+)
+"""For a process without clients: its holder keeps the Lease while the API server restarts, and a
+Lease that is given back is taken within a second.
+"""
 
 
 class Leader:
@@ -64,7 +70,8 @@ class Leader:
 
     `trouble`: why this process does not have the Lease. `is_idle`: whether no write is under way
     that only the holder may make. `held_until`: a time of `monotonic`. `term`: how many times this
-    process has taken the Lease. `holder`: the identity last seen in it, "" = none.
+    process has taken the Lease. `holder`: the identity last seen in it, "" = none. `taken`: is set
+    with each new term; the reader clears it.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class Leader:
         self._monotonic = monotonic
         self.held_until = float("-inf")
         self.term = 0
+        self.taken = asyncio.Event()
         self._is_wanted = False
         self._called_at = float("-inf")
         self._written: LeaseRecord | None = None
@@ -118,7 +126,8 @@ class Leader:
             self._wake.clear()
             await self.turn()
             renew = self._times.renew
-            pause = renew if self.is_held or not self._is_called else renew / 4
+            without = renew / 4 if self._is_called else self._times.look
+            pause = renew if self.is_held else without
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause)
             if not self.is_held:
@@ -186,6 +195,8 @@ class Leader:
             self.term += 1
             self._on_taken()
         self.held_until = began + self._times.safe
+        if is_new:
+            self.taken.set()
 
     async def _give(self, record: LeaseRecord) -> None:
         self.held_until = float("-inf")
