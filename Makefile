@@ -8,7 +8,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: help up test test-all gpu-check image image-lock dist golden pictures lock clean python
+.PHONY: help up test test-all gpu-check image image-lock dist site golden pictures lock clean python
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,10 @@ image-lock: python ## take the newest versions of the image's Debian packages in
 
 dist: python ## build the wheel and the sdist, with the console's pages, into build/dist
 	@exec $(PYTHON) tools/distributions.py
+
+# Needs the network for the packages of requirements/site.txt, once.
+site: python ## build the documents as a site into build/site (open build/site/index.html)
+	@exec $(PYTHON) tools/build_site.py
 
 # Rewrites what tests/golden compares with; read the diff before you commit it.
 golden: python ## rewrite the files that tests/golden compares with

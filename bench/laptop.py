@@ -20,8 +20,8 @@ from pathlib import Path
 from bench.support.options import options
 from bench.support.processes import cpu_seconds, memory
 from fairlead.console.pages.endpoints import BASE
-from fairlead.run.beginnings import uncollected
 from fairlead.run.hooks.sharing_hooks import sharing_world
+from fairlead.run.initial_worlds import uncollected
 from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import PODS, PYTORCH_JOBS
 from fairlead_sim.scenario.file import load_scenario

@@ -33,6 +33,10 @@ MEANINGS: Final = {
     "parts.gpuSharing": "scheduler extender and admission for pods that share GPUs",
     "parts.nodeAgent": "the device plugin of nodes with GPUs",
     "parts.quota": "quota controller, quota tree and its admission",
+    "namespace": "the namespace of pods that need nothing of their node; it does not change",
+    "nodeNamespace": (
+        "the namespace of pods that use paths, processes or the network of their node"
+    ),
     "image": "the image of all processes of Fairlead",
     "kubeSchedulerImage": "kube-scheduler, of the API server's minor version",
     "replicas": "replicas of each part of which one works and others stand by",
@@ -42,6 +46,10 @@ MEANINGS: Final = {
     ),
     "gpuSource": "flag `--gpu-source` of console and cluster exporter; empty: its default",
     "prometheus": "address of a Prometheus for console and cluster exporter; empty: none",
+    "kernelLog": (
+        "the GPU exporter reads `/dev/kmsg` and is privileged for it: "
+        "[what is lost without](../how-to/gpu-exporter.md#errors-in-the-kernels-log)"
+    ),
     "runtimeClass": "RuntimeClass of pods that load the GPU driver; empty: the node's default",
 }
 

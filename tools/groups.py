@@ -44,6 +44,7 @@ REAL_FOLDERS = (
     "image",
     "prometheus",
     "shells",
+    "site",
 )
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
@@ -229,6 +230,9 @@ def real_groups() -> tuple[Group, ...]:
             "shells",
             "completion in bash, zsh and fish; the manual page",
             packages=(ZSH, FISH, GROFF),
+        ),
+        _folder_group(
+            "site", "the documentation site: built, each link followed, read", packages=(CHROMIUM,)
         ),
     )
 

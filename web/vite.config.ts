@@ -17,5 +17,5 @@ export default defineConfig(({ command, isPreview }) => ({
   },
   server: { host: "127.0.0.1", ...(realServer ? { proxy: { "/api": realServer } } : {}) },
   preview: { host: "127.0.0.1" },
-  test: { include: ["test/**/*.test.ts"], environment: "node" },
+  test: { include: ["test/**/*.test.ts"], environment: "node", isolate: false },
 }));

@@ -731,6 +731,16 @@ class InstallationTarget(Protocol):
         """Patch the object; False while the API server refuses. An absent object is no failure."""
         ...
 
+    def installation_namespaces(self) -> list[Manifest]:
+        """Namespaces with the label of an installation (`model/installation`)."""
+        ...
+
+    def inventory(self, first: str) -> Manifest | None:
+        """The inventory of the cluster's installation, in whatever namespace; `first` is looked at
+        first. None without one. Raises UserError if there are several.
+        """
+        ...
+
     def helm_releases(self, namespace: str, chart: str) -> list[str]:
         """Names of Helm's releases `chart` in the namespace."""
         ...

@@ -32,7 +32,6 @@ GPU_EXPORTER_PORT_NAME: Final = "metrics"
 """Container port by which pods of GPU exporters are found (deploy/gpu-exporter.yaml)."""
 
 USERS_NAMESPACE: Final = "kube-ai"
-SYSTEM_NAMESPACE: Final = "fairlead-system"
 
 HELM_CHART: Final = "fairlead"
 """The name of Fairlead's chart, by which releases of it are found."""

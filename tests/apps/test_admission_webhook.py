@@ -11,12 +11,14 @@ import time
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
 from tests.asgi import ask as send
 from tests.kube.admission_cases import ASKED, ATTEMPTS, SENT, Attempt, Object, result
 
 from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app
 from fairlead.apps.quota_questions import QuotaQuestions
 from fairlead.errors import OutsideError
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.pod import Container, Pod
 from fairlead.wire.kube.admission_review import parse_review
 
@@ -29,13 +31,13 @@ RESOURCES = {
 }
 
 
-async def ask(path: str, **request: Any) -> Object:
+async def ask(path: str, app: Starlette = APP, **request: Any) -> Object:
     review = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {"uid": "u", **request},
     }
-    status, answer = await send(APP, "POST", path, json.dumps(review).encode(), AS_JSON)
+    status, answer = await send(app, "POST", path, json.dumps(review).encode(), AS_JSON)
     assert status == 200, answer
     response: Object = answer["response"]
     assert response["uid"] == "u"
@@ -82,6 +84,50 @@ async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
     if attempt.refused:
         told = f"only Fairlead writes the annotation {attempt.refused}"
         assert response["status"] == {"code": 403, "reason": "Forbidden", "message": told}
+
+
+ELSEWHERE = ("one", "two")
+"""Namespaces of an installation that are not the default."""
+
+
+@pytest.mark.parametrize(
+    ("user", "grants", "quota"),
+    [
+        ("system:serviceaccount:one:fairlead-scheduler", True, True),
+        ("system:serviceaccount:two:fairlead-gpushare-extender", True, True),
+        ("system:serviceaccount:two:fairlead-node-agent", True, False),
+        ("system:serviceaccount:one:fairlead-quota-controller", False, True),
+        ("system:serviceaccount:fairlead-system:fairlead-scheduler", False, False),
+        ("system:serviceaccount:fairlead-nodes:fairlead-node-agent", False, False),
+        ("system:serviceaccount:one:fairlead-node-agent", False, True),
+    ],
+)
+async def test_in_other_namespaces_the_accounts_of_these_are_its_own(
+    user: str, grants: bool, quota: bool
+) -> None:
+    app = webhook_app(own=OwnAccounts(*ELSEWHERE))
+    for path, key, may in (
+        ("/grants", "ALIYUN_COM_GPU_MEM_IDX", grants),
+        ("/quota-guard", "fairlead.io/gpu-retry", quota),
+    ):
+        old, new = ({"metadata": {"annotations": {key: value}}} for value in ("0", "1"))
+        change = asked("UPDATE", user=user, object=new, oldObject=old)
+        assert (await ask(path, app, **change))["allowed"] is may, path
+    gated = {"metadata": {}, "spec": {"schedulingGates": [{"name": "fairlead.io/quota"}]}}
+    opened = asked("UPDATE", user=user, object={"metadata": {}, "spec": {}}, oldObject=gated)
+    assert (await ask("/quota-guard", app, **opened))["allowed"] is ("quota-controller" in user)
+
+
+@pytest.mark.parametrize("namespace", ELSEWHERE)
+async def test_a_tree_does_not_charge_fairleads_own_namespaces(namespace: str) -> None:
+    app = webhook_app(Busy(), own=OwnAccounts(*ELSEWHERE))  # type: ignore[arg-type]
+    root = {"name": "r", "children": [{"name": "r.a", "namespaces": [namespace]}]}
+    answer = await ask(
+        "/quota-tree", app, **asked("CREATE", "elasticquotatrees", object=tree(root))
+    )
+    assert not answer["allowed"]
+    sentence = f"r.a: namespace {namespace} is one of Fairlead's own and takes no quota"
+    assert sentence in answer["status"]["message"]
 
 
 @pytest.mark.parametrize("case", ASKED)

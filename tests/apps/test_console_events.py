@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.console.clusters import EPOCH, pod, training_job
 from tests.waiting import until
 
-from fairlead.console.http.asked_events import KEPT_SECONDS, EventAnswers
+from fairlead.console.http.job_event_answers import KEPT_SECONDS, EventAnswers
 from fairlead.console.pages.envelope import Warning
 from fairlead.edge.queries.job_files import SINGLE_LISTS_MAX
 from fairlead.errors import OutsideError

@@ -17,7 +17,6 @@ from tests.waiting import until
 from fairlead.apps.issued_certificate import IssuedCertificate, is_due, issue
 from fairlead.apps.webhook_certificate import (
     CONFIGURATIONS,
-    HOST,
     NAME,
     WebhookCertificate,
     parse_secret,
@@ -33,8 +32,9 @@ from fairlead.model.actions import (
     PatchObject,
     Result,
 )
-from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.model.installation import SYSTEM_NAMESPACE
 
+HOST = "fairlead-admission-webhook.fairlead-system.svc"
 NOW = 1_790_000_000.0
 DAY = 86_400.0
 

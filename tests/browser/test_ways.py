@@ -185,6 +185,23 @@ def test_keys_walk_through_the_quotas(browser: Browser, simulated: Sight) -> Non
             soon(f"the row in focus after {key}", lambda: tab.page.evaluate(row), lambda at=at: at)  # type: ignore[misc]
 
 
+def test_a_table_with_the_focus_stays_when_it_is_scrolled_out_of_sight(
+    browser: Browser, simulated: Sight
+) -> None:
+    row = "document.activeElement.dataset.row"
+    with window(browser, simulated.url, height=400) as tab:
+        tab.open("/quota", "quota")
+        first, last = tab.at("panel-quota-cpu"), tab.at("panel-quota-nvidia-com-gpu")
+        first.scroll_into_view_if_needed()
+        first.locator("tr[data-row='0']").focus()
+        last.scroll_into_view_if_needed()
+        expect(last.locator("tr[data-row='0']")).to_be_visible()
+        expect(first).not_to_be_in_viewport()
+        tab.page.keyboard.press("j")
+        soon("the row in focus after j", lambda: tab.page.evaluate(row), lambda: "1")
+        expect(first.locator("tr[data-row='1']")).to_be_focused()
+
+
 @pytest.mark.parametrize(
     ("address", "board"),
     [

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.health import HealthFacts, health_rows, health_sentence
-from fairlead.console.http.asked_health import KEPT_SECONDS, HealthAnswers
+from fairlead.console.http.health_answers import KEPT_SECONDS, HealthAnswers
 from fairlead.console.pages.health import HealthRow
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.node import Node

@@ -231,7 +231,7 @@ class Waiter(Json, frozen=True):
 
 
 def test_a_file_has_no_sentences_for_other_languages_and_nothing_of_python() -> None:
-    said = Sentence("told-x", {"n": None}, "x")
+    said = Sentence("clause-x", {"n": None}, "x")
     row = Waiter(
         "a",
         [UserPart("ann", 4), UserPart(None, 7)],

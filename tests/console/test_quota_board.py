@@ -202,7 +202,7 @@ def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans:
     assert [(each.code, each.values) for each in told] == (
         [(each.code, each.values) for each in row.clauses] if reason_is_the_plans else []
     )
-    assert row.clauses[0].code == "told-asks" and row.clauses[0].values == {
+    assert row.clauses[0].code == "clause-asks" and row.clauses[0].values == {
         "resource": "cpu",
         "asks": "5",
     }

@@ -30,7 +30,7 @@ ATTENTION: Final = (
     "node-silent",
     "node-not-ready",
     "gpu-broken-xid",
-    "gpu-broken-untold",
+    "gpu-broken-no-reason",
     "gpu-withheld",
     "leaf-starved",
     "jobs-waiting",
@@ -79,7 +79,7 @@ MADE: Final = {
     ("attention.py", "f'attention-{code or kind}'"): tuple(
         f"attention-{kind}" for kind in ATTENTION
     ),
-    ("waiting.py", "f'told-{each.code}'"): tuple(f"told-{code}" for code in CLAUSES),
+    ("waiting.py", "f'clause-{each.code}'"): tuple(f"clause-{code}" for code in CLAUSES),
     ("health.py", "f'health-affects-{name}'"): tuple(
         f"health-affects-{name}" for name in AFFECTED_CONTENT
     ),
@@ -244,7 +244,7 @@ def test_no_hint_of_the_server_is_replaced_by_a_general_one() -> None:
 def test_what_quota_says_has_its_words_with_all_its_values(language: str) -> None:
     words = catalogue(language)
     for code, english in CLAUSES.items():
-        said = words[f"sentence.told-{code}"]
+        said = words[f"sentence.clause-{code}"]
         assert (
             said == english if language == "en" else placeholders(said) == placeholders(english)
         ), code

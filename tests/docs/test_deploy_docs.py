@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from fairlead.cli.frame.verbs import find_verb
+from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
 from fairlead.rules.sharing.admission import GRANT_WRITERS, SCHEDULER
 from fairlead.settings import (
     CLUSTER_EXPORTER_LEASE,
     QUOTA_LEASE,
     SCHEDULER_EXTENDER_PORT,
     SHARE_LEASE,
-    SYSTEM_NAMESPACE,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,6 +142,7 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
     assert SCHEDULER in {user.rpartition(":")[2] for user in GRANT_WRITERS} & accounts
     assert {each["metadata"].get("namespace", SYSTEM_NAMESPACE) for each in OBJECTS} == {
         SYSTEM_NAMESPACE,
+        NODE_NAMESPACE,
         "kube-system",
     }
     leases = {

@@ -22,14 +22,16 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
 from fairlead.model.devices.exporter_pod import ExporterPod
+from fairlead.model.installation import Installation
 from fairlead.model.source import SourceState
+from fairlead.wire.installation.reading_parts import gpu_exporter
 
 from .scripted import ScriptedServer, status
 from .test_exporter_pages import native_page, running
 from .twins import connection_to
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-NAMESPACE = "fairlead-system"
+NAMESPACE = "fairlead-nodes"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
@@ -53,14 +55,12 @@ def manifest_pod(
     }
 
 
-def test_the_shipped_manifest_may_read_the_kernels_log() -> None:
+def test_with_its_value_the_exporter_may_read_the_kernels_log() -> None:
     """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that occurred during a restart is only in
     the kernel's log, which only a `privileged` container may open.
     """
-    documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
-    spec = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"][
-        "spec"
-    ]
+    [daemon_set] = gpu_exporter(Installation(kernel_log=True))[1:]
+    spec = daemon_set["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     volume = next(
         each["name"] for each in spec["volumes"] if each["hostPath"]["path"] == "/dev/kmsg"

@@ -19,6 +19,7 @@ GUARD = f"{ADMISSION}/validatingadmissionpolicies/fairlead-quota-guard"
 GUARD_BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/fairlead-quota-guard"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases/fairlead-quota"
 DEPLOYMENT = "/apis/apps/v1/namespaces/fairlead-system/deployments/fairlead-quota-controller"
+SPACES = "/api/v1/namespaces"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 THERE = Reply({"metadata": {"name": "x"}})
 HELD = {
@@ -43,6 +44,7 @@ def hooks(*names: str) -> Reply:
 
 def script(**changes: Any) -> dict[str, Any]:
     return {
+        SPACES: [hooks()],
         GATE: [THERE],
         GATE_BINDING: [THERE],
         GUARD: [THERE],
@@ -107,7 +109,7 @@ def test_what_may_not_be_asked_is_told() -> None:
     assert not setup.missing
 
 
-SPACES, TRIED = "/api/v1/namespaces", "/api/v1/namespaces/team/pods"
+TRIED = "/api/v1/namespaces/team/pods"
 NAMED = Reply(
     {
         "metadata": {"resourceVersion": "1"},

@@ -12,10 +12,13 @@ from typing import Any, Final, NamedTuple
 Object = dict[str, Any]
 
 EXTENDER: Final = "system:serviceaccount:fairlead-system:fairlead-scheduler"
-AGENT: Final = "system:serviceaccount:fairlead-system:fairlead-node-agent"
+ON_MASTERS: Final = "system:serviceaccount:fairlead-nodes:fairlead-gpushare-extender"
+AGENT: Final = "system:serviceaccount:fairlead-nodes:fairlead-node-agent"
 ALICE: Final = "alice"
 # the right name in the wrong namespace
 BUILDER: Final = "system:serviceaccount:default:fairlead-scheduler"
+AGENT_BESIDE: Final = "system:serviceaccount:fairlead-system:fairlead-node-agent"
+STRANGERS: Final = (BUILDER, AGENT_BESIDE)
 
 OURS: Final = "fairlead-scheduler"
 DEFAULT: Final = "default-scheduler"
@@ -188,7 +191,9 @@ ATTEMPTS: Final[dict[str, Attempt]] = {
         "create", ALICE, {"fairlead.io/gpu-placement": "spread", "team": "a"}
     ),
     "the same account of another namespace": Attempt("create", BUILDER, {GRANT: "{}"}, GRANT),
+    "the agent of the other namespace": Attempt("create", AGENT_BESIDE, {INDEX: "0"}, INDEX),
     "a new pod by the extender": Attempt("create", EXTENDER, {INDEX: "0"}),
+    "a new pod by the extender of the control plane": Attempt("create", ON_MASTERS, {INDEX: "0"}),
     "a new pod by the node agent": Attempt("create", AGENT, {INDEX: "0"}),
     "an update adds one": Attempt("update", ALICE, {GRANT: "{}"}, GRANT),
     "an update changes one": Attempt("update", ALICE, {INDEX: "1"}, INDEX, HELD),

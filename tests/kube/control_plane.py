@@ -41,7 +41,13 @@ class ControlPlane:
     """
 
     def __init__(
-        self, folder: Path, logs: Path, advertise_address: str, *, routes_to_endpoints: bool = False
+        self,
+        folder: Path,
+        logs: Path,
+        advertise_address: str,
+        *,
+        routes_to_endpoints: bool = False,
+        audited: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self.logs = logs
@@ -49,6 +55,8 @@ class ControlPlane:
         self.server = f"https://127.0.0.1:{self.port}"
         self._advertise_address = advertise_address
         self.routes_to_endpoints = routes_to_endpoints
+        self._audited = audited
+        self.audit_log = logs / "audit.log"
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -267,7 +275,24 @@ class ControlPlane:
             "--enable-admission-plugins=NodeRestriction",
             "--shutdown-delay-duration=0s",
             "--shutdown-watch-termination-grace-period=1s",
+            *self._audit_flags(),
         )
+
+    def _audit_flags(self) -> list[str]:
+        """A line of JSON in `audit_log` for each request of these users."""
+        if not self._audited:
+            return []
+        policy = self.folder / "audit-policy.json"
+        rules = [
+            {"level": "Metadata", "users": list(self._audited)},
+            {"level": "None"},
+        ]
+        head = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
+        policy.write_text(
+            json.dumps({**head, "omitStages": ["RequestReceived"], "rules": rules}),
+            encoding="utf-8",
+        )
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
     def _kube_controller_manager(self) -> Component:
         return self._component(
@@ -303,13 +328,17 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 
 @contextmanager
-def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[ControlPlane]:
+def running_control_plane(
+    *, routes_to_endpoints: bool = False, audited: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
 
     `routes_to_endpoints`: the API server reaches aggregated APIs at the addresses of their
     EndpointSlices, because nothing here routes the addresses of Services. It then no longer calls
     webhooks behind a Service with an external name.
+
+    `audited`: users of which requests are written to `audit_log`.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -319,7 +348,13 @@ def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[Cont
         folder.mkdir()
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
         address = leaving.enter_context(address_beyond_loopback())
-        control_plane = ControlPlane(folder, logs, address, routes_to_endpoints=routes_to_endpoints)
+        control_plane = ControlPlane(
+            folder,
+            logs,
+            address,
+            routes_to_endpoints=routes_to_endpoints,
+            audited=audited,
+        )
         leaving.callback(control_plane.stop)
         control_plane.start()
         yield control_plane

@@ -23,7 +23,8 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, Page, Server, environmen
 Object = dict[str, Any]
 PREFIX = "/gpushare-scheduler"
 USER = "system:serviceaccount:fairlead-system:fairlead-scheduler"
-SYSTEM = "fairlead-system"
+SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
+"""Namespaces of Fairlead's pods, and of those that use their node."""
 
 
 class Extender:
@@ -100,7 +101,7 @@ def extended_scheduler(
     """A second kube-scheduler beside the cluster's, named `fairlead-scheduler`, that calls
     Fairlead's extender for shared GPUs.
     """
-    cluster.admin.apply([namespace(SYSTEM)])
+    cluster.admin.apply([namespace(SYSTEM), namespace(NODE_SPACE)])
     extender = Extender(cluster, "fairlead-extender", flags, server)
     scheduler = scheduler_for(cluster, extender, "fairlead-scheduler", qps)
     with ExitStack() as leaving:

@@ -50,6 +50,8 @@ _TELLING = {
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
 """mpi-operator's workers run an sshd. Nothing logs in here, because `mpirun` is absent."""
+_PYTHON = b'#!/bin/sh\ntest "$FAIRLEAD_CDI_TEST" = yes\n'
+"""The node agent's test of the runtime runs a `python3`; this one does what that program does."""
 
 
 def write_images(tar: Path) -> None:
@@ -89,6 +91,7 @@ def _layer() -> bytes:
         for folder in ("usr", "usr/sbin"):
             _add_entry(layer, folder, tarfile.DIRTYPE)
         _add(layer, "usr/sbin/sshd", _SSHD, mode=0o755)
+        _add(layer, "bin/python3", _PYTHON, mode=0o755)
         _add(layer, "etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")
     return whole.getvalue()
 

@@ -26,7 +26,7 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
 
 Object = dict[str, Any]
 IMAGE = "fairlead:"
-SYSTEM = "fairlead-system"
+SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NEEDS_ROOT = (
     "addresses of pods are led to this machine, which is root's to do" if os.geteuid() else ""
 )
@@ -74,10 +74,12 @@ def serving(pod: Object) -> list[Serving]:
 
 
 def running_pods(cluster: ControlPlane) -> list[Object]:
-    """Pods of Fairlead's namespace that have an address, have not
+    """Pods of Fairlead's namespaces that have an address, have not
     ended and are not being deleted.
     """
-    found = cluster.admin.get("pods", "-n", SYSTEM)
+    found = [
+        each for space in (SYSTEM, NODE_SPACE) for each in cluster.admin.get("pods", "-n", space)
+    ]
     return [
         each
         for each in found
@@ -159,7 +161,7 @@ def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
         return []
     words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
     token = cluster.admin.run(
-        "create", "token", spec["serviceAccountName"], "-n", SYSTEM, *words
+        "create", "token", spec["serviceAccountName"], "-n", pod["metadata"]["namespace"], *words
     ).strip()
     file = cluster.folder / f"{name}.kubeconfig"
     written = write_kubeconfig(file, cluster.server, cluster.authority, token_user(token))

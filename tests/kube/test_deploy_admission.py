@@ -19,10 +19,11 @@ from tests.kube.admission_cases import (
     ALICE,
     ASKED,
     ATTEMPTS,
-    BUILDER,
     EXTENDER,
+    ON_MASTERS,
     OURS,
     SENT,
+    STRANGERS,
     Asking,
     Attempt,
     Object,
@@ -285,8 +286,9 @@ def test_the_function_refuses_the_same(case: str) -> None:
 
 
 def test_the_table_is_wide_enough() -> None:
-    assert {attempt.user for attempt in ATTEMPTS.values()} == {ALICE, BUILDER, EXTENDER, AGENT}
-    assert {EXTENDER, AGENT} == GRANT_WRITERS
+    writers = {EXTENDER, ON_MASTERS, AGENT}
+    assert {attempt.user for attempt in ATTEMPTS.values()} == {ALICE, *STRANGERS, *writers}
+    assert writers == GRANT_WRITERS
 
 
 @pytest.mark.parametrize("file", ["gpushare-admission.yaml", "gpushare-webhook.yaml"])

@@ -36,6 +36,7 @@ from tests.kube.monitoring import (
 from tests.kube.objects import cpu_node, gpu_node
 from tests.kube.played_pods import (
     NEEDS_ROOT,
+    NODE_SPACE,
     SYSTEM,
     Serving,
     played,
@@ -133,7 +134,11 @@ def deploy(cluster: ControlPlane) -> None:
     )
     wait_until(
         "all pods of the files run",
-        lambda: all(is_complete(each) for each in cluster.admin.get(WORKLOADS, "-n", SYSTEM)),
+        lambda: all(
+            is_complete(each)
+            for space in (SYSTEM, NODE_SPACE)
+            for each in cluster.admin.get(WORKLOADS, "-n", space)
+        ),
     )
 
 
@@ -190,7 +195,7 @@ def test_every_server_of_ours_is_a_target_once_and_up(monitored: Monitored, way:
 
 def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> None:
     """That Prometheus may read all namespaces; the one here has only the rights that Fairlead's
-    files name, in Fairlead's namespace.
+    files name, in Fairlead's namespaces.
     """
     allowed = {
         (verb, what)
@@ -206,7 +211,7 @@ def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> No
         (named,) = re.findall(
             (
                 r"must be allowed to get, list and watch ([\w, "
-                r"]+) in fairlead-system"
+                r"]+) in fairlead-system and fairlead-nodes"
             ),
             said,
         )
@@ -359,7 +364,7 @@ def test_pods_that_ended_or_are_gone_are_no_targets_and_are_missed(monitored: Mo
         for each in monitored.serving
         if is_exporter(each) and each.pod["spec"]["nodeName"] == gone
     )
-    admin.delete("pod", exporter.pod["metadata"]["name"], "-n", SYSTEM)
+    admin.delete("pod", exporter.pod["metadata"]["name"], "-n", NODE_SPACE)
     monitored.components[exporter].stop()
     wait_until(
         "others are in their place",

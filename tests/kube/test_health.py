@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.queries.dependency_looks import DependencyQuery
+from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.model.dependency import DependencyLooks
 
 CARDS = [Card("gpu-1", index, 50, 1000, 16384) for index in range(4)]

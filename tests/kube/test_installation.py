@@ -6,10 +6,13 @@ The oracles are kubectl's own lists: every object of every kind, and their resou
 
 from __future__ import annotations
 
+import copy
+import json
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -25,12 +28,12 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import Forbidden, UserError
-from fairlead.model.actions import object_ref
+from fairlead.model.actions import Manifest, object_ref
 from fairlead.model.installation import Installation, Parts
-from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.installation.components import installed_objects, namespaces
 from fairlead.wire.installation.values import render_values
 
-SYSTEM = "fairlead-system"
+SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOT_COMPARED = ("events", "leases", "componentstatuses")
 """What a cluster writes on its own at any time."""
 CUTS = 4
@@ -103,6 +106,7 @@ def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
     before = everything(cluster)
     planned = fairlead(cluster, "install", "--dry-run")
     assert f"create Namespace {SYSTEM}" in planned
+    assert f"create Namespace {NODE_SPACE}" in planned
     assert everything(cluster).keys() == before.keys(), "a dry run writes nothing"
 
     for _ in range(CUTS):
@@ -211,6 +215,12 @@ def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: Cont
     assert "exists as Cluster `ElasticQuotaTree`, which does not fit" in answer
     admin.run("delete", "crd", "elasticquotatrees.scheduling.sigs.k8s.io")
 
+    admin.run("create", "namespace", NODE_SPACE)
+    answer = fairlead(cluster, "install", status=1)
+    assert f"namespace `{NODE_SPACE}` exists, and was not made for Fairlead" in answer
+    assert f"`kubectl label namespace {NODE_SPACE} fairlead.io/installation=nodes`" in answer
+    admin.run("delete", "namespace", NODE_SPACE)
+
     admin.run("create", "namespace", SYSTEM)
     admin.run("annotate", "namespace", SYSTEM, "meta.helm.sh/release-name=mine")
     answer = fairlead(cluster, "install", status=1)
@@ -235,6 +245,81 @@ def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: Cont
     assert "no object that `fairlead install` wrote" in answer
     answer = fairlead(cluster, "upgrade", status=1)
     assert "there is no installation to upgrade" in answer
+
+
+def test_other_namespaces_are_found_and_the_one_of_the_node_agent_may_change(
+    cluster: ControlPlane,
+) -> None:
+    """The DaemonSets are in their new namespace before the old one is removed."""
+    before = everything(cluster)
+    chosen = [f"--set={each}" for each in ("namespace=one", "nodeNamespace=two", "replicas=1")]
+    fairlead(cluster, "install", *chosen, "--wait=0")
+    first = everything(cluster)
+    assert {row[2] for row in first.keys() - before.keys()} == {
+        "<none>",
+        "kube-system",
+        "one",
+        "two",
+    }
+    assert "fairlead-installation" in {row[3] for row in first if row[2] == "one"}
+    again = fairlead(cluster, "upgrade", "--dry-run").splitlines()
+    assert len(again) == 1 and again[0].endswith("objects do not change")
+
+    for verb in ("install", "upgrade"):
+        words = ("--set=namespace=three", "--set=nodeNamespace=two", "--set=replicas=1")
+        answer = fairlead(cluster, verb, *words, status=1)
+        assert "Fairlead is installed in namespace `one`, and cannot be moved to `three`" in answer
+    cluster.admin.run("create", "namespace", "tenant")
+    forged = ("create", "configmap", "fairlead-installation", "-n", "tenant")
+    cluster.admin.run(*forged, "--from-literal=objects=[]")
+    found = doctor(cluster, status=1)
+    assert states(found)["namespace"] == {"ok"}
+    assert states(found)["objects"] == states(found)["pod-security"] == {"ok"}
+    assert "no process holds one/fairlead-quota" in sentences(found, "lease", "fail")
+
+    lines = fairlead(cluster, "upgrade", "--set=nodeNamespace=three", "--wait=0").splitlines()
+    for name in ("fairlead-node-agent", "fairlead-gpu-exporter"):
+        (new,) = (n for n, line in enumerate(lines) if line.endswith(f"DaemonSet three/{name}"))
+        (old,) = (n for n, line in enumerate(lines) if line == f"removed DaemonSet two/{name}")
+        assert new < old
+    cluster.admin.run("wait", "--for=delete", "namespace/two", "--timeout=60s")
+    assert "is removed" in fairlead(cluster, "uninstall", "--delete-data")
+    cluster.admin.run("delete", "namespace", "tenant")
+    assert everything(cluster).keys() == before.keys()
+
+
+@pytest.mark.parametrize("admission", ["policies", "webhooks"])
+def test_the_namespaces_admit_the_pods_of_the_installation(
+    cluster: ControlPlane, admission: Any
+) -> None:
+    """`restricted` is enforced where no pod needs anything of its node. The API server warns of a
+    workload whose pods it would refuse, and refuses the pods themselves.
+    """
+    chosen = Installation(admission=admission)
+    cluster.admin.apply(namespaces(chosen))
+    workloads = [each for each in installed_objects(chosen) if "template" in each.get("spec", {})]
+    spaces = {each["metadata"]["namespace"] for each in workloads}
+    assert spaces == {SYSTEM, NODE_SPACE}
+    for each in workloads:
+        cluster.admin.run(*TRIED, stdin=json.dumps(each))
+        cluster.admin.run(*TRIED, stdin=json.dumps(_pod_of(each)))
+    restricted = [each for each in workloads if each["metadata"]["namespace"] == SYSTEM]
+    wrong = _pod_of(restricted[0])
+    wrong["spec"]["securityContext"] = {"runAsUser": 0}
+    with pytest.raises(KubectlError, match='violates PodSecurity "restricted:latest"'):
+        cluster.admin.run(*TRIED, stdin=json.dumps(wrong))
+    cluster.admin.run("delete", "namespace", SYSTEM, NODE_SPACE)
+
+
+TRIED = ("create", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", "-")
+
+
+def _pod_of(workload: Manifest) -> Manifest:
+    """A pod of the workload that needs no ServiceAccount."""
+    meta = {"name": "p", "namespace": workload["metadata"]["namespace"]}
+    spec = copy.deepcopy(workload["spec"]["template"]["spec"])
+    spec |= {"serviceAccountName": "default", "automountServiceAccountToken": False}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
 def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: ControlPlane) -> None:
@@ -270,7 +355,7 @@ def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: Cont
     almost = installer_of(cluster.write_user_kubeconfig("almost"))
     with pytest.raises(UserError) as refused:
         almost.plan(WANTED)
-    assert f"DaemonSet {SYSTEM}/fairlead-gpu-exporter: you may not" in refused.value.what
+    assert f"DaemonSet {NODE_SPACE}/fairlead-gpu-exporter: you may not" in refused.value.what
     assert refused.value.what.startswith("1 object is refused, and nothing was written:")
     cluster.admin.run("delete", "clusterrole,clusterrolebinding", "almost")
     assert everything(cluster).keys() == before

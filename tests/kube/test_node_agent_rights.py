@@ -19,7 +19,7 @@ from tests.kube.objects import namespace, share_node
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
-SYSTEM, ACCOUNT = "fairlead-system", "fairlead-node-agent"
+SYSTEM, NODE_SPACE, ACCOUNT = "fairlead-system", "fairlead-nodes", "fairlead-node-agent"
 ASSIGNED = {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true", "scheduler.framework.gpushare.assigned": "true"}
 COUNT = "aliyun.com/gpu-count"
 TIMES = {"ALIYUN_COM_GPU_MEM_ASSIGN_TIME": "1", "scheduler.framework.gpushare.assign-time": "1"}
@@ -150,10 +150,12 @@ CASES = {
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
-        made.admin.apply([namespace(SYSTEM), share_node("own"), share_node("other")])
+        made.admin.apply(
+            [namespace(SYSTEM), namespace(NODE_SPACE), share_node("own"), share_node("other")]
+        )
         made.admin.apply(rights_of_agents())
         made.admin.create([pod("here", "own"), pod("there", "other"), pod("nowhere", "")])
-        made.admin.create([pod("agent-own", "own", SYSTEM, ACCOUNT)])
+        made.admin.create([pod("agent-own", "own", NODE_SPACE, ACCOUNT)])
         made.admin.apply([namespace("team")])
         for file in ("gpushare-extender.yaml", "quota-controller.yaml", "account-admission.yaml"):
             made.admin.apply(
@@ -178,6 +180,7 @@ def cluster() -> Iterator[ControlPlane]:
             [
                 gated,
                 pod("ours", "own", SYSTEM),
+                pod("agent", "own", NODE_SPACE),
                 job("job"),
                 {**mpijob, "spec": {"mpiReplicaSpecs": launcher("none")}},
             ]
@@ -189,7 +192,7 @@ def cluster() -> Iterator[ControlPlane]:
 def agent(cluster: ControlPlane) -> ApiClient:
     """A client with the token of the agent's pod on node `own`."""
     words = ("--bound-object-kind=Pod", "--bound-object-name=agent-own")
-    found = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, *words))
+    found = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", NODE_SPACE, *words))
     other = CASES["not-another-node"]
     wait_until(
         "the policies are in force", lambda: other.refusal in write(found, other).message, 60
@@ -209,7 +212,7 @@ def test_what_it_may_write(agent: ApiClient, case: Case) -> None:
 
 
 def test_a_token_that_names_no_node_writes_nothing(cluster: ControlPlane, agent: ApiClient) -> None:
-    nobody = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM))
+    nobody = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", NODE_SPACE))
     for name in ("its-pods-have-their-cards", "inventory", "count"):
         answer = write(nobody, CASES[name])
         assert (answer.status, "of node `` writes only on" in answer.message) == (403, True), (
@@ -218,24 +221,22 @@ def test_a_token_that_names_no_node_writes_nothing(cluster: ControlPlane, agent:
 
 
 def test_it_makes_the_pod_that_tests_its_runtime_and_no_other(agent: ApiClient) -> None:
-    test = {**pod("fairlead-cdi-test-own", "own", SYSTEM)}
+    test = {**pod("fairlead-cdi-test-own", "own", NODE_SPACE)}
     test["spec"] |= {"automountServiceAccountToken": False}
-    path = f"/api/v1/namespaces/{SYSTEM}/pods"
+    path = f"/api/v1/namespaces/{NODE_SPACE}/pods"
     assert agent.ask("POST", path, test).status == 201
     assert agent.ask("GET", f"{path}/fairlead-cdi-test-own").status == 200
     assert agent.ask("DELETE", f"{path}/fairlead-cdi-test-own").status in (200, 202)
     for other, told in (
-        (pod("mine", "own", SYSTEM), "makes no pod but the one"),
-        (pod("x", "other", SYSTEM), "writes only on pods of that node"),
+        (pod("mine", "own", NODE_SPACE), "makes no pod but the one"),
+        (pod("x", "other", NODE_SPACE), "writes only on pods of that node"),
     ):
         answer = agent.ask("POST", path, other)
         assert (answer.status, told in answer.message) == (403, True), answer.message
-    assert (
-        agent.ask(
-            "POST", "/api/v1/namespaces/default/pods", pod("fairlead-cdi-test-own", "own")
-        ).status
-        == 403
-    )
+    for space in ("default", SYSTEM):
+        elsewhere = pod("fairlead-cdi-test-own", "own", space)
+        answer = agent.ask("POST", f"/api/v1/namespaces/{space}/pods", elsewhere)
+        assert answer.status == 403, answer.message
 
 
 def one(**more: Any) -> Object:
@@ -317,12 +318,12 @@ def test_the_pod_that_tests_the_runtime_has_no_rights(
     account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": {"name": "fairlead-quota", "namespace": SYSTEM},
+        "metadata": {"name": "fairlead-quota", "namespace": NODE_SPACE},
     }
     cluster.admin.apply([account])
-    test = pod("fairlead-cdi-test-own", "own", SYSTEM)
+    test = pod("fairlead-cdi-test-own", "own", NODE_SPACE)
     test["spec"] |= {"automountServiceAccountToken": False, **more}
-    answer = agent.ask("POST", f"/api/v1/namespaces/{SYSTEM}/pods", test)
+    answer = agent.ask("POST", f"/api/v1/namespaces/{NODE_SPACE}/pods", test)
     assert (answer.status, "no account, no volumes and no rights" in answer.message) == (
         403,
         True,
@@ -342,10 +343,10 @@ META: dict[str, Object] = {
 def test_the_pod_that_tests_the_runtime_stands_behind_no_service(
     agent: ApiClient, more: Object
 ) -> None:
-    test = pod("fairlead-cdi-test-own", "own", SYSTEM)
+    test = pod("fairlead-cdi-test-own", "own", NODE_SPACE)
     test["spec"] |= {"automountServiceAccountToken": False}
     test["metadata"] |= more
-    answer = agent.post(f"/api/v1/namespaces/{SYSTEM}/pods", test, dryRun="All")
+    answer = agent.post(f"/api/v1/namespaces/{NODE_SPACE}/pods", test, dryRun="All")
     assert (answer.status, "has its one label, and no owner" in answer.message) == (403, True), (
         answer.message
     )
@@ -367,10 +368,10 @@ def test_it_adds_no_container_to_a_pod_that_runs(agent: ApiClient) -> None:
 
 def test_it_deletes_no_other_pod(cluster: ControlPlane, agent: ApiClient) -> None:
     cluster.admin.create(
-        [pod("extender", "own", SYSTEM), pod("fairlead-cdi-test-other", "other", SYSTEM)]
+        [pod("extender", "own", NODE_SPACE), pod("fairlead-cdi-test-other", "other", NODE_SPACE)]
     )
     for name in ("extender", "fairlead-cdi-test-other"):
-        answer = agent.ask("DELETE", f"/api/v1/namespaces/{SYSTEM}/pods/{name}")
+        answer = agent.ask("DELETE", f"/api/v1/namespaces/{NODE_SPACE}/pods/{name}")
         assert (answer.status, "deletes no pod but the one" in answer.message) == (403, True), (
             answer.message
         )
@@ -549,6 +550,7 @@ def test_quota_ends_no_pod_of_the_cluster_itself(quota: ApiClient, cluster: Cont
     )
     for path, told in (
         (f"/api/v1/namespaces/{SYSTEM}/pods/ours", "of the cluster's own namespaces"),
+        (f"/api/v1/namespaces/{NODE_SPACE}/pods/agent", "of the cluster's own namespaces"),
         ("/api/v1/namespaces/default/pods/here", "only while it is on no node"),
     ):
         answer = quota.ask("DELETE", path)

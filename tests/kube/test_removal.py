@@ -31,12 +31,12 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import UserError
-from fairlead.model.actions import ObjectRef, PatchObject, object_ref
+from fairlead.model.actions import ObjectRef, PatchObject
 from fairlead.model.installation import Installation, Parts
-from fairlead.wire.installation.components import every_object, installed_objects
+from fairlead.wire.installation.components import installed_objects
 
 Object = dict[str, Any]
-SYSTEM = "fairlead-system"
+SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "install.md"
 OF_THE_CLUSTER = re.compile(r"/registry/(events|leases/kube-[a-z-]+|masterleases)/")
 """Keys that a cluster writes on its own at any time."""
@@ -87,8 +87,7 @@ def install(cluster: ControlPlane, chosen: Installation = Installation()) -> Non
 
 
 def removal(cluster: KubeInstallationTarget) -> Removal:
-    every = [object_ref(each) for each in every_object()]
-    return Removal(cluster, every, str, time.time, time.sleep)
+    return Removal(cluster, str, time.time, time.sleep)
 
 
 def uninstall(cluster: ControlPlane, *words: str, status: int = 0) -> str:
@@ -292,8 +291,8 @@ def _check_missing_right(cluster: ControlPlane) -> None:
     first, *rows = refused.value.what.splitlines()
     assert first == f"{len(rows)} objects may not be removed, and nothing was removed:"
     assert {row.partition(":")[0] for row in rows} == {
-        f"DaemonSet {SYSTEM}/fairlead-gpu-exporter",
-        f"DaemonSet {SYSTEM}/fairlead-node-agent",
+        f"DaemonSet {NODE_SPACE}/fairlead-gpu-exporter",
+        f"DaemonSet {NODE_SPACE}/fairlead-node-agent",
     }
     assert "cannot delete resource" in rows[0]
     assert keys(cluster) >= present
@@ -379,7 +378,7 @@ def _created_pod(cluster: ControlPlane) -> str:
 def test_after_the_namespace_was_deleted_by_hand_and_a_tree_is_held(cluster: ControlPlane) -> None:
     before = keys(cluster)
     install(cluster)
-    cluster.admin.run("delete", "namespace", SYSTEM)
+    cluster.admin.run("delete", "namespace", SYSTEM, NODE_SPACE)
     _without_tree_webhook(cluster)
     held = tree(bounded("root", 1, 1))
     held["metadata"]["finalizers"] = [HELD]

@@ -26,26 +26,28 @@ EXPECTED = {
     ("fairlead-scheduler", "extender", 12345),
 }
 """The application, the container and its port of each expected target."""
+ON_NODES = ("fairlead-gpu-exporter", "fairlead-node-agent")
 
 
-def ports_of_pods() -> list[tuple[Object, str, str, int]]:
-    """Labels of each pod that a manifest creates, with container, name and number of each port that
-    it declares.
+def ports_of_pods() -> list[tuple[str, Object, str, str, int]]:
+    """Namespace and labels of each pod that a manifest creates, with container, name and number of
+    each port that it declares.
     """
     templates = [
-        obj["spec"]["template"]
+        (obj["metadata"]["namespace"], obj["spec"]["template"])
         for file in FILES
         for obj in of_file(file)
         if obj["kind"] in ("Deployment", "DaemonSet")
     ]
     return [
         (
+            namespace,
             template["metadata"]["labels"],
             container["name"],
             port.get("name", ""),
             port["containerPort"],
         )
-        for template in templates
+        for namespace, template in templates
         for container in template["spec"]["containers"]
         for port in container.get("ports", ())
     ]
@@ -57,7 +59,7 @@ def discovered(phase: str = "Running") -> list[Object]:
         {
             "targets": [f"10.0.0.{number}:{port}"],
             "labels": {
-                "__meta_kubernetes_namespace": "fairlead-system",
+                "__meta_kubernetes_namespace": namespace,
                 "__meta_kubernetes_pod_name": f"{labels['app.kubernetes.io/name']}-x1y2z",
                 "__meta_kubernetes_pod_phase": phase,
                 "__meta_kubernetes_pod_container_name": container,
@@ -68,7 +70,7 @@ def discovered(phase: str = "Running") -> list[Object]:
                 },
             },
         }
-        for number, (labels, container, name, port) in enumerate(ports_of_pods(), 1)
+        for number, (namespace, labels, container, name, port) in enumerate(ports_of_pods(), 1)
     ]
 
 
@@ -78,7 +80,7 @@ def kept(folder: Path, found: list[Object]) -> list[dict[str, str]]:
     (folder / "targets.json").write_text(json.dumps(found))
     for job in config["scrape_configs"]:
         assert job.pop("kubernetes_sd_configs") == [
-            {"role": "pod", "namespaces": {"names": ["fairlead-system"]}}
+            {"role": "pod", "namespaces": {"names": ["fairlead-system", "fairlead-nodes"]}}
         ]
         job["file_sd_configs"] = [{"files": [str(folder / "targets.json")]}]
     file = folder / "prometheus.yml"
@@ -127,9 +129,10 @@ def test_each_page_of_ours_is_scraped_once_under_its_own_name_and_nothing_else_i
         (each["job"], each["container"], int(each["__address__"].rpartition(":")[2]))
         for each in labels
     } == EXPECTED
-    assert {
-        (each["namespace"], each["pod"].removesuffix("-x1y2z") == each["job"]) for each in labels
-    } == {("fairlead-system", True)}
+    assert {each["job"]: each["namespace"] for each in labels} == {
+        name: "fairlead-nodes" if name in ON_NODES else "fairlead-system" for name, _, _ in EXPECTED
+    }
+    assert all(each["pod"].removesuffix("-x1y2z") == each["job"] for each in labels)
     assert {
         each["job"]: (each["__scrape_interval__"], each["__scrape_timeout__"]) for each in labels
     } == {
@@ -145,6 +148,8 @@ def test_the_monitors_of_the_operator_select_the_same() -> None:
         wanted, spec = monitor["spec"]["selector"]["matchLabels"], monitor["spec"]
         (endpoint,) = spec.get("podMetricsEndpoints") or spec["endpoints"]
         port = endpoint["port"]
+        here = [monitor["metadata"]["namespace"]]
+        spaces = spec.get("namespaceSelector", {}).get("matchNames", here)
         assert endpoint["honorLabels"] is False
         assert int(endpoint["scrapeTimeout"][:-1]) < int(endpoint["interval"][:-1])
         if monitor["kind"] == "ServiceMonitor":
@@ -160,10 +165,10 @@ def test_the_monitors_of_the_operator_select_the_same() -> None:
         found = [
             each
             for each in ports_of_pods()
-            if wanted.items() <= each[0].items() and each[2] == port
+            if wanted.items() <= each[1].items() and each[3] == port and each[0] in spaces
         ]
         selected += [
             (labels["app.kubernetes.io/name"], container, number)
-            for labels, container, _, number in found
+            for _, labels, container, _, number in found
         ]
     assert sorted(selected) == sorted(EXPECTED)

@@ -23,7 +23,7 @@ from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import rights_of_agents
-from tests.kube.extender import SYSTEM, extended_scheduler
+from tests.kube.extender import NODE_SPACE, extended_scheduler
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubectl import KubectlError
 from tests.kube.kubelet import CDI_FOLDER, NODE, RealNode, kubelet_folder
@@ -184,13 +184,13 @@ def _own_kubeconfig(cluster: ControlPlane) -> Path:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": name, "namespace": SYSTEM},
+                "metadata": {"name": name, "namespace": NODE_SPACE},
                 "spec": spec,
             }
         ]
     )
     words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
-    token = admin.run("create", "token", ACCOUNT, "-n", SYSTEM, *words).strip()
+    token = admin.run("create", "token", ACCOUNT, "-n", NODE_SPACE, *words).strip()
     return write_kubeconfig(path, cluster.server, cluster.authority, token_user(token))
 
 

@@ -17,7 +17,7 @@ from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstan
 from fairlead.model.devices.series_names import PodIdentity, SeriesNames
 from fairlead.rules.devices.pod_labels import printed_labels
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
-from fairlead.rules.metrics.dcgm_made import (
+from fairlead.rules.metrics.dcgm_computed import (
     CLOCK_COUNT,
     HEALTH_STATUS,
     P2P_STATUS,

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from fairlead.apps.server import bind_socket, serve
-from fairlead.run.beginnings import scenario_beginning
+from fairlead.run.initial_worlds import scenario_world
 from fairlead.run.kept_world import open_world
 from fairlead_sim.api.saved import saved_first
 from fairlead_sim.api.server import ApiServer
@@ -18,7 +18,7 @@ from fairlead_sim.world.driver import Driver
 
 
 async def run(directory: Path, ready_file: Path, seed: int) -> None:
-    kept = open_world(directory, scenario_beginning("empty"), seed)
+    kept = open_world(directory, scenario_world("empty"), seed)
     driver = Driver(kept.world, speed=20.0)
     app = ApiServer(
         kept.world.cluster, kept.world.clock, [kept.credentials.token], catch_up=driver.catch_up

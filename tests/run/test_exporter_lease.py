@@ -28,10 +28,11 @@ from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import OutsideError
+from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.ports import LeaseRecord
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.run.wiring import NoReadings
-from fairlead.settings import CLUSTER_EXPORTER_LEASE, SYSTEM_NAMESPACE
+from fairlead.settings import CLUSTER_EXPORTER_LEASE
 from fairlead_sim.api.server import ApiServer
 from fairlead_sim.objects.resources import LEASES
 from fairlead_sim.scenario.file import load_scenario

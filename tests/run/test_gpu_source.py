@@ -23,7 +23,7 @@ from fairlead.run.wiring import gpu_readings
 OURS = "app.kubernetes.io/name=fairlead-gpu-exporter"
 PATHS = (
     "/api/v1/pods",
-    "/api/v1/namespaces/fairlead-system/pods",
+    "/api/v1/namespaces/fairlead-nodes/pods",
     "/api/v1/namespaces/gpu-operator/pods",
 )
 NAMED = "--gpu-exporter=http://127.0.0.1:1/metrics"

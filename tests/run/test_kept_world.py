@@ -26,7 +26,7 @@ from tests.waiting import wait_until
 from fairlead.edge.files.world_file import FILE, WorldFile
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.run.beginnings import scenario_beginning, snapshot_beginning
+from fairlead.run.initial_worlds import scenario_world, snapshot_world
 from fairlead.run.kept_world import KeptWorld, open_world
 from fairlead.wire.files.snapshot_file import SavedSnapshot, render_snapshot
 from fairlead.wire.kube.time import parse_time
@@ -211,7 +211,7 @@ def test_killed_at_any_moment_nothing_that_was_answered_is_lost(tmp_path: Path, 
 
 
 def opened(directory: Path, scenario: str | None = "empty", seed: int | None = None) -> KeptWorld:
-    return open_world(directory, scenario_beginning(scenario) if scenario else None, seed)
+    return open_world(directory, scenario_world(scenario) if scenario else None, seed)
 
 
 def closed(directory: Path) -> Path:
@@ -278,7 +278,10 @@ def test_a_world_begins_at_the_present_however_long_its_start_takes(
 
         return made
 
-    for name in ("fairlead.run.beginnings.sharing_world", "fairlead.run.kept_world.resumed_world"):
+    for name in (
+        "fairlead.run.initial_worlds.sharing_world",
+        "fairlead.run.kept_world.resumed_world",
+    ):
         monkeypatch.setattr(
             name,
             slow(
@@ -541,7 +544,7 @@ def test_a_file_that_was_never_finished_is_a_new_one(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot file of a small simulated cluster with one pod."""
-    world = scenario_beginning("empty").world(0)
+    world = scenario_world("empty").world(0)
     world.cluster.create({**pod(1), "metadata": {"name": "p", "namespace": "research"}})
     world.run_until(world.clock.now() + 60)
     path = tmp_path_factory.mktemp("snapshot") / "empty.snapshot"
@@ -558,13 +561,13 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_world_from_a_snapshot_can_be_kept_and_stays_in_its_time(
     snapshot: Path, tmp_path: Path
 ) -> None:
-    first = open_world(tmp_path, snapshot_beginning(str(snapshot)), None)
+    first = open_world(tmp_path, snapshot_world(str(snapshot)), None)
     assert first.origin == f"snapshot {snapshot}"
     first.world.cluster.delete(PODS, "research", "p")
     first.world.run_until(first.world.clock.now() + 60)
     stopped = first.world.clock.now()
     first.close()
-    for asked in (None, snapshot_beginning(str(snapshot))):
+    for asked in (None, snapshot_world(str(snapshot))):
         again = open_world(tmp_path, asked, None)
         assert again.world.clock.now() == stopped
         assert again.world.cluster.get(PODS, "research", "p") is None
@@ -579,10 +582,10 @@ def test_a_world_from_a_snapshot_can_be_kept_and_stays_in_its_time(
 
 
 def test_another_snapshot_than_the_kept_one_is_refused(snapshot: Path, tmp_path: Path) -> None:
-    open_world(tmp_path, snapshot_beginning(str(snapshot)), None).close()
+    open_world(tmp_path, snapshot_world(str(snapshot)), None).close()
     other = tmp_path / "other.snapshot"
     other.write_bytes(render_snapshot(SavedSnapshot(ClusterSnapshot(), objects=())))
-    what, hint = refused(lambda: open_world(tmp_path, snapshot_beginning(str(other)), None))
+    what, hint = refused(lambda: open_world(tmp_path, snapshot_world(str(other)), None))
     assert what == (
         f"state directory `{tmp_path}` keeps a world of snapshot {snapshot}, not of snapshot "
         f"{other}"
@@ -593,7 +596,7 @@ def test_another_snapshot_than_the_kept_one_is_refused(snapshot: Path, tmp_path:
 def test_a_file_without_objects_is_refused(tmp_path: Path) -> None:
     old = tmp_path / "old.snapshot"
     old.write_bytes(render_snapshot(SavedSnapshot(ClusterSnapshot(), version=1)))
-    what, hint = refused(lambda: snapshot_beginning(str(old)))
+    what, hint = refused(lambda: snapshot_world(str(old)))
     assert what == (
         f"`{old}` has snapshot version 1: it can be shown, but no cluster can start from it"
     )
@@ -627,5 +630,5 @@ def test_objects_that_make_no_sense_are_a_damaged_file(
     path = tmp_path / "s"
     document = {"format": "fairlead.io/snapshot", "version": 2, "snapshot": {}, "objects": objects}
     path.write_bytes(gzip.compress(json.dumps(document).encode()))
-    what, _ = refused(lambda: snapshot_beginning(str(path)).world(0))
+    what, _ = refused(lambda: snapshot_world(str(path)).world(0))
     assert what.startswith(f"snapshot `{path}` is damaged: ") and words in what

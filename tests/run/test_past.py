@@ -8,14 +8,14 @@ from itertools import islice
 
 import pytest
 
-from fairlead.run.beginnings import scenario_beginning
+from fairlead.run.initial_worlds import scenario_world
 from fairlead.run.simulation import Simulation
 from fairlead_sim.world.snapshot import take_snapshot
 
 
 @pytest.mark.long
 async def test_the_past_leads_to_the_present() -> None:
-    simulation = Simulation(scenario_beginning("default").world(7), speed=1.0)
+    simulation = Simulation(scenario_world("default").world(7), speed=1.0)
     now = simulation.world.clock.now()
     seen = list(simulation.past(60, 15))
     assert [round(now - snapshot.taken_at) for snapshot in seen] == [60, 45, 30, 15]
@@ -31,11 +31,11 @@ async def test_the_past_leads_to_the_present() -> None:
 
 @pytest.mark.long
 async def test_a_world_too_large_is_not_lived_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulation = Simulation(scenario_beginning("default").world(7), speed=1.0)
+    simulation = Simulation(scenario_world("default").world(7), speed=1.0)
     monkeypatch.setattr("fairlead.run.simulation.NODES_LIVED_TWICE", 8)
     assert list(islice(simulation.past(60, 15), 1)) == []
 
 
 async def test_a_world_that_goes_on_has_no_past_to_show() -> None:
-    simulation = Simulation(scenario_beginning("empty").world(7), speed=1.0, has_past=False)
+    simulation = Simulation(scenario_world("empty").world(7), speed=1.0, has_past=False)
     assert list(simulation.past(60, 15)) == []

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from fairlead.rules.quota.sight import quota_state
-from fairlead.run.beginnings import scenario_beginning
+from fairlead.run.initial_worlds import scenario_world
 from fairlead_sim.world.snapshot import take_snapshot
 
 
 @pytest.mark.long
 def test_quota_sees_the_simulated_cluster_as_its_objects_are() -> None:
-    world = scenario_beginning("default").world(7)
+    world = scenario_world("default").world(7)
     snapshot = take_snapshot(world)
     objects = [obj for ref in world.cluster.kinds() for obj in world.cluster.scan(ref)]
     there = Counter(obj["kind"] for obj in objects)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import msgspec
 import pytest
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import object_ref
-from fairlead.model.installation import Installation, Parts
+from fairlead.model.installation import Installation, OwnAccounts, Parts
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import (
     COMPLETE,
@@ -23,6 +24,8 @@ from fairlead.wire.installation.values import (
     render_values,
     with_settings,
 )
+
+_DAEMON_SETS: Final = "system:serviceaccount:kube-system:daemon-set-controller"
 
 
 def test_no_values_are_the_defaults() -> None:
@@ -55,6 +58,11 @@ def test_what_is_rendered_is_read_back(chosen: Installation) -> None:
         ("- image", "values `v.yaml` are a list and not a mapping"),
         ("image: a\nimage: b", "values `v.yaml` are not YAML: key `image`"),
         ("image: [", "values `v.yaml` are not YAML: "),
+        ("namespace: Fair", "value `namespace` is `Fair`: expected `str` matching regex"),
+        (f"namespace: {'x' * 64}", "value `namespace` is `xxx"),
+        ("namespace: kube-system", "value `namespace` is `kube-system`, a namespace of Kubernetes"),
+        ("nodeNamespace: default", "value `nodeNamespace` is `default`, a namespace of Kubernetes"),
+        ("{namespace: a, nodeNamespace: a}", "values `namespace` and `nodeNamespace` are both `a`"),
     ],
 )
 def test_bad_values_are_refused_with_the_value(text: str, message: str) -> None:
@@ -95,9 +103,14 @@ def test_every_binding_finds_its_role_its_account_and_its_policy(
     names = {(each["kind"], each["metadata"]["name"]) for each in objects}
     refs = [object_ref(each) for each in objects]
     assert len(set(refs)) == len(refs), "each object once"
+    accounts = {
+        (each["metadata"]["namespace"], each["metadata"]["name"])
+        for each in objects
+        if each["kind"] == "ServiceAccount"
+    }
     for each in objects:
         for subject in each.get("subjects", ()):
-            assert ("ServiceAccount", subject["name"]) in names
+            assert (subject["namespace"], subject["name"]) in accounts
         if (role := each.get("roleRef", {}).get("name", "")).startswith("fairlead-"):
             assert (each["roleRef"]["kind"], role) in names
         if "policyName" in each.get("spec", {}):
@@ -106,7 +119,7 @@ def test_every_binding_finds_its_role_its_account_and_its_policy(
         for hook in each.get("webhooks", ()):
             assert ("Service", hook["clientConfig"]["service"]["name"]) in names
         account = each.get("spec", {}).get("template", {}).get("spec", {}).get("serviceAccountName")
-        assert account is None or ("ServiceAccount", account) in names
+        assert account is None or (each["metadata"]["namespace"], account) in accounts
 
 
 def test_a_scheduler_of_the_control_plane_keeps_its_pods() -> None:
@@ -114,6 +127,62 @@ def test_a_scheduler_of_the_control_plane_keeps_its_pods() -> None:
     other = _names(Installation(scheduler="control-plane"))
     assert ("MutatingAdmissionPolicy", "fairlead-gpu-scheduler") in own - other
     assert ("DaemonSet", "fairlead-gpushare-extender") in other - own
+
+
+@pytest.mark.parametrize("admission", ["policies", "webhooks"])
+@pytest.mark.parametrize("scheduler", ["own", "control-plane"])
+def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, scheduler: Any) -> None:
+    """Neither in its place, nor in a subject, a flag, a condition or a file."""
+    chosen = Installation(
+        namespace="one",
+        node_namespace="two",
+        admission=admission,
+        scheduler=scheduler,
+        parts=Parts(gpu_exporter_rights=True),
+    )
+    objects = installed_objects(chosen)
+    text = msgspec.json.encode(objects).decode()
+    assert "fairlead-system" not in text and "fairlead-nodes" not in text
+    places = {each["metadata"].get("namespace") for each in objects}
+    assert places == {"one", "two", "kube-system", None}
+    users = set(re.findall(r"system:serviceaccount:[a-z-]+:[a-z-]*", text))
+    own = OwnAccounts("one", "two")
+    expected = {*own.grant_writers, own.quota_controller}
+    if admission == "policies":
+        expected.add(own.prefix)
+    kubernetes = {"system:serviceaccount:kube-ai:", _DAEMON_SETS}
+    assert users - kubernetes == expected
+
+
+@pytest.mark.parametrize("scheduler", ["own", "control-plane"])
+def test_pods_are_in_the_namespace_of_what_they_need(scheduler: Any) -> None:
+    """Only the namespace of pods that use their node admits these pods."""
+    found = {
+        (each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"]["template"]["spec"]
+        for each in installed_objects(Installation(scheduler=scheduler))
+        if "template" in each.get("spec", {})
+    }
+    use_their_node = {
+        key
+        for key, pod in found.items()
+        if pod.get("hostNetwork")
+        or pod.get("hostPID")
+        or any("hostPath" in each for each in pod.get("volumes", ()))
+    }
+    assert use_their_node == {key for key in found if key[0] == "fairlead-nodes"}
+    privileged = [key for key, pod in found.items() if '"privileged":true' in _text(pod)]
+    assert privileged == []
+
+
+def test_only_the_value_of_the_kernels_log_makes_a_container_privileged() -> None:
+    chosen = Installation(kernel_log=True)
+    assert _text(installed_objects(chosen)).count('"privileged":true') == 1
+    assert _text(installed_objects(Installation())).count("--kmsg=off") == 1
+    assert "--kmsg=off" not in _text(installed_objects(chosen))
+
+
+def _text(obj: Any) -> str:
+    return msgspec.json.encode(obj).decode()
 
 
 def test_values_reach_the_pods() -> None:
@@ -140,7 +209,7 @@ def test_values_reach_the_pods() -> None:
 
 def test_an_inventory_is_read_back_and_another_config_map_is_refused() -> None:
     refs = tuple(object_ref(each) for each in installed_objects(Installation()))
-    inventory = Inventory("0.1.0", COMPLETE, "replicas: 3\n", refs)
+    inventory = Inventory("0.1.0", COMPLETE, "replicas: 3\n", refs, "one")
     manifest = render_inventory(inventory)
     assert parse_inventory(manifest) == inventory
     with pytest.raises(OutsideError, match="is no inventory"):

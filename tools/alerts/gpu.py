@@ -413,7 +413,7 @@ ALERTS: Final = (
             'fairlead_gpu_health_check{node_name="NODE"} > 0',
             'fairlead_exporter_stuck_calls{node_name="NODE"}',
             (
-                "$ kubectl -n fairlead-system logs -l "
+                "$ kubectl -n fairlead-nodes logs -l "
                 "app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50"
             ),
         ),

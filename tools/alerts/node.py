@@ -44,11 +44,11 @@ _OLD: Final = (
 An age is as old as its page: of an exporter that hangs only the time of the reading is certain.
 """
 _LOGS: Final = (
-    "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix "
+    "$ kubectl -n fairlead-nodes logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix "
     "--tail=50"
 )
 _PODS: Final = (
-    "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
+    "$ kubectl -n fairlead-nodes get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
 )
 
 CONTAINERS: Final = Group(

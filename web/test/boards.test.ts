@@ -256,14 +256,14 @@ describe("why something waits, as a hint", () => {
     expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "0/2 nodes have room", sentence: short, clauses: [] }, said(en))).toBe(`${short.text}\n0/6\n0/2 nodes have room`);
     const own = { code: "wait-suspended", values: {}, text: "the job is suspended" };
     expect(whyOf({ reason: "Suspended", message: own.text, room: "", sentence: own, clauses: [] }, said(en))).toBe(own.text);
-    const clauses = [{ code: "told-asks", values: {}, text: "cpu asks 5" }, { code: "told-at-max", values: {}, text: "root uses 20 of max 20" }];
+    const clauses = [{ code: "clause-asks", values: {}, text: "cpu asks 5" }, { code: "clause-at-max", values: {}, text: "root uses 20 of max 20" }];
     const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, clauses };
     expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
     expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
   });
   it("in a row what is asked and where there is too little; the rest stands in the panel", () => {
     const none = { message: "m", room: "" };
-    const clauses = ["cpu asks 5", "root uses 20 of max 20", "root.a uses 1 of guaranteed 2"].map((text) => ({ code: "told-x", values: {}, text }));
+    const clauses = ["cpu asks 5", "root uses 20 of max 20", "root.a uses 1 of guaranteed 2"].map((text) => ({ code: "clause-x", values: {}, text }));
     expect(besideOf({ ...none, reason: "OverMax", sentence: null, clauses }, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
     const sentence = { code: "why-absent-leaf", values: { asked: 4, resource: "nvidia.com/gpu", labels: "", leaf: "a", used: 1, min: 2 }, text: "" };
     const spoken = { t: en, code: (prefix: string, of: string, given: Readonly<Record<string, string | number | null | undefined>>, text: string) => translateCode("en", prefix, of, given, text) };

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from starlette.applications import Starlette
@@ -21,7 +22,9 @@ from starlette.routing import Route
 from fairlead.apps.patient_protocol import CLIENT_CERTIFICATE
 from fairlead.apps.quota_questions import QuotaQuestions, off_loop
 from fairlead.apps.service import Probes
+from fairlead.model.installation import OwnAccounts
 from fairlead.ports import AdmissionApi
+from fairlead.rules.quota.admission import DEFAULT_ACCOUNTS
 from fairlead.rules.sharing.admission import refuse_asking, refuse_grants, scheduler_for
 from fairlead.wire.kube.admission_review import (
     CREATE,
@@ -75,26 +78,33 @@ async def answer_asks(review: Review) -> bytes:
     )
 
 
-async def answer_grants(review: Review) -> bytes:
+async def answer_grants(own: OwnAccounts, review: Review) -> bytes:
     """Whether the writer may leave these annotations. A deletion is always allowed."""
     refusal = (
-        refuse_grants(review.before, review.after, review.user)
+        refuse_grants(review.before, review.after, review.user, own.grant_writers)
         if review.operation != "DELETE"
         else None
     )
     return render_refused(review, refusal.reason) if refusal is not None else render_allowed(review)
 
 
-def webhook_app(api: AdmissionApi | None = None, *, asks_certificate: bool = False) -> Starlette:
+def webhook_app(
+    api: AdmissionApi | None = None,
+    *,
+    asks_certificate: bool = False,
+    own: OwnAccounts = DEFAULT_ACCOUNTS,
+) -> Starlette:
     """Without an `api` some questions about quota are not answered.
+
+    `own`: the accounts of the installation.
 
     `asks_certificate`: questions are answered only on connections with a client certificate. Probes
     are always answered: a kubelet has no certificate.
     """
-    quota = QuotaQuestions(api)
-    answers = {
+    quota = QuotaQuestions(api, own=own)
+    answers: dict[str, Callable[[Review], Awaitable[bytes]]] = {
         SCHEDULER_PATH: answer_scheduler,
-        GRANTS_PATH: answer_grants,
+        GRANTS_PATH: partial(answer_grants, own),
         EXTENDED_RESOURCES_PATH: answer_asks,
         GATE_PATH: quota.gate,
         GUARD_PATH: quota.guard,

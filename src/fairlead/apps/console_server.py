@@ -38,13 +38,13 @@ from fairlead.console.charts.idle import (
     idle_in_series,
 )
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.asked_events import EventAnswers
-from fairlead.console.http.asked_health import HealthAnswers
-from fairlead.console.http.asked_servings import ServingAnswers
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
+from fairlead.console.http.health_answers import HealthAnswers
+from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.routes import Console, console_routes
+from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series

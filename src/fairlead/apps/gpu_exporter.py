@@ -37,7 +37,7 @@ from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
-from fairlead.rules.metrics.dcgm_made import WINDOW_MS, ComputedMetrics
+from fairlead.rules.metrics.dcgm_computed import WINDOW_MS, ComputedMetrics
 from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead.rules.metrics.legacy_gpu import legacy_families

@@ -10,11 +10,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from fairlead.errors import FairleadError, OutsideError, UserError
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.keys import (
     ANNOTATION_LEAF,
     ANNOTATION_SUSPENDED_FOR,
@@ -28,6 +30,7 @@ from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import build_snapshot
 from fairlead.ports import AdmissionApi
 from fairlead.rules.quota.admission import (
+    DEFAULT_ACCOUNTS,
     additions,
     begins_suspended,
     refuse_binding,
@@ -92,11 +95,18 @@ async def off_loop(review: Review, read: Callable[[Review], Read]) -> Read:
 class QuotaQuestions:
     """Without an `api` only questions are answered that need no further facts.
 
-    `use_seconds`: how long pods may be read to warn of bounds below what is used.
+    `use_seconds`: how long pods may be read to warn of bounds below what is used. `own`: the
+    accounts of the installation.
     """
 
-    def __init__(self, api: AdmissionApi | None = None, use_seconds: float = USE_SECONDS) -> None:
+    def __init__(
+        self,
+        api: AdmissionApi | None = None,
+        use_seconds: float = USE_SECONDS,
+        own: OwnAccounts = DEFAULT_ACCOUNTS,
+    ) -> None:
         self._api = api
+        self._own = own
         self._use_seconds = use_seconds
 
     async def gate(self, review: Review) -> bytes:
@@ -145,15 +155,15 @@ class QuotaQuestions:
         if review.resource == "pods/resize":
             tree = await self._reached().get_tree()
             managed = tree.root.resources if tree is not None and tree.root is not None else ()
-            return refuse_resize(before, after, writer, managed)
+            return refuse_resize(before, after, writer, managed, self._own)
         if review.resource not in ("pods", "pods/status", *BINDINGS):
-            return refuse_stamp(before, after, writer)
+            return refuse_stamp(before, after, writer, self._own)
         leaf = await self._leaf(review.namespace) if LABEL_QUOTA_NAME in after.labels else ""
         if review.resource in BINDINGS:
-            return refuse_binding(after, writer, leaf)
+            return refuse_binding(after, writer, leaf, self._own)
         if review.operation == CREATE:
             return refuse_new(after, writer, leaf)
-        return refuse_change(before, after, writer, leaf)
+        return refuse_change(before, after, writer, leaf, self._own)
 
     async def tree(self, review: Review) -> bytes:
         """Whether the tree may be written or deleted.
@@ -194,7 +204,9 @@ class QuotaQuestions:
         moved = _namespaces(tree) ^ _namespaces(old) | _moved(tree, old)
         pods = [pod for name in sorted(moved) for pod in await api.list_pods(name)]
         spaces = await api.list_namespaces()
-        found = await asyncio.to_thread(validate, tree, old, spaces, pods)
+        own = (self._own.namespace, self._own.node_namespace)
+        judged = partial(validate, tree, old, spaces, pods, own=own)
+        found = await asyncio.to_thread(judged)
         if tree.sound_root is None or any(each.is_error for each in found):
             return found, []
         try:
@@ -213,7 +225,7 @@ class QuotaQuestions:
                     "quota validate`"
                 )
             ]
-        return await asyncio.to_thread(_with_use, tree, old, spaces, pods, using), []
+        return await asyncio.to_thread(_with_use, judged, tree, using), []
 
     async def _leaf(self, namespace: str) -> str:
         found = await self._reached().get_namespace(namespace)
@@ -226,16 +238,14 @@ class QuotaQuestions:
 
 
 def _with_use(
-    tree: QuotaTree,
-    old: QuotaTree | None,
-    spaces: Sequence[str],
-    moved: Sequence[Pod],
-    using: Sequence[Pod],
+    judged: Callable[..., tuple[Violation, ...]], tree: QuotaTree, using: Sequence[Pod]
 ) -> tuple[Violation, ...]:
-    """The violations of the tree, with those that follow from what pods use under it now."""
+    """The violations of the tree as `judged` finds them, with those that follow from what pods use
+    under it now.
+    """
     now = time.time()
     state = quota_state(build_snapshot(taken_at=now, pods=using, quota_tree=tree), now)
-    return validate(tree, old, spaces, moved, state=state)
+    return judged(state=state)
 
 
 def _other_name(review: Review) -> bytes | None:

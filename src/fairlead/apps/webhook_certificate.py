@@ -21,13 +21,11 @@ from msgspec import structs
 from fairlead.apps.issued_certificate import IssuedCertificate, is_due, issue
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, Manifest, ObjectRef, PatchObject, Result
+from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.ports import AdmissionApi
-from fairlead.settings import SYSTEM_NAMESPACE
 
 NAME: Final = "fairlead-admission-webhook"
 """Name of the Service, of the Secret, and of the account."""
-HOST: Final = f"{NAME}.{SYSTEM_NAMESPACE}.svc"
-SECRET: Final = ObjectRef("v1", "Secret", NAME, SYSTEM_NAMESPACE, plural="secrets")
 _REGISTRATION: Final = "admissionregistration.k8s.io/v1"
 CONFIGURATIONS: Final = (
     *(
@@ -62,12 +60,19 @@ _log = logging.getLogger(__name__)
 
 class WebhookCertificate:
     """`context` shows the newest certificate; `is_ready` is set once there is one and the API
-    server has its bundle. `now`: epoch seconds.
+    server has its bundle. `now`: epoch seconds. `namespace`: of the Service and of the Secret.
     """
 
     def __init__(
-        self, api: AdmissionApi, now: Callable[[], float], look_seconds: float = LOOK_SECONDS
+        self,
+        api: AdmissionApi,
+        now: Callable[[], float],
+        look_seconds: float = LOOK_SECONDS,
+        namespace: str = SYSTEM_NAMESPACE,
     ) -> None:
+        self._namespace = namespace
+        self._host = f"{NAME}.{namespace}.svc"
+        self._secret = ObjectRef("v1", "Secret", NAME, namespace, plural="secrets")
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.is_ready = asyncio.Event()
@@ -101,9 +106,9 @@ class WebhookCertificate:
 
         Raises OutsideError.
         """
-        secret = await self._api.get(SECRET)
+        secret = await self._api.get(self._secret)
         kept = parse_secret(secret)
-        if kept is None or is_due(kept, HOST, self._now()):
+        if kept is None or is_due(kept, self._host, self._now()):
             kept = await self._renew(secret, kept or self._forgotten())
         if kept is None:
             self.look_now()  # another replica was faster: read its certificate
@@ -127,12 +132,12 @@ class WebhookCertificate:
         self, secret: Manifest | None, before: IssuedCertificate | None
     ) -> IssuedCertificate | None:
         """None: another replica has written the Secret in the meantime."""
-        issued = await asyncio.to_thread(issue, HOST, self._now(), before)
+        issued = await asyncio.to_thread(issue, self._host, self._now(), before)
         data = render_data(issued)
         if secret is None:
             metadata = {
                 "name": NAME,
-                "namespace": SYSTEM_NAMESPACE,
+                "namespace": self._namespace,
                 "labels": {"app.kubernetes.io/part-of": "fairlead"},
             }
             made = CreateObject(
@@ -147,7 +152,9 @@ class WebhookCertificate:
             outcome = await self._api.apply(made)
             return None if outcome.expect(Result.THERE).result == Result.THERE else issued
         version = {"resourceVersion": secret["metadata"]["resourceVersion"]}
-        outcome = await self._api.apply(PatchObject(SECRET, {"metadata": version, "data": data}))
+        outcome = await self._api.apply(
+            PatchObject(self._secret, {"metadata": version, "data": data})
+        )
         if outcome.result == Result.GONE or _is_stale(outcome.reason):
             return None
         outcome.expect()
@@ -159,7 +166,7 @@ class WebhookCertificate:
         if found is None:
             return
         text = base64.b64encode(bundle).decode()
-        hooks = [_with_bundle(each, text) for each in found.get("webhooks") or ()]
+        hooks = [self._with_bundle(each, text) for each in found.get("webhooks") or ()]
         if hooks == (found.get("webhooks") or []):
             return
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
@@ -167,6 +174,13 @@ class WebhookCertificate:
             await self._api.apply(PatchObject(target, {"metadata": version, "webhooks": hooks}))
         ).expect(Result.GONE)
         _log.info("certificate: %s %s trusts it", target.kind, target.name)
+
+    def _with_bundle(self, hook: Mapping[str, Any], bundle: str) -> Mapping[str, Any]:
+        client = hook["clientConfig"]
+        service = client.get("service") or {}
+        if (service.get("namespace"), service.get("name")) != (self._namespace, NAME):
+            return hook
+        return {**hook, "clientConfig": {**client, "caBundle": bundle}}
 
 
 def parse_secret(secret: Manifest | None) -> IssuedCertificate | None:
@@ -196,14 +210,6 @@ def show(context: ssl.SSLContext, issued: IssuedCertificate) -> None:
         context.load_cert_chain(f"/proc/self/fd/{file}", password="")
     finally:
         os.close(file)
-
-
-def _with_bundle(hook: Mapping[str, Any], bundle: str) -> Mapping[str, Any]:
-    client = hook["clientConfig"]
-    service = client.get("service") or {}
-    if (service.get("namespace"), service.get("name")) != (SYSTEM_NAMESPACE, NAME):
-        return hook
-    return {**hook, "clientConfig": {**client, "caBundle": bundle}}
 
 
 def _is_stale(reason: str) -> bool:

@@ -10,11 +10,68 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
+SYSTEM_NAMESPACE: Final = "fairlead-system"
+"""The namespace of an installation that names no other: of pods that need nothing of their node."""
+NODE_NAMESPACE: Final = "fairlead-nodes"
+"""The same for pods that use paths, processes or the network of their node."""
+INSTALLATION_LABEL: Final = "fairlead.io/installation"
+"""The label of both namespaces, by which an installation is found.
+
+Its value is SYSTEM_PART or NODE_PART.
+"""
+SYSTEM_PART: Final = "system"
+NODE_PART: Final = "nodes"
+
 DEFAULT_IMAGE: Final = "fairlead:0.1.0"
 DEFAULT_KUBE_SCHEDULER_IMAGE: Final = "registry.k8s.io/kube-scheduler:v1.36.3"
 
 Image = Annotated[str, Meta(min_length=1, pattern=r"^\S+$")]
+Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Replicas = Annotated[int, Meta(ge=1, le=10)]
+
+
+class OwnAccounts(Struct, frozen=True):
+    """ServiceAccounts of an installation as users of the API server, as admission rules name them.
+
+    >>> OwnAccounts().node_agent
+    'system:serviceaccount:fairlead-nodes:fairlead-node-agent'
+    """
+
+    namespace: str = SYSTEM_NAMESPACE
+    node_namespace: str = NODE_NAMESPACE
+
+    @property
+    def prefix(self) -> str:
+        """Of all accounts in `namespace`. Only administrators create accounts there."""
+        return f"system:serviceaccount:{self.namespace}:"
+
+    @property
+    def scheduler(self) -> str:
+        """Of the extender beside Fairlead's own kube-scheduler, and of that scheduler."""
+        return f"{self.prefix}fairlead-scheduler"
+
+    @property
+    def extender(self) -> str:
+        """Of the extender on machines of the control plane."""
+        return f"system:serviceaccount:{self.node_namespace}:fairlead-gpushare-extender"
+
+    @property
+    def node_agent(self) -> str:
+        return f"system:serviceaccount:{self.node_namespace}:fairlead-node-agent"
+
+    @property
+    def quota_controller(self) -> str:
+        """The only account that may remove gates."""
+        return f"{self.prefix}fairlead-quota-controller"
+
+    @property
+    def grant_writers(self) -> tuple[str, ...]:
+        """Accounts that may write grants."""
+        return (self.scheduler, self.extender, self.node_agent)
+
+    def is_trusted(self, user: str) -> bool:
+        """Whether quota lets the user change marks of pods that others may not change."""
+        return user.startswith(self.prefix) or user == self.extender
 
 
 class Parts(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -32,14 +89,19 @@ class Parts(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
 class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """One installation. In files the names are in camel case (`kubeSchedulerImage`).
 
-    `replicas`: of each part of which one replica works and others stand by. `admission`: the
-    API server's policies (Kubernetes 1.36 and later), or webhooks. `scheduler`: a kube-scheduler
-    of its own, or the one on the machines of the control plane. `gpu_source`, `prometheus`: flags
-    of console and cluster exporter; "" = their defaults. `runtime_class`: of pods that load the
-    GPU driver; "" = the node's default.
+    `namespace`: of all pods that need nothing of their node. `node_namespace`: of pods that use
+    paths, processes or the network of their node; another one. `replicas`: of each part of which
+    one replica works and others stand by. `admission`: the API server's policies (Kubernetes 1.36
+    and later), or webhooks. `scheduler`: a kube-scheduler of its own, or the one on the machines of
+    the control plane. `gpu_source`, `prometheus`: flags of console and cluster exporter; "" = their
+    defaults. `runtime_class`: of pods that load the GPU driver; "" = the node's default.
+    `kernel_log`: the GPU exporter reads the node's kernel log, for which its container is
+    privileged.
     """
 
     parts: Parts = Parts()
+    namespace: Namespace = SYSTEM_NAMESPACE
+    node_namespace: Namespace = NODE_NAMESPACE
     image: Image = DEFAULT_IMAGE
     kube_scheduler_image: Image = DEFAULT_KUBE_SCHEDULER_IMAGE
     replicas: Replicas = 2
@@ -48,3 +110,9 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     gpu_source: Literal["", "exporters", "prometheus", "none"] = ""
     prometheus: str = ""
     runtime_class: str = ""
+    kernel_log: bool = False
+
+    @property
+    def accounts(self) -> OwnAccounts:
+        """The ServiceAccounts that admission rules name."""
+        return OwnAccounts(self.namespace, self.node_namespace)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
-from fairlead.run.beginnings import InitialWorld, resumed_world, scenario_beginning, to_the_present
+from fairlead.run.initial_worlds import InitialWorld, resumed_world, scenario_world, to_the_present
 from fairlead_sim.api.credentials import (
     ServerCredentials,
     make_credentials,
@@ -221,7 +221,7 @@ def open_world(directory: Path, asked: InitialWorld | None, seed: int | None) ->
     file = WorldFile(directory)
     try:
         if file.is_new:
-            kept = _begun(file, asked or scenario_beginning(DEFAULT_SCENARIO), seed or 0)
+            kept = _begun(file, asked or scenario_world(DEFAULT_SCENARIO), seed or 0)
         else:
             kept = _restored(file, directory, asked, seed)
         if kept.is_of_the_present:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from fairlead.cli.frame.messages import Messages
 from fairlead.errors import UserError
-from fairlead.run.beginnings import InitialWorld, scenario_beginning, snapshot_beginning
+from fairlead.run.initial_worlds import InitialWorld, scenario_world, snapshot_world
 from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import ServerCredentials, make_credentials
@@ -74,7 +74,7 @@ def begin_life(
             kept.origin,
             kept,
         )
-    beginning = asked or scenario_beginning(DEFAULT_SCENARIO)
+    beginning = asked or scenario_world(DEFAULT_SCENARIO)
     simulation = Simulation(
         beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot
     )
@@ -92,5 +92,5 @@ def requested_world(args: argparse.Namespace) -> InitialWorld | None:
             "leave out --scenario or --from-snapshot",
         )
     if args.from_snapshot:
-        return snapshot_beginning(args.from_snapshot)
-    return scenario_beginning(args.scenario) if args.scenario else None
+        return snapshot_world(args.from_snapshot)
+    return scenario_world(args.scenario) if args.scenario else None

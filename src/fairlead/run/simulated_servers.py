@@ -20,7 +20,7 @@ from fairlead.cli.frame.standard_streams import Stdout
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.errors import UserError
-from fairlead.run.beginnings import scenario_beginning
+from fairlead.run.initial_worlds import scenario_world
 from fairlead.run.invocation import Invocation, Process, free_or_named, url_of
 from fairlead.run.laptop import run_laptop
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
@@ -45,7 +45,7 @@ async def run_simulated_exporter(
 ) -> None:
     """Export the cards of one node of a scenario; with `--all-nodes` those of all nodes."""
     args = asked.args
-    world = scenario_beginning(args.scenario).world(args.seed)
+    world = scenario_world(args.scenario).world(args.seed)
     if not args.all_nodes:
         chosen = structs.replace(
             chosen, node=_node_of(world, args.node, args.scenario), is_alone=True
@@ -89,7 +89,7 @@ async def _run_api_server(asked: Invocation) -> None:
     args = asked.args
     host, _ = parse_address(args.listen)
     require_loopback(host, args.insecure_listen, "--insecure-listen")
-    beginning = scenario_beginning(args.scenario)
+    beginning = scenario_world(args.scenario)
     kubeconfig = SharedKubeconfig(absolute(args.kubeconfig or "fairlead.kubeconfig"))
     kubeconfig.check()
     sock = free_or_named(asked)

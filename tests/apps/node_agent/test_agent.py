@@ -579,6 +579,7 @@ def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
 
 
 OVER = (ContainerStatus("test", exit_code=0),)
+NO_PROGRAM = (ContainerStatus("test", exit_code=128, reason="StartError"),)
 TEST_POD = Pod("fairlead-system", "fairlead-cdi-test-n1", "uid-t")
 
 
@@ -596,9 +597,19 @@ TEST_POD = Pod("fairlead-system", "fairlead-cdi-test-n1", "uid-t")
             structs.replace(TEST_POD, phase=PodPhase.FAILED, reason="UnexpectedAdmissionError"),
             "guarded",
         ),
+        (
+            structs.replace(TEST_POD, phase=PodPhase.FAILED, statuses=NO_PROGRAM),
+            "guarded",
+        ),
         (TEST_POD, "guarded"),
     ],
-    ids=["it-does", "it-does-not", "the-pod-is-refused", "the-pod-never-ends"],
+    ids=[
+        "it-does",
+        "it-does-not",
+        "the-pod-is-refused",
+        "the-image-lacks-the-program",
+        "the-pod-never-ends",
+    ],
 )
 def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identity: str) -> None:
     world = World(tmp_path, test_image="any")
@@ -625,7 +636,7 @@ def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identi
             lambda: again.api.node.annotations.get("fairlead.io/gpu-identity") == identity,
             seconds=200,
         )
-        is_known = found.statuses != ()
+        is_known = found.statuses not in ((), NO_PROGRAM)
         assert again.api.made(CreateObject) == (0 if is_known else 1)
 
     again.play(knows)

@@ -34,7 +34,7 @@ from fairlead.rules.installation.doctor import examine
 from fairlead.rules.installation.pod_security import violations
 from fairlead.wire.installation.components import installed_objects
 
-SYSTEM = "fairlead-system"
+SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOW = 1_000_000.0
 DAY = 86_400.0
 HIDDEN = Unread('nodes is forbidden: User "ann" cannot list resource "nodes"')
@@ -45,12 +45,12 @@ LABELS = {"nvidia.com/gpu.present": "true"}
 NODE = NodeFact(
     "gpu-1", LABELS, (), True, "containerd://2.1.4", "v1.36.3", "6.12.9", ("nvidia.com/gpu",)
 )
-PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
+ENFORCE = "pod-security.kubernetes.io/enforce"
 WEBHOOK = CertificateFact("ValidatingWebhookConfiguration x", NOW + 80 * DAY)
 
 
-def namespace(**meta: Any) -> dict[str, Any]:
-    return {"kind": "Namespace", "metadata": {"name": SYSTEM, "labels": PRIVILEGED, **meta}}
+def namespace(name: str = SYSTEM, level: str = "restricted", **meta: Any) -> dict[str, Any]:
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": {ENFORCE: level}, **meta}}
 
 
 BEFORE = InstallationFacts(
@@ -60,13 +60,13 @@ BEFORE = InstallationFacts(
     wanted=tuple(installed_objects(Installation())),
     server=ServerFact("v1.36.3", (1, 36), 0.0),
     agent=GPU_NODES,
-    namespaces={SYSTEM: None},
+    namespaces={NODE_SPACE: None, SYSTEM: None},
     nodes=(NODE, NodeFact("cpu-1", kubelet="v1.36.3", runtime="containerd://1.6.2")),
     node_leases=(LeaseFact("kube-node-lease", "gpu-1", "gpu-1", NOW - 8, 40),),
     prometheus="/api/v1/namespaces/m/services/prometheus:9090/proxy",
 )
 """A cluster that is ready for an installation."""
-AGENT_POD = PodFact(SYSTEM, "agent-x", "fairlead-node-agent", "gpu-1", True)
+AGENT_POD = PodFact(NODE_SPACE, "agent-x", "fairlead-node-agent", "gpu-1", True)
 READY = {"observedGeneration": 1, "updatedReplicas": 2, "availableReplicas": 2, "readyReplicas": 2}
 
 
@@ -84,7 +84,7 @@ def console(**status: Any) -> ObjectFact:
 AFTER = replace(
     BEFORE,
     inventory=InventoryFact("0.2.0", is_complete=True),
-    namespaces={SYSTEM: namespace()},
+    namespaces={SYSTEM: namespace(), NODE_SPACE: namespace(NODE_SPACE, "privileged")},
     objects=(console(),),
     pods=(AGENT_POD,),
     leases=(LeaseFact(SYSTEM, "fairlead-quota", "quota-1", NOW - 3, 15),),
@@ -225,14 +225,18 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
     (
         "a strict level",
         BEFORE,
-        {
-            "namespaces": {
-                SYSTEM: namespace(labels={"pod-security.kubernetes.io/enforce": "restricted"})
-            }
-        },
+        {"namespaces": {NODE_SPACE: namespace(NODE_SPACE)}},
         "pod-security",
         State.FAIL,
-        "level `restricted` of namespace `fairlead-system` refuses pods of DaemonSet ",
+        "level `restricted` of namespace `fairlead-nodes` refuses pods of DaemonSet ",
+    ),
+    (
+        "an unknown level",
+        BEFORE,
+        {"namespaces": {SYSTEM: namespace(level="strict")}},
+        "pod-security",
+        State.FAIL,
+        "namespace `fairlead-system` has the level `strict`, which does not exist",
     ),
     (
         "no level",
@@ -641,9 +645,17 @@ def test_parts_that_are_not_chosen_collide_with_nothing() -> None:
     assert checks.isdisjoint({"device-plugins", "exporters", "extenders", "cdi", "agents"})
 
 
+@pytest.mark.parametrize(("name", "level"), [(SYSTEM, "restricted"), (NODE_SPACE, "privileged")])
+def test_the_mending_label_is_the_level_that_an_installation_gives(name: str, level: str) -> None:
+    facts = replace(AFTER, namespaces={name: namespace(name, labels={})})
+    assert of(facts, "pod-security").mend == (
+        f"`kubectl label namespace {name} --overwrite {ENFORCE}={level}`"
+    )
+
+
 def test_own_workloads_are_no_other_programs() -> None:
     own = WorkloadFact(
-        "DaemonSet", SYSTEM, "fairlead-node-agent", ("vgpu-device-plugin",), 1, ANY_NODE
+        "DaemonSet", NODE_SPACE, "fairlead-node-agent", ("vgpu-device-plugin",), 1, ANY_NODE
     )
     assert of(replace(AFTER, workloads=(own,)), "device-plugins").state == State.OK
     other = replace(own, name="another")

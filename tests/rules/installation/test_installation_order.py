@@ -11,6 +11,7 @@ from fairlead.model.installation import Installation, Parts
 from fairlead.rules.installation.order import in_order, is_ready, left_over, removal_order
 from fairlead.rules.installation.refusals import (
     refuse_definition,
+    refuse_foreign_namespace,
     refuse_namespace,
     refuse_version,
     refuse_waiting,
@@ -50,6 +51,17 @@ def test_left_over_is_what_the_next_installation_lacks_but_for_definitions() -> 
     )
     assert "CustomResourceDefinition" not in {each.kind for each in left}
     assert {each.name for each in left}.isdisjoint({"fairlead-system", "fairlead-console"})
+
+
+def _hooks(*, authority: bool) -> dict[str, Any]:
+    """A configuration of two webhooks, of which the first has its authority."""
+    clients = ({"caBundle": "QQ=="}, {"caBundle": "QQ=="} if authority else {})
+    hooks = [{"clientConfig": each} for each in clients]
+    return {
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"generation": 2},
+        "webhooks": hooks,
+    }
 
 
 def _workload(kind: str, generation: int, replicas: int, **status: Any) -> dict[str, Any]:
@@ -113,6 +125,9 @@ def _workload(kind: str, generation: int, replicas: int, **status: Any) -> dict[
             True,
         ),
         ({"kind": "Role", "metadata": {"name": "x"}}, True),
+        ({"kind": "MutatingAdmissionPolicyBinding", "metadata": {"generation": 1}}, True),
+        (_hooks(authority=True), True),
+        (_hooks(authority=False), False),
     ],
 )
 def test_ready_is_what_has_done_its_newest_spec(obj: Any, expected: bool) -> None:
@@ -147,7 +162,9 @@ def test_a_foreign_definition_fits_or_is_refused(change: Any, reason: str) -> No
         ("0.10.0", "0.9.9", True),
     ],
 )
-def test_an_older_version_is_refused_and_versions_may_be_skipped(installed: str, ours: str, is_refused: bool) -> None:
+def test_an_older_version_is_refused_and_versions_may_be_skipped(
+    installed: str, ours: str, is_refused: bool
+) -> None:
     assert (refuse_version(installed, ours) is not None) is is_refused
 
 
@@ -160,6 +177,15 @@ def test_a_namespace_that_ends_or_is_helms_is_refused() -> None:
     refusal = refuse_namespace({"metadata": helms})
     assert refusal is not None
     assert "`mine`" in refusal.reason
+
+
+def test_a_namespace_without_the_label_of_an_installation_is_not_taken_over() -> None:
+    meta = {"name": "monitoring", "labels": {"team": "a"}}
+    refusal = refuse_foreign_namespace({"metadata": meta})
+    assert refusal is not None
+    assert refusal.reason == "namespace `monitoring` exists, and was not made for Fairlead"
+    own = {**meta, "labels": {"fairlead.io/installation": "system"}}
+    assert refuse_foreign_namespace({"metadata": own}) is None
 
 
 def test_five_of_the_waiting_pods_are_named() -> None:

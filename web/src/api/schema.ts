@@ -1,13 +1,5 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
-/** A job or pod before mine in the queue. `job`: `type/name` of a training job, else "". */
-export interface Ahead {
-  namespace: string
-  name: string
-  job: string
-  user: string
-}
-
 /** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = unknown. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
 export interface AttentionLine {
   kind: string
@@ -29,17 +21,6 @@ export interface AttentionObject {
   node: string
   job: string
   index: number | null
-}
-
-/** A node without room: what is asked of it, what is used and promised, and its ceiling, in `unit`. */
-export interface BlockedAt {
-  node: string
-  resource: string
-  unit: string
-  asks: number
-  used: number
-  claimed: number
-  max: number
 }
 
 export interface BorrowerRow {
@@ -90,7 +71,7 @@ export interface ClockFace {
 /** The clock after an order, and for a step what happened (the first 200 writes of `happenedCount`). */
 export interface ClockMoved {
   clock: ClockFace
-  happened: Array<Happened>
+  happened: Array<ClockWrite>
   happenedCount: number
 }
 
@@ -100,6 +81,14 @@ export interface ClockOrder {
   seconds?: number | null
   until?: string | null
   speed?: number | null
+}
+
+/** One write that a step came to. `verb` is `added`, `modified` or `deleted`. */
+export interface ClockWrite {
+  verb: string
+  kind: string
+  namespace: string
+  name: string
 }
 
 /** `version` is Fairlead's snapshot version, a number that grows with every change. */
@@ -253,14 +242,6 @@ export interface GpuRow {
   pods: Array<GpuPod>
   migInstances: Array<MigInstanceRow>
   flags: Array<string>
-}
-
-/** One write that a step came to. `verb` is `added`, `modified` or `deleted`. */
-export interface Happened {
-  verb: string
-  kind: string
-  namespace: string
-  name: string
 }
 
 /** `stale` is false and `warnings` is empty: the rows contain everything. */
@@ -500,6 +481,16 @@ export interface LastXid {
   at: string | null
 }
 
+/** Pods of a leaf, now and in the settled state. */
+export interface LeafEffect {
+  name: string
+  path: string
+  runningBefore: number
+  runningAfter: number
+  waitingBefore: number
+  waitingAfter: number
+}
+
 /** `mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now. `guaranteed` is what counts: less than `guaranteedWritten` where nodes have less than the mins promise. Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null. */
 export interface LeafResource {
   resource: string
@@ -605,7 +596,7 @@ export interface MyWait {
   waiting: Waiting
   line: string | null
   position: number | null
-  ahead: Array<Ahead>
+  ahead: Array<QueuedBefore>
   aheadCount: number
 }
 
@@ -754,6 +745,14 @@ export interface Pool {
   gpusUnhealthy: number
 }
 
+/** A job or pod before mine in the queue. `job`: `type/name` of a training job, else "". */
+export interface QueuedBefore {
+  namespace: string
+  name: string
+  job: string
+  user: string
+}
+
 /** One resource of a node, in `unit`. `max` is null when unlimited. `minText` and `maxText` are the same as quantities, "" for a `max` that is unlimited. `minCounted` is what counts of `min`: less where the cluster has less than the mins promise. `overMax`: what is used above `max`. `waitingPods`: those that ask for the resource and wait, in the node and below it. */
 export interface QuotaBounds {
   resource: string
@@ -781,10 +780,21 @@ export interface QuotaEffects {
   admittedCount: number
   evicted: Array<MovedPod>
   evictedCount: number
-  leaves: Array<SettledLeaf>
+  leaves: Array<LeafEffect>
   waiting: Array<WaitingUnit>
   waitingCount: number
   plans: number
+}
+
+/** A node without room: what is asked of it, what is used and promised, and its ceiling, in `unit`. */
+export interface QuotaNodeWithoutRoom {
+  node: string
+  resource: string
+  unit: string
+  asks: number
+  used: number
+  claimed: number
+  max: number
 }
 
 /** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago; they still hold it and are charged no longer, so that `used` is less than what is held. `byUser` is of leaves. `min` is what counts: less than `minWritten` where the cluster has less than the mins promise. `overMax` is used above max: nothing is admitted there until it is gone. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
@@ -962,16 +972,6 @@ export interface ServingPod {
   createdAt: string | null
 }
 
-/** Pods of a leaf, now and in the settled state. */
-export interface SettledLeaf {
-  name: string
-  path: string
-  runningBefore: number
-  runningAfter: number
-  waitingBefore: number
-  waitingAfter: number
-}
-
 /** How a node shares its GPUs. `offers`: its labels let new pods in. `placement`: its own wish, "" = as the scheduler is set. `unitsFree`: on all cards together; `largestFree`: on the one that has most, which is what decides. `conflict`: labels that contradict each other. */
 export interface Sharing {
   offers: boolean
@@ -1048,7 +1048,7 @@ export interface Waiting {
   sentence: Sentence | null
 }
 
-/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not open yet. `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the ten who borrow most. */
+/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not open yet. `clauses`: those of `message`. `since`: since when it waits. `borrowers`: the ten who borrow most. */
 export interface WaitingUnit {
   unit: string
   namespace: string
@@ -1062,7 +1062,7 @@ export interface WaitingUnit {
   clauses: Array<Sentence>
   user: string | null
   since: string | null
-  blocked: Array<BlockedAt>
+  blocked: Array<QuotaNodeWithoutRoom>
   borrowers: Array<BorrowerRow>
   borrowersCount: number
   spared: Array<SparedPod>

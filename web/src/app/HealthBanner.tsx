@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { useHealth } from "../api/queries";
 import type { Warning } from "../api/types";
-import { healthName, untoldFailures } from "../boards/health/rows";
+import { healthName, unreportedFailures } from "../boards/health/rows";
 import { useWords } from "../i18n/locale";
 import { sentenceWords } from "../i18n/sentences";
 import { Link } from "../router/Link";
@@ -15,8 +15,8 @@ export function HealthBanner() {
   const words = useWords();
   const { path } = usePlace();
   const rows = useHealth().data?.items ?? [];
-  const told = useToldSources();
-  const failing = path === PAGE ? [] : untoldFailures(rows, told);
+  const reported = useReportedSources();
+  const failing = path === PAGE ? [] : unreportedFailures(rows, reported);
   return failing.map((row) => (
     <div key={row.name} className="banner broken health" role="status" data-testid={`health-fails-${row.name}`}>
       <span>
@@ -28,9 +28,9 @@ export function HealthBanner() {
 }
 
 /** Inputs that a warning on this page already names as missing. */
-function useToldSources(): ReadonlySet<string> {
+function useReportedSources(): ReadonlySet<string> {
   const cache = useQueryClient().getQueryCache();
-  const told = useSyncExternalStore(
+  const reported = useSyncExternalStore(
     (heard) => cache.subscribe(heard),
     () =>
       cache
@@ -39,7 +39,7 @@ function useToldSources(): ReadonlySet<string> {
         .toSorted()
         .join(" "),
   );
-  return new Set(told.split(" "));
+  return new Set(reported.split(" "));
 }
 
 const warningsIn = (data: unknown): readonly string[] => (data !== null && typeof data === "object" && "warnings" in data && Array.isArray(data.warnings) ? (data.warnings as readonly Warning[]).map(({ source }) => source) : []);

@@ -94,10 +94,10 @@ export function valueAt(points: ChartSeries["points"], ms: number, tolerance: nu
   return best?.[1] ?? null;
 }
 
-/** Seconds between samples as they came: never less than was `told`, more where the source keeps fewer. */
-export function ownStep(series: readonly ChartSeries[], told: number): number {
+/** Seconds between samples as they came: never less than `stepSeconds`, more where the source keeps fewer. */
+export function ownStep(series: readonly ChartSeries[], stepSeconds: number): number {
   const gaps = series.flatMap((s) => s.points.slice(1).map((point, i) => (point[0] - (s.points[i]?.[0] ?? 0)) / 1000)).filter((gap) => gap > 0);
-  return gaps.length === 0 ? told : Math.max(told, gaps.reduce((least, gap) => Math.min(least, gap)));
+  return gaps.length === 0 ? stepSeconds : Math.max(stepSeconds, gaps.reduce((least, gap) => Math.min(least, gap)));
 }
 
 /** One row per time, one column per series. Text that a spreadsheet would run as a formula gets a leading `'`. */

@@ -17,19 +17,19 @@ export function MapTable({ map }: { map: GpuMapData }) {
   const { t } = useWords();
   const nameOf = (cell: Cell) => map.nodes[cell.node]?.name ?? "";
   const modelOf = (cell: Cell) => map.models[map.nodes[cell.node]?.model ?? 0] || UNKNOWN;
-  const told = (c: Cell, say: Say, meanwhile: ReactNode) => <CardDetail node={nameOf(c)} index={c.index} say={say} meanwhile={meanwhile} />;
+  const detail = (c: Cell, say: Say, meanwhile: ReactNode) => <CardDetail node={nameOf(c)} index={c.index} say={say} meanwhile={meanwhile} />;
   const columns: Column<Cell>[] = [
     { key: "node", head: t("col.node"), width: 120, mono: true, title: nameOf, cell: nameOf },
     { key: "index", head: "GPU", width: 44, number: true, cell: (c) => c.index },
     { key: "model", head: t("col.gpuModel"), width: 140, title: modelOf, cell: modelOf },
     { key: "state", head: t("map.state"), width: 92, cell: (c) => t(`map.state.${c.state}`) },
     { key: "util", head: t("map.by.util"), width: 76, number: true, cell: (c) => percent(c.util) },
-    { key: "memory", head: t("map.by.memory"), width: 130, number: true, cell: (c) => told(c, memoryOf, percent(c.memory)) },
-    { key: "granted", head: t("map.granted"), width: 92, number: true, cell: (c) => told(c, (gpu) => instancesHeld(gpu, t) ?? grantedOf(gpu), UNKNOWN) },
+    { key: "memory", head: t("map.by.memory"), width: 130, number: true, cell: (c) => detail(c, memoryOf, percent(c.memory)) },
+    { key: "granted", head: t("map.granted"), width: 92, number: true, cell: (c) => detail(c, (gpu) => instancesHeld(gpu, t) ?? grantedOf(gpu), UNKNOWN) },
     { key: "celsius", head: "°C", width: 44, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
     { key: "idle", head: t("map.by.idle"), width: 76, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
-    { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? told(c, (gpu) => holdersOf(gpu) || teamsOf(c, map), teamsOf(c, map)) : UNKNOWN) },
-    { key: "since", head: t("map.since"), width: 84, cell: (c) => (c.slices.length > 0 ? told(c, sinceOf, UNKNOWN) : UNKNOWN) },
+    { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? detail(c, (gpu) => holdersOf(gpu) || teamsOf(c, map), teamsOf(c, map)) : UNKNOWN) },
+    { key: "since", head: t("map.since"), width: 84, cell: (c) => (c.slices.length > 0 ? detail(c, sinceOf, UNKNOWN) : UNKNOWN) },
   ];
   return (
     <DataTable

@@ -1,7 +1,7 @@
 // Loading, empty, failed, partial: four states that never mix. A panel with old data keeps it while new data is on the way.
-import { useQueryClient } from "@tanstack/react-query";
+import { type Query, useQueryClient } from "@tanstack/react-query";
 import { Button } from "antd";
-import { type ReactNode, useEffect, useState, useSyncExternalStore } from "react";
+import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { ApiError } from "../api/fetch";
 import type { Warning } from "../api/types";
 import { BOARDS, boardAbove } from "../app/boards";
@@ -12,17 +12,27 @@ import { Copied } from "./Copy";
 
 const STILL_LOADING_MS = 10_000;
 
-interface Asked<T> {
+export interface Asked<T> {
   readonly data: T | undefined;
   readonly error: Error | null;
+  /** Errors of this query so far. */
+  readonly errorUpdateCount: number;
   readonly refetch: () => unknown;
 }
 
 /** Shows the answer if there is one; else why not. `bones` is the shape of what comes. */
 export function Answered<T>({ asked, bones, children }: { asked: Asked<T>; bones?: ReactNode; children: (data: T) => ReactNode }) {
+  const error = useLastError(asked);
   if (asked.data !== undefined) return children(asked.data);
-  if (asked.error) return <Failed error={asked.error} onRetry={asked.refetch} />;
+  if (error) return <Failed error={error} onRetry={asked.refetch} />;
   return <Loading>{bones}</Loading>;
+}
+
+/** The error of this query, also while the query is sent again: the message, and the focus in it, stay until the next answer. */
+function useLastError({ error, errorUpdateCount: count }: Asked<unknown>): Error | null {
+  const [last, setLast] = useState({ error, count });
+  if (error && error !== last.error) setLast({ error, count });
+  return error ?? (count > 0 && count === last.count ? last.error : null);
 }
 
 export function Loading({ children }: { children?: ReactNode }) {
@@ -85,13 +95,21 @@ function NoAnswer() {
   );
 }
 
-/** The server as a whole: one error for the page, however many answers it owes. What was there stays. */
+/** The server as a whole: one error for the page, however many answers it owes. What was there stays.
+ * A query without data loses its error when it is sent again: the banner, and the focus in it, stay until the next answer. */
 export function ServerTrouble() {
   const client = useQueryClient();
   const cache = client.getQueryCache();
+  const last = useRef<{ query: Query; error: Error } | null>(null);
   const failed = useSyncExternalStore(
     (heard) => cache.subscribe(heard),
-    () => cache.findAll({ type: "active" }).find((query) => isOfServer(query.state.error))?.state.error ?? null,
+    () => {
+      const active = cache.findAll({ type: "active" });
+      const query = active.find(({ state }) => isOfServer(state.error));
+      if (query?.state.error) last.current = { query, error: query.state.error };
+      else if (!last.current || !active.includes(last.current.query) || last.current.query.state.status !== "pending") last.current = null;
+      return last.current?.error ?? null;
+    },
   );
   const { t } = useWords();
   const words = useFaultWords();

@@ -7,7 +7,7 @@ import { sentenceWords } from "../i18n/sentences";
 type Spoken = Pick<Words, "t" | "code">;
 
 /** The clauses of a message of quota, in the reader's language; null for other messages. */
-export const clauseWords = (clauses: readonly Sentence[], words: Spoken): string | null => (clauses.length > 0 ? clauses.map((each) => sentenceWords(each, words)).join(words.t("told.between")) : null);
+export const clauseWords = (clauses: readonly Sentence[], words: Spoken): string | null => (clauses.length > 0 ? clauses.map((each) => sentenceWords(each, words)).join(words.t("clause.between")) : null);
 
 /** The reason in the reader's language, if there is one: Fairlead's sentence, or the clauses of quota. */
 export const whyWords = (waiting: Waiting, words: Spoken): string | null => (waiting.sentence ? sentenceWords(waiting.sentence, words) : clauseWords(waiting.clauses, words));

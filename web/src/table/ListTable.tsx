@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { CommandTable } from "../commands/commands";
 import { useWords } from "../i18n/locale";
 import { Panel } from "../parts/Panel";
-import { Answered, Bones, Empty } from "../parts/States";
+import { Answered, type Asked, Bones, Empty } from "../parts/States";
 import { parsePaging, parseSort, renderSort } from "../router/query";
 import { useQueryState } from "../router/usequery";
 import { type Column, isShown, useTableView } from "./columns";
@@ -17,7 +17,7 @@ interface Props<Row> {
   /** The route that the rows come from. */
   path: string;
   command: CommandTable;
-  asked: { data: { items: readonly Row[]; total: number } | undefined; error: Error | null; refetch: () => unknown };
+  asked: Asked<{ items: readonly Row[]; total: number }>;
   /** What of the address was asked of the server. */
   asking: URLSearchParams;
   filters: readonly string[];

@@ -4,6 +4,7 @@ import { useMemo, useState } from "react";
 interface Asked<T> {
   readonly data: T | undefined;
   readonly error: Error | null;
+  readonly errorUpdateCount: number;
   readonly isPlaceholderData: boolean;
   readonly refetch: () => unknown;
 }
@@ -11,6 +12,7 @@ interface Asked<T> {
 export interface Kept<T> {
   readonly data: T | undefined;
   readonly error: Error | null;
+  readonly errorUpdateCount: number;
   readonly refetch: () => unknown;
   /** What the rows are the answer to. */
   readonly shown: URLSearchParams;
@@ -27,11 +29,11 @@ const rowsMeant = (query: string): string => new URLSearchParams([...new URLSear
 /** Other filters mean other rows: of those nothing is kept. */
 export const isSameButOrder = (one: string, other: string): boolean => rowsMeant(one) === rowsMeant(other);
 
-export function useKept<T>({ data, error, isPlaceholderData, refetch }: Asked<T>, asking: URLSearchParams): Kept<T> {
+export function useKept<T>({ data, error, errorUpdateCount, isPlaceholderData, refetch }: Asked<T>, asking: URLSearchParams): Kept<T> {
   const to = asking.toString();
   const [last, setLast] = useState<Answered<T> | null>(null);
   if (data !== undefined && !isPlaceholderData && (last?.data !== data || last.to !== to)) setLast({ data, to });
   const kept = data === undefined && error && last && isSameButOrder(last.to, to) ? last : null;
   const shown = useMemo(() => new URLSearchParams(kept?.to ?? to), [kept?.to, to]);
-  return { data: kept?.data ?? data, error, refetch, shown };
+  return { data: kept?.data ?? data, error, errorUpdateCount, refetch, shown };
 }

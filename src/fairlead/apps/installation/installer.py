@@ -7,13 +7,14 @@ inventory lists them before they exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import (
@@ -25,21 +26,21 @@ from fairlead.rules.installation.order import (
 )
 from fairlead.rules.installation.refusals import (
     refuse_definition,
+    refuse_foreign_namespace,
+    refuse_move,
     refuse_namespace,
     refuse_releases,
     refuse_version,
 )
-from fairlead.settings import HELM_CHART, SYSTEM_NAMESPACE
+from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.inventory import (
     COMPLETE,
-    INVENTORY,
     WRITING,
     Inventory,
     parse_inventory,
     render_inventory,
 )
 
-_NAMESPACE: Final = ObjectRef("v1", NAMESPACE, SYSTEM_NAMESPACE)
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
 _SHOWN: Final = 10
@@ -48,11 +49,15 @@ Report = Callable[[str], object]
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be installed. `objects`: in any order. `values`: as the inventory keeps them."""
+    """What is to be installed. `objects`: in any order. `values`: as the inventory keeps them.
+
+    `namespace`: of the inventory.
+    """
 
     version: str
     values: str
     objects: tuple[Manifest, ...]
+    namespace: str = SYSTEM_NAMESPACE
 
 
 class InstallationPlan(Struct, frozen=True):
@@ -82,24 +87,34 @@ class Installer:
         self._now = now
         self._sleep = sleep
 
-    def inventory(self) -> Inventory | None:
-        """Of the installation in this cluster; None if there is none."""
-        found = self._cluster.get(INVENTORY)
+    def inventory(self, first: str = SYSTEM_NAMESPACE) -> Inventory | None:
+        """Of the installation in this cluster; None if there is none.
+
+        `first`: the namespace that is looked at first.
+        """
+        found = self._cluster.inventory(first)
         return None if found is None else parse_inventory(found)
 
     def plan(self, wanted: Wanted, *, is_forced: bool = False) -> InstallationPlan:
         """Checks everything and writes nothing. Raises UserError with all that is refused."""
-        namespace = self._cluster.get(_NAMESPACE)
-        _check(refuse_namespace(namespace), "wait until it is gone, or use Helm for its release")
-        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
+        wanted_spaces = [each for each in wanted.objects if each["kind"] == NAMESPACE]
+        spaces = [self._cluster.get(object_ref(each)) for each in wanted_spaces]
+        for found in spaces:
+            _check(refuse_namespace(found), "wait until it is gone, or use Helm for its release")
+        releases = self._cluster.helm_releases(wanted.namespace, HELM_CHART)
         _check(refuse_releases(releases), "use `helm upgrade` or `helm uninstall` for it")
-        before = self.inventory() if namespace is not None else None
+        before = self.inventory(wanted.namespace)
+        self._check_spaces(spaces, wanted_spaces, before)
         if before is not None:
+            hint = "leave out the value `namespace`; or uninstall, and install again"
+            _check(refuse_move(before.namespace, wanted.namespace), hint)
             hint = f"use the fairlead of version {before.version} or later"
             _check(refuse_version(before.version, wanted.version), hint)
         objects = in_order(self._without_foreign(wanted.objects, before))
         self._check_served(objects)
-        results = self._trial(objects, is_forced=is_forced, has_namespace=namespace is not None)
+        existing = {each["metadata"]["name"] for each in spaces if each is not None}
+        lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
+        results = self._trial(objects, is_forced=is_forced, lacking_spaces=lacking)
         removed = left_over(before.objects, objects) if before else []
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 
@@ -109,7 +124,8 @@ class Installer:
         The next run finishes an interrupted one.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
-        complete = Inventory(plan.wanted.version, COMPLETE, plan.wanted.values, refs)
+        wanted = plan.wanted
+        complete = Inventory(wanted.version, COMPLETE, wanted.values, refs, wanted.namespace)
         if plan.before != complete:
             self._begin(plan, refs)
         for number, each in enumerate(plan.objects, 1):
@@ -137,23 +153,43 @@ class Installer:
                 self._report(f"waiting for {names}")
                 reported = names
             if self._now() >= end:
+                space = waiting[0].namespace
                 hint = (
-                    f"`kubectl -n {SYSTEM_NAMESPACE} describe pods` shows the reason; all objects "
+                    f"`kubectl -n {space} describe pods` shows the reason; all objects "
                     "are written, and the same command continues to wait"
                 )
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
 
     def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
-        """The namespace, and there an inventory of all that exists and all that will."""
+        """The namespaces, and there an inventory of all that exists and all that will."""
         earlier = plan.before.objects if plan.before else ()
         new = {each.identity for each in refs}
         both = (*refs, *(each for each in earlier if each.identity not in new))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
                 self._cluster.put(each)
-        writing = Inventory(plan.wanted.version, WRITING, plan.wanted.values, both)
+        wanted = plan.wanted
+        writing = Inventory(wanted.version, WRITING, wanted.values, both, wanted.namespace)
         self._cluster.put(render_inventory(writing), is_forced=True)
+
+    def _check_spaces(
+        self,
+        spaces: Sequence[Manifest | None],
+        wanted: Sequence[Manifest],
+        before: Inventory | None,
+    ) -> None:
+        """Raises UserError for a namespace that exists and is not Fairlead's."""
+        recorded = {each.identity for each in before.objects} if before else set()
+        for found, each in zip(spaces, wanted, strict=True):
+            if found is not None and object_ref(each).identity not in recorded:
+                name = each["metadata"]["name"]
+                label = f"{INSTALLATION_LABEL}={each['metadata']['labels'][INSTALLATION_LABEL]}"
+                hint = (
+                    f"name another one, or give it to Fairlead, which will label it and delete it "
+                    f"at the end: `kubectl label namespace {name} {label}`"
+                )
+                _check(refuse_foreign_namespace(found), hint)
 
     def _without_foreign(
         self, objects: Sequence[Manifest], before: Inventory | None
@@ -182,14 +218,14 @@ class Installer:
             raise UserError(f"the cluster does not serve {', '.join(kind_titles(unserved))}", hint)
 
     def _trial(
-        self, objects: Sequence[Manifest], *, is_forced: bool, has_namespace: bool
+        self, objects: Sequence[Manifest], *, is_forced: bool, lacking_spaces: Collection[str]
     ) -> list[Manifest | None]:
         """What each object would become; None if that cannot be tried, then rights are checked."""
         lacking = {each["metadata"]["name"] for each in objects if self._lacks_parameter(each)}
         untried = [
             each
             for each in objects
-            if (not has_namespace and each["metadata"].get("namespace") == SYSTEM_NAMESPACE)
+            if each["metadata"].get("namespace") in lacking_spaces
             or ("Admission" in each["kind"] and each["metadata"]["name"] in lacking)
         ]
         tried = [each for each in objects if each not in untried]

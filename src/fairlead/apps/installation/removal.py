@@ -1,5 +1,5 @@
 """Removes an installation: admission first, then the workloads, then what waits for them is let go;
-all other objects after that, the namespace last.
+all other objects after that, the namespaces last.
 
 Each run does the same, whatever an interrupted run left. Workloads end before gates open, because a
 running quota controller would hold back again what was let go.
@@ -15,6 +15,14 @@ from msgspec import Struct
 
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    NODE_NAMESPACE,
+    NODE_PART,
+    SYSTEM_NAMESPACE,
+    SYSTEM_PART,
+    Installation,
+)
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
@@ -34,8 +42,9 @@ from fairlead.rules.installation.refusals import (
 )
 from fairlead.rules.installation.traces import traces_of
 from fairlead.rules.sharing.admission import SCHEDULER
-from fairlead.settings import HELM_CHART, SYSTEM_NAMESPACE
-from fairlead.wire.installation.inventory import INVENTORY, parse_inventory
+from fairlead.settings import HELM_CHART
+from fairlead.wire.installation.components import every_object
+from fairlead.wire.installation.inventory import parse_inventory
 
 _BEAT_SECONDS: Final = 0.5
 _SHOWN: Final = 10
@@ -64,21 +73,16 @@ class HeldBack(Struct, frozen=True):
 
 
 class Removal:
-    """`every_target`: all objects that some installation has, to find them without an inventory.
-
-    `report`: receives lines about the progress. `now`, `sleep`: seconds.
-    """
+    """`report`: receives lines about the progress. `now`, `sleep`: seconds."""
 
     def __init__(
         self,
         cluster: InstallationTarget,
-        every_target: Sequence[ObjectRef],
         report: Report,
         now: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
         self._cluster = cluster
-        self._every_target = every_target
         self._report = report
         self._now = now
         self._sleep = sleep
@@ -127,13 +131,18 @@ class Removal:
 
     def _objects(self) -> list[ObjectRef]:
         """From the inventory; without a readable one, all that the installer wrote."""
-        found = self._cluster.get(INVENTORY)
+        found = self._cluster.inventory(SYSTEM_NAMESPACE)
         try:
             if found is not None:
                 return list(parse_inventory(found).objects)
         except OutsideError as error:
             self._report(f"{error.what}; objects are found without it")
-        return self._cluster.written(self._every_target)
+        names = {SYSTEM_PART: SYSTEM_NAMESPACE, NODE_PART: NODE_NAMESPACE}
+        for space in self._cluster.installation_namespaces():
+            meta = space["metadata"]
+            names[meta["labels"][INSTALLATION_LABEL]] = meta["name"]
+        chosen = Installation(namespace=names[SYSTEM_PART], node_namespace=names[NODE_PART])
+        return self._cluster.written(map(object_ref, every_object(chosen)))
 
     def _nothing(self, objects: Sequence[ObjectRef]) -> UserError:
         if objects:
@@ -144,8 +153,8 @@ class Removal:
         if refusal is not None:
             return UserError(refusal.reason, f"`helm uninstall {releases[0]}` removes it")
         what = (
-            f"no inventory in namespace `{SYSTEM_NAMESPACE}`, and no object that `fairlead "
-            "install` wrote: nothing to remove"
+            "this cluster has no inventory, and no object that `fairlead install` wrote: nothing "
+            "to remove"
         )
         return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
 

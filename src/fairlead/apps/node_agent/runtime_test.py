@@ -32,12 +32,15 @@ POD_SECONDS: Final = 60.0
 """`POD_SECONDS`: time for the pod; after it the result of this test is unknown."""
 LOOK_SECONDS: Final = 0.3
 _VARIABLE: Final = "FAIRLEAD_CDI_TEST"
+_PROGRAM: Final = f"import os; raise SystemExit(os.environ.get({_VARIABLE!r}) != 'yes')"
+_NOT_STARTED: Final = "StartError"
+"""The kubelet's reason when the image has no such program, which shows nothing about CDI."""
 _TOKEN: Final = token(RESOURCE, IDS)
 _log: Final = logging.getLogger(__name__)
 
 
 class RuntimeTest:
-    """The test, with a pod of any image that has `/bin/sh`."""
+    """The test, with a pod of any image that has `python3`, as Fairlead's has."""
 
     def __init__(
         self,
@@ -126,11 +129,13 @@ class RuntimeTest:
             if pod is not None and pod.phase is PodPhase.SUCCEEDED:
                 return True
             if pod is not None and pod.phase is PodPhase.FAILED:
-                if any(status.exit_code is not None for status in pod.statuses):
+                ends = [each for each in pod.statuses if each.exit_code is not None]
+                if ends and all(each.reason != _NOT_STARTED for each in ends):
                     return False
-                raise OutsideError(
-                    "kubelet", f"pod `{self._pod}` did not run: {pod.reason} {pod.message}"
-                )
+                reasons = [(pod.reason, pod.message), *((e.reason, e.message) for e in ends)]
+                shown = " ".join(word for pair in reasons for word in pair if word)
+                hint = "--test-image must name an image with `python3`" if ends else ""
+                raise OutsideError("kubelet", f"pod `{self._pod}` did not run: {shown}", hint)
             await asyncio.sleep(LOOK_SECONDS)
         return None
 
@@ -151,7 +156,7 @@ class RuntimeTest:
             "name": "test",
             "image": self._image,
             "imagePullPolicy": "IfNotPresent",
-            "command": ["/bin/sh", "-c", f'test "${_VARIABLE}" = yes'],
+            "command": ["python3", "-c", _PROGRAM],
             "resources": {"limits": {RESOURCE: "1"}},
         }
         spec = {

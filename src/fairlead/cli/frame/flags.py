@@ -312,7 +312,7 @@ def _as_it_is(name: str, value: object) -> object:
 
 
 def text(spellings: str, field: str = "", read: Read = _as_it_is, **settings: str) -> Flag:
-    """`spellings`: `--env -e`; `told`: the arguments of `text_flag`."""
+    """`spellings`: `--env -e`; `settings`: those of `text_flag`."""
     return Flag(
         spellings.split()[0],
         lambda parser: text_flag(parser, *spellings.split(), **settings),

@@ -134,7 +134,7 @@ def write(
 
     objects = tuple(installed_objects(installation))
     loop = installer(context, cluster)
-    wanted = Wanted(__version__, render_values(installation), objects)
+    wanted = Wanted(__version__, render_values(installation), objects, installation.namespace)
     plan = loop.plan(wanted, is_forced=args.force_conflicts)
     if args.dry_run:
         context.stdout.write(difference(cluster, plan))
@@ -181,8 +181,8 @@ def refuse_other(before: Inventory | None, wanted: Installation) -> None:
     from fairlead.wire.installation.inventory import COMPLETE
     from fairlead.wire.installation.values import render_values
 
-    if before is None or before.state != COMPLETE:
-        return
+    if before is None or before.state != COMPLETE or before.namespace != wanted.namespace:
+        return  # the plan refuses another namespace
     if (before.version, before.values) != (__version__, render_values(wanted)):
         what = f"version `{before.version}` is installed, with other values or of another version"
         raise UserError(what, "`fairlead upgrade` changes it; --dry-run prints the difference")

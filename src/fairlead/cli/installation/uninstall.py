@@ -10,7 +10,7 @@ from fairlead.cli.installation.chosen import WAIT_SECONDS, progress, resumable, 
 
 NAME = "uninstall"
 HELP = """Remove an installation of `fairlead install`: admission first, all other objects after it,
-the namespace last. Pods that wait for quota and jobs that are held back for it would wait forever,
+the namespaces last. Pods that wait for quota and jobs that are held back for it would wait forever,
 so it is refused while there are any; --release-waiting lets them go on. The definition of the quota
 tree and the trees stay, unless --delete-data is given. After an interruption run the same command
 again."""
@@ -42,12 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.apps.installation.removal import Removal
-    from fairlead.model.actions import object_ref
-    from fairlead.wire.installation.components import every_object
 
     removal = Removal(
         target(context),
-        [object_ref(each) for each in every_object()],
         progress(context),
         context.now,
         context.sleep,

@@ -206,12 +206,12 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[Finding]:
         yield Finding(
             "controller",
             State.FAIL,
-            "Deployment fairlead-system/fairlead-quota-controller does not exist",
+            f"Deployment {setup.namespace}/fairlead-quota-controller does not exist",
             _CONTROLLER,
         )
     else:
         fix = (
-            "`kubectl describe pods -n fairlead-system -l "
+            f"`kubectl describe pods -n {setup.namespace} -l "
             "app.kubernetes.io/name=fairlead-quota-controller` shows why"
         )
         yield Finding("controller", State.FAIL, "none is ready", fix)

@@ -8,6 +8,7 @@ import argparse
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_listen
+from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
 
 NAME = "admission-webhook"
 READS_A_CLUSTER = False
@@ -19,7 +20,7 @@ adds the quota gate to new pods, and /quota-guard refuses changes that would byp
 docs/how-to/gpu-sharing.md and docs/how-to/quota-operations.md describe the installation.
 
 It creates and renews its own certificate, keeps it in the Secret fairlead-admission-webhook of
-fairlead-system, and writes it into the webhook configurations. With a certificate of your own,
+--namespace, and writes it into the webhook configurations. With a certificate of your own,
 which is read again when its files change, it does none of that."""
 
 
@@ -36,6 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default="",
         help="the key of that certificate (PEM)",
+    )
+    parser.add_argument(
+        "--namespace",
+        metavar="NS",
+        default=SYSTEM_NAMESPACE,
+        help=(
+            "namespace of its Service, its Secret and Fairlead's accounts "
+            f"(default {SYSTEM_NAMESPACE})"
+        ),
+    )
+    parser.add_argument(
+        "--node-namespace",
+        metavar="NS",
+        default=NODE_NAMESPACE,
+        help=f"namespace of the accounts of node agents (default {NODE_NAMESPACE})",
     )
     client_ca = "answer only clients with a certificate of this authority (PEM); probes need none"
     parser.add_argument("--client-ca", metavar="FILE", default="", help=client_ca)

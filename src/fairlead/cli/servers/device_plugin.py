@@ -10,6 +10,7 @@ from fairlead import settings
 from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_listen
 from fairlead.errors import UserError
+from fairlead.model.installation import NODE_NAMESPACE
 
 NAME = "device-plugin"
 HELP = """Serve the GPUs of this node to its kubelet: whole GPUs as nvidia.com/gpu or, if the node
@@ -90,15 +91,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test-image",
         metavar="IMAGE",
         default="",
-        help="an image with /bin/sh: for each version of kubelet and runtime, "
+        help="an image with python3, as Fairlead's has: for each version of kubelet and runtime, "
         "a pod with it tests once whether the runtime supports CDI. "
         "Without it nothing is deferred until a container starts",
     )
     add(
         "--namespace",
         metavar="NS",
-        default=settings.SYSTEM_NAMESPACE,
-        help=f"namespace of that pod (default {settings.SYSTEM_NAMESPACE})",
+        default=NODE_NAMESPACE,
+        help=f"namespace of that pod (default {NODE_NAMESPACE})",
     )
 
 

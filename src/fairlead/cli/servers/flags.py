@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from fairlead import settings
+from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
 
 MAX_PORT = 65535
 
@@ -68,8 +69,8 @@ def add_lease(parser: argparse.ArgumentParser) -> None:
     add(
         "--lease-namespace",
         metavar="NS",
-        default=settings.SYSTEM_NAMESPACE,
-        help=f"namespace of the Lease (default {settings.SYSTEM_NAMESPACE})",
+        default=SYSTEM_NAMESPACE,
+        help=f"namespace of the Lease (default {SYSTEM_NAMESPACE})",
     )
 
 
@@ -132,8 +133,8 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu-exporter-namespace",
         metavar="NAME",
-        default=settings.SYSTEM_NAMESPACE,
-        help=f'namespace of those pods, "" for all (default {settings.SYSTEM_NAMESPACE})',
+        default=NODE_NAMESPACE,
+        help=f'namespace of those pods, "" for all (default {NODE_NAMESPACE})',
     )
     parser.add_argument(
         "--gpu-exporter-port",

@@ -118,7 +118,7 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
     values: dict[str, Scalar] | None
     for xid, things in sorted(by_xid.items(), key=lambda item: (-len(item[1]), item[0] or 0)):
         if xid is None:
-            text, code, values = "the device reports no reason", "gpu-broken-untold", None
+            text, code, values = "the device reports no reason", "gpu-broken-no-reason", None
         else:
             meaning = xid_text(xid)
             text, code, values = (

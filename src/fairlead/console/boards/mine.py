@@ -28,7 +28,7 @@ from fairlead.console.pages.envelope import (
 )
 from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobRow, Waiting
-from fairlead.console.pages.mine import Ahead, LeafResource, MyHold, MyLeaf, MyWait, Start
+from fairlead.console.pages.mine import LeafResource, MyHold, MyLeaf, MyWait, QueuedBefore, Start
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.pod import Pod
@@ -266,7 +266,7 @@ def my_waits(
     `jobs`: those that wait, and since when.
     """
 
-    def ahead_of(pods: Sequence[Pod]) -> tuple[str | None, list[Ahead]]:
+    def ahead_of(pods: Sequence[Pod]) -> tuple[str | None, list[QueuedBefore]]:
         found = lines.of(pods)
         if found is None:
             return None, []
@@ -435,7 +435,7 @@ def _wait(
     since: str | None,
     asked: tuple[float, int],
     waiting: Waiting,
-    found: tuple[str | None, list[Ahead]],
+    found: tuple[str | None, list[QueuedBefore]],
 ) -> MyWait:
     """`thing`: namespace, name, job; `asked`: GPUs, units;
     `found`: the queue and who is before me in it.
@@ -447,10 +447,10 @@ def _wait(
 
 def _ahead(
     pod: Pod, job_by_pod: Mapping[str, str], user_of_job: Mapping[tuple[str, str], str]
-) -> Ahead:
+) -> QueuedBefore:
     """The entry of a pod, or of its job: a job has one entry, for any number of waiting pods."""
     job = job_by_pod.get(pod.key, "")
-    return Ahead(
+    return QueuedBefore(
         pod.namespace, job.partition("/")[2] or pod.name, job, user_of(pod, user_of_job, job)
     )
 

@@ -33,11 +33,11 @@ from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request, parse_heatmap_filters
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
-from fairlead.console.http.asked_events import EventAnswers
-from fairlead.console.http.asked_health import HealthAnswers
-from fairlead.console.http.asked_servings import ServingAnswers
 from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.health_answers import HealthAnswers
+from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order

@@ -33,7 +33,7 @@ class ClockFace(Json, frozen=True):
     until: Timestamp | None
 
 
-class Happened(Json, frozen=True):
+class ClockWrite(Json, frozen=True):
     """One write that a step came to. `verb` is `added`, `modified` or `deleted`."""
 
     verb: str
@@ -48,7 +48,7 @@ class ClockMoved(Json, frozen=True):
     """
 
     clock: ClockFace
-    happened: list[Happened]
+    happened: list[ClockWrite]
     happened_count: int
 
 
@@ -123,7 +123,7 @@ def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[WorldWrite]:
 
 def clock_moved(world: Ports, happened: list[WorldWrite]) -> ClockMoved:
     shown = [
-        Happened(each.verb, each.kind, each.namespace, each.name)
+        ClockWrite(each.verb, each.kind, each.namespace, each.name)
         for each in happened[:HAPPENED_MAX]
     ]
     return ClockMoved(clock_face(world, 1.0), shown, len(happened))

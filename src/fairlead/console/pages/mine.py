@@ -64,7 +64,7 @@ class Start(Json, frozen=True):
     sentence: Sentence
 
 
-class Ahead(Json, frozen=True):
+class QueuedBefore(Json, frozen=True):
     """A job or pod before mine in the queue. `job`: `type/name` of a training job, else ""."""
 
     namespace: str
@@ -88,7 +88,7 @@ class MyWait(Json, frozen=True):
     waiting: Waiting
     line: str | None
     position: int | None
-    ahead: list[Ahead]
+    ahead: list[QueuedBefore]
     ahead_count: int
 
 

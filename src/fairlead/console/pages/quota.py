@@ -81,7 +81,7 @@ class QuotaUsage(ListAnswer, frozen=True):
     faults: list[TreeFault]
 
 
-class BlockedAt(Json, frozen=True):
+class QuotaNodeWithoutRoom(Json, frozen=True):
     """A node without room: what is asked of it,
     what is used and promised, and its ceiling, in `unit`.
     """
@@ -113,7 +113,7 @@ class WaitingUnit(Json, frozen=True):
     """What is admitted all or nothing: a pod, a gang, a suspended job.
 
     `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not
-    open yet. `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the
+    open yet. `clauses`: those of `message`. `since`: since when it waits. `borrowers`: the
     ten who borrow most.
     """
 
@@ -129,7 +129,7 @@ class WaitingUnit(Json, frozen=True):
     clauses: list[Sentence]
     user: str | None
     since: Timestamp | None
-    blocked: list[BlockedAt]
+    blocked: list[QuotaNodeWithoutRoom]
     borrowers: list[BorrowerRow]
     borrowers_count: int
     spared: list[SparedPod]

@@ -88,7 +88,7 @@ class MovedPod(Json, frozen=True):
     for_unit: str
 
 
-class SettledLeaf(Json, frozen=True):
+class LeafEffect(Json, frozen=True):
     """Pods of a leaf, now and in the settled state."""
 
     name: str
@@ -114,7 +114,7 @@ class QuotaEffects(Envelope, frozen=True):
     admitted_count: int = 0
     evicted: list[MovedPod] = []
     evicted_count: int = 0
-    leaves: list[SettledLeaf] = []
+    leaves: list[LeafEffect] = []
     waiting: list[WaitingUnit] = []
     waiting_count: int = 0
     plans: int = 0

@@ -21,6 +21,7 @@ from fairlead.edge.kube.resource import PODS
 from fairlead.errors import Forbidden
 from fairlead.model.changes import KIND_PODS
 from fairlead.model.devices.exporter_pod import ExporterPod
+from fairlead.model.installation import NODE_NAMESPACE
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
@@ -34,7 +35,7 @@ class PodSearch(Struct, frozen=True):
     """Which pods, and which of their ports, by name or number. `namespace` "": all."""
 
     labels: str = settings.GPU_EXPORTER_LABELS
-    namespace: str = settings.SYSTEM_NAMESPACE
+    namespace: str = NODE_NAMESPACE
     port: str = settings.GPU_EXPORTER_PORT_NAME
 
     def url_of(self, pod: ExporterPod) -> str:

@@ -35,7 +35,7 @@ from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
 from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
-from fairlead.model.installation import Installation
+from fairlead.model.installation import SYSTEM_NAMESPACE, Installation
 from fairlead.model.installed.facts import (
     CertificateFact,
     DefinitionFact,
@@ -48,10 +48,10 @@ from fairlead.model.installed.facts import (
     ServerFact,
     Unread,
 )
-from fairlead.settings import HELM_CHART, NODE_AGENT_POD, SYSTEM_NAMESPACE
+from fairlead.settings import HELM_CHART, NODE_AGENT_POD
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
-from fairlead.wire.installation.inventory import COMPLETE, INVENTORY, Inventory, parse_inventory
+from fairlead.wire.installation.inventory import COMPLETE, Inventory, parse_inventory
 from fairlead.wire.installation.seen_objects import named_in_roles, node_choice_of
 from fairlead.wire.kube.forms import JsonForm
 
@@ -109,7 +109,9 @@ class _Reading:
                 "extenders": partial(_listed, self._api, *_EXTENDER_ROWS, namespace=_KUBE_SYSTEM),
                 "nodes": partial(_listed, self._api, *_NODE_ROWS),
                 "node_leases": partial(_listed, self._api, *_LEASE_ROWS, namespace=NODE_LEASES),
-                "releases": partial(self._cluster.helm_releases, SYSTEM_NAMESPACE, HELM_CHART),
+                "releases": partial(
+                    self._cluster.helm_releases, self._chosen.namespace, HELM_CHART
+                ),
                 "prometheus": partial(_prometheus, self._api),
                 "definitions": self._definitions,
                 "certificates": partial(self._certificates, objects),
@@ -136,7 +138,7 @@ class _Reading:
         return self._cluster.get(ObjectRef("v1", "Namespace", name))
 
     def _read_inventory(self) -> Inventory | Unread | None:
-        found = _asked(partial(self._cluster.get, INVENTORY))
+        found = _asked(partial(self._cluster.inventory, SYSTEM_NAMESPACE))
         if found is None or isinstance(found, Unread):
             return found
         return _asked(lambda: parse_inventory(found))

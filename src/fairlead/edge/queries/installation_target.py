@@ -26,9 +26,13 @@ from fairlead.edge.kube.object_actions import (
     object_request,
     outcome_of_failure,
 )
-from fairlead.edge.kube.resource import PODS, SECRETS, Resource
+from fairlead.edge.kube.resource import NAMESPACES, PODS, SECRETS, Resource
+from fairlead.errors import UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, Result, object_ref
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
+from fairlead.wire.installation.inventory import inventory_ref
 
+_TAKE_OFF: Final = f"{INSTALLATION_LABEL}-"
 FIELD_MANAGER: Final = "fairlead-install"
 _AT_ONCE: Final = 8
 _REVIEWS: Final = Resource(
@@ -143,6 +147,29 @@ class KubeInstallationTarget:
                 return False
             raise
         return True
+
+    def installation_namespaces(self) -> list[Manifest]:
+        return list(self._list(NAMESPACES, None, labelSelector=INSTALLATION_LABEL))
+
+    def inventory(self, first: str) -> Manifest | None:
+        for namespace in dict.fromkeys((first, SYSTEM_NAMESPACE)):
+            found = self.get(inventory_ref(namespace))
+            if found is not None:
+                return found
+        # A user who may write a ConfigMap of some namespace must not make an inventory: only
+        # administrators label namespaces.
+        labelled = {
+            str(each["metadata"]["name"])
+            for each in self.installation_namespaces()
+            if each["metadata"]["labels"][INSTALLATION_LABEL] == SYSTEM_PART
+        }
+        several = {each: self.get(inventory_ref(each)) for each in sorted(labelled)}
+        inventories = {name: each for name, each in several.items() if each is not None}
+        if len(inventories) > 1:
+            what = f"there are several installations: in namespaces {', '.join(inventories)}"
+            hint = f"take the label off the wrong one: `kubectl label namespace NAME {_TAKE_OFF}`"
+            raise UserError(what, hint)
+        return next(iter(inventories.values()), None)
 
     def helm_releases(self, namespace: str, chart: str) -> list[str]:
         labels = f"owner=helm,name={chart}"

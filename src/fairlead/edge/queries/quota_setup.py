@@ -12,13 +12,20 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, NAMESPACES, PODS, Resource
 from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    SYSTEM_NAMESPACE,
+    SYSTEM_PART,
+    OwnAccounts,
+)
 from fairlead.model.keys import LABEL_QUOTA, LABEL_QUOTA_NAME, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
-from fairlead.settings import QUOTA_LEASE, SYSTEM_NAMESPACE
+from fairlead.settings import QUOTA_LEASE
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.objects import WireMeta
@@ -63,9 +70,11 @@ _RIGHTS: Final = (
     ("create", "", "events", ""),
     ("list", QUOTA_GROUP, QUOTA_PLURAL, QUOTA_TREE_NAMESPACE),
     ("patch", QUOTA_GROUP, f"{QUOTA_PLURAL}/status", QUOTA_TREE_NAMESPACE),
-    ("update", "coordination.k8s.io", "leases", SYSTEM_NAMESPACE),
 )
-"""Rights that the controller needs to admit or evict: verb, group, resource, namespace or ""."""
+"""Rights that the controller needs to admit or evict: verb, group, resource, namespace or "".
+
+And its Lease, in its own namespace.
+"""
 Asked = TypeVar("Asked")
 
 
@@ -76,6 +85,8 @@ class _WireNamed(Struct, gc=False):
 def read_setup(api: KubeBlocking) -> QuotaSetup:
     """The installation. Raises OutsideError when the API server does not answer at all."""
     unasked: dict[str, str] = {}
+    own = own_namespace(api)
+    asked = (*_RIGHTS, ("update", "coordination.k8s.io", "leases", own))
 
     def found_or(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
         if isinstance(answer, OutsideError):
@@ -90,10 +101,10 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
     ]
     calls += [partial(_webhooks, api, resource) for resource in _CONFIGURATIONS]
     calls += [
-        partial(_found, api, LEASES, QUOTA_LEASE),
-        partial(_found, api, DEPLOYMENTS, CONTROLLER),
+        partial(_found, api, LEASES, QUOTA_LEASE, own),
+        partial(_found, api, DEPLOYMENTS, CONTROLLER, own),
     ]
-    calls += [partial(_may, api, *right) for right in _RIGHTS]
+    calls += [partial(_may, api, own, *right) for right in asked]
     answers = iter(in_parallel(calls))
     keys = [f"{resource.kind}/{name}" for resource, name in _OBJECTS]
     there = {key: found_or(key, next(answers), True) for key in keys}
@@ -102,7 +113,7 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
     ]
     lease = found_or("Lease", next(answers), None)
     deployment = found_or("Deployment", next(answers), None)
-    rights = {_right(*right): found_or("rights", next(answers), True) for right in _RIGHTS}
+    rights = {_right(*right): found_or("rights", next(answers), True) for right in asked}
     spec = (lease or {}).get("spec") or {}
     return QuotaSetup(
         missing=tuple(key for key, is_there in there.items() if not is_there),
@@ -115,7 +126,25 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
         else (deployment.get("status") or {}).get("readyReplicas") or 0,
         denied=tuple(right for right, may in rights.items() if not may),
         unasked=unasked,
+        namespace=own,
     )
+
+
+def own_namespace(api: KubeBlocking) -> str:
+    """The namespace of the cluster's installation, by its label; the default if none has it, or if
+    this user may not list namespaces.
+    """
+    selection = Selection(labels=f"{INSTALLATION_LABEL}={SYSTEM_PART}")
+    try:
+        rows = api.list_all(ItemReader(NAMESPACES, JsonForm(_WireNamed, _name)), selection).rows
+    except Forbidden:
+        return SYSTEM_NAMESPACE
+    names = sorted(rows.values())
+    return SYSTEM_NAMESPACE if SYSTEM_NAMESPACE in names or not names else names[0]
+
+
+def _name(wire: _WireNamed) -> str:
+    return wire.metadata.name or ""
 
 
 def read_built_in(api: KubeBlocking) -> BuiltInQuota:
@@ -172,15 +201,15 @@ def _is_there(api: KubeBlocking, resource: Resource, name: str) -> bool:
     return True
 
 
-def _found(api: KubeBlocking, resource: Resource, name: str) -> Any:
+def _found(api: KubeBlocking, resource: Resource, name: str, namespace: str) -> Any:
     try:
-        return api.get(resource, name, SYSTEM_NAMESPACE)
+        return api.get(resource, name, namespace)
     except NotFound:
         return None
 
 
 def _webhooks(api: KubeBlocking, resource: Resource) -> list[str]:
-    reader = ItemReader(resource, JsonForm(_WireNamed, lambda wire: wire.metadata.name or ""))
+    reader = ItemReader(resource, JsonForm(_WireNamed, _name))
     return sorted(
         f"{resource.kind}/{name}"
         for name in api.list_all(reader).rows.values()
@@ -188,7 +217,7 @@ def _webhooks(api: KubeBlocking, resource: Resource) -> list[str]:
     )
 
 
-def _may(api: KubeBlocking, verb: str, group: str, resource: str, namespace: str) -> bool:
+def _may(api: KubeBlocking, own: str, verb: str, group: str, resource: str, namespace: str) -> bool:
     plural, _, part = resource.partition("/")
     asked = {
         "verb": verb,
@@ -199,10 +228,10 @@ def _may(api: KubeBlocking, verb: str, group: str, resource: str, namespace: str
     }
     if plural == "leases":
         asked["name"] = QUOTA_LEASE
-    account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{CONTROLLER}"
+    account = OwnAccounts(own).quota_controller
     groups = [
         "system:serviceaccounts",
-        f"system:serviceaccounts:{SYSTEM_NAMESPACE}",
+        f"system:serviceaccounts:{own}",
         "system:authenticated",
     ]
     spec = {

@@ -1,7 +1,7 @@
 """The clauses of a quota plan's reasons: each has a code, values, and its English.
 
 A row of the plan carries its clauses beside the sentence. The sentence goes into conditions and
-Events of pods; pages translate the clauses by their codes (`web/src/i18n`, `sentence.told-CODE`).
+Events of pods; pages translate the clauses by their codes (`web/src/i18n`, `sentence.clause-CODE`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.model.moment import Moment
 
 
@@ -18,7 +19,7 @@ class QuotaSetup(Struct, frozen=True):
     `webhooks`: webhook configurations of quota, `Kind/name`. `holder` "" = no controller is active;
     its Lease is valid for `lease_seconds` from `renewed_at`. `ready`: ready replicas of the
     controller; None = it has no Deployment. `denied`: rights that the controller's ServiceAccount
-    lacks.
+    lacks. `namespace`: of the controller.
     """
 
     missing: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class QuotaSetup(Struct, frozen=True):
     ready: int | None = None
     denied: tuple[str, ...] = ()
     unasked: Mapping[str, str] = {}
+    namespace: str = SYSTEM_NAMESPACE
 
 
 class BuiltInQuota(Struct, frozen=True):

@@ -17,7 +17,7 @@ from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unr
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
 from fairlead.rules.installation.finding_lists import dotted, some, unread
-from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, PRIVILEGED, violations
+from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, violations
 from fairlead.rules.installation.refusals import (
     refuse_definition,
     refuse_namespace,
@@ -146,10 +146,10 @@ def _pod_security(name: str, found: Manifest, facts: InstallationFacts) -> Findi
     level = (found["metadata"].get("labels") or {}).get(ENFORCE, "")
     if not level:
         sentence = f"namespace `{name}` has no label {ENFORCE}: the API server's default holds"
-        return Finding("pod-security", State.UNKNOWN, sentence, _label(name))
+        return Finding("pod-security", State.UNKNOWN, sentence, _label(name, facts))
     if level not in LEVELS:
         sentence = f"namespace `{name}` has the level `{level}`, which does not exist"
-        return Finding("pod-security", State.FAIL, sentence, _label(name))
+        return Finding("pod-security", State.FAIL, sentence, _label(name, facts))
     refused = [
         f"{each['kind']} {each['metadata']['name']} ({some(faults)})"
         for each in facts.wanted
@@ -158,7 +158,7 @@ def _pod_security(name: str, found: Manifest, facts: InstallationFacts) -> Findi
     ]
     if refused:
         sentence = f"level `{level}` of namespace `{name}` refuses pods of {some(refused)}"
-        return Finding("pod-security", State.FAIL, sentence, _label(name))
+        return Finding("pod-security", State.FAIL, sentence, _label(name, facts))
     sentence = f"level `{level}` of namespace `{name}` admits all pods of the installation"
     return Finding("pod-security", State.OK, sentence)
 
@@ -169,8 +169,14 @@ def _pod_of(workload: Any) -> Any:
     return (spec.get("template") or {}).get("spec") or {"containers": []}
 
 
-def _label(name: str) -> str:
-    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={PRIVILEGED}`"
+def _label(name: str, facts: InstallationFacts) -> str:
+    """The command that gives a namespace the level that the installation gives it."""
+    levels = {
+        each["metadata"]["name"]: each["metadata"]["labels"][ENFORCE]
+        for each in facts.wanted
+        if each["kind"] == "Namespace"
+    }
+    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={levels[name]}`"
 
 
 def _releases(facts: InstallationFacts) -> Finding:

@@ -34,6 +34,7 @@ Limits before the pods that they limit, webhooks after the server that answers t
 _ADMISSION: Final = tuple(
     kind for kind in reversed(_WRITTEN) if "Admission" in kind or "Webhook" in kind
 )
+_WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 DATA_KINDS: Final = frozenset({"CustomResourceDefinition"})
 """Kinds with records of users: they are removed only with the users' consent."""
 WORKLOADS: Final = frozenset({"Deployment", "DaemonSet"})
@@ -76,8 +77,8 @@ def left_over(before: Iterable[ObjectRef], after: Iterable[Manifest]) -> list[Ob
 
 
 def is_ready(obj: Any) -> bool:
-    """Whether a Deployment, DaemonSet or CustomResourceDefinition has reached its newest spec;
-    True for all other objects.
+    """Whether a Deployment, DaemonSet or CustomResourceDefinition has reached its newest spec, and
+    every webhook of a configuration has the authority of its server; True for all other objects.
     """
     status = obj.get("status") or {}
     if obj["kind"] == "CustomResourceDefinition":
@@ -85,7 +86,12 @@ def is_ready(obj: Any) -> bool:
             (each["type"], each["status"]) == ("Established", "True")
             for each in status.get("conditions") or ()
         )
-    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
+    if obj["kind"] in _WEBHOOKS:
+        return all(each["clientConfig"].get("caBundle") for each in obj.get("webhooks") or ())
+    # Other kinds have a generation, too, and report none.
+    if obj["kind"] in ("Deployment", "DaemonSet") and (
+        status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0)
+    ):
         return False
     if obj["kind"] == "Deployment":
         wanted = obj["spec"].get("replicas", 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-PRIVILEGED: Final = "privileged"
 LEVELS: Final = ("privileged", "baseline", "restricted")
 """From the most permissive to the strictest."""
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.installation import INSTALLATION_LABEL
 from fairlead.model.refusal import Refusal
 
 _SHOWN: Final = 5
@@ -34,6 +35,27 @@ def refuse_namespace(namespace: Manifest | None) -> Refusal | None:
     if release:
         return Refusal(f"namespace `{meta['name']}` belongs to the Helm release `{release}`")
     return None
+
+
+def refuse_foreign_namespace(namespace: Manifest) -> Refusal | None:
+    """The refusal to take over a namespace that was not made for Fairlead."""
+    meta = namespace["metadata"]
+    if INSTALLATION_LABEL in (meta.get("labels") or {}):
+        return None
+    return Refusal(f"namespace `{meta['name']}` exists, and was not made for Fairlead")
+
+
+def refuse_move(installed: str, wanted: str) -> Refusal | None:
+    """The refusal to move an installation to another namespace, or to make a second one.
+
+    >>> refuse_move("gpu", "fairlead-system").reason
+    'Fairlead is installed in namespace `gpu`, and cannot be moved to `fairlead-system`'
+    """
+    if installed == wanted:
+        return None
+    return Refusal(
+        f"Fairlead is installed in namespace `{installed}`, and cannot be moved to `{wanted}`"
+    )
 
 
 def refuse_releases(releases: Sequence[str]) -> Refusal | None:

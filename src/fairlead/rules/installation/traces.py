@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fairlead.model.actions import Manifest, PatchObject, object_ref
+from fairlead.model.installation import INSTALLATION_LABEL
 from fairlead.rules.devices.card_mode import SHARE_READY
 
 _DOMAIN: Final = "fairlead.io/"
@@ -26,6 +27,8 @@ def traces_of(obj: Manifest) -> list[PatchObject]:
     >>> [dict(each.patch) for each in traces_of(node)]
     [{'metadata': {'labels': {'fairlead.io/gpu-isolation': None}}}]
     """
+    if INSTALLATION_LABEL in (obj["metadata"].get("labels") or {}):
+        return []  # a namespace of the installation is found by it, until it is gone
     found = []
     meta = {
         name: dict.fromkeys(keys)

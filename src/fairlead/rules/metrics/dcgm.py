@@ -25,7 +25,7 @@ from fairlead.rules.devices.attribution import WHOLE_ENTITY, DeviceHolder, devic
 from fairlead.rules.devices.container_use import percent_of_whole
 from fairlead.rules.devices.mig import gpu_instances
 from fairlead.rules.devices.pod_devices import CLAIM_LABELS
-from fairlead.rules.metrics.dcgm_made import ComputedRow
+from fairlead.rules.metrics.dcgm_computed import ComputedRow
 
 _MIB: Final = 1 << 20
 _NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[ComputedRow]]]] = {}

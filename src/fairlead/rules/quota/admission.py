@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.keys import (
     LABEL_MANAGED,
     LABEL_POD_GROUP,
@@ -25,10 +26,9 @@ from fairlead.model.keys import (
 from fairlead.model.quota.written import MAKERS, Writer, WrittenObject
 from fairlead.model.refusal import Refusal
 
-OWN_SERVICE_ACCOUNTS: Final = "system:serviceaccount:fairlead-system:"
-"""Prefix of the accounts of Fairlead's own servers."""
-CONTROLLER: Final = f"{OWN_SERVICE_ACCOUNTS}fairlead-quota-controller"
-"""The only account that may remove gates."""
+DEFAULT_ACCOUNTS: Final = OwnAccounts()
+CONTROLLER: Final = DEFAULT_ACCOUNTS.quota_controller
+"""The only account that may remove gates, of an installation in the default namespace."""
 DAEMON_SETS: Final = "system:serviceaccount:kube-system:daemon-set-controller"
 KUBELETS: Final = "system:node:"
 USERS: Final = "system:serviceaccount:kube-ai:"
@@ -123,7 +123,11 @@ def refuse_new(pod: WrittenObject, writer: Writer, leaf: str) -> Refusal | None:
 
 
 def refuse_change(
-    before: WrittenObject, after: WrittenObject, writer: Writer, leaf: str
+    before: WrittenObject,
+    after: WrittenObject,
+    writer: Writer,
+    leaf: str,
+    own: OwnAccounts = DEFAULT_ACCOUNTS,
 ) -> Refusal | None:
     """The refusal if `writer` may not turn a pod into `after`.
 
@@ -134,7 +138,8 @@ def refuse_change(
     """
     if is_exempt(writer):
         return None
-    if QUOTA_GATE in before.gates and QUOTA_GATE not in after.gates and writer.user != CONTROLLER:
+    opens = QUOTA_GATE in before.gates and QUOTA_GATE not in after.gates
+    if opens and writer.user != own.quota_controller:
         return Refusal(
             f"only Fairlead's quota controller takes the scheduling gate {QUOTA_GATE} away"
         )
@@ -142,20 +147,26 @@ def refuse_change(
         refusal = _refuse_foreign(after, leaf)
         if refusal is not None:
             return refusal
-    return _refuse_edit(before, after, writer, may_join=QUOTA_GATE in before.gates)
+    return _refuse_edit(before, after, writer, own, may_join=QUOTA_GATE in before.gates)
 
 
-def refuse_binding(binding: WrittenObject, writer: Writer, leaf: str) -> Refusal | None:
+def refuse_binding(
+    binding: WrittenObject, writer: Writer, leaf: str, own: OwnAccounts = DEFAULT_ACCOUNTS
+) -> Refusal | None:
     """The refusal if labels and annotations of a Binding may not be copied to its pod."""
     if is_exempt(writer):
         return None
     return _refuse_foreign(binding, leaf) or _refuse_edit(
-        WrittenObject(), binding, writer, may_join=False
+        WrittenObject(), binding, writer, own, may_join=False
     )
 
 
 def refuse_resize(
-    before: WrittenObject, after: WrittenObject, writer: Writer, managed: Collection[str]
+    before: WrittenObject,
+    after: WrittenObject,
+    writer: Writer,
+    managed: Collection[str],
+    own: OwnAccounts = DEFAULT_ACCOUNTS,
 ) -> Refusal | None:
     """The refusal if the pod may not be resized; `managed`: the resources that the tree counts.
 
@@ -163,7 +174,7 @@ def refuse_resize(
     >>> refuse_resize(before, after, Writer("alice"), ("cpu",)).reason
     'a pod may not grow here: the quota tree counts cpu'
     """
-    if _is_trusted(writer):
+    if _is_trusted(writer, own):
         return None
     for resource in sorted(managed):
         if after.requests.get(resource, 0) > before.requests.get(resource, 0):
@@ -171,9 +182,14 @@ def refuse_resize(
     return None
 
 
-def refuse_stamp(before: WrittenObject, after: WrittenObject, writer: Writer) -> Refusal | None:
+def refuse_stamp(
+    before: WrittenObject,
+    after: WrittenObject,
+    writer: Writer,
+    own: OwnAccounts = DEFAULT_ACCOUNTS,
+) -> Refusal | None:
     """The refusal if the change would give an owner of pods to another user."""
-    if _is_trusted(writer) or before.labels.get(LABEL_USER) == after.labels.get(LABEL_USER):
+    if _is_trusted(writer, own) or before.labels.get(LABEL_USER) == after.labels.get(LABEL_USER):
         return None
     return Refusal(f"the label {LABEL_USER} may not be changed")
 
@@ -189,10 +205,15 @@ def _refuse_foreign(pod: WrittenObject, leaf: str) -> Refusal | None:
 
 
 def _refuse_edit(
-    before: WrittenObject, after: WrittenObject, writer: Writer, *, may_join: bool
+    before: WrittenObject,
+    after: WrittenObject,
+    writer: Writer,
+    own: OwnAccounts,
+    *,
+    may_join: bool,
 ) -> Refusal | None:
     """`may_join`: the pod has not been admitted, so it may still become a member of a gang."""
-    if _is_trusted(writer):
+    if _is_trusted(writer, own):
         return None
     for key in _changed(before.labels, after.labels):
         if key.startswith(PREFIX) or key in GUARDED_LABELS:
@@ -207,6 +228,6 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[st
     return (key for key in sorted({*before, *after}) if before.get(key) != after.get(key))
 
 
-def _is_trusted(writer: Writer) -> bool:
+def _is_trusted(writer: Writer, own: OwnAccounts) -> bool:
     """Fairlead's own servers, and the cluster's administrators."""
-    return writer.user.startswith(OWN_SERVICE_ACCOUNTS) or ADMINS in writer.groups
+    return own.is_trusted(writer.user) or ADMINS in writer.groups

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
 from fairlead.model.keys import ANNOTATION_MIRROR, LABEL_MANAGED, QUOTA_GATE
 from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU
-from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
+from fairlead.settings import USERS_NAMESPACE
 
+KUBERNETES_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease")
 PROTECTED: Final = (
-    "kube-system",
-    "kube-public",
-    "kube-node-lease",
+    *KUBERNETES_NAMESPACES,
     SYSTEM_NAMESPACE,
+    NODE_NAMESPACE,
     USERS_NAMESPACE,
 )
-"""Namespaces that may be on no leaf. If a tree lists one nevertheless, quota ignores its pods."""
+"""Namespaces that may be on no leaf. If a tree lists one nevertheless, quota ignores its pods.
+
+Of an installation in other namespaces the webhook knows these, too (`validate`).
+"""
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """Resources for which the Quota board always has a table, in its order."""
 _DAEMON_SETS: Final = ("apps/v1", "DaemonSet")

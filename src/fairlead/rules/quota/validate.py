@@ -35,9 +35,8 @@ from fairlead.model.quota.rows import LeafGroup
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import STOPPING, QuotaNode, QuotaTree, Violation, ViolationCode
 from fairlead.model.resources import Amounts, amount_text
-from fairlead.rules.quota.managed import PROTECTED, is_charged
+from fairlead.rules.quota.managed import KUBERNETES_NAMESPACES, PROTECTED, is_charged
 from fairlead.rules.quota.node_use import is_lost, node_uses
-from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
 TREE_NAME: Final = "elasticquotatree"
 TREE_NAMESPACE: Final = "kube-system"
@@ -74,20 +73,21 @@ def validate(
     *,
     capacity: Amounts | None = None,
     state: QuotaState | None = None,
+    own: Collection[str] = (),
 ) -> tuple[Violation, ...]:
     """Errors first, each kind in the order of the tree.
 
     `old`: the tree that the write replaces; None = there is none; the tree itself = no write is
     judged, and running pods of moved namespaces are not looked for. `namespaces`: names of the
     existing namespaces, `capacity`: what the cluster has, `state`: its pods as quota counts them
-    under this tree; None = not known.
+    under this tree; None = not known. `own`: Fairlead's namespaces, if they are not the default.
     """
     found = [*tree.faults, *_identity(tree)]
     if state is not None and tree.root is not None and not tree.faults:
         found += use_warnings(state, old.root if old is not None and old is not tree else None)
     if tree.root is not None:
         found += _names(tree.root)
-        found += _namespaces(tree.root, namespaces)
+        found += _namespaces(tree.root, namespaces, own)
         if not tree.faults:
             found += _amounts(tree.root, capacity)
         found += _attributes(tree.root)
@@ -137,7 +137,9 @@ def _names(root: QuotaNode) -> Iterator[Violation]:
             )
 
 
-def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Violation]:
+def _namespaces(
+    root: QuotaNode, there: Collection[str] | None, own: Collection[str]
+) -> Iterator[Violation]:
     leaf_of: dict[str, str] = {}
     for node in root.walk():
         if node.children and node.namespaces:
@@ -159,12 +161,8 @@ def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Viol
                     ViolationCode.NAMESPACE_IN_TWO_LEAVES,
                     f"namespace {namespace} {sentence}",
                 )
-            if namespace in PROTECTED:
-                owner = (
-                    "Fairlead's"
-                    if namespace in (SYSTEM_NAMESPACE, USERS_NAMESPACE)
-                    else "Kubernetes'"
-                )
+            if namespace in PROTECTED or namespace in own:
+                owner = "Kubernetes'" if namespace in KUBERNETES_NAMESPACES else "Fairlead's"
                 yield _error(
                     node.name,
                     ViolationCode.PROTECTED_NAMESPACE,

@@ -8,9 +8,10 @@ scheduler in both cases: the default one would only compare sums.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.keys import GRANT_ANNOTATIONS
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -18,11 +19,8 @@ from fairlead.rules.holding.need import gpu_need
 
 SCHEDULER: Final = "fairlead-scheduler"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-GRANT_WRITERS: Final = frozenset(
-    f"system:serviceaccount:fairlead-system:{name}"
-    for name in ("fairlead-scheduler", "fairlead-node-agent")
-)
-"""Accounts that may write grants: the extender beside the scheduler, and the node agent."""
+GRANT_WRITERS: Final = frozenset(OwnAccounts().grant_writers)
+"""Accounts that may write grants, of an installation in the namespaces that are the default."""
 GRANT_POLICY: Final = "fairlead-gpu-grants"
 """Name of the ValidatingAdmissionPolicy and of its binding."""
 ASK_POLICY: Final = "fairlead-gpu-asks"
@@ -53,17 +51,22 @@ def refuse_asking(pod: Pod) -> Refusal | None:
     return Refusal(f"no node can run this pod: {fault}") if fault else None
 
 
-def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:
+def refuse_grants(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    user: str,
+    writers: Collection[str] = GRANT_WRITERS,
+) -> Refusal | None:
     """The refusal if `user` may not turn a pod's annotations `before` into `after`.
 
-    None if they may.
+    None if they may. `writers`: the accounts that may write grants.
 
     >>> refuse_grants({}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice").reason
     'only Fairlead writes the annotation ALIYUN_COM_GPU_MEM_IDX'
     >>> held = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
     >>> refuse_grants(held, {**held, "team": "a"}, "alice")
     """
-    if user in GRANT_WRITERS:
+    if user in writers:
         return None
     for key in GRANT_ANNOTATIONS:
         if before.get(key, "") != after.get(key, ""):

@@ -36,7 +36,7 @@ class Adoption:
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
-        self._told: dict[tuple[str, str], str] = {}
+        self._reported: dict[tuple[str, str], str] = {}
         self._unwritten: dict[str, Pod] = {}
         self._writing: set[str] = set()
         self._written: dict[str, Pod] = {}
@@ -155,8 +155,8 @@ class Adoption:
         self, key: str, subject: Pod | Node, reason: str, message: str
     ) -> Iterator[SharingAction]:
         """Record the Event once, until its message changes."""
-        if self._told.get((key, reason), "") != message:
-            self._told[key, reason] = message
+        if self._reported.get((key, reason), "") != message:
+            self._reported[key, reason] = message
             if message:
                 yield RecordEvent(subject, reason, message)
 
@@ -164,8 +164,8 @@ class Adoption:
         """Forget pods and nodes that no longer exist."""
         feed = self._feed
         for key in [
-            key for key in self._told if key[0] not in feed.pods and key[0] not in feed.nodes
+            key for key in self._reported if key[0] not in feed.pods and key[0] not in feed.nodes
         ]:
-            del self._told[key]
+            del self._reported[key]
         for uid in [uid for uid in self._written if uid not in feed.pods]:
             del self._written[uid]

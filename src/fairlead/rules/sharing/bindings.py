@@ -255,11 +255,11 @@ class Bindings:
 
     def _try(self, asked: BindAsked, pod: Pod, now: float) -> list[Step]:
         if (pod.uid, pod.namespace, pod.name) != (asked.uid, asked.namespace, asked.name):
-            told = (
+            message = (
                 f"pod {pod.key} has uid {pod.uid}, and asked was pod "
                 f"{asked.namespace}/{asked.name} with uid {asked.uid}"
             )
-            return self._answer(asked, "refused", told)
+            return self._answer(asked, "refused", message)
         if pod.node:
             return self._already(asked, pod)
         if not asks_share(pod):

@@ -17,6 +17,7 @@ import msgspec
 
 from fairlead.model.actions import BindPod, Outcome, RecordEvent, Result, WriteGrants
 from fairlead.model.changes import KIND_NODES, KIND_PODS, changed
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -26,7 +27,6 @@ from fairlead.rules.nodes.status import share_mode
 from fairlead.rules.sharing.admission import (
     ASK_POLICY,
     GRANT_POLICY,
-    GRANT_WRITERS,
     refuse_asking,
     refuse_grants,
     scheduler_for,
@@ -52,8 +52,7 @@ from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
 COMPONENT: Final = "fairlead-scheduler"
-EXTENDER_USER: Final = "system:serviceaccount:fairlead-system:fairlead-scheduler"
-assert EXTENDER_USER in GRANT_WRITERS
+EXTENDER_USER: Final = OwnAccounts().scheduler
 
 Row = TypeVar("Row")
 _nodes: Final = msgspec.json.Decoder(WireNode)

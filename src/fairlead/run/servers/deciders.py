@@ -29,6 +29,7 @@ from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.edge.queries.admission_api import KubeAdmissionApi
 from fairlead.errors import UserError
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.resources import MemoryUnit
 from fairlead.model.sharing import Placement
 from fairlead.rules.sharing.placement import SharePolicies
@@ -102,26 +103,31 @@ async def _run_admission_webhook(asked: Invocation) -> None:
     if own is None:
         connection = required_connection(asked)
     sock = bind_socket(*address)
+    accounts = OwnAccounts(args.namespace, args.node_namespace)
     listening = f"admission webhook on {url_of(sock, 'https')}/"
     if connection is None:
-        app = webhook_app(asks_certificate=client_ca is not None)
+        app = webhook_app(asks_certificate=client_ca is not None, own=accounts)
         await run(
             ServedApp(app=app, sock=sock, tls=own), on_ready=lambda: asked.messages.info(listening)
         )
         return
     async with KubeApi(connection) as api:
         admission = KubeAdmissionApi(api)
-        app = webhook_app(admission, asks_certificate=client_ca is not None)
+        app = webhook_app(admission, asks_certificate=client_ca is not None, own=accounts)
         service = (
             ServedApp(app=app, sock=sock, tls=own)
             if own
-            else _certified(admission, app, sock, client_ca)
+            else _certified(admission, app, sock, client_ca, accounts.namespace)
         )
         await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
 def _certified(
-    admission: KubeAdmissionApi, app: Starlette, sock: socket.socket, client_ca: Path | None
+    admission: KubeAdmissionApi,
+    app: Starlette,
+    sock: socket.socket,
+    client_ca: Path | None,
+    namespace: str,
 ) -> ServedApp:
     """The webhook with its own certificate.
 
@@ -130,7 +136,7 @@ def _certified(
     # imports a library that no other server needs
     from fairlead.apps.webhook_certificate import WebhookCertificate
 
-    certificate = WebhookCertificate(admission, time.time)
+    certificate = WebhookCertificate(admission, time.time, namespace=namespace)
     if client_ca is not None:
         trust_clients(certificate.context, client_ca)
     return ServedApp(

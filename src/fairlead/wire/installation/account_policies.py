@@ -8,27 +8,34 @@ docs/concepts/security.md lists every account.
 
 from __future__ import annotations
 
+from typing import Final
+
+from fairlead.model.installation import OwnAccounts
+from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.installation.policy_parts import (
     BEFORE_AND_AFTER,
     Object,
     cel,
+    is_one_of,
+    is_user,
     on,
     refuse,
     validating,
 )
 
+_KUBERNETES: Final = ("kube-system", "kube-public", "kube-node-lease")
 
-def account_policies() -> list[Object]:
+
+def account_policies(accounts: OwnAccounts) -> list[Object]:
+    is_controller = {"is-the-quota-controller": is_user(accounts.quota_controller)}
+    spaces = (*_KUBERNETES, accounts.namespace, accounts.node_namespace, USERS_NAMESPACE)
+    own = ", ".join(f'"{each}"' for each in spaces)
     return [
         *validating(
             "fairlead-scheduler-writes",
             "accounts",
             rules=[on("UPDATE", "pods pods/status"), on("CREATE", "pods/binding bindings")],
-            conditions={
-                "is-the-scheduler": cel("""
-            request.userInfo.username == "system:serviceaccount:fairlead-system:fairlead-scheduler"
-            """),
-            },
+            conditions={"is-the-scheduler": is_one_of([accounts.scheduler, accounts.extender])},
             variables={
                 **BEFORE_AND_AFTER,
                 "annotations": cel("""
@@ -86,12 +93,7 @@ def account_policies() -> list[Object]:
             "fairlead-quota-namespaces",
             "accounts",
             rules=[on("UPDATE", "namespaces")],
-            conditions={
-                "is-the-quota-controller": cel("""
-            request.userInfo.username ==
-              "system:serviceaccount:fairlead-system:fairlead-quota-controller"
-            """),
-            },
+            conditions=is_controller,
             variables={
                 "labels": cel("""
             [oldObject.metadata.?labels.orValue({}), object.metadata.?labels.orValue({})]
@@ -129,12 +131,7 @@ def account_policies() -> list[Object]:
             "fairlead-quota-pods",
             "accounts",
             rules=[on("UPDATE", "pods pods/status")],
-            conditions={
-                "is-the-quota-controller": cel("""
-            request.userInfo.username ==
-              "system:serviceaccount:fairlead-system:fairlead-quota-controller"
-            """),
-            },
+            conditions=is_controller,
             variables={
                 "gates": cel("""
             [object.spec.?schedulingGates.orValue([]), oldObject.spec.?schedulingGates.orValue([])]
@@ -185,18 +182,10 @@ def account_policies() -> list[Object]:
             "fairlead-quota-ends",
             "accounts",
             rules=[on("DELETE", "pods"), on("CREATE", "pods/eviction")],
-            conditions={
-                "is-the-quota-controller": cel("""
-            request.userInfo.username ==
-              "system:serviceaccount:fairlead-system:fairlead-quota-controller"
-            """),
-            },
+            conditions=is_controller,
             validations=[
                 refuse(
-                    cel("""
-            !(request.namespace in ["kube-system", "kube-public", "kube-node-lease",
-              "fairlead-system", "kube-ai"])
-            """),
+                    f"!(request.namespace in [{own}])",
                     "the quota controller ends no pod of the cluster's own namespaces",
                 ),
                 refuse(
@@ -218,12 +207,7 @@ def account_policies() -> list[Object]:
                 on("UPDATE", "mpijobs tfjobs pytorchjobs", groups="kubeflow.org", versions="*"),
                 on("UPDATE", "rayjobs", groups="ray.io", versions="*"),
             ],
-            conditions={
-                "is-the-quota-controller": cel("""
-            request.userInfo.username ==
-              "system:serviceaccount:fairlead-system:fairlead-quota-controller"
-            """),
-            },
+            conditions=is_controller,
             variables={
                 "policies": cel("""
             [dyn(object).spec.?runPolicy.orValue({}), dyn(oldObject).spec.?runPolicy.orValue({})]

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import OwnAccounts
 from fairlead.wire.installation.policy_parts import (
     BEFORE_AND_AFTER,
     Object,
     cel,
+    is_user,
     on,
     refuse,
     validating,
 )
 
-_IS_AGENT: Final = {
-    "is-a-node-agent": cel("""
-            request.userInfo.username == "system:serviceaccount:fairlead-system:fairlead-node-agent"
-            """),
-}
 _OWN_NODE: Final = {
     "own": cel("""
             has(request.userInfo.extra)
@@ -42,13 +39,15 @@ _CHANGED: Final = {
 """The keys of changed annotations; an empty value is as none."""
 
 
-def agent_policies() -> list[Object]:
+def agent_policies(accounts: OwnAccounts) -> list[Object]:
+    own_namespace = accounts.node_namespace
+    is_agent = {"is-a-node-agent": is_user(accounts.node_agent)}
     return [
         *validating(
             "fairlead-node-agent-pods",
             "node-agent",
             rules=[on("CREATE UPDATE", "pods pods/status")],
-            conditions=_IS_AGENT,
+            conditions=is_agent,
             variables={**_OWN_NODE, **_CHANGED},
             validations=[
                 refuse(
@@ -60,10 +59,8 @@ def agent_policies() -> list[Object]:
             """),
                 ),
                 refuse(
-                    cel("""
-            oldObject != null || (object.metadata.namespace == "fairlead-system"
-              && object.metadata.name == "fairlead-cdi-test-" + variables.own)
-            """),
+                    f'oldObject != null || (object.metadata.namespace == "{own_namespace}"'
+                    '\n  && object.metadata.name == "fairlead-cdi-test-" + variables.own)',
                     "a node agent makes no pod but the one that tests its container runtime",
                 ),
                 # A label can put a pod behind a Service of Fairlead's.
@@ -137,14 +134,12 @@ def agent_policies() -> list[Object]:
             "fairlead-node-agent-deletes",
             "node-agent",
             rules=[on("DELETE", "pods")],
-            conditions=_IS_AGENT,
+            conditions=is_agent,
             variables=_OWN_NODE,
             validations=[
                 refuse(
-                    cel("""
-            variables.own != "" && oldObject.metadata.namespace == "fairlead-system"
-              && oldObject.metadata.name == "fairlead-cdi-test-" + variables.own
-            """),
+                    f'variables.own != "" && oldObject.metadata.namespace == "{own_namespace}"'
+                    '\n  && oldObject.metadata.name == "fairlead-cdi-test-" + variables.own',
                     "a node agent deletes no pod but the one that tests its container runtime",
                 ),
             ],
@@ -153,7 +148,7 @@ def agent_policies() -> list[Object]:
             "fairlead-node-agent-nodes",
             "node-agent",
             rules=[on("CREATE UPDATE", "nodes nodes/status")],
-            conditions=_IS_AGENT,
+            conditions=is_agent,
             variables={**_OWN_NODE, **_CHANGED},
             validations=[
                 refuse(

@@ -10,12 +10,20 @@ from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any, Final, Literal
 
+from msgspec.structs import replace
+
 from fairlead.model.actions import object_ref
-from fairlead.model.installation import Installation, Parts
-from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    NODE_PART,
+    SYSTEM_PART,
+    Installation,
+    Parts,
+)
 from fairlead.wire.installation import deciding_parts, reading_parts
 from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
+from fairlead.wire.installation.object_parts import PART_OF
 from fairlead.wire.installation.quota_policies import quota_policies
 from fairlead.wire.installation.quota_webhooks import quota_webhooks
 from fairlead.wire.installation.sharing_policies import sharing_policies
@@ -33,24 +41,30 @@ One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
 
 _ADMISSIONS: Final[tuple[Literal["policies", "webhooks"], ...]] = ("policies", "webhooks")
 _SCHEDULERS: Final[tuple[Literal["own", "control-plane"], ...]] = ("own", "control-plane")
+_POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
-def namespace(_: Installation) -> list[Object]:
-    """The namespace of Fairlead's own pods. `privileged`: agent and exporter mount paths of the
-    node, and on a control plane's machines the extender uses the host's network.
+def namespaces(chosen: Installation) -> list[Object]:
+    """The namespaces of Fairlead's pods.
+
+    One admits only pods that need nothing of their node. In the other one agent and exporter mount
+    paths of the node, and on machines of the control plane the extender uses the host's network.
     """
-    labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+    restricted = {f"{_POD_SECURITY}/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": SYSTEM_NAMESPACE, "labels": labels},
-        }
+        _namespace(chosen.node_namespace, NODE_PART, {f"{_POD_SECURITY}/enforce": "privileged"}),
+        # Removed last: it has the inventory.
+        _namespace(chosen.namespace, SYSTEM_PART, restricted),
     ]
 
 
+def _namespace(name: str, part: str, security: Object) -> Object:
+    labels = {**PART_OF, INSTALLATION_LABEL: part, **security}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
 COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
-    "namespace": namespace,
+    "namespace": namespaces,
     "quota-crd": lambda _: [quota_tree_definition()],
     "reader": reading_parts.reader,
     "console": reading_parts.console,
@@ -60,15 +74,15 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "gpushare-extender": deciding_parts.extender,
     "gpushare-scheduler": deciding_parts.scheduler,
     "gpushare-control-plane": deciding_parts.control_plane_extender,
-    "node-agent-admission": lambda _: agent_policies(),
+    "node-agent-admission": lambda chosen: agent_policies(chosen.accounts),
     "node-agent": deciding_parts.node_agent,
-    "account-admission": lambda _: account_policies(),
+    "account-admission": lambda chosen: account_policies(chosen.accounts),
     "admission-webhook": deciding_parts.admission_webhook,
-    "gpushare-admission": lambda _: sharing_policies(),
-    "gpushare-webhook": lambda _: sharing_webhooks(),
+    "gpushare-admission": lambda chosen: sharing_policies(chosen.accounts),
+    "gpushare-webhook": lambda chosen: sharing_webhooks(chosen.accounts),
     "quota-controller": deciding_parts.quota_controller,
-    "quota-admission": lambda _: quota_policies(),
-    "quota-webhook": lambda _: quota_webhooks(),
+    "quota-admission": lambda chosen: quota_policies(chosen.accounts),
+    "quota-webhook": lambda chosen: quota_webhooks(chosen.namespace),
 }
 """Objects by the name of their file in `deploy/`, without `.yaml`."""
 
@@ -79,19 +93,19 @@ def installed_objects(chosen: Installation) -> list[Object]:
     >>> from fairlead.model.installation import Parts
     >>> small = Installation(parts=Parts(False, False, True, False, False, False, False))
     >>> [each["kind"] for each in installed_objects(small)]
-    ['Namespace', 'ServiceAccount', 'DaemonSet']
+    ['Namespace', 'Namespace', 'ServiceAccount', 'DaemonSet']
     """
     return [each for name in _chosen(chosen) for each in _objects(name, chosen)]
 
 
-def every_object() -> list[Object]:
-    """All objects that some installation has, each once."""
+def every_object(chosen: Installation) -> list[Object]:
+    """All objects that some installation in these two namespaces has, each once."""
     every_part = Parts(gpu_exporter_rights=True)
     found = {
         object_ref(each).identity: each
         for admission, scheduler in product(_ADMISSIONS, _SCHEDULERS)
         for each in installed_objects(
-            Installation(parts=every_part, admission=admission, scheduler=scheduler)
+            replace(chosen, parts=every_part, admission=admission, scheduler=scheduler)
         )
     }
     return list(found.values())
@@ -109,7 +123,7 @@ def _chosen(chosen: Installation) -> Iterable[str]:
         ("cluster-exporter", parts.cluster_exporter),
         ("gpu-exporter", parts.gpu_exporter),
         ("gpu-exporter-rights", parts.gpu_exporter_rights),
-        ("gpushare-extender", parts.gpu_sharing),
+        ("gpushare-extender", parts.gpu_sharing and is_own),
         ("gpushare-scheduler", parts.gpu_sharing and is_own),
         ("gpushare-control-plane", parts.gpu_sharing and not is_own),
         ("node-agent-admission", parts.node_agent),

@@ -2,8 +2,8 @@
 
 The scheduler is here, too.
 
-The names of accounts are part of the admission rules (`rules/sharing/admission`): only the accounts
-of scheduler and node agent write grants.
+The names of accounts are part of the admission rules (`model/installation`): only the accounts of
+scheduler, extender and node agent write grants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from fairlead.settings import (
     QUOTA_CONTROLLER_PORT,
     QUOTA_LEASE,
     SHARE_LEASE,
-    SYSTEM_NAMESPACE,
 )
 from fairlead.wire.installation.object_parts import (
     CONTROL_PLANE,
@@ -26,7 +25,9 @@ from fairlead.wire.installation.object_parts import (
     NODE_NAME,
     NON_ROOT,
     POD_NAME,
+    TRACING_ROOT,
     Object,
+    PartPlace,
     account,
     bound_cluster_role,
     bound_role,
@@ -51,6 +52,8 @@ from fairlead.wire.installation.reading_parts import runtime
 
 _SCHEDULER: Final = "fairlead-scheduler"
 _EXTENDER: Final = "fairlead-gpushare-extender"
+_CONTROL_PLANE: Final = "fairlead-gpushare-control-plane"
+"""Roles of the extender on machines of the control plane: both files can be applied."""
 _AGENT: Final = "fairlead-node-agent"
 _QUOTA: Final = "fairlead-quota-controller"
 _WEBHOOK: Final = WEBHOOK_SERVICE
@@ -61,12 +64,13 @@ _LINUX: Final = {"kubernetes.io/os": "linux"}
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _TREES: Final = "scheduling.sigs.k8s.io"
 
-SCHEDULER_CONFIGURATION: Final = """apiVersion: kubescheduler.config.k8s.io/v1
+_LEADER_ELECTION: Final = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection:
   leaderElect: true
   resourceName: fairlead-scheduler
-  resourceNamespace: fairlead-system
+  resourceNamespace: """
+_PROFILES: Final = """
 profiles:
 - schedulerName: fairlead-scheduler
 extenders:
@@ -86,8 +90,14 @@ extenders:
 """
 
 
-def extender(_: Installation) -> list[Object]:
-    """Account and rights of the extender: what its calls need, and no more."""
+def extender(chosen: Installation) -> list[Object]:
+    """Account and rights of the extender beside Fairlead's own kube-scheduler."""
+    owner = PartPlace(_SCHEDULER, chosen.namespace)
+    return [account(owner), *_extender_rights(_EXTENDER, owner, chosen)]
+
+
+def _extender_rights(name: str, owner: PartPlace, chosen: Installation) -> list[Object]:
+    """What the extender's calls need, and no more. `name`: of the roles."""
     rules = [
         grant("", "nodes", "list watch"),
         # patch: the grant of a pod that another scheduler placed.
@@ -96,11 +106,10 @@ def extender(_: Installation) -> list[Object]:
         grant("", "events", "create"),
     ]
     return [
-        account(_SCHEDULER),
-        *cluster_rights(_EXTENDER, _SCHEDULER, rules),
-        *withheld_gpu_rights(_EXTENDER, _SCHEDULER),
+        *cluster_rights(name, owner, rules),
+        *withheld_gpu_rights(name, owner),
         # The replica that holds the Lease has the ledger that counts.
-        *rights(_EXTENDER, _SCHEDULER, SYSTEM_NAMESPACE, lease_grants(SHARE_LEASE)),
+        *rights(name, owner, chosen.namespace, lease_grants(SHARE_LEASE)),
     ]
 
 
@@ -110,28 +119,28 @@ def scheduler(chosen: Installation) -> list[Object]:
     It needs no access to machines of the control plane. Its image should be of the API server's
     minor version.
     """
+    place = PartPlace(_SCHEDULER, chosen.namespace)
+    configuration = f"{_LEADER_ELECTION}{chosen.namespace}{_PROFILES}"
     return [
-        bound_cluster_role(f"{_SCHEDULER}-as-kube-scheduler", "system:kube-scheduler", _SCHEDULER),
-        bound_cluster_role(
-            f"{_SCHEDULER}-as-volume-scheduler", "system:volume-scheduler", _SCHEDULER
-        ),
+        bound_cluster_role(f"{_SCHEDULER}-as-kube-scheduler", "system:kube-scheduler", place),
+        bound_cluster_role(f"{_SCHEDULER}-as-volume-scheduler", "system:volume-scheduler", place),
         # kube-scheduler reads there which clients it may answer on its metrics port.
         bound_role(
             f"{_SCHEDULER}-authentication-reader",
             "extension-apiserver-authentication-reader",
-            _SCHEDULER,
+            place,
             KUBE_SYSTEM,
         ),
         # kube-scheduler's leader election.
-        *rights(_SCHEDULER, _SCHEDULER, SYSTEM_NAMESPACE, lease_grants(_SCHEDULER)),
+        *rights(_SCHEDULER, place, place.namespace, lease_grants(_SCHEDULER)),
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": _SCHEDULER, "namespace": SYSTEM_NAMESPACE},
-            "data": {"scheduler.yaml": SCHEDULER_CONFIGURATION},
+            "metadata": place.meta,
+            "data": {"scheduler.yaml": configuration},
         },
-        deployment(_SCHEDULER, chosen.replicas, _scheduler_pod(chosen)),
-        disruption_budget(_SCHEDULER),
+        deployment(place, chosen.replicas, _scheduler_pod(chosen)),
+        disruption_budget(place),
     ]
 
 
@@ -153,7 +162,7 @@ def _scheduler_pod(chosen: Installation) -> Object:
         "image": chosen.image,
         # Beyond the pod it answers probes and Prometheus; filter, prioritize, preempt and bind are
         # answered on the pod's loopback alone.
-        "command": _extender_command(f":{_EXTENDER_PORT}"),
+        "command": _extender_command(f":{_EXTENDER_PORT}", chosen),
         "env": [POD_NAME],
         **port("extender", _EXTENDER_PORT),
         **probes("extender"),
@@ -173,18 +182,22 @@ def _scheduler_pod(chosen: Installation) -> Object:
 
 
 def control_plane_extender(chosen: Installation) -> list[Object]:
-    """The extender alone, on the loopback of each machine that runs a kube-scheduler."""
+    """The extender alone, on the loopback of each machine that runs a kube-scheduler.
+
+    It uses the network of its node, so its account is not the one of `extender`.
+    """
+    owner = PartPlace(_EXTENDER, chosen.node_namespace)
     container = {
         "name": "extender",
         "image": chosen.image,
-        "command": _extender_command(f"127.0.0.1:{_EXTENDER_PORT}"),
+        "command": _extender_command(f"127.0.0.1:{_EXTENDER_PORT}", chosen),
         "env": [POD_NAME],
         **probes(_EXTENDER_PORT, host="127.0.0.1"),
         **requests("500m", "256Mi"),
         "securityContext": LOCKED,
     }
     pod = {
-        "serviceAccountName": _SCHEDULER,
+        "serviceAccountName": _EXTENDER,
         "priorityClassName": _CLUSTER_CRITICAL,
         "hostNetwork": True,
         "nodeSelector": {**_LINUX, CONTROL_PLANE["key"]: ""},
@@ -192,11 +205,16 @@ def control_plane_extender(chosen: Installation) -> list[Object]:
         "securityContext": NON_ROOT,
         "containers": [container],
     }
-    return [daemon_set(_EXTENDER, pod)]
+    return [
+        account(owner),
+        *_extender_rights(_CONTROL_PLANE, owner, chosen),
+        daemon_set(owner, pod),
+    ]
 
 
-def _extender_command(address: str) -> list[str]:
-    return ["fairlead", "scheduler-extender", f"--listen={address}", "--identity=$(POD_NAME)"]
+def _extender_command(address: str, chosen: Installation) -> list[str]:
+    lease = ["--identity=$(POD_NAME)", f"--lease-namespace={chosen.namespace}"]
+    return ["fairlead", "scheduler-extender", f"--listen={address}", *lease]
 
 
 def node_agent(chosen: Installation) -> list[Object]:
@@ -206,6 +224,7 @@ def node_agent(chosen: Installation) -> list[Object]:
     `--over-grant=evict` also needs `create` of `pods/eviction`. No policy can limit that to a node,
     because an eviction does not contain the node of its pod; so the right is left out.
     """
+    owner = PartPlace(_AGENT, chosen.node_namespace)
     rules = [
         grant("", "nodes", "list watch patch"),
         grant("", "nodes/status", "patch"),
@@ -215,12 +234,12 @@ def node_agent(chosen: Installation) -> list[Object]:
     # The pod fairlead-cdi-test-<node> shows once what the container runtime supports.
     trial = [grant("", "pods", "create get delete")]
     return [
-        account(_AGENT),
-        *cluster_rights(_AGENT, _AGENT, rules),
-        *withheld_gpu_rights(_AGENT, _AGENT),
-        *rights(_AGENT, _AGENT, SYSTEM_NAMESPACE, trial),
+        account(owner),
+        *cluster_rights(_AGENT, owner, rules),
+        *withheld_gpu_rights(_AGENT, owner),
+        *rights(_AGENT, owner, owner.namespace, trial),
         # The next agent waits until the one before it has ended: its files have a lock.
-        daemon_set(_AGENT, _agent_pod(chosen), most_unavailable="10%"),
+        daemon_set(owner, _agent_pod(chosen), most_unavailable="10%"),
     ]
 
 
@@ -241,19 +260,13 @@ def _agent_pod(chosen: Installation) -> Object:
             f"--listen=:{NODE_AGENT_PORT}",
             "--backend=nvml",
             f"--test-image={chosen.image}",
+            f"--namespace={chosen.node_namespace}",
         ],
         "env": [NODE_NAME, *DRIVER_VARIABLES],
         **port("metrics", NODE_AGENT_PORT),
         **probes("metrics"),
         **requests("20m", "96Mi"),
-        # The kubelet's directories belong to root; SYS_PTRACE reads the mounts of other users'
-        # processes.
-        "securityContext": {
-            "runAsUser": 0,
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]},
-        },
+        "securityContext": TRACING_ROOT,
         "volumeMounts": mounts,
     }
     return {
@@ -273,18 +286,19 @@ def quota_controller(chosen: Installation) -> list[Object]:
     """The quota controller: the replica that holds the Lease works. While none runs, pods of the
     tree's namespaces wait, and running pods are left alone.
     """
+    place = PartPlace(_QUOTA, chosen.namespace)
     trees = [
         grant(_TREES, "elasticquotatrees", "list watch"),
         grant(_TREES, "elasticquotatrees/status", "patch"),
     ]
     return [
-        account(_QUOTA),
-        *cluster_rights(_QUOTA, _QUOTA, _quota_rules()),
+        account(place),
+        *cluster_rights(_QUOTA, place, _quota_rules()),
         # The one tree of a cluster is in kube-system.
-        *rights(_QUOTA, _QUOTA, KUBE_SYSTEM, trees),
-        *rights(_QUOTA, _QUOTA, SYSTEM_NAMESPACE, lease_grants(QUOTA_LEASE)),
-        deployment(_QUOTA, chosen.replicas, _quota_pod(chosen)),
-        disruption_budget(_QUOTA),
+        *rights(_QUOTA, place, KUBE_SYSTEM, trees),
+        *rights(_QUOTA, place, place.namespace, lease_grants(QUOTA_LEASE)),
+        deployment(place, chosen.replicas, _quota_pod(chosen)),
+        disruption_budget(place),
     ]
 
 
@@ -326,6 +340,7 @@ def _quota_pod(chosen: Installation) -> Object:
             "quota-controller",
             f"--listen=:{QUOTA_CONTROLLER_PORT}",
             "--identity=$(POD_NAME)",
+            f"--lease-namespace={chosen.namespace}",
         ],
         "env": [POD_NAME],
         **port("metrics", QUOTA_CONTROLLER_PORT),
@@ -348,6 +363,7 @@ def admission_webhook(chosen: Installation) -> list[Object]:
     """The server that webhook configurations name. It makes its own certificate and writes the
     authority into those configurations.
     """
+    place = PartPlace(_WEBHOOK, chosen.namespace)
     secret = [
         # A right to create cannot be limited to a name.
         grant("", "secrets", "create"),
@@ -370,12 +386,12 @@ def admission_webhook(chosen: Installation) -> list[Object]:
         grant(_TREES, "elasticquotatrees", "get"),
     ]
     return [
-        account(_WEBHOOK),
-        *rights(_WEBHOOK, _WEBHOOK, SYSTEM_NAMESPACE, secret),
-        *cluster_rights(_WEBHOOK, _WEBHOOK, everywhere),
-        deployment(_WEBHOOK, chosen.replicas, _webhook_pod(chosen)),
-        disruption_budget(_WEBHOOK),
-        service(_WEBHOOK, "https", 443),
+        account(place),
+        *rights(_WEBHOOK, place, place.namespace, secret),
+        *cluster_rights(_WEBHOOK, place, everywhere),
+        deployment(place, chosen.replicas, _webhook_pod(chosen)),
+        disruption_budget(place),
+        service(place, "https", 443),
     ]
 
 
@@ -384,7 +400,11 @@ def _webhook_pod(chosen: Installation) -> Object:
         "name": "webhook",
         "image": chosen.image,
         "command": ["fairlead", "admission-webhook"],
-        "args": ["--listen=:8443"],
+        "args": [
+            "--listen=:8443",
+            f"--namespace={chosen.namespace}",
+            f"--node-namespace={chosen.node_namespace}",
+        ],
         **port("https", 8443),
         **probes("https", late=False, scheme="HTTPS"),
         # A review has 8 MiB at most, and of a quota tree no more than 2 MiB are read.

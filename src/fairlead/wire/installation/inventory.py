@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Manifest, ObjectRef
-from fairlead.settings import SYSTEM_NAMESPACE
+from fairlead.model.installation import SYSTEM_NAMESPACE
 
-INVENTORY: Final = ObjectRef("v1", "ConfigMap", "fairlead-installation", SYSTEM_NAMESPACE)
+NAME: Final = "fairlead-installation"
 WRITING: Final = "writing"
 COMPLETE: Final = "complete"
 
@@ -23,23 +23,30 @@ COMPLETE: Final = "complete"
 class Inventory(Struct, frozen=True):
     """`objects`: all that the installation wrote, or is writing. `values`: YAML, without defaults.
 
-    `state`: WRITING from the first write of a run to its last, else COMPLETE.
+    `state`: WRITING from the first write of a run to its last, else COMPLETE. `namespace`: in which
+    it is kept.
     """
 
     version: str
     state: str
     values: str
     objects: tuple[ObjectRef, ...]
+    namespace: str = SYSTEM_NAMESPACE
+
+
+def inventory_ref(namespace: str) -> ObjectRef:
+    """The ConfigMap of an installation whose pods are in `namespace`."""
+    return ObjectRef("v1", "ConfigMap", NAME, namespace)
 
 
 def render_inventory(inventory: Inventory) -> Manifest:
     rows = [[each.api_version, each.kind, each.namespace, each.name] for each in inventory.objects]
     return {
-        "apiVersion": INVENTORY.api_version,
-        "kind": INVENTORY.kind,
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
         "metadata": {
-            "name": INVENTORY.name,
-            "namespace": INVENTORY.namespace,
+            "name": NAME,
+            "namespace": inventory.namespace,
             "labels": {"app.kubernetes.io/part-of": "fairlead"},
         },
         "data": {
@@ -53,12 +60,13 @@ def render_inventory(inventory: Inventory) -> Manifest:
 
 def parse_inventory(manifest: Manifest) -> Inventory:
     """Raises OutsideError for a ConfigMap that is no inventory."""
-    place = f"ConfigMap `{INVENTORY.namespace}/{INVENTORY.name}`"
+    namespace = str(manifest["metadata"]["namespace"])
+    place = f"ConfigMap `{namespace}/{NAME}`"
     try:
         data: dict[str, str] = msgspec.convert(manifest["data"], dict[str, str])
         rows = msgspec.json.decode(data["objects"], type=list[tuple[str, str, str, str]])
         refs = tuple(ObjectRef(row[0], row[1], row[3], row[2]) for row in rows)
-        return Inventory(data["version"], data["state"], data["values"], refs)
+        return Inventory(data["version"], data["state"], data["values"], refs, namespace)
     except (KeyError, msgspec.MsgspecError) as error:
         hint = "restore it, or delete it and run `fairlead install` again"
         raise OutsideError("kubernetes", f"{place} is no inventory: {error}", hint) from error

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.settings import PART_LABEL, SYSTEM_NAMESPACE
+from msgspec import Struct
+
+from fairlead.settings import PART_LABEL
 
 Object = dict[str, Any]
 
@@ -26,6 +28,15 @@ LOCKED: Final[Object] = {
     "capabilities": {"drop": ["ALL"]},
 }
 """Security context of such a pod's container."""
+TRACING_ROOT: Final[Object] = {
+    "runAsUser": 0,
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]},
+}
+"""Security context of a container that uses its node: the kubelet's directories belong to root;
+SYS_PTRACE reads the mounts of other users' processes.
+"""
 POD_NAME: Final[Object] = {
     "name": "POD_NAME",
     "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
@@ -49,13 +60,24 @@ DRIVER_VARIABLES: Final = (
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
+class PartPlace(Struct, frozen=True):
+    """A name in a namespace: of a part's objects, and of the account of its pods."""
+
+    name: str
+    namespace: str
+
+    @property
+    def meta(self) -> Object:
+        return {"name": self.name, "namespace": self.namespace}
+
+
 def labels(name: str) -> Object:
     return {PART_LABEL: name, **PART_OF}
 
 
-def account(name: str, *, has_token: bool = True) -> Object:
+def account(place: PartPlace, *, has_token: bool = True) -> Object:
     """A ServiceAccount; without a token its pods cannot ask the API server."""
-    found: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta(name)}
+    found: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place.meta}
     return found if has_token else {**found, "automountServiceAccountToken": False}
 
 
@@ -78,7 +100,12 @@ def lease_grants(name: str) -> list[Object]:
 
 
 def cluster_rights(
-    name: str, owner: str, rules: Sequence[Object], *, binding: str = "", is_labelled: bool = False
+    name: str,
+    owner: PartPlace,
+    rules: Sequence[Object],
+    *,
+    binding: str = "",
+    is_labelled: bool = False,
 ) -> list[Object]:
     """A ClusterRole `name` with its rules, bound to the account `owner`.
 
@@ -93,7 +120,9 @@ def cluster_rights(
     return [role, bound_cluster_role(binding or name, name, owner, is_labelled=is_labelled)]
 
 
-def bound_cluster_role(name: str, role: str, owner: str, *, is_labelled: bool = False) -> Object:
+def bound_cluster_role(
+    name: str, role: str, owner: PartPlace, *, is_labelled: bool = False
+) -> Object:
     """The binding `name` of the ClusterRole `role`, which may be one of the cluster's own."""
     return {
         "apiVersion": f"{_RBAC}/v1",
@@ -105,7 +134,7 @@ def bound_cluster_role(name: str, role: str, owner: str, *, is_labelled: bool = 
 
 def rights(
     name: str,
-    owner: str,
+    owner: PartPlace,
     namespace: str,
     rules: Sequence[Object],
     *,
@@ -124,7 +153,7 @@ def rights(
 
 
 def bound_role(
-    name: str, role: str, owner: str, namespace: str, *, is_labelled: bool = False
+    name: str, role: str, owner: PartPlace, namespace: str, *, is_labelled: bool = False
 ) -> Object:
     """The binding `name` of the Role `role` of a namespace."""
     return {
@@ -135,7 +164,7 @@ def bound_role(
     }
 
 
-def withheld_gpu_rights(name: str, owner: str, *, binding: str = "") -> list[Object]:
+def withheld_gpu_rights(name: str, owner: PartPlace, *, binding: str = "") -> list[Object]:
     """Rights to follow the ConfigMaps `unhealthy-gpu-<node>`, by which an operator withholds GPUs.
 
     RBAC knows no prefix of names, so the account may read every ConfigMap of kube-system.
@@ -144,46 +173,48 @@ def withheld_gpu_rights(name: str, owner: str, *, binding: str = "") -> list[Obj
     return rights(name, owner, KUBE_SYSTEM, rules, binding=binding)
 
 
-def deployment(name: str, replicas: int, pod: Mapping[str, Any]) -> Object:
+def deployment(place: PartPlace, replicas: int, pod: Mapping[str, Any]) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {**_meta(name), "labels": labels(name)},
-        "spec": {"replicas": replicas, **_template(name, pod)},
+        "metadata": {**place.meta, "labels": labels(place.name)},
+        "spec": {"replicas": replicas, **_template(place.name, pod)},
     }
 
 
-def daemon_set(name: str, pod: Mapping[str, Any], *, most_unavailable: str | None = None) -> Object:
+def daemon_set(
+    place: PartPlace, pod: Mapping[str, Any], *, most_unavailable: str | None = None
+) -> Object:
     """`most_unavailable`: nodes that an update takes at a time; None = Kubernetes' default."""
-    spec = _template(name, pod)
+    spec = _template(place.name, pod)
     if most_unavailable:
         rolling = {"maxUnavailable": most_unavailable}
         spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": rolling}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": {**_meta(name), "labels": labels(name)},
+        "metadata": {**place.meta, "labels": labels(place.name)},
         "spec": spec,
     }
 
 
-def disruption_budget(name: str) -> Object:
+def disruption_budget(place: PartPlace) -> Object:
     """One replica at a time may be evicted."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _meta(name),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {PART_LABEL: name}}},
+        "metadata": place.meta,
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {PART_LABEL: place.name}}},
     }
 
 
-def service(name: str, port_name: str, port: int, *, is_labelled: bool = False) -> Object:
+def service(place: PartPlace, port_name: str, port: int, *, is_labelled: bool = False) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {**_meta(name), **_labelled(name, is_labelled)},
+        "metadata": {**place.meta, **_labelled(place.name, is_labelled)},
         "spec": {
-            "selector": {PART_LABEL: name},
+            "selector": {PART_LABEL: place.name},
             "ports": [{"name": port_name, "port": port, "targetPort": port_name}],
         },
     }
@@ -257,16 +288,12 @@ def host_folders(*rows: tuple[str, str, str, bool]) -> tuple[list[Object], list[
     return mounts, volumes
 
 
-def _meta(name: str) -> Object:
-    return {"name": name, "namespace": SYSTEM_NAMESPACE}
-
-
 def _labelled(name: str, is_labelled: bool) -> Object:
     return {"labels": labels(name)} if is_labelled else {}
 
 
-def _bound(kind: str, role: str, owner: str) -> Object:
-    subject = {"kind": "ServiceAccount", "name": owner, "namespace": SYSTEM_NAMESPACE}
+def _bound(kind: str, role: str, owner: PartPlace) -> Object:
+    subject = {"kind": "ServiceAccount", **owner.meta}
     return {
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
         "subjects": [subject],

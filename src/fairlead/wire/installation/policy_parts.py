@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any, Final
 
-from fairlead.settings import SYSTEM_NAMESPACE
-
 Object = dict[str, Any]
 
 ENFORCED: Final = {"fairlead.io/quota": "enforced"}
@@ -33,6 +31,17 @@ BEFORE_AND_AFTER: Final = {
     "after": "object.metadata.?annotations.orValue({})",
 }
 """Variables: the annotations of the object as it is, and as it would be."""
+
+
+def is_user(name: str) -> str:
+    """The expression that is true for requests of this user."""
+    return f'request.userInfo.username == "{name}"'
+
+
+def is_one_of(names: Sequence[str]) -> str:
+    """The expression that is true for requests of one of these users."""
+    listed = ",\n  ".join(f'"{name}"' for name in names)
+    return f"request.userInfo.username in [\n  {listed}]"
 
 
 def on(operations: str, resources: str, *, groups: str = "", versions: str = "v1") -> Object:
@@ -119,6 +128,7 @@ def mutating(
 def webhook(
     name: str,
     path: str,
+    namespace: str,
     *,
     rules: Sequence[Object],
     conditions: Mapping[str, str] | None = None,
@@ -128,11 +138,11 @@ def webhook(
 ) -> Object:
     """One webhook of a configuration, for requests that the API server sends to `path`.
 
-    The server is `fairlead admission-webhook`.
+    The server is `fairlead admission-webhook` in this namespace.
 
     `seconds`: how long the API server waits. `is_repeated`: it asks again after other mutations.
     """
-    service = {"namespace": SYSTEM_NAMESPACE, "name": WEBHOOK_SERVICE, "path": path, "port": 443}
+    service = {"namespace": namespace, "name": WEBHOOK_SERVICE, "path": path, "port": 443}
     found: Object = {
         "name": name,
         "admissionReviewVersions": ["v1"],

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import OwnAccounts
 from fairlead.wire.installation.policy_parts import (
     ENFORCED,
     Object,
     cel,
+    is_user,
     mutating,
     on,
     refuse,
@@ -39,7 +41,17 @@ CHANGES_THE_USER: Final = {
 }
 
 
-def quota_policies() -> list[Object]:
+def is_trusted(accounts: OwnAccounts) -> str:
+    """Fairlead's own servers, and the cluster's administrators."""
+    username = "request.userInfo.username"
+    masters = 'request.userInfo.?groups.orValue([]).exists(group, group == "system:masters")'
+    return (
+        f'{username}.startsWith("{accounts.prefix}")\n'
+        f'  || {username} == "{accounts.extender}"\n  || {masters}'
+    )
+
+
+def quota_policies(accounts: OwnAccounts) -> list[Object]:
     return [
         *mutating(
             "fairlead-quota-gate",
@@ -164,10 +176,7 @@ def quota_policies() -> list[Object]:
             namespaceObject.metadata.?annotations[?"fairlead.io/leaf"].orValue("")
             """),
                 "isNew": 'object.kind == "Pod" && oldObject == null',
-                "isTrusted": cel("""
-            request.userInfo.username.startsWith("system:serviceaccount:fairlead-system:")
-              || request.userInfo.?groups.orValue([]).exists(group, group == "system:masters")
-            """),
+                "isTrusted": is_trusted(accounts),
                 "labels": "object.metadata.?labels.orValue({})",
                 "labelsBefore": "oldObject == null ? {} : oldObject.metadata.?labels.orValue({})",
                 "annotations": "object.metadata.?annotations.orValue({})",
@@ -220,11 +229,8 @@ def quota_policies() -> list[Object]:
                     "a new pod may not name its node here",
                 ),
                 refuse(
-                    cel("""
-            !variables.hadGate || variables.hasGate
-              || request.userInfo.username ==
-              "system:serviceaccount:fairlead-system:fairlead-quota-controller"
-            """),
+                    "!variables.hadGate || variables.hasGate\n  || "
+                    + is_user(accounts.quota_controller),
                     (
                         "only Fairlead's quota controller takes the scheduling gate "
                         "fairlead.io/quota away"
@@ -265,10 +271,7 @@ def quota_policies() -> list[Object]:
             conditions=CHANGES_THE_USER,
             validations=[
                 refuse(
-                    cel("""
-            request.userInfo.username.startsWith("system:serviceaccount:fairlead-system:")
-              || request.userInfo.?groups.orValue([]).exists(group, group == "system:masters")
-            """),
+                    is_trusted(accounts),
                     "the label arena.kubeflow.org/console-user may not be changed",
                 ),
             ],
@@ -280,12 +283,7 @@ def quota_policies() -> list[Object]:
             "fairlead-quota-resize",
             "quota",
             rules=[on("UPDATE", "pods/resize")],
-            conditions={
-                "an-ordinary-user": cel("""
-            !request.userInfo.username.startsWith("system:serviceaccount:fairlead-system:")
-              && !request.userInfo.?groups.orValue([]).exists(group, group == "system:masters")
-            """),
-            },
+            conditions={"an-ordinary-user": f"!({is_trusted(accounts)})"},
             variables={
                 "managed": cel("""
             params.?spec.?root.?min.orValue({}).map(name, name)

@@ -27,7 +27,7 @@ _NOT_EXEMPT: Final = {
 }
 
 
-def quota_webhooks() -> list[Object]:
+def quota_webhooks(namespace: str) -> list[Object]:
     return [
         webhook_configuration(
             "ValidatingWebhookConfiguration",
@@ -37,6 +37,7 @@ def quota_webhooks() -> list[Object]:
                 webhook(
                     "quota-tree.fairlead.io",
                     "/quota-tree",
+                    namespace,
                     rules=[
                         on(
                             "CREATE UPDATE DELETE",
@@ -56,6 +57,7 @@ def quota_webhooks() -> list[Object]:
                 webhook(
                     "gate.quota.fairlead.io",
                     "/quota-gate",
+                    namespace,
                     rules=[on("CREATE", "pods")],
                     conditions=_NOT_EXEMPT,
                     namespaces=ENFORCED,
@@ -65,6 +67,7 @@ def quota_webhooks() -> list[Object]:
                 webhook(
                     "stamp.quota.fairlead.io",
                     "/quota-gate",
+                    namespace,
                     rules=[
                         on(
                             "CREATE",
@@ -85,6 +88,7 @@ def quota_webhooks() -> list[Object]:
                 webhook(
                     "deadline.quota.fairlead.io",
                     "/quota-gate",
+                    namespace,
                     rules=[
                         on("CREATE", "jobs", groups="batch"),
                         on(
@@ -115,6 +119,7 @@ def quota_webhooks() -> list[Object]:
                 webhook(
                     "guard.quota.fairlead.io",
                     "/quota-guard",
+                    namespace,
                     rules=[
                         on("CREATE UPDATE", "pods pods/status"),
                         on("UPDATE", "pods/resize"),
@@ -127,6 +132,7 @@ def quota_webhooks() -> list[Object]:
                 webhook(
                     "user.quota.fairlead.io",
                     "/quota-guard",
+                    namespace,
                     rules=[OWNER_UPDATES],
                     conditions=CHANGES_THE_USER,
                     namespaces=ENFORCED,

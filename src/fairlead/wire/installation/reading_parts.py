@@ -10,7 +10,6 @@ from fairlead.settings import (
     CLUSTER_EXPORTER_PORT,
     GPU_EXPORTER_PORT,
     GPU_EXPORTER_PORT_NAME,
-    SYSTEM_NAMESPACE,
 )
 from fairlead.wire.installation.object_parts import (
     DRIVER_VARIABLES,
@@ -18,7 +17,9 @@ from fairlead.wire.installation.object_parts import (
     NODE_NAME,
     NON_ROOT,
     POD_NAME,
+    TRACING_ROOT,
     Object,
+    PartPlace,
     account,
     cluster_rights,
     daemon_set,
@@ -57,10 +58,13 @@ _OWNERS: Final = (
     ("scheduling.x-k8s.io scheduling.volcano.sh", "podgroups"),
 )
 """What quota asks of the owners of pods. It is read only if there is a quota tree."""
+_PRIVILEGED_ROOT: Final = {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True}
+"""The kubelet's socket belongs to root, and only a privileged container may open /dev/kmsg."""
 
 
-def reader(_: Installation) -> list[Object]:
+def reader(chosen: Installation) -> list[Object]:
     """The account of the console, which only reads."""
+    owner = PartPlace(_READER, chosen.namespace)
     rules = [
         grant("", "nodes pods events", "list watch"),
         *_followed(),
@@ -71,8 +75,8 @@ def reader(_: Installation) -> list[Object]:
         grant("", "pods/log", "get"),
         *(grant(group, resources, "get") for group, resources in _TRAINING),
     ]
-    cluster_role, cluster_binding = cluster_rights(_READER, _READER, rules)
-    return [account(_READER), cluster_role, *withheld_gpu_rights(_READER, _READER), cluster_binding]
+    cluster_role, cluster_binding = cluster_rights(_READER, owner, rules)
+    return [account(owner), cluster_role, *withheld_gpu_rights(_READER, owner), cluster_binding]
 
 
 def console(chosen: Installation) -> list[Object]:
@@ -94,7 +98,7 @@ def console(chosen: Installation) -> list[Object]:
         "securityContext": NON_ROOT,
         "containers": [container],
     }
-    return [deployment(_CONSOLE, 1, pod)]
+    return [deployment(PartPlace(_CONSOLE, chosen.namespace), 1, pod)]
 
 
 def cluster_exporter(chosen: Installation) -> list[Object]:
@@ -104,15 +108,16 @@ def cluster_exporter(chosen: Installation) -> list[Object]:
 
     Prometheus scrapes the pods (the endpoints of the Service), not the Service's one address.
     """
+    owner = PartPlace(_EXPORTER, chosen.namespace)
     rules = [grant("", "nodes pods", "list watch"), *_followed()]
     reads = f"{_EXPORTER}-reads"
     return [
-        account(_EXPORTER),
-        *cluster_rights(_EXPORTER, _EXPORTER, rules, binding=reads),
-        *withheld_gpu_rights(_EXPORTER, _EXPORTER, binding=reads),
-        *rights(_EXPORTER, _EXPORTER, SYSTEM_NAMESPACE, lease_grants(CLUSTER_EXPORTER_LEASE)),
-        deployment(_EXPORTER, chosen.replicas, _cluster_exporter_pod(chosen)),
-        service(_EXPORTER, "metrics", CLUSTER_EXPORTER_PORT, is_labelled=True),
+        account(owner),
+        *cluster_rights(_EXPORTER, owner, rules, binding=reads),
+        *withheld_gpu_rights(_EXPORTER, owner, binding=reads),
+        *rights(_EXPORTER, owner, chosen.namespace, lease_grants(CLUSTER_EXPORTER_LEASE)),
+        deployment(owner, chosen.replicas, _cluster_exporter_pod(chosen)),
+        service(owner, "metrics", CLUSTER_EXPORTER_PORT, is_labelled=True),
     ]
 
 
@@ -126,6 +131,7 @@ def _cluster_exporter_pod(chosen: Installation) -> Object:
             f"--listen=:{CLUSTER_EXPORTER_PORT}",
             "--leader-elect",
             "--identity=$(POD_NAME)",
+            f"--lease-namespace={chosen.namespace}",
             *_sources(chosen),
         ],
         "env": [POD_NAME, NODE_NAME],
@@ -148,33 +154,34 @@ def gpu_exporter(chosen: Installation) -> list[Object]:
 
     It sends nothing to the API server: its account has no rights and no token.
     """
-    without_token = account(_GPU_EXPORTER, has_token=False)
+    owner = PartPlace(_GPU_EXPORTER, chosen.node_namespace)
     return [
-        without_token,
-        daemon_set(_GPU_EXPORTER, _gpu_exporter_pod(chosen), most_unavailable="10%"),
+        account(owner, has_token=False),
+        daemon_set(owner, _gpu_exporter_pod(chosen), most_unavailable="10%"),
     ]
 
 
 def _gpu_exporter_pod(chosen: Installation) -> Object:
+    kernel_log = (("kmsg", "/dev/kmsg", "CharDevice", True),) if chosen.kernel_log else ()
     mounts, volumes = host_folders(
         ("device-plugins", "/var/lib/kubelet/device-plugins", "", True),
         ("pod-resources", "/var/lib/kubelet/pod-resources", "", True),
         # The node agent's grants file: which card a pod has of shared memory.
         ("state", "/var/lib/fairlead/gpu", "DirectoryOrCreate", True),
-        ("kmsg", "/dev/kmsg", "CharDevice", True),
+        *kernel_log,
     )
+    command = ["fairlead", "gpu-exporter", f"--listen=:{GPU_EXPORTER_PORT}", "--kubernetes"]
     container = {
         "name": _GPU_EXPORTER,
         "image": chosen.image,
-        "command": ["fairlead", "gpu-exporter", f"--listen=:{GPU_EXPORTER_PORT}", "--kubernetes"],
+        "command": command if chosen.kernel_log else [*command, "--kmsg=off"],
         "env": [NODE_NAME, *DRIVER_VARIABLES],
         **port(GPU_EXPORTER_PORT_NAME, GPU_EXPORTER_PORT),
         **probes(GPU_EXPORTER_PORT_NAME),
         # A process takes 73 MiB with eight cards (docs/project/performance.md). If a node runs out
         # of memory, it first ends processes that use more than they request.
         **requests("50m", "96Mi", "256Mi"),
-        # The kubelet's socket belongs to root; /dev/kmsg needs `privileged`.
-        "securityContext": {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True},
+        "securityContext": _PRIVILEGED_ROOT if chosen.kernel_log else TRACING_ROOT,
         "volumeMounts": mounts,
     }
     return {
@@ -186,24 +193,26 @@ def _gpu_exporter_pod(chosen: Installation) -> Object:
         # card's values, and shared cards none.
         "hostPID": True,
         **gpu_nodes(),
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],
         "volumes": volumes,
     }
 
 
-def gpu_exporter_rights(_: Installation) -> list[Object]:
+def gpu_exporter_rights(chosen: Installation) -> list[Object]:
     """Rights for flags of the GPU exporter that read the API server.
 
     Each exporter reads the pods and slices of its own node; RBAC cannot limit it to those.
     """
+    owner = PartPlace(_GPU_EXPORTER, chosen.node_namespace)
     everywhere = [
         grant("", "pods", "get list watch"),
         grant("resource.k8s.io", "resourceslices", "list"),
     ]
     own = [grant("", "configmaps", "get", "fairlead-gpu-counters")]
     return [
-        *cluster_rights(_GPU_EXPORTER, _GPU_EXPORTER, everywhere, is_labelled=True),
-        *rights(_GPU_EXPORTER, _GPU_EXPORTER, SYSTEM_NAMESPACE, own, is_labelled=True),
+        *cluster_rights(_GPU_EXPORTER, owner, everywhere, is_labelled=True),
+        *rights(_GPU_EXPORTER, owner, owner.namespace, own, is_labelled=True),
     ]
 
 
@@ -220,5 +229,6 @@ def _followed() -> list[Object]:
 
 
 def _sources(chosen: Installation) -> list[str]:
-    flags = [f"--gpu-source={chosen.gpu_source}"] if chosen.gpu_source else []
+    flags = [f"--gpu-exporter-namespace={chosen.node_namespace}"]
+    flags += [f"--gpu-source={chosen.gpu_source}"] if chosen.gpu_source else []
     return [*flags, f"--prometheus={chosen.prometheus}"] if chosen.prometheus else flags

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import OwnAccounts
 from fairlead.wire.installation.policy_parts import (
     BEFORE_AND_AFTER,
     Object,
     cel,
+    is_one_of,
     mutating,
     on,
     refuse,
@@ -33,12 +35,6 @@ GRANT_KEYS: Final = cel("""
             ]
             """)
 """The annotations of a grant, as a list in CEL."""
-NOT_FAIRLEAD: Final = cel("""
-        !(request.userInfo.username in [
-          "system:serviceaccount:fairlead-system:fairlead-scheduler",
-          "system:serviceaccount:fairlead-system:fairlead-node-agent"])
-        """)
-"""The writer is none of the accounts that grant GPU memory."""
 _ASKS_FOR_A_SHARED_GPU: Final = cel("""
             (object.spec.containers + object.spec.?initContainers.orValue([])).exists(container,
               ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"].exists(name,
@@ -46,7 +42,12 @@ _ASKS_FOR_A_SHARED_GPU: Final = cel("""
             """)
 
 
-def sharing_policies() -> list[Object]:
+def not_fairlead(accounts: OwnAccounts) -> str:
+    """The writer is none of the accounts that grant GPU memory."""
+    return f"!({is_one_of(accounts.grant_writers)})"
+
+
+def sharing_policies(accounts: OwnAccounts) -> list[Object]:
     return [
         *mutating(
             "fairlead-gpu-scheduler",
@@ -145,7 +146,7 @@ def sharing_policies() -> list[Object]:
             "grants",
             rules=[on("CREATE UPDATE", "pods pods/status"), on("CREATE", "pods/binding bindings")],
             conditions={
-                "not-fairlead": NOT_FAIRLEAD,
+                "not-fairlead": not_fairlead(accounts),
             },
             variables={
                 **BEFORE_AND_AFTER,

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import OwnAccounts
 from fairlead.wire.installation.policy_parts import Object, cel, on, webhook, webhook_configuration
-from fairlead.wire.installation.sharing_policies import GRANT_KEYS, NOT_FAIRLEAD
+from fairlead.wire.installation.sharing_policies import GRANT_KEYS, not_fairlead
 
 _NAMES_A_SHARED_GPU: Final = cel("""
             (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers
@@ -23,7 +24,7 @@ _NAMES_A_SHARED_GPU: Final = cel("""
             """)
 
 
-def sharing_webhooks() -> list[Object]:
+def sharing_webhooks(accounts: OwnAccounts) -> list[Object]:
     return [
         webhook_configuration(
             "MutatingWebhookConfiguration",
@@ -33,6 +34,7 @@ def sharing_webhooks() -> list[Object]:
                 webhook(
                     "scheduler.gpushare.fairlead.io",
                     "/scheduler",
+                    accounts.namespace,
                     rules=[on("CREATE", "pods")],
                     conditions={
                         "names-a-shared-gpu": _NAMES_A_SHARED_GPU,
@@ -53,12 +55,13 @@ def sharing_webhooks() -> list[Object]:
                 webhook(
                     "grants.gpushare.fairlead.io",
                     "/grants",
+                    accounts.namespace,
                     rules=[
                         on("CREATE UPDATE", "pods pods/status"),
                         on("CREATE", "pods/binding bindings"),
                     ],
                     conditions={
-                        "not-fairlead": NOT_FAIRLEAD,
+                        "not-fairlead": not_fairlead(accounts),
                         "changes-a-grant": GRANT_KEYS
                         + cel("""
             .exists(key,
@@ -73,6 +76,7 @@ def sharing_webhooks() -> list[Object]:
                 webhook(
                     "asks.gpushare.fairlead.io",
                     "/asks",
+                    accounts.namespace,
                     rules=[on("CREATE", "pods")],
                     conditions={
                         "names-a-shared-gpu": _NAMES_A_SHARED_GPU,

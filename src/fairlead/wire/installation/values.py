@@ -57,12 +57,14 @@ def parse_values(values: Values, renamed: Mapping[str, str] = RENAMED) -> Instal
     """Raises UserError for unknown and renamed keys and for values of a wrong type."""
     _check_keys(values, renamed)
     try:
-        return msgspec.convert(values, Installation)
+        chosen = msgspec.convert(values, Installation)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$.")
         key = path.rstrip("`")
         expected = what[:1].lower() + what[1:]
         raise UserError(f"value `{key}` is `{_at(values, key)}`: {expected}", _PAGE) from error
+    _check_namespaces(chosen)
+    return chosen
 
 
 def render_values(chosen: Installation) -> str:
@@ -73,6 +75,19 @@ def render_values(chosen: Installation) -> str:
     """
     found = _differing(msgspec.to_builtins(chosen), msgspec.to_builtins(Installation()))
     return render_manifests([found]) if found else ""
+
+
+def _check_namespaces(chosen: Installation) -> None:
+    """Raises UserError for namespaces that an installation must not have to itself."""
+    for key, name in (("namespace", chosen.namespace), ("nodeNamespace", chosen.node_namespace)):
+        if name == "default" or name.startswith("kube-"):
+            what = f"value `{key}` is `{name}`, a namespace of Kubernetes"
+            raise UserError(
+                what, "an installation labels its namespaces and deletes them at the end"
+            )
+    if chosen.namespace == chosen.node_namespace:
+        what = f"values `namespace` and `nodeNamespace` are both `{chosen.namespace}`"
+        raise UserError(what, "pods that use their node need a namespace of their own")
 
 
 def _differing(values: Values, defaults: Values) -> Values:

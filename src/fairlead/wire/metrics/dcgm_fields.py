@@ -111,7 +111,7 @@ MADE: Final = (
     "DCGM_EXP_GPU_HEALTH_STATUS",
     "DCGM_EXP_P2P_STATUS",
 )
-"""Metrics that dcgm-exporter computes itself, as Fairlead does (`rules/metrics/dcgm_made`)."""
+"""Metrics that dcgm-exporter computes itself, as Fairlead does (`rules/metrics/dcgm_computed`)."""
 
 FIELDS: Final[frozenset[str]] = frozenset(
     [

@@ -15,7 +15,13 @@ from typing import Final
 from fairlead.console.boards.quota.usage_rows import shown_amount, unit_of
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, timestamp
-from fairlead.console.pages.quota import BlockedAt, BorrowerRow, SparedPod, TreeFault, WaitingUnit
+from fairlead.console.pages.quota import (
+    BorrowerRow,
+    QuotaNodeWithoutRoom,
+    SparedPod,
+    TreeFault,
+    WaitingUnit,
+)
 from fairlead.model.quota.clauses import Clauses
 from fairlead.model.quota.plan import QuotaAdmission, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.state import QuotaPod, QuotaState
@@ -110,7 +116,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         since=_since(waiting.pods)
         or (timestamp(job.created_at) if job and job.created_at else None),
         blocked=[
-            BlockedAt(
+            QuotaNodeWithoutRoom(
                 node=each.node,
                 resource=each.resource,
                 unit=unit_of(each.resource)[0],
@@ -137,7 +143,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
 
 def clause_sentences(clauses: Clauses) -> list[Sentence]:
     """The clauses of a reason, for translation."""
-    return [Sentence(f"told-{each.code}", dict(each.values), each.text) for each in clauses]
+    return [Sentence(f"clause-{each.code}", dict(each.values), each.text) for each in clauses]
 
 
 def fault_rows(violations: Iterable[Violation]) -> list[TreeFault]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fairlead.console.pages.envelope import Sentence, counted
 from fairlead.console.pages.quota import TreeFault
-from fairlead.console.pages.quota_tree import BoundsChange, MovedPod, SettledLeaf
+from fairlead.console.pages.quota_tree import BoundsChange, LeafEffect, MovedPod
 from fairlead.errors import UserError
 from fairlead.model.quota.plan import QuotaAdmission, QuotaEviction
 from fairlead.model.quota.state import QuotaState
@@ -86,12 +86,12 @@ def evicted_pods(evicted: Iterable[QuotaEviction]) -> list[MovedPod]:
     ][:SHOWN_MAX]
 
 
-def settled_leaves(before: QuotaState, settled: SettledQuota) -> list[SettledLeaf]:
+def settled_leaves(before: QuotaState, settled: SettledQuota) -> list[LeafEffect]:
     """Leaves that end otherwise than they are."""
     running, runs = running_by_leaf(before), running_by_leaf(settled.state)
     waited, waits = _waiting_by_leaf(before), _waiting_by_leaf(settled.state)
     rows = [
-        SettledLeaf(
+        LeafEffect(
             leaf.name,
             leaf.path,
             running[leaf.name],

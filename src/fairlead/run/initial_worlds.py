@@ -31,7 +31,7 @@ from fairlead_sim.world.world import World
 @dataclass(frozen=True, slots=True)
 class InitialWorld:
     """What the world of a `flag` starts from. `origin` describes it for users (`scenario default`);
-    equal digests mean equal beginnings.
+    equal digests mean equal initial_worlds.
 
     `scenario` is the TOML text, "" if there is none. `world` creates it, for a seed.
     """
@@ -43,7 +43,7 @@ class InitialWorld:
     world: Callable[[int], World]
 
 
-def scenario_beginning(name: str) -> InitialWorld:
+def scenario_world(name: str) -> InitialWorld:
     """A scenario by name or path. Raises UserError if it cannot be read."""
     text, source = read_scenario(name)
     scenario = parse_scenario(text, source)
@@ -65,7 +65,7 @@ def to_the_present(world: World) -> None:
     world.run_until(max(world.clock.now(), time.time()))
 
 
-def snapshot_beginning(name: str) -> InitialWorld:
+def snapshot_world(name: str) -> InitialWorld:
     """A file that `fairlead snapshot save` wrote.
 
     Raises UserError if it cannot be read, or is too old to contain objects.

@@ -14,7 +14,7 @@ from msgspec import structs
 from tests.apps.fakes import device
 
 from fairlead.model.devices.device import XidEvent
-from fairlead.rules.metrics.dcgm_made import (
+from fairlead.rules.metrics.dcgm_computed import (
     P2P_STATUS,
     WATCHES,
     ClockEventCounts,
