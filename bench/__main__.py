@@ -33,6 +33,7 @@ MEASUREMENTS: Final = {
     ),
     "pages": ("exporter_pages", "cluster_exporter_page"),
     "quota": ("quota_plan", "quota_look"),
+    "recovery": ("recovery",),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "sharing": ("filter", "scheduler_extender"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
