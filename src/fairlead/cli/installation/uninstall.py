@@ -32,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action=BooleanFlag, help="print what would be removed, and remove nothing"
     )
     parser.add_argument(
+        "--helm-hook",
+        action=BooleanFlag,
+        help="end admission and let waiting pods go, and leave all other objects of a release to "
+        "Helm; the chart's hook runs this",
+    )
+    parser.add_argument(
         "--wait",
         metavar="SECONDS",
         type=float,
@@ -41,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.apps.installation.removal import Removal
+    from fairlead.apps.installation.removal import Removable, Removal
 
     removal = Removal(
         target(context),
@@ -49,12 +55,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.now,
         context.sleep,
     )
-    plan = removal.plan(with_data=args.delete_data)
+    if args.helm_hook:
+        plan = Removable(tuple(removal.planned_for_helm()))
+    else:
+        plan = removal.plan(with_data=args.delete_data)
     if args.dry_run:
         for each in plan.targets:
             context.stdout.write(f"remove {each.title}\n")
         for patch in plan.traces:
             context.stdout.write(f"clean {patch.target.title}\n")
+        return 0
+    if args.helm_hook:
+        removal.let_go(list(plan.targets), is_releasing=args.release_waiting, seconds=args.wait)
         return 0
     with resumable(context):
         removal.carry_out(plan, is_releasing=args.release_waiting, seconds=args.wait)
