@@ -714,8 +714,14 @@ class InstallationTarget(Protocol):
         """
         ...
 
-    def helm_releases(self, namespace: str, chart: str) -> list[str]:
-        """Names of Helm's releases `chart` in the namespace."""
+    def release(self, first: str, chart: str) -> Manifest | None:
+        """The record of the chart's release in this cluster, in whatever namespace; `first` is
+        looked at first. None without one.
+        """
+        ...
+
+    def helm_releases(self, first: str, chart: str) -> list[str]:
+        """The name in that record; none without one."""
         ...
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:

@@ -50,7 +50,8 @@ WEBHOOK = CertificateFact("ValidatingWebhookConfiguration x", NOW + 80 * DAY)
 
 
 def namespace(name: str = SYSTEM, level: str = "restricted", **meta: Any) -> dict[str, Any]:
-    return {"kind": "Namespace", "metadata": {"name": name, "labels": {ENFORCE: level}, **meta}}
+    labels = {ENFORCE: level, "fairlead.io/installation": "system"}
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": labels, **meta}}
 
 
 BEFORE = InstallationFacts(
@@ -99,11 +100,33 @@ def of(facts: InstallationFacts, check: str) -> Finding:
     return found
 
 
-@pytest.mark.parametrize("facts", [BEFORE, AFTER], ids=["before", "after"])
+HELMS = replace(
+    AFTER,
+    inventory=InventoryFact("0.2.0", is_complete=True, release="gpus"),
+    namespaces={SYSTEM: namespace(annotations={"meta.helm.sh/release-name": "gpus"})},
+    releases=("gpus",),
+)
+"""A sound installation by Helm."""
+
+
+@pytest.mark.parametrize("facts", [BEFORE, AFTER, HELMS], ids=["before", "after", "by Helm"])
 def test_nothing_is_wrong_with_a_sound_cluster(facts: InstallationFacts) -> None:
     found = examine(facts)
     assert [each for each in found if each.state != State.OK] == []
     assert len(found) >= 17
+
+
+def test_what_mends_a_release_is_a_command_of_helm() -> None:
+    gone = replace(HELMS, objects=(replace(console(), found=None),), namespaces={SYSTEM: None})
+    for check in ("objects", "namespace"):
+        assert of(gone, check).state == State.FAIL
+        assert "`helm upgrade gpus`" in of(gone, check).mend
+    mismatch = replace(console(), result=Mismatch("conflict"))
+    assert "`helm upgrade gpus`" in of(replace(HELMS, objects=(mismatch,)), "changes").mend
+    older = replace(HELMS, inventory=InventoryFact("0.1.9", is_complete=True, release="gpus"))
+    assert of(older, "inventory").mend == "`helm upgrade gpus`"
+    ending = namespace(deletionTimestamp="2026-01-01T00:00:00Z")
+    assert of(replace(HELMS, namespaces={SYSTEM: ending}), "namespace").state == State.FAIL
 
 
 def node(**change: Any) -> dict[str, Any]:
@@ -231,6 +254,14 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
         "level `restricted` of namespace `fairlead-nodes` refuses pods of DaemonSet ",
     ),
     (
+        "a namespace of another program",
+        BEFORE,
+        {"namespaces": {SYSTEM: namespace(labels={ENFORCE: "restricted"})}},
+        "namespace",
+        State.FAIL,
+        "namespace `fairlead-system` exists, and was not made for Fairlead",
+    ),
+    (
         "an unknown level",
         BEFORE,
         {"namespaces": {SYSTEM: namespace(level="strict")}},
@@ -241,7 +272,7 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
     (
         "no level",
         BEFORE,
-        {"namespaces": {SYSTEM: namespace(labels={})}},
+        {"namespaces": {SYSTEM: namespace(labels={"fairlead.io/installation": "system"})}},
         "pod-security",
         State.UNKNOWN,
         "the API server's default holds",

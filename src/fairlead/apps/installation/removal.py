@@ -14,7 +14,9 @@ from fairlead.model.keys import QUOTA_GATE
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import DATA_KINDS, NAMESPACE, is_admission, removal_order
 from fairlead.rules.installation.refusals import refuse_waiting
+from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.inventory import parse_inventory
+from fairlead.wire.installation.release import parse_release
 
 _BEAT_SECONDS: Final = 0.5
 _RELEASE: Final = (
@@ -54,21 +56,39 @@ class Removal:
         objects = parse_inventory(found).objects
         return removal_order(each for each in objects if with_data or each.kind not in DATA_KINDS)
 
+    def planned_for_helm(self) -> list[ObjectRef]:
+        """What ends before Helm removes a release: admission, in order.
+
+        Raises UserError if the cluster has no release of the chart.
+        """
+        found = self._cluster.release(SYSTEM_NAMESPACE, HELM_CHART)
+        if found is None:
+            what = "this cluster has no record of a Helm release"
+            raise UserError(what, "`fairlead uninstall` removes what `fairlead install` wrote")
+        return removal_order(each for each in parse_release(found).objects if is_admission(each))
+
+    def let_go(self, targets: list[ObjectRef], *, is_releasing: bool, seconds: float) -> None:
+        """Ends admission and opens gates, which is the beginning of `carry_out`."""
+        self._let_go(targets, is_releasing=is_releasing, end=self._now() + seconds)
+
     def carry_out(self, targets: list[ObjectRef], *, is_releasing: bool, seconds: float) -> None:
         """Raises UserError if pods wait at the gate and are not to be released, or if the end does
         not come within `seconds`.
         """
         end = self._now() + seconds
+        self._let_go(targets, is_releasing=is_releasing, end=end)
+        for each in targets:
+            if not is_admission(each):
+                self._remove(each)
+        self._wait_gone(targets, end)
+
+    def _let_go(self, targets: list[ObjectRef], *, is_releasing: bool, end: float) -> None:
         self._check_waiting(is_releasing=is_releasing)
         for each in targets:
             if is_admission(each):
                 self._remove(each)
         self._check_waiting(is_releasing=is_releasing)
         self._release(end)
-        for each in targets:
-            if not is_admission(each):
-                self._remove(each)
-        self._wait_gone(targets, end)
 
     def _remove(self, target: ObjectRef) -> None:
         is_gone = not self._cluster.remove(target)

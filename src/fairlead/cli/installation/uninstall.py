@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action=BooleanFlag, help="print what would be removed, and remove nothing"
     )
     parser.add_argument(
+        "--helm-hook",
+        action=BooleanFlag,
+        help="end admission and let waiting pods go, and leave all other objects of a release to "
+        "Helm; the chart's hook runs this",
+    )
+    parser.add_argument(
         "--wait",
         metavar="SECONDS",
         type=float,
@@ -47,10 +53,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.now,
         context.sleep,
     )
-    planned = removal.planned(with_data=args.delete_data)
+    is_helms = args.helm_hook
+    planned = (
+        removal.planned_for_helm() if is_helms else removal.planned(with_data=args.delete_data)
+    )
     if args.dry_run:
         for each in planned:
             context.stdout.write(f"remove {each.title}\n")
+        return 0
+    if is_helms:
+        removal.let_go(planned, is_releasing=args.release_waiting, seconds=args.wait)
         return 0
     removal.carry_out(planned, is_releasing=args.release_waiting, seconds=args.wait)
     context.stdout.write("fairlead is removed\n")

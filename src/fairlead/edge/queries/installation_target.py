@@ -16,11 +16,12 @@ from fairlead.edge.kube.api_failure import ApiFailure, NotServed
 from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.object_actions import known_resource, no_such_kind
-from fairlead.edge.kube.resource import NAMESPACES, PODS, SECRETS, Resource
+from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
 from fairlead.errors import UserError
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
 from fairlead.wire.installation.inventory import inventory_ref
+from fairlead.wire.installation.release import HELM_NAMESPACE, release_name, release_ref
 
 _TAKE_OFF: Final = f"{INSTALLATION_LABEL}-"
 FIELD_MANAGER: Final = "fairlead-install"
@@ -106,10 +107,23 @@ class KubeInstallationTarget:
             raise UserError(what, hint)
         return next(iter(inventories.values()), None)
 
-    def helm_releases(self, namespace: str, chart: str) -> list[str]:
-        labels = f"owner=helm,name={chart}"
-        found = self._list(SECRETS, namespace, labelSelector=labels)
-        return sorted({each["metadata"]["labels"]["name"] for each in found})
+    def release(self, first: str, chart: str) -> Manifest | None:
+        # Helm writes the release's namespace on what it makes, and only administrators label the
+        # namespace of pods that use their node.
+        for namespace in dict.fromkeys((first, SYSTEM_NAMESPACE)):
+            found = self.get(release_ref(namespace, chart))
+            if found is not None:
+                return found
+        for each in self.installation_namespaces():
+            namespace = (each["metadata"].get("annotations") or {}).get(HELM_NAMESPACE, "")
+            found = self.get(release_ref(namespace, chart)) if namespace else None
+            if found is not None:
+                return found
+        return None
+
+    def helm_releases(self, first: str, chart: str) -> list[str]:
+        found = self.release(first, chart)
+        return [] if found is None else [release_name(found)]
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:
         return [

@@ -5,21 +5,22 @@ Server, clock, admission, rights, namespaces, Helm, definitions, Prometheus.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import structs
 
 from fairlead.model.actions import Manifest
 from fairlead.model.dependency import SKEW_SECONDS, SKEW_SECONDS_MAX
-from fairlead.model.installation import Installation
+from fairlead.model.installation import INSTALLATION_LABEL, Installation
 from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
-from fairlead.rules.installation.finding_lists import dotted, some, unread
+from fairlead.rules.installation.finding_lists import again, dotted, some, unread
 from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, violations
 from fairlead.rules.installation.refusals import (
     refuse_definition,
+    refuse_foreign_namespace,
     refuse_namespace,
     refuse_releases,
 )
@@ -118,26 +119,42 @@ def _namespaces(facts: InstallationFacts) -> Iterator[Finding]:
         if isinstance(found, Unread):
             yield unread("namespace", found)
         elif found is None:
-            state = State.FAIL if isinstance(facts.inventory, InventoryFact) else State.OK
-            yield Finding("namespace", state, f"namespace `{name}` does not exist", _INSTALL[state])
+            sentence = f"namespace `{name}` does not exist"
+            if isinstance(facts.inventory, InventoryFact):
+                yield Finding("namespace", State.FAIL, sentence, again(facts.inventory))
+            else:
+                yield Finding("namespace", State.OK, sentence)
         else:
-            yield _namespace(name, found)
+            yield _namespace(name, found, facts)
             yield _pod_security(name, found, facts)
 
 
-_INSTALL: Final = {State.OK: "", State.FAIL: "`fairlead upgrade` writes it again"}
+def _release(facts: InstallationFacts) -> str:
+    """The Helm release that was installed; "" if there is none."""
+    return facts.inventory.release if isinstance(facts.inventory, InventoryFact) else ""
 
 
-def _namespace(name: str, found: Manifest) -> Finding:
+def _namespace(name: str, found: Manifest, facts: InstallationFacts) -> Finding:
     refusal = refuse_namespace(found)
-    if refusal is None:
-        return Finding("namespace", State.OK, f"namespace `{name}` exists")
-    if found["metadata"].get("deletionTimestamp"):
+    is_ending = bool(found["metadata"].get("deletionTimestamp"))
+    if refusal is None or (_release(facts) and not is_ending):
+        return _foreign_namespace(name, found, facts)
+    if is_ending:
         mend = (
             f"wait until it is gone; `kubectl get namespace {name} -o yaml` shows what it waits for"
         )
     else:
         mend = "use Helm for its release"
+    return Finding("namespace", State.FAIL, refusal.reason, mend)
+
+
+def _foreign_namespace(name: str, found: Manifest, facts: InstallationFacts) -> Finding:
+    """Whether an installation may have a namespace that exists."""
+    refusal = refuse_foreign_namespace(found)
+    if refusal is None or isinstance(facts.inventory, InventoryFact):
+        return Finding("namespace", State.OK, f"namespace `{name}` exists")
+    part = _wanted_labels(name, facts)[INSTALLATION_LABEL]
+    mend = f"name another one, or `kubectl label namespace {name} {INSTALLATION_LABEL}={part}`"
     return Finding("namespace", State.FAIL, refusal.reason, mend)
 
 
@@ -171,17 +188,26 @@ def _pod_of(workload: Any) -> Any:
 
 def _label(name: str, facts: InstallationFacts) -> str:
     """The command that gives a namespace the level that the installation gives it."""
-    levels = {
-        each["metadata"]["name"]: each["metadata"]["labels"][ENFORCE]
+    level = _wanted_labels(name, facts)[ENFORCE]
+    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={level}`"
+
+
+def _wanted_labels(name: str, facts: InstallationFacts) -> Mapping[str, str]:
+    """The labels that the installation gives one of its namespaces."""
+    [found] = (
+        each["metadata"]["labels"]
         for each in facts.wanted
-        if each["kind"] == "Namespace"
-    }
-    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={levels[name]}`"
+        if (each["kind"], each["metadata"]["name"]) == ("Namespace", name)
+    )
+    labels: Mapping[str, str] = found
+    return labels
 
 
 def _releases(facts: InstallationFacts) -> Finding:
     if isinstance(facts.releases, Unread):
         return unread("helm", facts.releases)
+    if release := _release(facts):
+        return Finding("helm", State.OK, f"Fairlead is installed by Helm: release `{release}`")
     return _refusal(
         "helm",
         refuse_releases(facts.releases),
