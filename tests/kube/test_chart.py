@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from tests.waiting import wait_until
 
 SYSTEM = "fairlead-system"
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
+PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota")
 PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
@@ -241,3 +244,23 @@ def test_helm_takes_over_nothing_that_fairlead_install_wrote(
     assert everything(cluster) == before, "nothing was written"
     answer = fairlead(cluster.kubeconfig, "uninstall", "--delete-data")
     assert not answer.returncode, answer.stderr
+
+
+def test_all_objects_are_valid(cluster: ControlPlane, chart: str, tmp_path: Path) -> None:
+    """Strictly, by the API server itself, for each kind of admission and of scheduler, with other
+    values drawn at random.
+    """
+    ensure_namespace(cluster)
+    cluster.admin.run("create", "namespace", "fairlead-nodes")
+    helm = Helm("helm3", tmp_path)
+    for admission, scheduler in product(("policies", "webhooks"), ("own", "control-plane")):
+        parts = [f"parts.{name}={random.choice(('true', 'false'))}" for name in PARTS]
+        texts = ["prometheus=http://monitor:9090", "runtimeClass=nvidia", "gpuSource=none"]
+        others = [f"replicas={random.randint(1, 10)}", *random.sample(texts, 2), *parts]
+        values = ",".join([f"admission={admission}", f"scheduler={scheduler}", *others])
+        print(values)
+        text = helm.run("template", "gpus", chart, "-n", SYSTEM, "--no-hooks", "--set", values)
+        strictly = ("--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+        answer = cluster.admin.run("apply", *strictly, stdin=text)
+        assert answer.count("serverside-applied (server dry run)") == text.count("\nkind: ")
+    cluster.admin.run("delete", "namespace", "fairlead-nodes")
