@@ -31,6 +31,7 @@ MEASUREMENTS: Final = {
         "value_to_series",
     ),
     "pages": ("exporter_pages", "cluster_exporter_page"),
+    "leases": ("lease_handover",),
     "quota": ("quota_plan", "quota_look"),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "sharing": ("filter", "scheduler_extender"),

@@ -46,6 +46,10 @@ MEANINGS: Final = {
     ),
     "gpuSource": "flag `--gpu-source` of console and cluster exporter; empty: its default",
     "prometheus": "address of a Prometheus for console and cluster exporter; empty: none",
+    "networkPolicies": (
+        "NetworkPolicies that limit which clients reach the pods; a network without support for "
+        "them ignores them"
+    ),
     "kernelLog": (
         "the GPU exporter reads `/dev/kmsg` and is privileged for it: "
         "[what is lost without](../how-to/gpu-exporter.md#errors-in-the-kernels-log)"

@@ -92,6 +92,7 @@ KUBERNETES = Family(
             "kube-apiserver",
             "kube-controller-manager",
             "kube-scheduler",
+            "kube-proxy",
             "kubectl",
             "kubelet",
         )

@@ -5,9 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+from msgspec import structs
 from tests.apps.leases import Clock, OneLease
+from tests.jumping_loop import JumpingLoop
+from tests.waiting import until
 
-from fairlead.apps.leader import LEASE_SECONDS, SAFE_SECONDS, Leader
+from fairlead.apps.leader import (
+    BACKGROUND_LEASE_TIMES,
+    BRIEF,
+    LEASE_SECONDS,
+    SAFE_SECONDS,
+    Leader,
+    LeaseTimes,
+)
+from fairlead.ports import LeaseRecord
 
 
 class Candidate:
@@ -99,3 +111,83 @@ def test_an_api_server_that_does_not_answer_lets_it_run_out() -> None:
     assert not first.turn() and first.leader.trouble
     lease.away = False
     assert first.turn() and first.taken == 1, "nobody else has had it: what is known is still known"
+
+
+class SlowLease(OneLease):
+    """Writes are carried out, and answered only while `answers` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
+        written = await super().put_lease(record)
+        await self.answers.wait()
+        return written
+
+
+async def test_it_is_given_back_although_the_answer_to_the_last_renewal_is_missing() -> None:
+    """The process ends while it renews, so it does not know the version of the Lease."""
+    lease = SlowLease()
+    leader = Leader(lease, "first")
+    await leader.turn()
+    lease.answers.clear()
+    renewal = asyncio.ensure_future(leader.turn())
+    await until(lambda: lease.record is not None and lease.record.version == "2")
+    renewal.cancel()
+    await asyncio.wait([renewal])
+    lease.answers.set()
+    await leader.release()
+    assert lease.record is not None and lease.record.holder == ""
+
+
+async def test_the_lease_of_another_is_not_given_back() -> None:
+    lease = OneLease()
+    leader = Leader(lease, "first")
+    await leader.turn()
+    assert lease.record is not None
+    taken = structs.replace(lease.record, holder="second", renewed="")
+    await lease.put_lease(taken)
+    await leader.release()
+    assert lease.record.holder == "second"
+
+
+TIMES = {"extender": BRIEF, "quota controller, cluster exporter": BACKGROUND_LEASE_TIMES}
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+@pytest.mark.parametrize("phase", [0.0, 0.1, 0.39, 0.7, 0.99])
+@pytest.mark.parametrize(("gives_back", "longest"), [(True, 1.0), (False, 6.0)])
+def test_a_standby_takes_over_within_a_second_of_an_end_and_six_of_a_kill(
+    times: LeaseTimes, phase: float, gives_back: bool, longest: float
+) -> None:
+    """No process has called either of them. The holder ends at any phase of both rhythms."""
+    loop = JumpingLoop()
+
+    async def scene() -> float:
+        lease = OneLease()
+        first, second = (
+            Leader(lease, name, monotonic=loop.time, times=times) for name in ("first", "second")
+        )
+        await first.turn()
+        holder = asyncio.ensure_future(first.run())
+        await asyncio.sleep(phase)
+        standby = asyncio.ensure_future(second.run())
+        await asyncio.sleep(10 + phase)
+        assert first.is_held and not second.is_held
+        began = loop.time()
+        holder.cancel()
+        if gives_back:
+            await first.release()
+        while not second.is_held:  # noqa: ASYNC110 - of a clock that jumps
+            await asyncio.sleep(0.01)
+        took = loop.time() - began
+        standby.cancel()
+        await asyncio.wait([holder, standby])
+        return took
+
+    try:
+        assert loop.run_until_complete(scene()) <= longest
+    finally:
+        loop.close()

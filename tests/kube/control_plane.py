@@ -38,7 +38,13 @@ class ControlPlane:
     """
 
     def __init__(
-        self, folder: Path, logs: Path, advertise_address: str, *, routes_to_endpoints: bool = False
+        self,
+        folder: Path,
+        logs: Path,
+        advertise_address: str,
+        *,
+        routes_to_endpoints: bool = False,
+        has_real_nodes: bool = False,
     ) -> None:
         self.folder = folder
         self.logs = logs
@@ -46,6 +52,7 @@ class ControlPlane:
         self.server = f"https://127.0.0.1:{self.port}"
         self._advertise_address = advertise_address
         self.routes_to_endpoints = routes_to_endpoints
+        self._has_real_nodes = has_real_nodes
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -59,6 +66,11 @@ class ControlPlane:
         they were pods.
         """
         return self._advertise_address
+
+    @property
+    def server_for_nodes(self) -> str:
+        """The API server's URL for nodes with a network of their own (`nodes_at`)."""
+        return f"https://{self._advertise_address}:{self.port}"
 
     def issue(self, common_name: str, names: Sequence[str] = ()) -> KeyPair:
         """A certificate of the cluster's own authority, for a client or, with `names`, for a server
@@ -125,8 +137,9 @@ class ControlPlane:
         """
         self.start_component("etcd")
         self.start_component("kube-apiserver")
-        for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
-            self.start_component(name)
+        for name in self.components:
+            if name not in ("etcd", "kube-apiserver"):
+                self.start_component(name)
         wait_until("the service account `default` exists", self._has_default_account, START_SECONDS)
 
     def stop(self) -> None:
@@ -183,7 +196,8 @@ class ControlPlane:
             f"--kubeconfig={self._component_kubeconfig('kube-scheduler')}",
             *_NO_SERVING,
         )
-        yield self._kwok()
+        if not self._has_real_nodes:
+            yield self._kwok()
 
     def _component(self, name: str, *arguments: str, log: str = "") -> Component:
         # Go's HTTP clients send even loopback requests through a proxy if the environment names
@@ -228,7 +242,7 @@ class ControlPlane:
         return self._component(
             "kube-apiserver",
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={'0.0.0.0' if self._has_real_nodes else '127.0.0.1'}",
             f"--secure-port={self.port}",
             f"--advertise-address={self._advertise_address}",
             f"--tls-cert-file={serving.certificate}",
@@ -269,6 +283,8 @@ class ControlPlane:
             # s and 5 min.
             "--horizontal-pod-autoscaler-sync-period=2s",
             "--horizontal-pod-autoscaler-downscale-stabilization=5s",
+            # A node whose link is down is NotReady after this time, instead of 50 s.
+            *(("--node-monitor-grace-period=20s",) if self._has_real_nodes else ()),
             *_NO_SERVING,
         )
 
@@ -290,13 +306,18 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 
 @contextmanager
-def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[ControlPlane]:
+def running_control_plane(
+    *, routes_to_endpoints: bool = False, nodes_at: str = ""
+) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
 
     `routes_to_endpoints`: the API server reaches aggregated APIs at the addresses of their
     EndpointSlices, because nothing here routes the addresses of Services. It then no longer calls
     webhooks behind a Service with an external name.
+
+    `nodes_at`: an address of this machine at which nodes with a network of their own reach the API
+    server. KWOK then plays none.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -305,8 +326,14 @@ def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[Cont
         folder = logs / "cluster"
         folder.mkdir()
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
-        address = leaving.enter_context(address_beyond_loopback())
-        control_plane = ControlPlane(folder, logs, address, routes_to_endpoints=routes_to_endpoints)
+        address = nodes_at or leaving.enter_context(address_beyond_loopback())
+        control_plane = ControlPlane(
+            folder,
+            logs,
+            address,
+            routes_to_endpoints=routes_to_endpoints,
+            has_real_nodes=bool(nodes_at),
+        )
         leaving.callback(control_plane.stop)
         control_plane.start()
         yield control_plane

@@ -326,6 +326,8 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
 
 
 STORED_WITH_A_WARNING = (
+    # The laptop enforces no NetworkPolicy.
+    *(file for file in FILES if any(each["kind"] == "NetworkPolicy" for each in of_file(file))),
     "account-admission.yaml",
     "gpushare-admission.yaml",
     "node-agent-admission.yaml",

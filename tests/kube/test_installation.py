@@ -329,7 +329,13 @@ def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: Cont
     all_of = [
         {"apiGroups": [group], "resources": ["*"], "verbs": ["*"]}
         for group in (
-            *("", "policy", "rbac.authorization.k8s.io", "apiextensions.k8s.io"),
+            *(
+                "",
+                "policy",
+                "networking.k8s.io",
+                "rbac.authorization.k8s.io",
+                "apiextensions.k8s.io",
+            ),
             *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io"),
         )
     ]

@@ -174,6 +174,133 @@ def test_pods_are_in_the_namespace_of_what_they_need(scheduler: Any) -> None:
     assert privileged == []
 
 
+@pytest.mark.parametrize("admission", ["policies", "webhooks"])
+@pytest.mark.parametrize("scheduler", ["own", "control-plane"])
+@pytest.mark.parametrize("left_out", [None, *Parts.__struct_fields__])
+def test_each_port_of_a_pod_is_behind_a_network_policy_and_no_policy_selects_no_pod(
+    admission: Any, scheduler: Any, left_out: str | None
+) -> None:
+    """Pods in the network of their node are not concerned by NetworkPolicies."""
+    parts = msgspec.structs.replace(Parts(), **({left_out: False} if left_out else {}))
+    objects = installed_objects(Installation(parts=parts, admission=admission, scheduler=scheduler))
+    pods = [
+        (each["metadata"]["namespace"], each["spec"]["template"])
+        for each in objects
+        if "template" in each.get("spec", {})
+        and not each["spec"]["template"]["spec"].get("hostNetwork")
+    ]
+    policies = [each for each in objects if each["kind"] == "NetworkPolicy"]
+    for namespace, pod in pods:
+        wanted = {
+            port["containerPort"]
+            for container in pod["spec"]["containers"]
+            for port in container.get("ports", ())
+        }
+        allowed = [
+            {port["port"] for rule in each["spec"].get("ingress", ()) for port in rule["ports"]}
+            for each in policies
+            if _selects(each, namespace, pod)
+        ]
+        assert allowed == [wanted], pod["metadata"]
+    for each in policies:
+        assert any(_selects(each, *pod) for pod in pods), each["metadata"]
+        assert each["spec"]["policyTypes"] == ["Ingress"]
+    for each in objects:
+        if each["kind"] == "Service":
+            [pod] = [pod for pod in pods if each["spec"]["selector"].items() <= _labels(pod[1])]
+            names = {port["targetPort"] for port in each["spec"]["ports"]}
+            assert names <= {
+                port["name"]
+                for container in pod[1]["spec"]["containers"]
+                for port in container.get("ports", ())
+            }
+
+
+def _labels(pod: Any) -> Any:
+    return pod["metadata"]["labels"].items()
+
+
+def _selects(policy: Any, namespace: str, pod: Any) -> bool:
+    wanted = policy["spec"]["podSelector"]["matchLabels"]
+    return policy["metadata"]["namespace"] == namespace and wanted.items() <= _labels(pod)
+
+
+def test_only_the_webhook_answers_clients_that_are_no_pods() -> None:
+    """No selector matches an API server, which runs outside the cluster's network."""
+    policies = {
+        each["metadata"]["name"]: each["spec"].get("ingress", [])
+        for each in installed_objects(Installation())
+        if each["kind"] == "NetworkPolicy"
+    }
+    port = {"protocol": "TCP", "port": 8443}
+    assert policies.pop("fairlead-admission-webhook") == [{"ports": [port]}]
+    assert policies.pop("fairlead-console") == []
+    assert {str(rule["from"]) for rules in policies.values() for rule in rules} == {
+        "[{'namespaceSelector': {}}]"
+    }
+
+
+def test_without_its_value_there_is_no_network_policy() -> None:
+    without = _names(Installation(network_policies=False))
+    assert _names(Installation()) - without == {
+        ("NetworkPolicy", name) for _, name in without & _PARTS
+    }
+
+
+_PARTS = {
+    *(("Deployment", f"fairlead-{name}") for name in ("console", "cluster-exporter", "scheduler")),
+    *(("Deployment", f"fairlead-{name}") for name in ("quota-controller", "admission-webhook")),
+    *(("DaemonSet", f"fairlead-{name}") for name in ("gpu-exporter", "node-agent")),
+}
+
+
+def test_each_part_has_an_account_of_its_own_and_a_token_only_if_it_asks_the_api() -> None:
+    for scheduler in ("own", "control-plane"):
+        objects = installed_objects(Installation(scheduler=scheduler))  # type: ignore[arg-type]
+        pods = [each["spec"]["template"]["spec"] for each in objects if _is_workload(each)]
+        accounts = [each["serviceAccountName"] for each in pods]
+        assert len(set(accounts)) == len(accounts)
+        without = {
+            each["serviceAccountName"]
+            for each in pods
+            if each.get("automountServiceAccountToken") is False
+        }
+        bound = {subject["name"] for each in objects for subject in each.get("subjects", ())}
+        assert set(accounts) - bound == without == {"fairlead-gpu-exporter"}
+        held = {each["metadata"]["name"] for each in objects if each["kind"] == "ServiceAccount"}
+        assert held == set(accounts)
+
+
+def _is_workload(each: Any) -> bool:
+    return "template" in each.get("spec", {})
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_what_has_replicas_is_spread_and_can_be_drained(replicas: int) -> None:
+    """`maxUnavailable` 1 lets the only replica go, too; `minAvailable` 1 would hold its node."""
+    objects = installed_objects(Installation(replicas=replicas))
+    budgets = {
+        each["metadata"]["name"]: each["spec"]
+        for each in objects
+        if each["kind"] == "PodDisruptionBudget"
+    }
+    for each in objects:
+        name, spec = each["metadata"]["name"], each.get("spec", {})
+        if each["kind"] != "Deployment" or name == "fairlead-console":
+            continue
+        selector = {"matchLabels": {"app.kubernetes.io/name": name}}
+        assert spec["replicas"] == replicas and spec["selector"] == selector
+        assert budgets.pop(name) == {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": selector,
+        }
+        [constraint] = spec["template"]["spec"]["topologySpreadConstraints"]
+        assert constraint["labelSelector"] == selector
+        assert constraint["topologyKey"] == "kubernetes.io/hostname"
+    assert budgets == {}
+
+
 def test_only_the_value_of_the_kernels_log_makes_a_container_privileged() -> None:
     chosen = Installation(kernel_log=True)
     assert _text(installed_objects(chosen)).count('"privileged":true') == 1

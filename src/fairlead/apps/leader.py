@@ -28,6 +28,8 @@ SAFE_SECONDS: Final = 3.0
 before they take the Lease.
 """
 RENEW_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.4
+"""A Lease that was given back is taken within this time and two requests."""
 UNCALLED_SECONDS: Final = 3.0
 """A holder that was not called for this time gives way to a process that was."""
 FENCE_SECONDS: Final = SAFE_SECONDS
@@ -40,7 +42,8 @@ _log = logging.getLogger(__name__)
 class LeaseTimes(Struct, frozen=True):
     """Times in seconds. `length`: another process takes the Lease when it was not renewed for this
     time. `safe`: for this time after a renewal was sent the holder may write. `renew`: between two
-    renewals. `patience`: the time limit of one look at the Lease.
+    renewals. `look`: between two looks of a process without the Lease. `patience`: the time limit
+    of one look.
 
     `fence`: after this time no request of an ended process with the same identity can still be
     carried out.
@@ -49,14 +52,17 @@ class LeaseTimes(Struct, frozen=True):
     length: int = LEASE_SECONDS
     safe: float = SAFE_SECONDS
     renew: float = RENEW_SECONDS
+    look: float = LOOK_SECONDS
     patience: float = SAFE_SECONDS
     fence: float = FENCE_SECONDS
 
 
 BRIEF: Final = LeaseTimes()
 """For a process that answers requests: its clients must not wait for the Lease."""
-BACKGROUND_LEASE_TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
-"""For a process without clients: its holder keeps the Lease while the API server restarts."""
+BACKGROUND_LEASE_TIMES: Final = LeaseTimes(length=5, safe=4.0, patience=2.0)
+"""For a process without clients: its holder keeps the Lease while one request hangs. When it dies,
+the next one takes the Lease within `length` and two looks.
+"""
 
 
 class Leader:
@@ -118,7 +124,8 @@ class Leader:
             self._wake.clear()
             await self.turn()
             renew = self._times.renew
-            pause = renew if self.is_held or not self._is_called else renew / 4
+            waits = renew / 4 if self._is_called else self._times.look
+            pause = renew if self.is_held else waits
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause)
             if not self.is_held:
@@ -129,13 +136,20 @@ class Leader:
 
         While a write may still be carried out, the Lease is left to expire.
         """
-        was_held, self.held_until = self.is_held, float("-inf")
-        if was_held and self._written is not None and self._is_idle():
+        self.held_until = float("-inf")
+        if self._written is not None and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):
                 async with asyncio.timeout(self._times.patience):
-                    await self._api.put_lease(
-                        structs.replace(self._written, holder="", wanted_by="")
-                    )
+                    await self._give_back(self._written)
+
+    async def _give_back(self, written: LeaseRecord) -> None:
+        """A renewal whose answer was not awaited may have changed the Lease: it is read then."""
+        record: LeaseRecord | None = written
+        while record is not None and record.holder == self.identity:
+            free = structs.replace(record, holder="", wanted_by="")
+            if await self._api.put_lease(free) is not None:
+                return
+            record = await self._api.get_lease()
 
     async def turn(self) -> None:
         """Look at the Lease once, and write it once if this process may write it."""

@@ -96,7 +96,7 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     the control plane. `gpu_source`, `prometheus`: flags of console and cluster exporter; "" = their
     defaults. `runtime_class`: of pods that load the GPU driver; "" = the node's default.
     `kernel_log`: the GPU exporter reads the node's kernel log, for which its container is
-    privileged.
+    privileged. `network_policies`: limit which clients reach the pods.
     """
 
     parts: Parts = Parts()
@@ -111,6 +111,7 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     prometheus: str = ""
     runtime_class: str = ""
     kernel_log: bool = False
+    network_policies: bool = True
 
     @property
     def accounts(self) -> OwnAccounts:

@@ -50,7 +50,8 @@ WEBHOOK = CertificateFact("ValidatingWebhookConfiguration x", NOW + 80 * DAY)
 
 
 def namespace(name: str = SYSTEM, level: str = "restricted", **meta: Any) -> dict[str, Any]:
-    return {"kind": "Namespace", "metadata": {"name": name, "labels": {ENFORCE: level}, **meta}}
+    labels = {ENFORCE: level, "fairlead.io/installation": "system"}
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": labels, **meta}}
 
 
 BEFORE = InstallationFacts(
@@ -253,6 +254,14 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
         "level `restricted` of namespace `fairlead-nodes` refuses pods of DaemonSet ",
     ),
     (
+        "a namespace of another program",
+        BEFORE,
+        {"namespaces": {SYSTEM: namespace(labels={ENFORCE: "restricted"})}},
+        "namespace",
+        State.FAIL,
+        "namespace `fairlead-system` exists, and was not made for Fairlead",
+    ),
+    (
         "an unknown level",
         BEFORE,
         {"namespaces": {SYSTEM: namespace(level="strict")}},
@@ -263,7 +272,7 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
     (
         "no level",
         BEFORE,
-        {"namespaces": {SYSTEM: namespace(labels={})}},
+        {"namespaces": {SYSTEM: namespace(labels={"fairlead.io/installation": "system"})}},
         "pod-security",
         State.UNKNOWN,
         "the API server's default holds",

@@ -5,14 +5,14 @@ Server, clock, admission, rights, namespaces, Helm, definitions, Prometheus.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import structs
 
 from fairlead.model.actions import Manifest
 from fairlead.model.dependency import SKEW_SECONDS, SKEW_SECONDS_MAX
-from fairlead.model.installation import Installation
+from fairlead.model.installation import INSTALLATION_LABEL, Installation
 from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
@@ -20,6 +20,7 @@ from fairlead.rules.installation.finding_lists import again, dotted, some, unrea
 from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, violations
 from fairlead.rules.installation.refusals import (
     refuse_definition,
+    refuse_foreign_namespace,
     refuse_namespace,
     refuse_releases,
 )
@@ -137,13 +138,23 @@ def _namespace(name: str, found: Manifest, facts: InstallationFacts) -> Finding:
     refusal = refuse_namespace(found)
     is_ending = bool(found["metadata"].get("deletionTimestamp"))
     if refusal is None or (_release(facts) and not is_ending):
-        return Finding("namespace", State.OK, f"namespace `{name}` exists")
+        return _foreign_namespace(name, found, facts)
     if is_ending:
         mend = (
             f"wait until it is gone; `kubectl get namespace {name} -o yaml` shows what it waits for"
         )
     else:
         mend = "use Helm for its release"
+    return Finding("namespace", State.FAIL, refusal.reason, mend)
+
+
+def _foreign_namespace(name: str, found: Manifest, facts: InstallationFacts) -> Finding:
+    """Whether an installation may have a namespace that exists."""
+    refusal = refuse_foreign_namespace(found)
+    if refusal is None or isinstance(facts.inventory, InventoryFact):
+        return Finding("namespace", State.OK, f"namespace `{name}` exists")
+    part = _wanted_labels(name, facts)[INSTALLATION_LABEL]
+    mend = f"name another one, or `kubectl label namespace {name} {INSTALLATION_LABEL}={part}`"
     return Finding("namespace", State.FAIL, refusal.reason, mend)
 
 
@@ -177,12 +188,19 @@ def _pod_of(workload: Any) -> Any:
 
 def _label(name: str, facts: InstallationFacts) -> str:
     """The command that gives a namespace the level that the installation gives it."""
-    levels = {
-        each["metadata"]["name"]: each["metadata"]["labels"][ENFORCE]
+    level = _wanted_labels(name, facts)[ENFORCE]
+    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={level}`"
+
+
+def _wanted_labels(name: str, facts: InstallationFacts) -> Mapping[str, str]:
+    """The labels that the installation gives one of its namespaces."""
+    [found] = (
+        each["metadata"]["labels"]
         for each in facts.wanted
-        if each["kind"] == "Namespace"
-    }
-    return f"`kubectl label namespace {name} --overwrite {ENFORCE}={levels[name]}`"
+        if (each["kind"], each["metadata"]["name"]) == ("Namespace", name)
+    )
+    labels: Mapping[str, str] = found
+    return labels
 
 
 def _releases(facts: InstallationFacts) -> Finding:

@@ -17,6 +17,7 @@ _WRITTEN: Final = (
     "RoleBinding",
     "ConfigMap",
     "Service",
+    "NetworkPolicy",
     "PodDisruptionBudget",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",

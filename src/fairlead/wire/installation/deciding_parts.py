@@ -18,6 +18,7 @@ from fairlead.settings import (
     SHARE_LEASE,
 )
 from fairlead.wire.installation.object_parts import (
+    ANYWHERE,
     CONTROL_PLANE,
     DRIVER_VARIABLES,
     KUBE_SYSTEM,
@@ -39,6 +40,7 @@ from fairlead.wire.installation.object_parts import (
     grant,
     host_folders,
     lease_grants,
+    network_policy,
     port,
     probes,
     requests,
@@ -59,6 +61,10 @@ _QUOTA: Final = "fairlead-quota-controller"
 _WEBHOOK: Final = WEBHOOK_SERVICE
 _EXTENDER_PORT: Final = 12345
 """Of the extender in pods, as kube-scheduler's configuration names it."""
+_SCHEDULER_PORT: Final = 10259
+"""Of kube-scheduler, for probes and metrics: its default."""
+_WEBHOOK_PORT: Final = 8443
+_DRAIN_SECONDS: Final = 5
 _CLUSTER_CRITICAL: Final = "system-cluster-critical"
 _LINUX: Final = {"kubernetes.io/os": "linux"}
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -68,6 +74,8 @@ _LEADER_ELECTION: Final = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection:
   leaderElect: true
+  # at its end it gives the Lease back, and the other one looks this often
+  retryPeriod: 400ms
   resourceName: fairlead-scheduler
   resourceNamespace: """
 _PROFILES: Final = """
@@ -141,16 +149,17 @@ def scheduler(chosen: Installation) -> list[Object]:
         },
         deployment(place, chosen.replicas, _scheduler_pod(chosen)),
         disruption_budget(place),
+        *network_policy(place, chosen, _SCHEDULER_PORT, _EXTENDER_PORT),
     ]
 
 
 def _scheduler_pod(chosen: Installation) -> Object:
-    health = {"port": 10259, "scheme": "HTTPS"}
+    health = {"port": _SCHEDULER_PORT, "scheme": "HTTPS"}
     kube_scheduler = {
         "name": "kube-scheduler",
         "image": chosen.kube_scheduler_image,
         "command": ["kube-scheduler", "--config=/etc/fairlead/scheduler.yaml"],
-        **port("metrics", 10259),
+        **port("metrics", _SCHEDULER_PORT),
         "readinessProbe": {"httpGet": {"path": "/readyz", **health}},
         "livenessProbe": {"httpGet": {"path": "/livez", **health}, "initialDelaySeconds": 15},
         **requests("100m", "128Mi"),
@@ -240,6 +249,7 @@ def node_agent(chosen: Installation) -> list[Object]:
         *rights(_AGENT, owner, owner.namespace, trial),
         # The next agent waits until the one before it has ended: its files have a lock.
         daemon_set(owner, _agent_pod(chosen), most_unavailable="10%"),
+        *network_policy(owner, chosen, NODE_AGENT_PORT),
     ]
 
 
@@ -299,6 +309,7 @@ def quota_controller(chosen: Installation) -> list[Object]:
         *rights(_QUOTA, place, place.namespace, lease_grants(QUOTA_LEASE)),
         deployment(place, chosen.replicas, _quota_pod(chosen)),
         disruption_budget(place),
+        *network_policy(place, chosen, QUOTA_CONTROLLER_PORT),
     ]
 
 
@@ -392,6 +403,7 @@ def admission_webhook(chosen: Installation) -> list[Object]:
         deployment(place, chosen.replicas, _webhook_pod(chosen)),
         disruption_budget(place),
         service(place, "https", 443),
+        *network_policy(place, chosen, _WEBHOOK_PORT, clients=ANYWHERE),
     ]
 
 
@@ -401,12 +413,15 @@ def _webhook_pod(chosen: Installation) -> Object:
         "image": chosen.image,
         "command": ["fairlead", "admission-webhook"],
         "args": [
-            "--listen=:8443",
+            f"--listen=:{_WEBHOOK_PORT}",
             f"--namespace={chosen.namespace}",
             f"--node-namespace={chosen.node_namespace}",
         ],
-        **port("https", 8443),
+        **port("https", _WEBHOOK_PORT),
         **probes("https", late=False, scheme="HTTPS"),
+        # Until the API server's node no longer sends requests here: one without an answer refuses
+        # the object that it is about.
+        "lifecycle": {"preStop": {"sleep": {"seconds": _DRAIN_SECONDS}}},
         # A review has 8 MiB at most, and of a quota tree no more than 2 MiB are read.
         **requests("50m", "96Mi", "512Mi"),
         "securityContext": LOCKED,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.model.installation import Installation
 from fairlead.settings import PART_LABEL
 
 Object = dict[str, Any]
@@ -199,13 +200,54 @@ def daemon_set(
 
 
 def disruption_budget(place: PartPlace) -> Object:
-    """One replica at a time may be evicted."""
+    """One replica at a time may be evicted, and the only one, too; those that are not ready always,
+    so that a pod that never becomes ready does not keep its node from being drained.
+    """
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": place.meta,
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {PART_LABEL: place.name}}},
+        "spec": {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {PART_LABEL: place.name}},
+        },
     }
+
+
+IN_CLUSTER: Final[tuple[Object, ...]] = ({"namespaceSelector": {}},)
+"""Pods of every namespace: where Prometheus runs is not known."""
+ANYWHERE: Final[tuple[Object, ...]] = ()
+"""Every client: no selector matches the API server, which is no pod on most clusters."""
+
+
+def network_policy(
+    place: PartPlace, chosen: Installation, *ports: int, clients: Sequence[Object] = IN_CLUSTER
+) -> list[Object]:
+    """Only `clients` reach the pods of a part, on these ports; without a port no client does.
+
+    Outgoing connections stay open: where the API server, DNS and Prometheus are is not known. No
+    object if the installation has no NetworkPolicies.
+    """
+    if not chosen.network_policies:
+        return []
+    allowed: Object = {"ports": [{"protocol": "TCP", "port": number} for number in ports]}
+    if clients:
+        allowed["from"] = list(clients)
+    spec: Object = {
+        "podSelector": {"matchLabels": {PART_LABEL: place.name}},
+        "policyTypes": ["Ingress"],
+    }
+    if ports:
+        spec["ingress"] = [allowed]
+    return [
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {**place.meta, "labels": labels(place.name)},
+            "spec": spec,
+        }
+    ]
 
 
 def service(place: PartPlace, port_name: str, port: int, *, is_labelled: bool = False) -> Object:
@@ -221,12 +263,17 @@ def service(place: PartPlace, port_name: str, port: int, *, is_labelled: bool = 
 
 
 def spread(name: str) -> Object:
-    """Replicas prefer different machines."""
+    """Replicas prefer different machines.
+
+    Those of an earlier template do not count, or in a rolling update both new ones could come to
+    one machine.
+    """
     constraint = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": {PART_LABEL: name}},
+        "matchLabelKeys": ["pod-template-hash"],
     }
     return {"topologySpreadConstraints": [constraint]}
 

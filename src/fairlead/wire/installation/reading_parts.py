@@ -24,10 +24,12 @@ from fairlead.wire.installation.object_parts import (
     cluster_rights,
     daemon_set,
     deployment,
+    disruption_budget,
     gpu_nodes,
     grant,
     host_folders,
     lease_grants,
+    network_policy,
     port,
     probes,
     requests,
@@ -83,6 +85,9 @@ def console(chosen: Installation) -> list[Object]:
     """The boards.
 
     There is no sign-in yet, so the console listens on its pod's loopback and has no Service.
+
+    One replica: without a Service a second one would have no clients, and it keeps an hour of
+    charts in its memory.
     """
     command = ["fairlead", "console", "--listen=127.0.0.1:8080", *_sources(chosen)]
     container = {
@@ -98,7 +103,9 @@ def console(chosen: Installation) -> list[Object]:
         "securityContext": NON_ROOT,
         "containers": [container],
     }
-    return [deployment(PartPlace(_CONSOLE, chosen.namespace), 1, pod)]
+    place = PartPlace(_CONSOLE, chosen.namespace)
+    # `kubectl port-forward` reaches the loopback through the node.
+    return [deployment(place, 1, pod), *network_policy(place, chosen)]
 
 
 def cluster_exporter(chosen: Installation) -> list[Object]:
@@ -117,7 +124,9 @@ def cluster_exporter(chosen: Installation) -> list[Object]:
         *withheld_gpu_rights(_EXPORTER, owner, binding=reads),
         *rights(_EXPORTER, owner, chosen.namespace, lease_grants(CLUSTER_EXPORTER_LEASE)),
         deployment(owner, chosen.replicas, _cluster_exporter_pod(chosen)),
+        disruption_budget(owner),
         service(owner, "metrics", CLUSTER_EXPORTER_PORT, is_labelled=True),
+        *network_policy(owner, chosen, CLUSTER_EXPORTER_PORT),
     ]
 
 
@@ -158,6 +167,7 @@ def gpu_exporter(chosen: Installation) -> list[Object]:
     return [
         account(owner, has_token=False),
         daemon_set(owner, _gpu_exporter_pod(chosen), most_unavailable="10%"),
+        *network_policy(owner, chosen, GPU_EXPORTER_PORT),
     ]
 
 
