@@ -8,10 +8,10 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: help up test test-all gpu-check image image-lock dist site golden pictures lock clean python
+.PHONY: help up test test-all gpu-check image image-lock dist chart site release release-notes golden pictures lock clean python
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 # Ctrl-C is how a person ends it, and no error of make. The trap keeps the shell until the laptop has ended.
 up: python ## start the laptop: a simulated GPU cluster, its console and exporters (ARGS="…" goes to `fairlead up`)
@@ -36,6 +36,17 @@ image-lock: python ## take the newest versions of the image's Debian packages in
 
 dist: python ## build the wheel and the sdist, with the console's pages, into build/dist
 	@exec $(PYTHON) tools/distributions.py
+
+chart: python ## pack the Helm chart into build/dist/chart
+	@$(PYTHON) tools/environment.py dev
+	@.venv/bin/python tools/helm_chart.py --package build/dist/chart
+
+# Changes nothing here: the version and the changelog are committed before.
+release: python ## make all files of a version, from one commit, into build/release (VERSION=x.y.z)
+	@exec $(PYTHON) tools/release.py "$(VERSION)"
+
+release-notes: python ## write the changelog's section of a version from newsfragments/ (VERSION=x.y.z)
+	@exec $(PYTHON) tools/release.py --notes "$(VERSION)"
 
 # Needs the network for the packages of requirements/site.txt, once.
 site: python ## build the documents as a site into build/site (open build/site/index.html)

@@ -32,6 +32,7 @@ CHINESE_FONTS = Package(
 CONTAINERD = Package("containerd", program="containerd")
 RUNC = Package("runc", program="runc")
 CONTAINER_NETWORKS = Package("containernetworking-plugins", file="/usr/lib/cni/bridge")
+NFTABLES = Package("nftables", program="nft")
 BUSYBOX = Package("busybox-static", program="busybox")
 NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
 """What a kubelet needs to run containers, and what runs in them."""
@@ -50,6 +51,7 @@ PACKAGES = (
     C_COMPILER,
     C_HEADERS,
     *NODE_PACKAGES,
+    NFTABLES,
 )
 
 

@@ -20,6 +20,7 @@ from debian import (
     CONTAINERD,
     FISH,
     GROFF,
+    NFTABLES,
     NODE_PACKAGES,
     PROMETHEUS,
     RUNC,
@@ -37,6 +38,7 @@ REAL_FOLDERS = (
     "kube",
     "kubelet",
     "cdi",
+    "nodes",
     "nvml",
     "contracts",
     "documents",
@@ -210,6 +212,13 @@ def real_groups() -> tuple[Group, ...]:
             f"tests/{STORMS}",
         ),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
+        _with_image(
+            _node_group(
+                "nodes",
+                "Fairlead from its image on three real nodes: install, use, unplug, uninstall",
+                (NFTABLES, CHROMIUM, C_COMPILER, C_HEADERS),
+            )
+        ),
         _cluster_group("documents", "the lines of the documents, on both", "tests/documents"),
         _with_image(
             _folder_group(

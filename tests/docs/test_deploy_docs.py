@@ -27,6 +27,7 @@ DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if "spec" not in pa
 PAGE = (ROOT / "docs" / "how-to" / "gpu-sharing.md").read_text(encoding="utf-8")
 QUOTA_PAGE = (ROOT / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
 NODE_PAGE = (ROOT / "docs" / "how-to" / "gpu-node.md").read_text(encoding="utf-8")
+HELM_PAGE = (ROOT / "docs" / "how-to" / "helm.md").read_text(encoding="utf-8")
 BOARDS_PAGE = (ROOT / "docs" / "how-to" / "boards.md").read_text(encoding="utf-8")
 FILES = sorted(str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file())
 OBJECTS: list[dict[str, Any]] = [
@@ -46,8 +47,9 @@ def test_every_file_is_named_and_every_named_file_exists() -> None:
             r"deploy/((?:[\w-]+/)*[\w.-]+\.[\w]+)", page.read_text(encoding="utf-8")
         )
     }
-    assert named == {name for name in FILES if not name.startswith("grafana/")}
+    assert named == {name for name in FILES if not name.startswith(("grafana/", "chart/"))}
     assert "deploy/grafana/" in BOARDS_PAGE, "a folder of boards is named as one"
+    assert "deploy/chart/" in HELM_PAGE, "so is the chart"
 
 
 def test_who_follows_annotations_scrapes_nothing_twice() -> None:

@@ -98,7 +98,13 @@ def documents(path: Path) -> list[Any]:
     return [json.loads(text)] if path.suffix == ".json" else list(yaml.safe_load_all(text))
 
 
-FILES = sorted(path for path in DEPLOY.rglob("*") if path.suffix in (".yaml", ".json"))
+CHART = DEPLOY / "chart"
+"""Templates of Helm, which are no YAML and have the objects of deploy/*.yaml."""
+FILES = sorted(
+    path
+    for path in DEPLOY.rglob("*")
+    if path.suffix in (".yaml", ".json") and CHART not in path.parents
+)
 SHIPPED = [
     Asked(str(path.relative_to(ROOT)), text)
     for path in FILES

@@ -8,11 +8,14 @@ may be killed and started again; its port and its data stay the same.
 
 from __future__ import annotations
 
+import base64
 import http.client
+import json
 import os
 import shutil
 import ssl
 import tempfile
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -38,7 +41,14 @@ class ControlPlane:
     """
 
     def __init__(
-        self, folder: Path, logs: Path, advertise_address: str, *, routes_to_endpoints: bool = False
+        self,
+        folder: Path,
+        logs: Path,
+        advertise_address: str,
+        *,
+        routes_to_endpoints: bool = False,
+        audited: Sequence[str] = (),
+        has_real_nodes: bool = False,
     ) -> None:
         self.folder = folder
         self.logs = logs
@@ -46,6 +56,9 @@ class ControlPlane:
         self.server = f"https://127.0.0.1:{self.port}"
         self._advertise_address = advertise_address
         self.routes_to_endpoints = routes_to_endpoints
+        self._audited = audited
+        self.audit_log = logs / "audit.log"
+        self._has_real_nodes = has_real_nodes
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -59,6 +72,11 @@ class ControlPlane:
         they were pods.
         """
         return self._advertise_address
+
+    @property
+    def server_for_nodes(self) -> str:
+        """The API server's URL for nodes with a network of their own (`nodes_at`)."""
+        return f"https://{self._advertise_address}:{self.port}"
 
     def issue(self, common_name: str, names: Sequence[str] = ()) -> KeyPair:
         """A certificate of the cluster's own authority, for a client or, with `names`, for a server
@@ -125,8 +143,9 @@ class ControlPlane:
         """
         self.start_component("etcd")
         self.start_component("kube-apiserver")
-        for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
-            self.start_component(name)
+        for name in self.components:
+            if name not in ("etcd", "kube-apiserver"):
+                self.start_component(name)
         wait_until("the service account `default` exists", self._has_default_account, START_SECONDS)
 
     def stop(self) -> None:
@@ -160,6 +179,16 @@ class ControlPlane:
         finally:
             connection.close()
 
+    def etcd_keys(self) -> set[str]:
+        """The keys of all objects, as etcd itself lists them."""
+        prefix, after = (base64.b64encode(text).decode() for text in (b"/registry/", b"/registry0"))
+        question = json.dumps({"key": prefix, "range_end": after, "keys_only": True})
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self._etcd_port}/v3/kv/range", question.encode(), timeout=10
+        ) as answer:
+            rows = json.load(answer)["kvs"]
+        return {base64.b64decode(row["key"]).decode() for row in rows}
+
     def _has_default_account(self) -> bool:
         for component in self.components.values():
             if not component.is_running:
@@ -183,7 +212,8 @@ class ControlPlane:
             f"--kubeconfig={self._component_kubeconfig('kube-scheduler')}",
             *_NO_SERVING,
         )
-        yield self._kwok()
+        if not self._has_real_nodes:
+            yield self._kwok()
 
     def _component(self, name: str, *arguments: str, log: str = "") -> Component:
         # Go's HTTP clients send even loopback requests through a proxy if the environment names
@@ -228,7 +258,7 @@ class ControlPlane:
         return self._component(
             "kube-apiserver",
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={'0.0.0.0' if self._has_real_nodes else '127.0.0.1'}",
             f"--secure-port={self.port}",
             f"--advertise-address={self._advertise_address}",
             f"--tls-cert-file={serving.certificate}",
@@ -254,7 +284,24 @@ class ControlPlane:
             "--enable-admission-plugins=NodeRestriction",
             "--shutdown-delay-duration=0s",
             "--shutdown-watch-termination-grace-period=1s",
+            *self._audit_flags(),
         )
+
+    def _audit_flags(self) -> list[str]:
+        """A line of JSON in `audit_log` for each request of these users."""
+        if not self._audited:
+            return []
+        policy = self.folder / "audit-policy.json"
+        rules = [
+            {"level": "Metadata", "users": list(self._audited)},
+            {"level": "None"},
+        ]
+        head = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
+        policy.write_text(
+            json.dumps({**head, "omitStages": ["RequestReceived"], "rules": rules}),
+            encoding="utf-8",
+        )
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
     def _kube_controller_manager(self) -> Component:
         return self._component(
@@ -269,6 +316,8 @@ class ControlPlane:
             # s and 5 min.
             "--horizontal-pod-autoscaler-sync-period=2s",
             "--horizontal-pod-autoscaler-downscale-stabilization=5s",
+            # A node whose link is down is NotReady after this time, instead of 50 s.
+            *(("--node-monitor-grace-period=20s",) if self._has_real_nodes else ()),
             *_NO_SERVING,
         )
 
@@ -290,13 +339,20 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 
 @contextmanager
-def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[ControlPlane]:
+def running_control_plane(
+    *, routes_to_endpoints: bool = False, nodes_at: str = "", audited: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
 
     `routes_to_endpoints`: the API server reaches aggregated APIs at the addresses of their
     EndpointSlices, because nothing here routes the addresses of Services. It then no longer calls
     webhooks behind a Service with an external name.
+
+    `nodes_at`: an address of this machine at which nodes with a network of their own reach the API
+    server. KWOK then plays none.
+
+    `audited`: users of which requests are written to `audit_log`.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -305,8 +361,15 @@ def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[Cont
         folder = logs / "cluster"
         folder.mkdir()
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
-        address = leaving.enter_context(address_beyond_loopback())
-        control_plane = ControlPlane(folder, logs, address, routes_to_endpoints=routes_to_endpoints)
+        address = nodes_at or leaving.enter_context(address_beyond_loopback())
+        control_plane = ControlPlane(
+            folder,
+            logs,
+            address,
+            routes_to_endpoints=routes_to_endpoints,
+            audited=audited,
+            has_real_nodes=bool(nodes_at),
+        )
         leaving.callback(control_plane.stop)
         control_plane.start()
         yield control_plane

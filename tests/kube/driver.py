@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.kube import driver_hook
-from tests.kube.control_plane import ControlPlane
 from tests.nvml.stub import StubState, build_stub
 
 _NAME = "driver"
@@ -43,11 +42,11 @@ def write_runtime(folder: Path) -> Path:
 
 
 @contextmanager
-def installed_driver(cluster: ControlPlane, cards: int) -> Iterator[StubState]:
+def installed_driver(disk: Path, cards: int) -> Iterator[StubState]:
     """A driver on the node for the block, for containers that start meanwhile. The test chooses
-    what its cards show.
+    what its cards show. `disk`: the node's /var/lib.
     """
-    folder = cluster.folder / "node" / "disk" / _NAME
+    folder = disk / _NAME
     made = folder.with_name(f"{_NAME}.new")
     for name in ("cards", "loads"):
         (made / name).mkdir(parents=True)

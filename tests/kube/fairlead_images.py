@@ -25,7 +25,7 @@ from image.bytecode import host_architecture  # noqa: E402
 from image.layers import Layer  # noqa: E402
 from image.oci_archive import FAIRLEAD as FAIRLEAD_START  # noqa: E402
 from image.oci_archive import OciLayout, Start  # noqa: E402
-from image.tree import File, Link, tar_bytes  # noqa: E402
+from image.tree import File, Link, Tree, tar_bytes  # noqa: E402
 
 FAIRLEAD = "fairlead:0.1.0"
 EXPORTER = "fairlead-dcgm-exporter:0.1.0"
@@ -46,6 +46,26 @@ def write_fairlead_images(tar: Path) -> None:
         layout.write(tar)
 
 
+def write_shipped_images(tar: Path) -> None:
+    """An archive of the images of `make image`, for this machine's architecture alone."""
+    layout = OciLayout(project_version())
+    add_images(layout, (host_architecture(),))
+    layout.write(tar)
+
+
+def write_program_image(tar: Path, program: Path, name: str, version: str) -> None:
+    """An archive of an image `name` with tag `version`, in which only this static program is, on
+    PATH as `name`.
+    """
+    layout = OciLayout(version)
+    with tempfile.TemporaryDirectory(prefix="fairlead-program-") as folder:
+        files = {f"usr/bin/{name}": File(program.read_bytes(), is_program=True)}
+        layer = _layer(name, files, Path(folder) / "layer")
+        start = replace(FAIRLEAD_START, name=name, entry_point=(name,), command=())
+        layout.add(start, {host_architecture(): (layer,)})
+        layout.write(tar)
+
+
 def load_start() -> Start:
     """How the image of gpu-load.md starts: as Fairlead's, but for the entry point."""
     page = (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8")
@@ -58,8 +78,14 @@ def load_start() -> Start:
 
 def _shell(blob: Path) -> Layer:
     links = {f"usr/bin/{name}": Link("busybox") for name in APPLETS}
-    tar = tar_bytes({"usr/bin/busybox": File(BUSYBOX.read_bytes(), is_program=True), **links})
+    busybox = File(BUSYBOX.read_bytes(), is_program=True)
+    return _layer("busybox", {"usr/bin/busybox": busybox, **links}, blob)
+
+
+def _layer(title: str, files: Tree, blob: Path) -> Layer:
+    """Written to `blob`; hardly compressed, because it never leaves this machine."""
+    tar = tar_bytes(files)
     content = gzip.compress(tar, 1, mtime=0)
     blob.write_bytes(content)
     digest, diff_id = (hashlib.sha256(each).hexdigest() for each in (content, tar))
-    return Layer("busybox", blob, digest, len(content), diff_id)
+    return Layer(title, blob, digest, len(content), diff_id)

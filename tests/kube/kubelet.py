@@ -2,7 +2,8 @@
 really run.
 
 The node is `NODE`; its image is `node_images.BUSYBOX`, and a pod that names another image waits for
-ever. `node_room.py` explains where the node lives and why nothing of it remains.
+ever, unless the place of the node has a registry. `node_room.py` explains where the node lives and
+why nothing of it remains.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.driver import write_runtime
+from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
 from tests.kube.node_images import PAUSE, write_images
 from tests.kube.node_room import (
     BRIDGE,
@@ -46,14 +48,34 @@ _READY_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
+class Place:
+    """What distinguishes a node from others on the machine. The default shares the machine's
+    network.
+
+    `folder`: below the cluster's. `registries`: a folder as containerd's `config_path` is, with a
+    host for each registry; None = all images are imported. `connect`: called with the first process
+    of the node, to give its network namespace a link.
+    """
+
+    name: str = NODE
+    folder: str = "node"
+    address: str = NODE_ADDRESS
+    pod_subnet: str = POD_SUBNET
+    cgroup: str = ""
+    registries: Path | None = None
+    connect: Callable[[Component], None] | None = None
+
+
+@dataclass(frozen=True)
 class RealNode:
     """The node's programs, each of which may be ended and started again; `room`: the first process
-    of its namespaces.
+    of its namespaces. `disk`: its /var/lib, as seen from outside.
     """
 
     kubelet: Component
     containerd: Component
     room: Component
+    disk: Path
 
     def import_images(self, tar: Path) -> None:
         """Import more images for the node's containers."""
@@ -68,25 +90,44 @@ def running_node(
 
     `status_seconds`: the interval in which the kubelet reports its node's status.
     """
-    folder = cluster.folder / "node"
-    folder.mkdir()
+    place = Place()
+    with (
+        node_room(),
+        started_node(cluster, place, with_cdi=with_cdi, status_seconds=status_seconds) as node,
+    ):
+        node.kubelet.wait_until(lambda: is_ready(cluster, place.name), _READY_SECONDS)
+        yield node
+
+
+@contextmanager
+def started_node(
+    cluster: ControlPlane, place: Place, *, with_cdi: bool, status_seconds: float
+) -> Iterator[RealNode]:
+    """As `running_node`, at a place that the caller has reserved. It does not wait for the node to
+    be Ready.
+    """
+    folder = cluster.folder / place.folder
     disk = folder / "disk"
-    disk.mkdir()
-    room = Component("node", first_process(disk), cluster.logs / "node.log")
-    with node_room():
-        try:
-            room.start()
-            room.wait_until(lambda: _is_furnished(room), _READY_SECONDS)
-            runtime = (
-                _containerd_2(folder, room, cluster.logs)
-                if with_cdi
-                else _containerd(folder, room, cluster.logs)
-            )
-            with runtime as containerd, _kubelet(cluster, folder, room, status_seconds) as kubelet:
-                kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
-                yield RealNode(kubelet, containerd, room)
-        finally:
-            end_all(room)
+    disk.mkdir(parents=True)
+    logs = cluster.logs
+    room = Component(
+        place.folder,
+        first_process(disk, has_own_network=place.connect is not None),
+        logs / f"{place.folder}.log",
+    )
+    try:
+        room.start()
+        room.wait_until(lambda: _is_furnished(room), _READY_SECONDS)
+        if place.connect is not None:
+            place.connect(room)
+        containerd = _containerd_2 if with_cdi else _containerd_1
+        with (
+            containerd(place, folder, room, logs) as runtime,
+            _kubelet(cluster, place, folder, room, status_seconds) as kubelet,
+        ):
+            yield RealNode(kubelet, runtime, room, disk)
+    finally:
+        end_all(room)
 
 
 def kubelet_folder(cluster: ControlPlane) -> Path:
@@ -94,35 +135,39 @@ def kubelet_folder(cluster: ControlPlane) -> Path:
     return cluster.folder / "node" / "disk" / "kubelet"
 
 
+def _containerd_1(
+    place: Place, folder: Path, room: Component, logs: Path
+) -> AbstractContextManager[Component]:
+    """Debian's containerd 1.6."""
+    return _containerd(place, folder, room, logs, _containerd_config(folder), Path("/usr/bin"))
+
+
 @contextmanager
-def _containerd_2(folder: Path, room: Component, logs: Path) -> Iterator[Component]:
+def _containerd_2(place: Place, folder: Path, room: Component, logs: Path) -> Iterator[Component]:
     """containerd 2, which finds its shim on PATH, by name."""
     programs = folder / "programs"
     programs.mkdir()
     for name in ("containerd", "containerd-shim-runc-v2", "ctr"):
         (programs / name).symlink_to(program(name))
     (folder / "disk" / CDI_FOLDER).mkdir(parents=True)
-    with _containerd(folder, room, logs, _containerd_2_config(folder), programs) as containerd:
+    config = _containerd_2_config(place, folder)
+    with _containerd(place, folder, room, logs, config, programs) as containerd:
         yield containerd
 
 
 @contextmanager
 def _containerd(
-    folder: Path,
-    room: Component,
-    logs: Path,
-    config_text: str = "",
-    programs: Path = Path("/usr/bin"),
+    place: Place, folder: Path, room: Component, logs: Path, config_text: str, programs: Path
 ) -> Iterator[Component]:
     config, images = folder / "containerd.toml", folder / "images.tar"
-    config.write_text(config_text or _containerd_config(folder), encoding="utf-8")
-    (folder / "bridge.conflist").write_text(json.dumps(_network()), encoding="utf-8")
+    config.write_text(config_text, encoding="utf-8")
+    (folder / "bridge.conflist").write_text(json.dumps(_network(place)), encoding="utf-8")
     write_images(images)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     containerd = Component(
         "containerd",
         beside(room, programs / "containerd", "--config", config),
-        logs / "containerd.log",
+        logs / _log_name(place, "containerd"),
         environment,
     )
     ctr = partial(_ctr, room, programs / "ctr")
@@ -137,16 +182,22 @@ def _containerd(
 
 @contextmanager
 def _kubelet(
-    cluster: ControlPlane, folder: Path, room: Component, status_seconds: float
+    cluster: ControlPlane, place: Place, folder: Path, room: Component, status_seconds: float
 ) -> Iterator[Component]:
     config = folder / "kubelet.yaml"
-    config.write_text(yaml.safe_dump(_kubelet_config(cluster, status_seconds)), encoding="utf-8")
-    user = cluster.issue_user(f"system:node:{NODE}", ["system:nodes"])
-    flags = [f"--config={config}", f"--kubeconfig={cluster.write_kubeconfig('kubelet', user)}"]
-    flags += [f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}"]
-    kubelet = Component(
-        "kubelet", beside(room, program("kubelet"), *flags), cluster.logs / "kubelet.log"
+    text = yaml.safe_dump(_kubelet_config(cluster, place, status_seconds))
+    config.write_text(text, encoding="utf-8")
+    user = cluster.issue_user(f"system:node:{place.name}", ["system:nodes"])
+    kubeconfig = write_kubeconfig(
+        folder / "kubelet.kubeconfig",
+        cluster.server_for_nodes if place.connect else cluster.server,
+        cluster.authority,
+        certificate_user(user),
     )
+    flags = [f"--config={config}", f"--kubeconfig={kubeconfig}"]
+    flags += [f"--hostname-override={place.name}", f"--node-ip={place.address}"]
+    argv = beside(room, program("kubelet"), *flags)
+    kubelet = Component("kubelet", argv, cluster.logs / _log_name(place, "kubelet"))
     try:
         kubelet.start()
         yield kubelet
@@ -188,36 +239,57 @@ BinaryName = "{write_runtime(folder)}"
 """
 
 
-def _containerd_2_config(folder: Path) -> str:
+def _log_name(place: Place, program_name: str) -> str:
+    return f"{program_name}.log" if place.connect is None else f"{place.name}-{program_name}.log"
+
+
+def _containerd_2_config(place: Place, folder: Path) -> str:
+    registry = "" if place.registries is None else f'config_path = "{place.registries}"'
+    # Where the agent of an installation writes; an agent of a test writes to a folder that is
+    # visible from outside.
+    cdi = f"/var/lib/{CDI_FOLDER}" if place.connect is None else "/var/run/cdi"
     return f"""
 version = 3
 [grpc]
 address = "{_SOCKET}"
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{PAUSE}"
+[plugins."io.containerd.cri.v1.images".registry]
+{registry}
 [plugins."{_CRI_2}"]
 restrict_oom_score_adj = true
 enable_cdi = true
-cdi_spec_dirs = ["/var/lib/{CDI_FOLDER}"]
+cdi_spec_dirs = ["{cdi}"]
 [plugins."{_CRI_2}".cni]
 bin_dirs = ["{CNI_PROGRAMS}"]
 conf_dir = "{folder}"
 [plugins."{_CRI_2}".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
+[plugins."{_CRI_2}".containerd.runtimes.runc.options]
+BinaryName = "{write_runtime(folder)}"
 """
 
 
-def _network() -> dict[str, object]:
-    addresses = {"type": "host-local", "ranges": [[{"subnet": POD_SUBNET}]]}
+def _network(place: Place) -> dict[str, object]:
+    addresses: dict[str, object] = {
+        "type": "host-local",
+        "ranges": [[{"subnet": place.pod_subnet}]],
+    }
+    if place.connect is not None:
+        addresses["routes"] = [{"dst": "0.0.0.0/0"}]
     bridge = {"type": "bridge", "bridge": BRIDGE, "isGateway": True, "ipam": addresses}
     return {"cniVersion": "0.4.0", "name": "fairlead", "plugins": [bridge]}
 
 
-def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, object]:
+def _kubelet_config(
+    cluster: ControlPlane, place: Place, status_seconds: float
+) -> dict[str, object]:
+    own = {"cgroupRoot": f"/{place.cgroup}", "nodeLeaseDurationSeconds": 12} if place.cgroup else {}
     return {
+        **own,
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": NODE_ADDRESS,
+        "address": place.address,
         "port": free_port(),
         "healthzPort": 0,
         "authentication": {
@@ -266,8 +338,9 @@ def _import(ctr: Callable[..., object], tar: Path) -> None:
     ctr("--namespace", "k8s.io", "images", "import", str(tar), check=True)
 
 
-def _is_ready(cluster: ControlPlane) -> bool:
-    nodes = [node for node in cluster.admin.get("nodes") if node["metadata"]["name"] == NODE]
+def is_ready(cluster: ControlPlane, name: str) -> bool:
+    """Whether the node has reported that it is Ready."""
+    nodes = [node for node in cluster.admin.get("nodes") if node["metadata"]["name"] == name]
     return any(
         each["type"] == "Ready" and each["status"] == "True"
         for node in nodes

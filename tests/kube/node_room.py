@@ -12,10 +12,11 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.kube.component import Component, ComponentError
 from tests.kube.machine_turn import only_run
@@ -47,19 +48,19 @@ def node_room() -> Iterator[None]:
     """Reserve the machine for one node during the block; ComponentError when the machine lacks what
     a node needs.
     """
-    _check_machine()
+    check_machine()
     with only_run("test node runs", NODE_LOCK):
         _sweep()
         try:
-            _ip("address", "add", f"{NODE_ADDRESS}/32", "dev", "lo")
+            ip("address", "add", f"{NODE_ADDRESS}/32", "dev", "lo")
             yield
         finally:
             _sweep()
 
 
-def first_process(disk: Path) -> list[str]:
+def first_process(disk: Path, *, has_own_network: bool = False) -> list[str]:
     """The command line of the first process of new namespaces; `disk`, an empty folder, is /var/lib
-    there.
+    there. `has_own_network`: with a network namespace, too.
 
     It adopts orphaned processes, as the first process of a machine does: containers outlive their
     runtime.
@@ -76,6 +77,7 @@ def first_process(disk: Path) -> list[str]:
         "--mount-proc",
         "--propagation",
         "private",
+        *(["--net"] if has_own_network else []),
     ]
     return [
         "unshare",
@@ -95,8 +97,14 @@ def has_begun(room: Component) -> bool:
 
 def beside(room: Component, *argv: str | Path) -> list[str]:
     """The command line that runs `argv` in the namespaces whose first process is `room`."""
+    words = ["--target", str(first_pid(room)), "--pid", "--mount", "--net", "--"]
+    return ["nsenter", *words, *map(str, argv)]
+
+
+def first_pid(room: Component) -> int:
+    """The pid of the first process of the namespaces, as this machine counts."""
     (first,) = _children(room)
-    return ["nsenter", "--target", first, "--pid", "--mount", "--", *map(str, argv)]
+    return int(first)
 
 
 def end_one(component: Component) -> None:
@@ -122,11 +130,13 @@ def _children(room: Component) -> list[str]:
     )
 
 
-def _check_machine() -> None:
+def check_machine(more: Mapping[str, str] = MappingProxyType({})) -> None:
+    """ComponentError when the machine lacks what a node needs. `more`: as NEEDED."""
     if os.geteuid() != 0:
         raise ComponentError("a kubelet runs containers only for root; run these tests as root")
+    needed = {**NEEDED, **more}
     missing = sorted(
-        {package for program, package in NEEDED.items() if shutil.which(program) is None}
+        {package for program, package in needed.items() if shutil.which(program) is None}
     )
     if not (CNI_PROGRAMS / "bridge").exists():
         missing.append("containernetworking-plugins")
@@ -142,7 +152,17 @@ def _sweep() -> None:
     """Remove what is outside the namespaces; ComponentError when another program's kubelet works
     here.
     """
-    for folder in _pod_cgroups():
+    remove_cgroups("kubepods")
+    ip("link", "delete", BRIDGE, may_fail=True)
+    ip("address", "delete", f"{NODE_ADDRESS}/32", "dev", "lo", may_fail=True)
+
+
+def remove_cgroups(name: str) -> None:
+    """Remove this cgroup of every hierarchy of cgroup v1, and the one of v2; TimeoutError while a
+    process is in one.
+    """
+    found = [path for path in (*_CGROUPS.glob(f"*/{name}"), _CGROUPS / name) if path.is_dir()]
+    for folder in found:
         wait_until(
             f"no process is left in {folder}; is there a kubelet of this machine's own?",
             partial(_is_empty, folder),
@@ -151,20 +171,30 @@ def _sweep() -> None:
         for each in sorted(folder.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
             each.rmdir()
         folder.rmdir()
-    _ip("link", "delete", BRIDGE, may_fail=True)
-    _ip("address", "delete", f"{NODE_ADDRESS}/32", "dev", "lo", may_fail=True)
 
 
-def _pod_cgroups() -> Sequence[Path]:
-    """The cgroups of every hierarchy of cgroup v1, and the one of v2."""
-    return [path for path in (*_CGROUPS.glob("*/kubepods"), _CGROUPS / "kubepods") if path.is_dir()]
+def make_cgroups(name: str) -> None:
+    """Make a cgroup of this name in every hierarchy, for the pods of one node of several."""
+    for hierarchy in _hierarchies():
+        folder = hierarchy / name
+        folder.mkdir()
+        for setting in ("cpuset.cpus", "cpuset.mems"):  # empty in a new cgroup of v1
+            if (hierarchy / setting).exists():
+                (folder / setting).write_text((hierarchy / setting).read_text())
+
+
+def _hierarchies() -> Sequence[Path]:
+    if (_CGROUPS / "cgroup.controllers").exists():
+        return [_CGROUPS]
+    return [path for path in _CGROUPS.iterdir() if path.is_dir() and path.name != "unified"]
 
 
 def _is_empty(cgroup: Path) -> bool:
     return not any(path.read_text(encoding="ascii") for path in cgroup.rglob("cgroup.procs"))
 
 
-def _ip(*arguments: str, may_fail: bool = False) -> None:
+def ip(*arguments: str, may_fail: bool = False) -> None:
+    """`ip ARGUMENTS`; ComponentError when it fails."""
     answer = subprocess.run(
         ["ip", *arguments], capture_output=True, text=True, timeout=30, check=False
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import re
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,9 +148,26 @@ def steady(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def alive(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
+def bundle(snapshot: Path, company: ControlPlane) -> Path:
+    """An archive of `fairlead doctor` about the same moment: nothing runs in this cluster."""
+    path = snapshot.with_name("bundle.zip")
+    argv = [*FAIRLEAD, "doctor", f"--bundle={path}", f"--kubeconfig={company.kubeconfig}"]
+    subprocess.run(argv, env=environment(), check=False, timeout=120, capture_output=True)
+    return path
+
+
+def test_no_planted_secret_is_in_the_bundle(bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files["cluster.snapshot"] = gzip.decompress(files["cluster.snapshot"])
+    assert [name for name, data in files.items() if SECRET.encode() in data] == []
+    assert SICK.encode() in files["cluster.snapshot"]
+
+
+@pytest.fixture(scope="module")
+def alive(bundle: Path, company: ControlPlane) -> Iterator[Laptop]:
     with running_laptop(
-        company.logs / "from-snapshot-alive.log", f"--from-snapshot={snapshot}", "--speed=20"
+        company.logs / "from-snapshot-alive.log", f"--from-snapshot={bundle}", "--speed=20"
     ) as laptop:
         yield laptop
 

@@ -23,7 +23,7 @@ from tests.kube.custom_metrics import pods_metric, running_adapter
 from tests.kube.deployed import of_file, of_kind
 from tests.kube.driver import installed_driver
 from tests.kube.fairlead_images import write_fairlead_images
-from tests.kube.kubelet import NODE, RealNode
+from tests.kube.kubelet import NODE, RealNode, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import end_one
 from tests.kube.prometheus import running_prometheus
@@ -72,7 +72,7 @@ LINES = (
 
 @pytest.fixture(scope="module")
 def cards(node: ControlPlane) -> Iterator[StubState]:
-    with installed_driver(node, CARDS) as state:
+    with installed_driver(kubelet_folder(node).parent, CARDS) as state:
         for card in range(CARDS):
             state.show_h200(card)
             state.say({f"{card}.uuid": uuid(card), f"{card}.bus": f"00000000:{7 + card:02X}:00.0"})

@@ -100,11 +100,33 @@ def of(facts: InstallationFacts, check: str) -> Finding:
     return found
 
 
-@pytest.mark.parametrize("facts", [BEFORE, AFTER], ids=["before", "after"])
+HELMS = replace(
+    AFTER,
+    inventory=InventoryFact("0.2.0", is_complete=True, release="gpus"),
+    namespaces={SYSTEM: namespace(annotations={"meta.helm.sh/release-name": "gpus"})},
+    releases=("gpus",),
+)
+"""A sound installation by Helm."""
+
+
+@pytest.mark.parametrize("facts", [BEFORE, AFTER, HELMS], ids=["before", "after", "by Helm"])
 def test_nothing_is_wrong_with_a_sound_cluster(facts: InstallationFacts) -> None:
     found = examine(facts)
     assert [each for each in found if each.state != State.OK] == []
     assert len(found) >= 17
+
+
+def test_what_mends_a_release_is_a_command_of_helm() -> None:
+    gone = replace(HELMS, objects=(replace(console(), found=None),), namespaces={SYSTEM: None})
+    for check in ("objects", "namespace"):
+        assert of(gone, check).state == State.FAIL
+        assert "`helm upgrade gpus`" in of(gone, check).mend
+    mismatch = replace(console(), result=Mismatch("conflict"))
+    assert "`helm upgrade gpus`" in of(replace(HELMS, objects=(mismatch,)), "changes").mend
+    older = replace(HELMS, inventory=InventoryFact("0.1.9", is_complete=True, release="gpus"))
+    assert of(older, "inventory").mend == "`helm upgrade gpus`"
+    ending = namespace(deletionTimestamp="2026-01-01T00:00:00Z")
+    assert of(replace(HELMS, namespaces={SYSTEM: ending}), "namespace").state == State.FAIL
 
 
 def node(**change: Any) -> dict[str, Any]:

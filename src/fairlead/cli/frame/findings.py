@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from fairlead.cli.frame.context import Context
 from fairlead.errors import UserError
@@ -37,7 +37,9 @@ def print_findings(
     """`last`: a line after the table and its hints. Returns the exit status."""
     is_bad = any(each.state == State.FAIL for each in found)
     if args.output == "json":
-        context.stdout.write(_document(found, is_bad=is_bad) + "\n")
+        from fairlead.cli.frame.documents import render_json
+
+        context.stdout.write(render_json(findings_document(found)) + "\n")
     else:
         context.stdout.write(_table(found))
         if last:
@@ -56,9 +58,8 @@ def _table(found: Sequence[Finding]) -> str:
     return text
 
 
-def _document(found: Sequence[Finding], *, is_bad: bool) -> str:
-    from fairlead.cli.frame.documents import render_json
-
+def findings_document(found: Sequence[Finding]) -> dict[str, Any]:
+    """What `-o json` prints, as a value: `ok`, and `items` with check, state, sentence, mend."""
     items = [
         {
             "check": each.check,
@@ -68,4 +69,4 @@ def _document(found: Sequence[Finding], *, is_bad: bool) -> str:
         }
         for each in found
     ]
-    return render_json({"ok": not is_bad, "items": items})
+    return {"ok": all(each.state != State.FAIL for each in found), "items": items}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
-from fairlead.cli.frame.context import ClusterReader, Context
+from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.whole_cluster import read_whole, unread_sources
 from fairlead.errors import OutsideError
-
-if TYPE_CHECKING:
-    from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.model.source import Source
 
 NAME = "snapshot save"
 HELP = """Read the cluster and save its state to FILE (gzip of JSON).
@@ -41,8 +37,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     file = context.machine.new_file(args.file, "snapshot", "cluster.snapshot", begins_as_snapshot)
     file.check()
     reader = context.world.reader()
-    snapshot, objects = _read(reader)
-    unread = _unread(snapshot)
+    snapshot, objects = read_whole(reader)
+    unread = unread_sources(snapshot)
     for source in unread:
         context.messages.warn(f"{source.name} cannot be read: {source.message or source.state}")
     names = ", ".join(source.name for source in unread)
@@ -63,23 +59,3 @@ def run(args: argparse.Namespace, context: Context) -> int:
         f"{args.file} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
     )
     return 0
-
-
-def _read(reader: ClusterReader) -> tuple[ClusterSnapshot, tuple[dict[str, Any], ...] | None]:
-    """All there is, and in the sources of the snapshot what is missing of it, objects included."""
-    from msgspec.structs import replace
-
-    snapshot, kept = reader.read_all(), reader.read_objects()
-    if kept is None:
-        return snapshot, None
-    objects_unread = {source.name: source for source in kept.unread}
-    return replace(snapshot, sources={**objects_unread, **snapshot.sources}), tuple(kept.objects)
-
-
-def _unread(snapshot: ClusterSnapshot) -> list[Source]:
-    """Unread sources by name, each message once: a kind of jobs is read as jobs and as objects."""
-    by_message: dict[str, Source] = {}
-    for name, source in sorted(snapshot.sources.items()):
-        if source.is_unread:
-            by_message.setdefault(source.message or name, source)
-    return list(by_message.values())

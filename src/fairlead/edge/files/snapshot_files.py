@@ -1,4 +1,5 @@
-"""Reads a snapshot file from disk, for `--snapshot FILE` and `snapshot show`.
+"""Reads a snapshot from disk, for `--snapshot FILE` and `snapshot show`: a snapshot file, or a
+bundle of the doctor that has one.
 
 A path may lead to a silent pipe or an endless device, so the file is read only after it is known to
 be a regular file with a possible size and possible first bytes.
@@ -11,10 +12,13 @@ import stat
 from typing import BinaryIO, Final
 
 from fairlead.errors import UserError
+from fairlead.wire.files.bundle_file import begins_as_bundle, parse_bundle
 from fairlead.wire.files.snapshot_file import SavedSnapshot, check_magic, parse_snapshot
 
 PACKED_BYTES_MAX: Final = 1 << 30
-_HINT: Final = "give a file that `fairlead snapshot save` wrote"
+_HINT: Final = "give a file that `fairlead snapshot save` or `fairlead doctor --bundle` wrote"
+_BEGIN_BYTES: Final = 64
+"""Enough to recognize both kinds of files."""
 
 
 def load_snapshot(name: str) -> SavedSnapshot:
@@ -26,7 +30,7 @@ def load_snapshot(name: str) -> SavedSnapshot:
         raise UserError(f"snapshot `{name}` cannot be read: {error.strerror}", _HINT) from error
     except ValueError as error:  # a NUL in the name
         raise UserError(f"snapshot `{name}` cannot be read: {error}", _HINT) from error
-    return parse_snapshot(data, name)
+    return parse_bundle(data, name) if begins_as_bundle(data) else parse_snapshot(data, name)
 
 
 def _open_without_waiting(name: str, flags: int) -> int:
@@ -41,8 +45,9 @@ def _read(file: BinaryIO, name: str) -> bytes:
             f"`{name}` is not a snapshot: it is no regular file",
             f"{_HINT}; what comes from a pipe must be saved first",
         )
-    begin = file.read(4)
-    check_magic(begin, name)
+    begin = file.read(_BEGIN_BYTES)
+    if not begins_as_bundle(begin):
+        check_magic(begin[:4], name)
     if found.st_size > PACKED_BYTES_MAX:
         raise UserError(
             f"`{name}` has {found.st_size} bytes, a snapshot has at most {PACKED_BYTES_MAX}",

@@ -52,6 +52,7 @@ from fairlead.settings import HELM_CHART, NODE_AGENT_POD
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory, parse_inventory
+from fairlead.wire.installation.release import parse_release
 from fairlead.wire.installation.seen_objects import named_in_roles, node_choice_of
 from fairlead.wire.kube.forms import JsonForm
 
@@ -138,15 +139,23 @@ class _Reading:
         return self._cluster.get(ObjectRef("v1", "Namespace", name))
 
     def _read_inventory(self) -> Inventory | Unread | None:
-        found = _asked(partial(self._cluster.inventory, SYSTEM_NAMESPACE))
-        if found is None or isinstance(found, Unread):
-            return found
-        return _asked(lambda: parse_inventory(found))
+        """Of `fairlead install`, else of a Helm release."""
+        places = (
+            (partial(self._cluster.inventory, SYSTEM_NAMESPACE), parse_inventory),
+            (partial(self._cluster.release, SYSTEM_NAMESPACE, HELM_CHART), parse_release),
+        )
+        for find, parse in places:
+            found = _asked(find)
+            if isinstance(found, Unread):
+                return found
+            if found is not None:
+                return _asked(partial(parse, found))
+        return None
 
     def _inventory_fact(self) -> InventoryFact | Unread | None:
         found = self._inventory
         if isinstance(found, Inventory):
-            return InventoryFact(found.version, found.state == COMPLETE)
+            return InventoryFact(found.version, found.state == COMPLETE, found.release)
         return found
 
     def _agent(self) -> Any:

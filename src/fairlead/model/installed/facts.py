@@ -33,10 +33,13 @@ class ServerFact(Struct, frozen=True):
 
 
 class InventoryFact(Struct, frozen=True):
-    """`is_complete`: False = a run was interrupted, or is going on."""
+    """`is_complete`: False = a run was interrupted, or is going on. `release`: the Helm release
+    that was installed, "" = `fairlead install` did it.
+    """
 
     version: str
     is_complete: bool
+    release: str = ""
 
 
 class Mismatch(Struct, frozen=True):

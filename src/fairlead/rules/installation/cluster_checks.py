@@ -16,7 +16,7 @@ from fairlead.model.installation import INSTALLATION_LABEL, Installation
 from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
-from fairlead.rules.installation.finding_lists import dotted, some, unread
+from fairlead.rules.installation.finding_lists import again, dotted, some, unread
 from fairlead.rules.installation.pod_security import ENFORCE, LEVELS, violations
 from fairlead.rules.installation.refusals import (
     refuse_definition,
@@ -119,21 +119,27 @@ def _namespaces(facts: InstallationFacts) -> Iterator[Finding]:
         if isinstance(found, Unread):
             yield unread("namespace", found)
         elif found is None:
-            state = State.FAIL if isinstance(facts.inventory, InventoryFact) else State.OK
-            yield Finding("namespace", state, f"namespace `{name}` does not exist", _INSTALL[state])
+            sentence = f"namespace `{name}` does not exist"
+            if isinstance(facts.inventory, InventoryFact):
+                yield Finding("namespace", State.FAIL, sentence, again(facts.inventory))
+            else:
+                yield Finding("namespace", State.OK, sentence)
         else:
             yield _namespace(name, found, facts)
             yield _pod_security(name, found, facts)
 
 
-_INSTALL: Final = {State.OK: "", State.FAIL: "`fairlead upgrade` writes it again"}
+def _release(facts: InstallationFacts) -> str:
+    """The Helm release that was installed; "" if there is none."""
+    return facts.inventory.release if isinstance(facts.inventory, InventoryFact) else ""
 
 
 def _namespace(name: str, found: Manifest, facts: InstallationFacts) -> Finding:
     refusal = refuse_namespace(found)
-    if refusal is None:
+    is_ending = bool(found["metadata"].get("deletionTimestamp"))
+    if refusal is None or (_release(facts) and not is_ending):
         return _foreign_namespace(name, found, facts)
-    if found["metadata"].get("deletionTimestamp"):
+    if is_ending:
         mend = (
             f"wait until it is gone; `kubectl get namespace {name} -o yaml` shows what it waits for"
         )
@@ -200,6 +206,8 @@ def _wanted_labels(name: str, facts: InstallationFacts) -> Mapping[str, str]:
 def _releases(facts: InstallationFacts) -> Finding:
     if isinstance(facts.releases, Unread):
         return unread("helm", facts.releases)
+    if release := _release(facts):
+        return Finding("helm", State.OK, f"Fairlead is installed by Helm: release `{release}`")
     return _refusal(
         "helm",
         refuse_releases(facts.releases),

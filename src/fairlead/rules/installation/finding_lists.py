@@ -1,11 +1,11 @@
-"""Findings in the forms that all checks share: unread facts, versions, long lists cut short."""
+"""What all checks share: the form of unread facts, of versions and of long lists; what mends."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.model.installed.facts import Unread
+from fairlead.model.installed.facts import InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 
 _SHOWN: Final = 3
@@ -15,6 +15,13 @@ _ASK: Final = "use an account with this right; `kubectl auth can-i --list` shows
 def unread(check: str, fact: Unread) -> Finding:
     """The finding for a fact that could not be read: neither right nor wrong."""
     return Finding(check, State.UNKNOWN, fact.why, _ASK)
+
+
+def again(found: InventoryFact) -> str:
+    """The command that writes the objects of an installation again."""
+    if found.release:
+        return f"`helm upgrade {found.release}` with the same values writes it again"
+    return "`fairlead upgrade` writes it again; --dry-run prints the difference"
 
 
 def some(names: Sequence[str], separator: str = ", ") -> str:

@@ -19,7 +19,7 @@ from fairlead.model.installed.facts import (
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.moment import Moment
 from fairlead.rules.installation.comparable import differing_fields
-from fairlead.rules.installation.finding_lists import counted, some, unread
+from fairlead.rules.installation.finding_lists import again, counted, some, unread
 from fairlead.rules.installation.order import is_ready
 from fairlead.rules.installation.refusals import refuse_version
 from fairlead.settings import PART_LABEL
@@ -28,7 +28,6 @@ RESTART_SECONDS: Final = 3600.0
 _WORKLOADS: Final = ("Deployment", "DaemonSet")
 _DAY: Final = 86_400.0
 _ENDS_SOON: Final = 7 * _DAY
-_AGAIN: Final = "`fairlead upgrade` writes it again; --dry-run prints the difference"
 _TAKE: Final = "`fairlead upgrade --force-conflicts` takes the fields over; --dry-run shows them"
 
 
@@ -39,11 +38,11 @@ def check_installed(facts: InstallationFacts) -> Iterator[Finding]:
         yield unread("inventory", found)
         return
     if found is None:
-        sentence = "`fairlead install` has not installed Fairlead here"
+        sentence = "neither `fairlead install` nor Helm has installed Fairlead here"
         yield Finding("inventory", State.OK, sentence)
         return
     yield _inventory(found, facts)
-    yield _missing(facts.objects)
+    yield _missing(found, facts.objects)
     yield _changed(found, facts)
     yield from _workloads(facts)
     yield _restarts(facts)
@@ -63,15 +62,16 @@ def _inventory(found: InventoryFact, facts: InstallationFacts) -> Finding:
         mend = f"use the fairlead of version {found.version} or later"
         return Finding("inventory", State.WARN, refusal.reason, mend)
     sentence = f"version `{found.version}` is installed, this program is `{facts.program_version}`"
-    return Finding("inventory", State.WARN, sentence, "`fairlead upgrade`")
+    mend = f"`helm upgrade {found.release}`" if found.release else "`fairlead upgrade`"
+    return Finding("inventory", State.WARN, sentence, mend)
 
 
-def _missing(objects: Sequence[ObjectFact]) -> Finding:
+def _missing(inventory: InventoryFact, objects: Sequence[ObjectFact]) -> Finding:
     missing = [each.ref.title for each in objects if each.found is None]
     if missing:
         number = f"{len(missing)} of {counted(len(objects), 'object')}"
         sentence = f"{number} of the inventory not found: {some(missing)}"
-        return Finding("objects", State.FAIL, sentence, _AGAIN)
+        return Finding("objects", State.FAIL, sentence, again(inventory))
     hidden = [each.found for each in objects if isinstance(each.found, Unread)]
     if hidden:
         return unread("objects", hidden[0])
@@ -98,7 +98,8 @@ def _changed(inventory: InventoryFact, facts: InstallationFacts) -> Finding:
     ]
     if conflicts or changed:
         sentence = f"not as they were written: {some([*conflicts, *changed], '; ')}"
-        return Finding("changes", State.FAIL, sentence, _TAKE if conflicts else _AGAIN)
+        is_taken = conflicts and not inventory.release
+        return Finding("changes", State.FAIL, sentence, _TAKE if is_taken else again(inventory))
     hidden = [each.result for each in facts.objects if isinstance(each.result, Unread)]
     if hidden:
         return unread("changes", hidden[0])

@@ -6,10 +6,20 @@ installation is the components of its parts, in an order in which each object fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable
+from itertools import product
+from typing import Any, Final, Literal
 
-from fairlead.model.installation import INSTALLATION_LABEL, NODE_PART, SYSTEM_PART, Installation
+from msgspec.structs import replace
+
+from fairlead.model.actions import object_ref
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    NODE_PART,
+    SYSTEM_PART,
+    Installation,
+    Parts,
+)
 from fairlead.wire.installation import deciding_parts, reading_parts
 from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
@@ -29,6 +39,8 @@ One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
 """
 
 
+_ADMISSIONS: Final[tuple[Literal["policies", "webhooks"], ...]] = ("policies", "webhooks")
+_SCHEDULERS: Final[tuple[Literal["own", "control-plane"], ...]] = ("own", "control-plane")
 _POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
@@ -75,6 +87,42 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
 """Objects by the name of their file in `deploy/`, without `.yaml`."""
 
 
+def _has_webhooks(chosen: Installation) -> bool:
+    return chosen.admission == "webhooks"
+
+
+def _is_own(chosen: Installation) -> bool:
+    return chosen.scheduler == "own"
+
+
+def _has_sharing_webhook(chosen: Installation) -> bool:
+    return chosen.parts.gpu_sharing and _has_webhooks(chosen)
+
+
+IS_IN: Final[dict[str, Callable[[Installation], bool]]] = {
+    "namespace": lambda _: True,
+    "quota-crd": lambda chosen: chosen.parts.quota,
+    "reader": lambda chosen: chosen.parts.console,
+    "console": lambda chosen: chosen.parts.console,
+    "cluster-exporter": lambda chosen: chosen.parts.cluster_exporter,
+    "gpu-exporter": lambda chosen: chosen.parts.gpu_exporter,
+    "gpu-exporter-rights": lambda chosen: chosen.parts.gpu_exporter_rights,
+    "gpushare-extender": lambda chosen: chosen.parts.gpu_sharing and _is_own(chosen),
+    "gpushare-scheduler": lambda chosen: chosen.parts.gpu_sharing and _is_own(chosen),
+    "gpushare-control-plane": lambda chosen: chosen.parts.gpu_sharing and not _is_own(chosen),
+    "node-agent-admission": lambda chosen: chosen.parts.node_agent,
+    "node-agent": lambda chosen: chosen.parts.node_agent,
+    "account-admission": lambda chosen: chosen.parts.gpu_sharing or chosen.parts.quota,
+    "admission-webhook": lambda chosen: chosen.parts.quota or _has_sharing_webhook(chosen),
+    "gpushare-webhook": _has_sharing_webhook,
+    "gpushare-admission": lambda chosen: chosen.parts.gpu_sharing and not _has_webhooks(chosen),
+    "quota-controller": lambda chosen: chosen.parts.quota,
+    "quota-admission": lambda chosen: chosen.parts.quota and not _has_webhooks(chosen),
+    "quota-webhook": lambda chosen: chosen.parts.quota,
+}
+"""Whether an installation has a component, in an order in which each object finds what it needs."""
+
+
 def installed_objects(chosen: Installation) -> list[Object]:
     """All objects of an installation, each once.
 
@@ -83,41 +131,28 @@ def installed_objects(chosen: Installation) -> list[Object]:
     >>> [each["kind"] for each in installed_objects(small)]
     ['Namespace', 'Namespace', 'ServiceAccount', 'DaemonSet']
     """
-    return [each for name in _chosen(chosen) for each in _objects(name, chosen)]
+    return [each for name in IS_IN for each in component_objects(name, chosen)]
 
 
-def _chosen(chosen: Installation) -> Iterable[str]:
-    parts = chosen.parts
-    has_webhooks = chosen.admission == "webhooks"
-    is_own = chosen.scheduler == "own"
-    rows = (
-        ("namespace", True),
-        ("quota-crd", parts.quota),
-        ("reader", parts.console),
-        ("console", parts.console),
-        ("cluster-exporter", parts.cluster_exporter),
-        ("gpu-exporter", parts.gpu_exporter),
-        ("gpu-exporter-rights", parts.gpu_exporter_rights),
-        ("gpushare-extender", parts.gpu_sharing and is_own),
-        ("gpushare-scheduler", parts.gpu_sharing and is_own),
-        ("gpushare-control-plane", parts.gpu_sharing and not is_own),
-        ("node-agent-admission", parts.node_agent),
-        ("node-agent", parts.node_agent),
-        ("account-admission", parts.gpu_sharing or parts.quota),
-        ("admission-webhook", parts.quota or (parts.gpu_sharing and has_webhooks)),
-        ("gpushare-webhook", parts.gpu_sharing and has_webhooks),
-        ("gpushare-admission", parts.gpu_sharing and not has_webhooks),
-        ("quota-controller", parts.quota),
-        ("quota-admission", parts.quota and not has_webhooks),
-        ("quota-webhook", parts.quota),
-    )
-    return (name for name, is_in in rows if is_in)
+def every_object(chosen: Installation) -> list[Object]:
+    """All objects that some installation in these two namespaces has, each once."""
+    every_part = Parts(gpu_exporter_rights=True)
+    found = {
+        object_ref(each).identity: each
+        for admission, scheduler in product(_ADMISSIONS, _SCHEDULERS)
+        for each in installed_objects(
+            replace(chosen, parts=every_part, admission=admission, scheduler=scheduler)
+        )
+    }
+    return list(found.values())
 
 
-def _objects(name: str, chosen: Installation) -> list[Object]:
-    found = COMPONENTS[name](chosen)
+def component_objects(name: str, chosen: Installation) -> list[Object]:
+    """The objects of one component; none if the installation does not have it."""
+    if not IS_IN[name](chosen):
+        return []
     left = _left_out(name, chosen)
-    return [each for each in found if _part(each) not in left]
+    return [each for each in COMPONENTS[name](chosen) if _part(each) not in left]
 
 
 def _left_out(name: str, chosen: Installation) -> frozenset[str]:

@@ -24,7 +24,7 @@ class Inventory(Struct, frozen=True):
     """`objects`: all that the installation wrote, or is writing. `values`: YAML, without defaults.
 
     `state`: WRITING from the first write of a run to its last, else COMPLETE. `namespace`: in which
-    it is kept.
+    it is kept. `release`: the Helm release that it describes, "" = `fairlead install` wrote it.
     """
 
     version: str
@@ -32,6 +32,7 @@ class Inventory(Struct, frozen=True):
     values: str
     objects: tuple[ObjectRef, ...]
     namespace: str = SYSTEM_NAMESPACE
+    release: str = ""
 
 
 def inventory_ref(namespace: str) -> ObjectRef:

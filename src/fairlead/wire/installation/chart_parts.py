@@ -1,0 +1,228 @@
+"""What a release of the Helm chart has beside an installation's objects: the pod of `helm test`,
+and an annotation on the definition of the quota tree.
+
+`tools/helm_chart.py` makes a template of each function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART, Installation
+from fairlead.model.installed.chart_values import ChartValues
+from fairlead.wire.installation.components import COMPONENTS, component_objects
+from fairlead.wire.installation.inventory import inventory_ref
+from fairlead.wire.installation.object_parts import (
+    KUBE_SYSTEM,
+    LOCKED,
+    NON_ROOT,
+    Object,
+    PartPlace,
+    account,
+    cluster_rights,
+    grant,
+    labels,
+    requests,
+    rights,
+)
+from fairlead.wire.installation.release import release_ref
+
+HOOK: Final = "helm.sh/hook"
+KEPT: Final = ("helm.sh/resource-policy", "keep")
+"""The annotation of an object that stays when its release goes."""
+_DOCTOR: Final = "fairlead-doctor"
+_END: Final = "fairlead-uninstall"
+_ADMISSION: Final = "admissionregistration.k8s.io"
+
+
+def definition(chosen: ChartValues) -> list[Object]:
+    """The definition of the quota tree, if the release has one."""
+    if not chosen.crds.enabled:
+        return []
+    found = component_objects("quota-crd", chosen)
+    if chosen.crds.keep:
+        for each in found:
+            name, value = KEPT
+            each["metadata"]["annotations"] = {**each["metadata"]["annotations"], name: value}
+    return found
+
+
+def namespaces(chosen: ChartValues) -> list[Object]:
+    """Namespaces without the release's own, which Helm finds or makes before all objects."""
+    return [
+        each
+        for each in component_objects("namespace", chosen)
+        if each["metadata"]["labels"][INSTALLATION_LABEL] != SYSTEM_PART
+    ]
+
+
+def doctor(chosen: ChartValues) -> list[Object]:
+    """`helm test`: a pod that runs `fairlead doctor`, with an account that reads."""
+    place = PartPlace(_DOCTOR, chosen.namespace)
+    container = {
+        "name": "doctor",
+        "image": chosen.image,
+        "command": ["fairlead", "doctor"],
+        **requests("100m", "128Mi"),
+        "securityContext": LOCKED,
+    }
+    pod: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**place.meta, "labels": labels(_DOCTOR)},
+        "spec": _hook_pod(_DOCTOR, container),
+    }
+    everywhere = [
+        *_readable(),
+        *_findable(),
+        grant("", "nodes pods services", "list"),
+        grant("apps", "deployments daemonsets", "list"),
+        grant("coordination.k8s.io", "leases", "list"),
+    ]
+    # kube-schedulers' configurations, in which extenders are named.
+    others = [grant("", "configmaps", "list")]
+    return _hooks(
+        "test",
+        [
+            account(place),
+            *cluster_rights(_DOCTOR, place, everywhere),
+            *rights(_DOCTOR, place, KUBE_SYSTEM, others),
+            pod,
+        ],
+    )
+
+
+def uninstall(chosen: ChartValues) -> list[Object]:
+    """Before `helm uninstall`: a Job ends admission, and lets pods go that wait for quota or
+    refuses while there are any.
+    """
+    place = PartPlace(_END, chosen.namespace)
+    is_releasing = chosen.uninstall.release_waiting
+    container = {
+        "name": "uninstall",
+        "image": chosen.image,
+        "command": [
+            "fairlead",
+            "uninstall",
+            "--helm-hook",
+            *(["--release-waiting"] if is_releasing else []),
+        ],
+        **requests("100m", "128Mi"),
+        "securityContext": LOCKED,
+    }
+    job: Object = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**place.meta, "labels": labels(_END)},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {"metadata": {"labels": labels(_END)}, "spec": _hook_pod(_END, container)},
+        },
+    }
+    everywhere = [
+        *_endable(),
+        *_findable(),
+        grant("", "pods", "list"),
+        *([grant("", "pods", "get patch")] if is_releasing else []),
+    ]
+    return _hooks(
+        "pre-delete",
+        [
+            account(place),
+            *cluster_rights(_END, place, everywhere),
+            job,
+        ],
+    )
+
+
+def _hook_pod(name: str, container: Object) -> Object:
+    return {
+        "serviceAccountName": name,
+        "restartPolicy": "Never",
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }
+
+
+def _findable() -> list[Object]:
+    """Rights to find the record of the release, or an inventory, in whatever namespace."""
+    names = f"{inventory_ref('').name} {release_ref('').name}"
+    return [grant("", "configmaps", "get", names), grant("", "namespaces", "list")]
+
+
+def _endable() -> list[Object]:
+    """Rights to delete the admission objects that an installation may have, by their names."""
+    names: dict[str, set[str]] = {}
+    for objects in COMPONENTS.values():
+        for each in objects(Installation()):
+            if each["apiVersion"].startswith(f"{_ADMISSION}/"):
+                names.setdefault(plural(each["kind"]), set()).add(each["metadata"]["name"])
+    return [
+        grant(_ADMISSION, kind, "delete", " ".join(sorted(found)))
+        for kind, found in sorted(names.items())
+    ]
+
+
+def _readable() -> list[Object]:
+    """Rights to read the objects of an installation. Of ConfigMaps only its own, by their names."""
+    kinds: dict[str, set[str]] = {}
+    names = set()
+    for objects in COMPONENTS.values():
+        for each in objects(Installation()):
+            if each["kind"] == "ConfigMap":
+                names.add(each["metadata"]["name"])
+            else:
+                group = each["apiVersion"].rpartition("/")[0]
+                kinds.setdefault(group, set()).add(plural(each["kind"]))
+    return [
+        grant("", "configmaps", "get", " ".join(sorted(names))),
+        *(grant(group, " ".join(sorted(found)), "get") for group, found in sorted(kinds.items())),
+    ]
+
+
+def plural(kind: str) -> str:
+    """
+    >>> plural("ValidatingAdmissionPolicy")
+    'validatingadmissionpolicies'
+    """
+    return re.sub("y$", "ie", kind.lower()) + "s"
+
+
+def _hooks(event: str, objects: list[Object]) -> list[Object]:
+    """The objects exist while Helm handles the event; Helm prints what their pods print."""
+    annotations = {
+        HOOK: event,
+        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded,hook-failed",
+    }
+    printed = {"helm.sh/hook-output-log-policy": "hook-succeeded,hook-failed"}
+    return [
+        {
+            **each,
+            "metadata": {
+                **each["metadata"],
+                "annotations": {**annotations, **(printed if each["kind"] in _RUN else {})},
+            },
+        }
+        for each in objects
+    ]
+
+
+_RUN: Final = ("Pod", "Job")
+
+CHART_COMPONENTS: Final[dict[str, Callable[[ChartValues], list[Object]]]] = {
+    **{name: partial(component_objects, name) for name in COMPONENTS},
+    "namespace": namespaces,
+    "quota-crd": definition,
+    "doctor": doctor,
+    "uninstall": uninstall,
+}
+"""The objects of each template, by its name without `.yaml`."""
+
+
+def chart_objects(chosen: ChartValues) -> list[Object]:
+    """All objects of a release, but for its record."""
+    return [each for objects in CHART_COMPONENTS.values() for each in objects(chosen)]

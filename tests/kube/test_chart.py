@@ -1,0 +1,272 @@
+"""The Helm chart on a real API server: installed, upgraded, tested and removed by Helm.
+
+There is no kubelet. A pod of a hook is played: its command runs on this machine with the token of
+its account, and the exit status becomes the pod's phase.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.helm import HELMS, Helm, packed_chart
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.test_installation import has_gated_pod, install_foreign_definition
+from tests.waiting import wait_until
+
+SYSTEM = "fairlead-system"
+OTHER = "gpu-2"
+"""The namespace of a release that is not where Fairlead looks first."""
+TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
+PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota")
+PLAY_SECONDS = 60.0
+NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
+"""What a cluster writes on its own at any time, or for a definition."""
+Row = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def chart(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(packed_chart(tmp_path_factory.mktemp("chart")))
+
+
+@pytest.fixture(params=HELMS)
+def helm(request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path) -> Iterator[Helm]:
+    """What a failed test leaves is removed."""
+    found = Helm(request.param, tmp_path, cluster.kubeconfig)
+    yield found
+    for space in (SYSTEM, OTHER):
+        found.answer("uninstall", "gpus", "-n", space, "--no-hooks", "--ignore-not-found", "--wait")
+    cluster.admin.run("delete", "crd", TREES, "--ignore-not-found")
+
+
+def fairlead(kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*FAIRLEAD, *words, f"--kubeconfig={kubeconfig}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def everything(cluster: ControlPlane) -> set[Row]:
+    """Kind, namespace and name of all objects of all kinds."""
+    kinds = cluster.admin.run("api-resources", "--verbs=list", "-o", "name").split()
+    wanted = ",".join(each for each in kinds if each.partition(".")[0] not in NOT_COMPARED)
+    columns = "custom-columns=K:.kind,S:.metadata.namespace,N:.metadata.name"
+    lines = cluster.admin.run("get", wanted, "-A", "--no-headers", "-o", columns)
+    return {tuple(line.split()) for line in lines.splitlines()}
+
+
+@contextmanager
+def played(cluster: ControlPlane, part: str) -> Iterator[Future[str]]:
+    """Runs the command of the pod with this name once it is there; its result is what it prints."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(_play, cluster, part)
+
+
+def _play(cluster: ControlPlane, part: str) -> str:
+    end = time.monotonic() + PLAY_SECONDS
+    label = f"app.kubernetes.io/name={part}"
+    while not (pods := cluster.admin.get("pods", "-l", label)):
+        assert time.monotonic() < end, f"no pod of {part}"
+    (pod,) = pods
+    spec: Any = pod["spec"]
+    space = pod["metadata"]["namespace"]
+    account = spec["serviceAccountName"]
+    token = cluster.admin.run("create", "token", account, "-n", space).strip()
+    kubeconfig = write_kubeconfig(
+        cluster.folder / f"{part}.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
+    (container,) = spec["containers"]
+    answer = fairlead(kubeconfig, *container["command"][1:])
+    phase = "Failed" if answer.returncode else "Succeeded"
+    name = pod["metadata"]["name"]
+    body = json.dumps({"status": {"phase": phase}})
+    cluster.admin.run("patch", "pod", name, "-n", space, "--subresource=status", "-p", body)
+    return answer.stdout + answer.stderr
+
+
+def test_a_release_from_its_beginning_to_its_end(
+    helm: Helm, cluster: ControlPlane, chart: str
+) -> None:
+    ensure_namespace(cluster)
+    before = everything(cluster)
+    notes = helm.run("install", "gpus", chart, "-n", SYSTEM)
+    assert f"helm test gpus --namespace {SYSTEM}" in notes
+    (label,) = (line.split() for line in notes.splitlines() if "kubectl label" in line)
+    # From now on the namespace enforces PodSecurity, for pods of hooks, too.
+    cluster.admin.run(*label[1:])
+    installed = wanted_rows(everything(cluster) - before)
+    assert ("Deployment", SYSTEM, "fairlead-console") in installed
+    assert ("CustomResourceDefinition", "<none>", TREES) in installed
+    assert not {row for row in installed if row[2] in ("fairlead-doctor", "fairlead-uninstall")}
+
+    _check_others_are_refused(helm, cluster, chart)
+    _check_the_doctor(helm, cluster)
+    now = wanted_rows(everything(cluster) - before)
+    assert now == installed, "the refused ones wrote nothing, and nothing of the test is left"
+
+    webhook = ("validatingwebhookconfiguration", "fairlead-quota-tree")
+    authority = base64.b64encode(cluster.authority.read_bytes()).decode()
+    place = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authority}
+    cluster.admin.run("patch", *webhook, "--type=json", "-p", json.dumps([place]))
+    settings = ("--set", "parts.console=false", "--set", "replicas=3")
+    helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *settings)
+    gone = installed - everything(cluster)
+    assert {row[2] for row in gone} == {"fairlead-console", "fairlead-reader"}
+    path = "-o=jsonpath={.spec.replicas}"
+    found = cluster.admin.run("get", "deployment", "fairlead-quota-controller", "-n", SYSTEM, path)
+    assert found == "3"
+    path = "-o=jsonpath={.webhooks[0].clientConfig.caBundle}"
+    assert cluster.admin.run("get", *webhook, path) == authority, "written at run time, and kept"
+
+    _check_the_end(helm, cluster, chart)
+    left = everything(cluster) - before
+    assert left == {("CustomResourceDefinition", "<none>", TREES)}, "it is kept, and nothing else"
+
+
+def ensure_namespace(cluster: ControlPlane, name: str = SYSTEM) -> None:
+    """As `helm install --create-namespace` makes it, which does not remove it."""
+    if not cluster.admin.get("namespaces", f"--field-selector=metadata.name={name}"):
+        cluster.admin.run("create", "namespace", name)
+    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", name)
+    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", name)
+
+
+def wanted_rows(rows: set[Row]) -> set[Row]:
+    """Without what controllers make of the objects, and without Helm's own records."""
+    made = ("Pod", "ReplicaSet", "ControllerRevision", "Endpoints", "EndpointSlice", "Secret")
+    return {row for row in rows if row[0] not in made}
+
+
+def _check_others_are_refused(helm: Helm, cluster: ControlPlane, chart: str) -> None:
+    answer = helm.refusal("install", "second", chart, "-n", SYSTEM)
+    assert "cannot be imported into the current release" in answer
+    assert 'must equal "second": current value is "gpus"' in answer
+    answer = fairlead(cluster.kubeconfig, "install").stderr
+    assert "namespace `fairlead-nodes` belongs to the Helm release `gpus`" in answer
+    assert "use Helm for its release" in answer
+
+
+def _check_the_doctor(helm: Helm, cluster: ControlPlane) -> None:
+    """Its account may read all that is judged, but for two that its rights leave out on purpose."""
+    with played(cluster, "fairlead-doctor") as doctor:
+        answer = helm.refusal("test", "gpus", "-n", SYSTEM)
+    assert "fairlead-doctor failed" in answer
+    lines = doctor.result().splitlines()
+    assert any("ok " in line and "by Helm: release `gpus`" in line for line in lines), lines
+    bad = {line.split()[1] for line in lines if line.startswith("BAD")}
+    assert bad == {"ready", "lease", "certificate"}, "no process runs here"
+    unknown = [line for line in lines if line.startswith("?")]
+    reasons = {
+        "changes": "cannot patch",
+        "certificate": 'cannot get resource "secrets"',
+    }
+    assert {line.split()[1] for line in unknown} == reasons.keys(), unknown
+    for line in unknown:
+        assert reasons[line.split()[1]] in line, line
+
+
+def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
+    """Refused while a pod waits for quota; with a value the pod is let go first."""
+    cluster.admin.run("create", "namespace", "team")
+    cluster.admin.run("label", "namespace", "team", "fairlead.io/quota=enforced")
+    wait_until("a pod gets the gate", lambda: has_gated_pod(cluster), 60)
+    present = everything(cluster)
+    with played(cluster, "fairlead-uninstall") as end:
+        answer = helm.refusal("uninstall", "gpus", "-n", SYSTEM)
+    assert "fairlead-uninstall" in answer and "ailed" in answer
+    assert "1 pod waits at the scheduling gate `fairlead.io/quota`: team/p" in end.result()
+    assert wanted_rows(everything(cluster)) == wanted_rows(present), "nothing was removed"
+
+    # Helm regards the release as one that is being uninstalled, until a revision is in force again.
+    helm.run("rollback", "gpus", "2", "-n", SYSTEM)
+    releasing = ("--reuse-values", "--set", "uninstall.releaseWaiting=true")
+    helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *releasing)
+    with played(cluster, "fairlead-uninstall") as end:
+        helm.run("uninstall", "gpus", "-n", SYSTEM, "--wait")
+    lines = end.result().splitlines()
+    first, last = lines[0], lines[-1]
+    assert first.startswith("removed ValidatingWebhookConfiguration "), "admission ends first"
+    assert last == "released pod team/p"
+    cluster.admin.run("delete", "namespace", "team")
+
+
+@pytest.mark.parametrize("helm", ["helm4"], indirect=True)
+def test_another_programs_definition_is_used_and_never_changed(
+    helm: Helm, cluster: ControlPlane, chart: str
+) -> None:
+    ensure_namespace(cluster, OTHER)
+    install_foreign_definition(cluster, "Namespaced")
+    before = everything(cluster)
+    answer = helm.refusal("install", "gpus", chart, "-n", OTHER)
+    assert f'CustomResourceDefinition "{TREES}"' in answer and "cannot be imported" in answer
+    assert everything(cluster) == before, "nothing was written"
+    path = ("get", "crd", TREES, "-o", "jsonpath={.metadata.generation} {.metadata.labels}")
+    found = cluster.admin.run(*path)
+    helm.run("install", "gpus", chart, "-n", OTHER, "--set", "crds.enabled=false")
+    assert cluster.admin.run(*path) == found
+    answer = fairlead(cluster.kubeconfig, "doctor").stdout
+    assert "Fairlead is installed by Helm: release `gpus`" in answer, "found by Helm's annotation"
+    assert f"definition `{TREES}` exists without the subresource `status`" in answer
+    with played(cluster, "fairlead-uninstall") as end:
+        helm.run("uninstall", "gpus", "-n", OTHER, "--wait")
+    assert "removed ValidatingWebhookConfiguration fairlead-quota-tree" in end.result()
+    assert everything(cluster) == before
+
+
+def test_helm_takes_over_nothing_that_fairlead_install_wrote(
+    cluster: ControlPlane, chart: str, tmp_path: Path
+) -> None:
+    cluster.admin.run("delete", "namespace", SYSTEM, "--ignore-not-found")
+    answer = fairlead(cluster.kubeconfig, "install", "--wait=0")
+    assert not answer.returncode, answer.stderr
+    before = everything(cluster)
+    for name in HELMS:
+        helm = Helm(name, tmp_path, cluster.kubeconfig)
+        answer = helm.refusal("install", "gpus", chart, "-n", SYSTEM)
+        assert "invalid ownership metadata" in answer
+    assert everything(cluster) == before, "nothing was written"
+    answer = fairlead(cluster.kubeconfig, "uninstall", "--delete-data")
+    assert not answer.returncode, answer.stderr
+
+
+def test_all_objects_are_valid(cluster: ControlPlane, chart: str, tmp_path: Path) -> None:
+    """Strictly, by the API server itself, for each kind of admission and of scheduler, with other
+    values drawn at random.
+    """
+    ensure_namespace(cluster)
+    cluster.admin.run("create", "namespace", "fairlead-nodes")
+    helm = Helm("helm3", tmp_path)
+    for admission, scheduler in product(("policies", "webhooks"), ("own", "control-plane")):
+        parts = [f"parts.{name}={random.choice(('true', 'false'))}" for name in PARTS]
+        texts = ["prometheus=http://monitor:9090", "runtimeClass=nvidia", "gpuSource=none"]
+        others = [f"replicas={random.randint(1, 10)}", *random.sample(texts, 2), *parts]
+        values = ",".join([f"admission={admission}", f"scheduler={scheduler}", *others])
+        print(values)
+        text = helm.run("template", "gpus", chart, "-n", SYSTEM, "--no-hooks", "--set", values)
+        strictly = ("--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+        answer = cluster.admin.run("apply", *strictly, stdin=text)
+        assert answer.count("serverside-applied (server dry run)") == text.count("\nkind: ")
+    cluster.admin.run("delete", "namespace", "fairlead-nodes")

@@ -1,0 +1,1 @@
+"""Makes Helm templates from Python functions of a typed value; docs/project/designs/0011."""

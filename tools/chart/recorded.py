@@ -1,0 +1,150 @@
+"""Values that record which of their fields a function reads, and leave marks where it writes them.
+
+A text is marked by its path between two characters that no object has; a function that looks into a
+text whose value is not known is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from chart.fields import ANY, Field, Inexpressible
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+MARK: Final = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+Point = Mapping[str, Any]
+"""The alternative of each field that is distinguished, by its path."""
+_POINTS_MAX: Final = 5000
+
+
+def mark(path: str) -> str:
+    return f"{_OPEN}{path}{_CLOSE}"
+
+
+class MarkedText(str):
+    """A text of a field. Written into another text it leaves its mark.
+
+    One of a few words compares as that word; any other text is only empty, or not.
+    """
+
+    path: str
+    is_word: bool
+
+    def __new__(cls, path: str, value: Any, *, is_word: bool) -> MarkedText:
+        self = super().__new__(cls, mark(path) if value is ANY else value)
+        self.path, self.is_word = path, is_word
+        return self
+
+    def __str__(self) -> str:
+        return mark(self.path)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise Inexpressible(f"`{self.path}` is written in the form `{spec}`")
+        return mark(self.path)
+
+    def __add__(self, other: str) -> str:
+        return f"{self}{other}"
+
+    def __radd__(self, other: str) -> str:
+        return f"{other}{self}"
+
+    def __eq__(self, other: object) -> bool:
+        if self.is_word or other == "":
+            return str.__eq__(self, other) is True
+        if isinstance(other, MarkedText) and other.path == self.path:
+            return True
+        raise Inexpressible(f"`{self.path}` is compared with `{other}`")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(self: MarkedText, *_: Any, **__: Any) -> Any:
+        raise Inexpressible(f"`{self.path}` is asked for `{name}`")
+
+    return refuse
+
+
+for _name in dir(str):
+    if not _name.startswith("_") or _name in ("__contains__", "__getitem__", "__iter__", "__mod__"):
+        setattr(MarkedText, _name, _refused(_name))
+
+
+class MarkedNumber(int):
+    """A number of a field. What is computed with it is a number of its own, without a mark."""
+
+    path: str
+
+    def __new__(cls, path: str, value: int) -> MarkedNumber:
+        self = super().__new__(cls, value)
+        self.path = path
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return int.__format__(self, spec) if spec else mark(self.path)
+
+    def __str__(self) -> str:
+        return mark(self.path)
+
+
+def points_of(
+    function: Callable[[Any], Any], type_: type[Struct], fields: Mapping[str, Field]
+) -> list[tuple[dict[str, Any], Any]]:
+    """What the function returns for all combinations of alternatives that it distinguishes."""
+    read: list[str] = []
+    while True:
+        known = [path for path in read if fields[path].alternatives]
+        seen = list(read)
+        results = []
+        for values in product(*(fields[path].alternatives for path in known)):
+            point = dict(zip(known, values, strict=True))
+            results.append((point, function(_recording(type_, fields, point, "", seen))))
+            if len(results) > _POINTS_MAX:
+                raise Inexpressible(f"it distinguishes too much: {', '.join(known)}")
+        if seen == read:
+            return results
+        read = seen
+
+
+def _recording(
+    type_: type[Struct], fields: Mapping[str, Field], point: Point, prefix: str, read: list[str]
+) -> Any:
+    """A value of the type with the alternatives of the point, else with the first one of each."""
+    values: dict[str, Any] = {}
+    for each in msgspec.structs.fields(type_):
+        path = f"{prefix}{each.name}"
+        if path in fields:
+            values[each.name] = _marked(fields[path], point)
+        else:
+            values[each.name] = _recording(each.type, fields, point, f"{path}.", read)
+    names = {name for name in values if f"{prefix}{name}" in fields}
+
+    def find(self: Any, name: str) -> Any:
+        if name in names and f"{prefix}{name}" not in read:
+            read.append(f"{prefix}{name}")
+        return object.__getattribute__(self, name)
+
+    recording: Any = msgspec.defstruct(
+        type_.__name__, (), bases=(type_,), namespace={"__getattribute__": find}, frozen=True
+    )
+    return recording(**values)
+
+
+def _marked(field: Field, point: Point) -> Any:
+    value = point.get(field.path, field.alternatives[0] if field.alternatives else ANY)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return MarkedNumber(field.path, value)
+    is_word = ANY not in field.alternatives and bool(field.alternatives)
+    return MarkedText(field.path, value, is_word=is_word)
