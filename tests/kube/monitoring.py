@@ -23,7 +23,7 @@ from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import DEPLOY
-from tests.kube.played_pods import SYSTEM
+from tests.kube.played_pods import NODE_SPACE, SYSTEM
 from tests.kube.programs import module_folder, program
 from tests.kube.prometheus import Prometheus, own_folder, started
 from tests.waiting import wait_until
@@ -33,7 +33,7 @@ NAMESPACE, NAME, RELEASE = "monitoring", "stack", {"release": "stack"}
 SCRAPE, RULES = DEPLOY / "prometheus" / "scrape.yaml", DEPLOY / "prometheus" / "fairlead.rules.yaml"
 EVALUATED = "5s"
 READ_BY = {"operator": ("services", "endpoints", "pods"), "plain": ("pods",)}
-"""Resources in Fairlead's namespace that Prometheus must be allowed to get, list and watch, as
+"""Resources in Fairlead's namespaces that Prometheus must be allowed to get, list and watch, as
 servicemonitor.yaml and scrape.yaml state.
 """
 _MOUNTED = f"/etc/prometheus/rules/prometheus-{NAME}-rulefiles-0"
@@ -158,7 +158,7 @@ def running_operator(cluster: ControlPlane) -> Iterator[Operator]:
     cluster.admin.apply([namespace])
     rights = _rules_of("prometheus-operator/prometheus-operator-cluster-role.yaml")
     kubeconfig = cluster.write_service_account_kubeconfig("prometheus-operator", rights, NAMESPACE)
-    reading = _reader_of_our_namespace(cluster, "prometheus", READ_BY["operator"])
+    reading = _reader_of_our_namespaces(cluster, "prometheus", READ_BY["operator"])
     port = free_port()
     argv = [
         program("prometheus-operator"),
@@ -207,7 +207,7 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
     """A Prometheus without the operator, with Fairlead's two files and the rights that scrape.yaml
     names.
     """
-    kubeconfig = _reader_of_our_namespace(cluster, "plain-prometheus", READ_BY["plain"])
+    kubeconfig = _reader_of_our_namespaces(cluster, "plain-prometheus", READ_BY["plain"])
     with own_folder() as folder:
         shipped = SCRAPE.read_text(encoding="utf-8")
         told = f"- role: pod\n        kubeconfig_file: {kubeconfig}\n"
@@ -224,22 +224,24 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
             yield prometheus
 
 
-def _reader_of_our_namespace(cluster: ControlPlane, name: str, resources: Sequence[str]) -> Path:
-    """A kubeconfig of an account that may read these resources in Fairlead's namespace, and nothing
-    elsewhere.
+def _reader_of_our_namespaces(cluster: ControlPlane, name: str, resources: Sequence[str]) -> Path:
+    """A kubeconfig of an account that may read these resources in Fairlead's namespaces, and
+    nothing elsewhere.
     """
     rule = {"apiGroups": [""], "resources": [*resources], "verbs": ["get", "list", "watch"]}
     kubeconfig = cluster.write_service_account_kubeconfig(name, [], NAMESPACE)
-    rbac, metadata = "rbac.authorization.k8s.io", {"name": name, "namespace": SYSTEM}
-    role = {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": rbac, "kind": "Role", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
-    }
-    cluster.admin.apply([role, binding])
+    rbac = "rbac.authorization.k8s.io"
+    for space in (SYSTEM, NODE_SPACE):
+        metadata = {"name": name, "namespace": space}
+        role = {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
+        binding = {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+        }
+        cluster.admin.apply([role, binding])
     return kubeconfig
 
 
