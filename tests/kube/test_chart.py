@@ -34,6 +34,22 @@ PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent",
 PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
+HELD_JOB: dict[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "held",
+        "namespace": "default",
+        "annotations": {"fairlead.io/suspended-for": "quota"},
+    },
+    "spec": {
+        "suspend": True,
+        "template": {
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}
+        },
+    },
+}
+"""As the quota controller leaves a job for which there is no quota."""
 Row = tuple[str, ...]
 
 
@@ -193,11 +209,13 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     cluster.admin.run("create", "namespace", "team")
     cluster.admin.run("label", "namespace", "team", "fairlead.io/quota=enforced")
     wait_until("a pod gets the gate", lambda: has_gated_pod(cluster), 60)
+    cluster.admin.create([HELD_JOB])
     present = everything(cluster)
     with played(cluster, "fairlead-uninstall") as end:
         answer = helm.refusal("uninstall", "gpus", "-n", SYSTEM)
     assert "fairlead-uninstall" in answer and "ailed" in answer
     assert "1 pod waits at the scheduling gate `fairlead.io/quota`: team/p" in end.result()
+    assert "default/held" in end.result()
     assert wanted_rows(everything(cluster)) == wanted_rows(present), "nothing was removed"
 
     # Helm regards the release as one that is being uninstalled, until a revision is in force again.
@@ -209,7 +227,12 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     lines = end.result().splitlines()
     first, last = lines[0], lines[-1]
     assert first.startswith("removed ValidatingWebhookConfiguration "), "admission ends first"
-    assert last == "released pod team/p"
+    assert last == "the rest is Helm's"
+    assert {"released pod team/p", "released job default/held"} < set(lines)
+    assert lines.index("released pod team/p") > max(
+        place for place, line in enumerate(lines) if line.startswith("removed Deployment")
+    ), "a quota controller that runs would hold it back again"
+    cluster.admin.run("delete", "job", "held")
     cluster.admin.run("delete", "namespace", "team")
 
 
