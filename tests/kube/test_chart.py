@@ -1,4 +1,5 @@
-"""The Helm chart on a real API server: installed, upgraded, tested and removed by Helm.
+"""The Helm chart on a real API server: installed, upgraded, tested and removed by Helm, by one of
+the two programs in turn.
 
 There is no kubelet. A pod of a hook is played: its command runs on this machine with the token of
 its account, and the exit status becomes the pod's phase.
@@ -24,6 +25,7 @@ from tests.kube.helm import HELMS, Helm, packed_chart
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.servers import FAIRLEAD, environment
 from tests.kube.test_installation import has_gated_pod, install_foreign_definition
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 SYSTEM = "fairlead-system"
@@ -64,7 +66,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(packed_chart(tmp_path_factory.mktemp("chart")))
 
 
-@pytest.fixture(params=HELMS)
+@pytest.fixture(params=in_turn(HELMS, len(HELMS)))
 def helm(request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path) -> Iterator[Helm]:
     """What a failed test leaves is removed."""
     found = Helm(request.param, tmp_path, cluster.kubeconfig)
