@@ -22,6 +22,7 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "image": ("image",),
+    "installation": ("upgrade",),
     "laptop": ("laptop_start", "large_world", "simulated_week"),
     "exporter": (
         "gpu_exporter",
@@ -33,6 +34,7 @@ MEASUREMENTS: Final = {
     "pages": ("exporter_pages", "cluster_exporter_page"),
     "leases": ("lease_handover",),
     "quota": ("quota_plan", "quota_look"),
+    "recovery": ("recovery",),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "sharing": ("filter", "scheduler_extender"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),

@@ -21,7 +21,7 @@ from pathlib import Path
 from build_image import build_image
 from distributions import TARGETS, build_distribution
 from environment import PYTHON, make_environment
-from progress import StepFailed, say, spoken_seconds
+from progress import StepFailed, run_step, say, spoken_seconds
 from toolchains import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "release"
@@ -163,8 +163,15 @@ def build_packages(folder: Path) -> None:
         shutil.rmtree(apart)
 
 
-BUILDERS: tuple[Builder, ...] = (build_image, build_packages)
-"""The image's archive with its bills of materials; the wheel and the sdist."""
+def build_chart(folder: Path) -> None:
+    """The Helm chart."""
+    make_environment("dev")
+    argv = [str(PYTHON), str(REPOSITORY / "tools" / "helm_chart.py"), "--package", str(folder)]
+    run_step("packing the chart", argv, REPOSITORY / "build" / "logs" / "chart.log")
+
+
+BUILDERS: tuple[Builder, ...] = (build_image, build_packages, build_chart)
+"""The image's archive with its bills of materials; the wheel and the sdist; the chart."""
 
 
 def write_notes(version: str, root: Path = REPOSITORY, today: str = "") -> None:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
+from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome, PatchObject
 from fairlead.model.changes import Observe
 from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
@@ -696,12 +696,39 @@ class InstallationTarget(Protocol):
         """Objects that this user may not write: the first of each resource and namespace."""
         ...
 
+    def may_patch(self, targets: Sequence[ObjectRef], subresource: str = "") -> list[ObjectRef]:
+        """Objects that this user may not patch: the first of each resource and namespace."""
+        ...
+
+    def written(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
+        """Those that exist and that `put` has written."""
+        ...
+
+    def list_objects(self, kind: ObjectRef) -> list[Manifest]:
+        """All objects of the kind, in all namespaces; none if the cluster does not serve it."""
+        ...
+
+    def ending_objects(self, namespace: str) -> list[Manifest]:
+        """Objects of all kinds in the namespace that are being deleted."""
+        ...
+
     def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
         """Server-side apply; an object that is so already is not written."""
         ...
 
-    def remove(self, target: ObjectRef) -> bool:
-        """Delete it and, in the background, what it owns; False if it does not exist."""
+    def try_remove(self, targets: Sequence[ObjectRef]) -> list[Exception | None]:
+        """For each object the failure that deleting it would give; deletes nothing."""
+        ...
+
+    def remove(self, target: ObjectRef, *, is_foreground: bool = False) -> bool:
+        """Delete it and, in the background, what it owns; False if it does not exist.
+
+        `is_foreground`: the object stays until what it owns is gone.
+        """
+        ...
+
+    def change(self, action: PatchObject) -> bool:
+        """Patch the object; False while the API server refuses. An absent object is no failure."""
         ...
 
     def installation_namespaces(self) -> list[Manifest]:
@@ -726,6 +753,10 @@ class InstallationTarget(Protocol):
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:
         """Pods of all namespaces that wait at this scheduling gate."""
+        ...
+
+    def unscheduled_pods(self, scheduler: str) -> list[ObjectRef]:
+        """Pods of all namespaces that name this scheduler and have no node."""
         ...
 
     def open_gate(self, pod: ObjectRef, gate: str) -> bool:

@@ -4,11 +4,17 @@ twice. On a clock of the test's own.
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Callable
+
 import pytest
 from tests.apps.company import company, readings
 from tests.apps.fakes import FakeCluster, FakeReadings, FixedClock
 from tests.apps.leases import Clock, OneLease
+from tests.waiting import until
 
+from fairlead.apps import cluster_exporter
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, Leader
 from fairlead.wire.metrics.prom_text import parse_page
@@ -26,7 +32,7 @@ OF_THE_CLUSTER = (
 class Replica:
     """One exporter, advanced by hand: `turn` reads the Lease, `refresh` makes pages."""
 
-    def __init__(self, lease: OneLease, clock: Clock, name: str) -> None:
+    def __init__(self, lease: OneLease, clock: Callable[[], float], name: str) -> None:
         self.cluster = FakeCluster(company())
         self.leader = Leader(lease, name, monotonic=clock, times=BACKGROUND_LEASE_TIMES)
         chosen = ClusterExporterSettings(node=f"host-of-{name}")
@@ -150,3 +156,22 @@ async def test_without_a_lease_it_prints_always() -> None:
     page = b"".join(alone.page.pieces).decode()
     assert 'fairlead_exporter_leader{node_name="host-1"} 1' in page
     assert "fairlead_cluster_gpus 8" in page
+
+
+async def test_a_lease_that_is_given_back_brings_a_page_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In real time, as in a rolling update: the page does not wait for the usual refresh."""
+    monkeypatch.setattr(cluster_exporter, "SHORTEST_PAUSE_SECONDS", 600.0)
+    assert BACKGROUND_LEASE_TIMES.look <= 0.5, "the aim is a second, with the page"
+    lease = OneLease()
+    first, second = (Replica(lease, time.monotonic, name) for name in ("first", "second"))
+    await first.step()
+    running = asyncio.ensure_future(second.exporter.run())
+    try:
+        await until(lambda: second.leader.holder == "first")
+        await first.leader.release()
+        await until(lambda: second.prints_the_cluster)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

@@ -91,6 +91,29 @@ async def test_a_signal_is_an_end_without_error_and_a_second_one_changes_nothing
     assert ended.is_set()
 
 
+async def test_one_that_lingers_answers_after_the_signal_and_closes_each_connection() -> None:
+    """No request meets a connection that is being closed."""
+    made = service(linger_seconds=1.0)
+    host, port = made.sock.getsockname()
+    running = asyncio.ensure_future(run(made, on_ready=lambda: None))
+    await until(made.accepting.is_set)
+    reader, writer = await asyncio.open_connection(host, port)
+    request = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+    for is_leaving in (False, True):
+        if is_leaving:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await until(made.leaving.is_set)
+        writer.write(request)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        assert head.startswith(b"http/1.1 404 ")
+        assert (b"connection: close" in head) == is_leaving
+        body = int(head.partition(b"content-length: ")[2].split()[0])
+        await reader.readexactly(body)
+    assert await reader.read() == b"", "the answer was the last one of its connection"
+    writer.close()
+    await running
+
+
 async def test_a_loop_of_a_service_that_fails_ends_the_process_with_its_error() -> None:
     with pytest.raises(UserError, match="no"):
         await run(service(), service(loops=(failing,)), on_ready=lambda: None)

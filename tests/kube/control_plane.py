@@ -8,11 +8,14 @@ may be killed and started again; its port and its data stay the same.
 
 from __future__ import annotations
 
+import base64
 import http.client
+import json
 import os
 import shutil
 import ssl
 import tempfile
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -44,6 +47,7 @@ class ControlPlane:
         advertise_address: str,
         *,
         routes_to_endpoints: bool = False,
+        audited: Sequence[str] = (),
         has_real_nodes: bool = False,
     ) -> None:
         self.folder = folder
@@ -52,6 +56,8 @@ class ControlPlane:
         self.server = f"https://127.0.0.1:{self.port}"
         self._advertise_address = advertise_address
         self.routes_to_endpoints = routes_to_endpoints
+        self._audited = audited
+        self.audit_log = logs / "audit.log"
         self._has_real_nodes = has_real_nodes
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
@@ -173,6 +179,16 @@ class ControlPlane:
         finally:
             connection.close()
 
+    def etcd_keys(self) -> set[str]:
+        """The keys of all objects, as etcd itself lists them."""
+        prefix, after = (base64.b64encode(text).decode() for text in (b"/registry/", b"/registry0"))
+        question = json.dumps({"key": prefix, "range_end": after, "keys_only": True})
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self._etcd_port}/v3/kv/range", question.encode(), timeout=10
+        ) as answer:
+            rows = json.load(answer)["kvs"]
+        return {base64.b64decode(row["key"]).decode() for row in rows}
+
     def _has_default_account(self) -> bool:
         for component in self.components.values():
             if not component.is_running:
@@ -268,7 +284,24 @@ class ControlPlane:
             "--enable-admission-plugins=NodeRestriction",
             "--shutdown-delay-duration=0s",
             "--shutdown-watch-termination-grace-period=1s",
+            *self._audit_flags(),
         )
+
+    def _audit_flags(self) -> list[str]:
+        """A line of JSON in `audit_log` for each request of these users."""
+        if not self._audited:
+            return []
+        policy = self.folder / "audit-policy.json"
+        rules = [
+            {"level": "Metadata", "users": list(self._audited)},
+            {"level": "None"},
+        ]
+        head = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
+        policy.write_text(
+            json.dumps({**head, "omitStages": ["RequestReceived"], "rules": rules}),
+            encoding="utf-8",
+        )
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
     def _kube_controller_manager(self) -> Component:
         return self._component(
@@ -307,7 +340,7 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 @contextmanager
 def running_control_plane(
-    *, routes_to_endpoints: bool = False, nodes_at: str = ""
+    *, routes_to_endpoints: bool = False, nodes_at: str = "", audited: Sequence[str] = ()
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -318,6 +351,8 @@ def running_control_plane(
 
     `nodes_at`: an address of this machine at which nodes with a network of their own reach the API
     server. KWOK then plays none.
+
+    `audited`: users of which requests are written to `audit_log`.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -332,6 +367,7 @@ def running_control_plane(
             logs,
             address,
             routes_to_endpoints=routes_to_endpoints,
+            audited=audited,
             has_real_nodes=bool(nodes_at),
         )
         leaving.callback(control_plane.stop)

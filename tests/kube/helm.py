@@ -26,7 +26,7 @@ class Helm:
         self._home = home
         self._kubeconfig = kubeconfig
 
-    def answer(self, *words: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def answer(self, *words: str, seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
         cluster = [f"--kubeconfig={self._kubeconfig}"] if self._kubeconfig else []
         return subprocess.run(
             [self._program, *words, *cluster],

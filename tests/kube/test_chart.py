@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,10 @@ from tests.kube.test_installation import has_gated_pod, install_foreign_definiti
 from tests.waiting import wait_until
 
 SYSTEM = "fairlead-system"
+OTHER = "gpu-2"
+"""The namespace of a release that is not where Fairlead looks first."""
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
+PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota")
 PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
@@ -48,7 +53,8 @@ def helm(request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path) 
     """What a failed test leaves is removed."""
     found = Helm(request.param, tmp_path, cluster.kubeconfig)
     yield found
-    found.answer("uninstall", "gpus", "-n", SYSTEM, "--no-hooks", "--ignore-not-found", "--wait")
+    for space in (SYSTEM, OTHER):
+        found.answer("uninstall", "gpus", "-n", space, "--no-hooks", "--ignore-not-found", "--wait")
     cluster.admin.run("delete", "crd", TREES, "--ignore-not-found")
 
 
@@ -82,12 +88,13 @@ def played(cluster: ControlPlane, part: str) -> Iterator[Future[str]]:
 def _play(cluster: ControlPlane, part: str) -> str:
     end = time.monotonic() + PLAY_SECONDS
     label = f"app.kubernetes.io/name={part}"
-    while not (pods := cluster.admin.get("pods", "-n", SYSTEM, "-l", label)):
+    while not (pods := cluster.admin.get("pods", "-l", label)):
         assert time.monotonic() < end, f"no pod of {part}"
     (pod,) = pods
     spec: Any = pod["spec"]
+    space = pod["metadata"]["namespace"]
     account = spec["serviceAccountName"]
-    token = cluster.admin.run("create", "token", account, "-n", SYSTEM).strip()
+    token = cluster.admin.run("create", "token", account, "-n", space).strip()
     kubeconfig = write_kubeconfig(
         cluster.folder / f"{part}.kubeconfig", cluster.server, cluster.authority, token_user(token)
     )
@@ -96,7 +103,7 @@ def _play(cluster: ControlPlane, part: str) -> str:
     phase = "Failed" if answer.returncode else "Succeeded"
     name = pod["metadata"]["name"]
     body = json.dumps({"status": {"phase": phase}})
-    cluster.admin.run("patch", "pod", name, "-n", SYSTEM, "--subresource=status", "-p", body)
+    cluster.admin.run("patch", "pod", name, "-n", space, "--subresource=status", "-p", body)
     return answer.stdout + answer.stderr
 
 
@@ -139,12 +146,12 @@ def test_a_release_from_its_beginning_to_its_end(
     assert left == {("CustomResourceDefinition", "<none>", TREES)}, "it is kept, and nothing else"
 
 
-def ensure_namespace(cluster: ControlPlane) -> None:
+def ensure_namespace(cluster: ControlPlane, name: str = SYSTEM) -> None:
     """As `helm install --create-namespace` makes it, which does not remove it."""
-    if not cluster.admin.get("namespaces", f"--field-selector=metadata.name={SYSTEM}"):
-        cluster.admin.run("create", "namespace", SYSTEM)
-    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", SYSTEM)
-    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", SYSTEM)
+    if not cluster.admin.get("namespaces", f"--field-selector=metadata.name={name}"):
+        cluster.admin.run("create", "namespace", name)
+    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", name)
+    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", name)
 
 
 def wanted_rows(rows: set[Row]) -> set[Row]:
@@ -210,20 +217,22 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
 def test_another_programs_definition_is_used_and_never_changed(
     helm: Helm, cluster: ControlPlane, chart: str
 ) -> None:
-    ensure_namespace(cluster)
+    ensure_namespace(cluster, OTHER)
     install_foreign_definition(cluster, "Namespaced")
     before = everything(cluster)
-    answer = helm.refusal("install", "gpus", chart, "-n", SYSTEM)
+    answer = helm.refusal("install", "gpus", chart, "-n", OTHER)
     assert f'CustomResourceDefinition "{TREES}"' in answer and "cannot be imported" in answer
     assert everything(cluster) == before, "nothing was written"
     path = ("get", "crd", TREES, "-o", "jsonpath={.metadata.generation} {.metadata.labels}")
     found = cluster.admin.run(*path)
-    helm.run("install", "gpus", chart, "-n", SYSTEM, "--set", "crds.enabled=false")
+    helm.run("install", "gpus", chart, "-n", OTHER, "--set", "crds.enabled=false")
     assert cluster.admin.run(*path) == found
     answer = fairlead(cluster.kubeconfig, "doctor").stdout
+    assert "Fairlead is installed by Helm: release `gpus`" in answer, "found by Helm's annotation"
     assert f"definition `{TREES}` exists without the subresource `status`" in answer
-    with played(cluster, "fairlead-uninstall"):
-        helm.run("uninstall", "gpus", "-n", SYSTEM, "--wait")
+    with played(cluster, "fairlead-uninstall") as end:
+        helm.run("uninstall", "gpus", "-n", OTHER, "--wait")
+    assert "removed ValidatingWebhookConfiguration fairlead-quota-tree" in end.result()
     assert everything(cluster) == before
 
 
@@ -241,3 +250,23 @@ def test_helm_takes_over_nothing_that_fairlead_install_wrote(
     assert everything(cluster) == before, "nothing was written"
     answer = fairlead(cluster.kubeconfig, "uninstall", "--delete-data")
     assert not answer.returncode, answer.stderr
+
+
+def test_all_objects_are_valid(cluster: ControlPlane, chart: str, tmp_path: Path) -> None:
+    """Strictly, by the API server itself, for each kind of admission and of scheduler, with other
+    values drawn at random.
+    """
+    ensure_namespace(cluster)
+    cluster.admin.run("create", "namespace", "fairlead-nodes")
+    helm = Helm("helm3", tmp_path)
+    for admission, scheduler in product(("policies", "webhooks"), ("own", "control-plane")):
+        parts = [f"parts.{name}={random.choice(('true', 'false'))}" for name in PARTS]
+        texts = ["prometheus=http://monitor:9090", "runtimeClass=nvidia", "gpuSource=none"]
+        others = [f"replicas={random.randint(1, 10)}", *random.sample(texts, 2), *parts]
+        values = ",".join([f"admission={admission}", f"scheduler={scheduler}", *others])
+        print(values)
+        text = helm.run("template", "gpus", chart, "-n", SYSTEM, "--no-hooks", "--set", values)
+        strictly = ("--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+        answer = cluster.admin.run("apply", *strictly, stdin=text)
+        assert answer.count("serverside-applied (server dry run)") == text.count("\nkind: ")
+    cluster.admin.run("delete", "namespace", "fairlead-nodes")

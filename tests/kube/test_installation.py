@@ -17,53 +17,29 @@ from typing import Any
 import pytest
 import yaml
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.cut_target import CutOffError, CutTarget
 from tests.kube.kubectl import KubectlError
 from tests.kube.servers import FAIRLEAD, environment
 from tests.waiting import wait_until
 
 from fairlead import __version__
 from fairlead.apps.installation.installer import Installer, Wanted
-from fairlead.apps.installation.removal import Removal
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import Forbidden, UserError
-from fairlead.model.actions import Manifest, ObjectRef, object_ref
-from fairlead.model.installation import Installation
+from fairlead.model.actions import Manifest, object_ref
+from fairlead.model.installation import Installation, Parts
 from fairlead.wire.installation.components import installed_objects, namespaces
+from fairlead.wire.installation.values import render_values
 
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOT_COMPARED = ("events", "leases", "componentstatuses")
 """What a cluster writes on its own at any time."""
-CUTS = (3, 40)
-"""Writes after which a run is interrupted, one run after the other."""
+CUTS = 4
+"""Writes of an installation after each of which its run ends."""
 WANTED = Wanted(__version__, "", tuple(installed_objects(Installation())))
 Row = tuple[str, ...]
-
-
-class CutOffError(Exception):
-    """The run is interrupted here."""
-
-
-class CutTarget(KubeInstallationTarget):
-    """A cluster that takes this number of writes and then ends the run."""
-
-    def __init__(self, api: KubeBlocking, writes: int) -> None:
-        super().__init__(api)
-        self._left = writes
-
-    def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
-        self._count()
-        return super().put(manifest, is_forced=is_forced)
-
-    def remove(self, target: ObjectRef) -> bool:
-        self._count()
-        return super().remove(target)
-
-    def _count(self) -> None:
-        if self._left == 0:
-            raise CutOffError
-        self._left -= 1
 
 
 @pytest.fixture(scope="module")
@@ -133,12 +109,9 @@ def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
     assert f"create Namespace {NODE_SPACE}" in planned
     assert everything(cluster).keys() == before.keys(), "a dry run writes nothing"
 
-    for writes in CUTS:
-        installer = Installer(
-            CutTarget(api(cluster.kubeconfig), writes), str, time.time, time.sleep
-        )
+    for _ in range(CUTS):
         with pytest.raises(CutOffError):
-            installer.carry_out(installer.plan(WANTED))
+            _run_to_one_write(cluster, WANTED)
     fairlead(cluster, "install", "--wait=0")
     wanted = {object_ref(each) for each in WANTED.objects}
     first = installed(cluster)
@@ -152,25 +125,52 @@ def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
 
     other = fairlead(cluster, "install", "--set", "parts.console=false", status=1)
     assert "`fairlead upgrade` changes it" in other
-    fairlead(cluster, "upgrade", "--set", "parts.console=false", "--wait=0")
+    _upgrade_with_an_end_after_each_write(cluster)
     upgraded = installed(cluster)
     gone = {row[1] + " " + row[3] for row in first.keys() - upgraded.keys()}
     assert "Deployment fairlead-console" in gone
     assert "ServiceAccount fairlead-reader" in gone
-    assert {row for row in upgraded if upgraded[row] != first.get(row)} == {
-        ("v1", "ConfigMap", SYSTEM, "fairlead-installation")
-    }, "an upgrade writes only what changes"
+    changed = {row for row in upgraded if upgraded[row] != first.get(row)}
+    assert {row[1:3] for row in changed} == {("ConfigMap", SYSTEM), ("Deployment", SYSTEM)}
+    assert len(changed) == 5, "an upgrade writes only what changes"
+    _check_an_upgrade_without_a_change(cluster)
 
     _refused_while_a_pod_waits(cluster)
-    for writes in CUTS:
-        removal = Removal(CutTarget(api(cluster.kubeconfig), writes), str, time.time, time.sleep)
-        with pytest.raises(CutOffError):
-            removal.carry_out(removal.planned(with_data=True), is_releasing=True, seconds=60)
     assert "is removed" in fairlead(cluster, "uninstall", "--delete-data", "--release-waiting")
     gates = cluster.admin.run("get", "pod", "p", "-n", "team", "-o", "jsonpath={.spec}")
     assert "schedulingGates" not in gates
     cluster.admin.run("delete", "namespace", "team")
     assert everything(cluster).keys() == before.keys(), "nothing is left"
+
+
+def _run_to_one_write(cluster: ControlPlane, wanted: Wanted) -> None:
+    """Raises CutOffError unless one write was enough to the end."""
+    installer = Installer(CutTarget(api(cluster.kubeconfig)), str, time.time, time.sleep)
+    installer.carry_out(installer.plan(wanted))
+
+
+def _upgrade_with_an_end_after_each_write(cluster: ControlPlane) -> None:
+    """One value changes four Deployments, the other removes objects."""
+    chosen = Installation(parts=Parts(console=False), replicas=3)
+    values = render_values(chosen)
+    wanted = Wanted(__version__, values, tuple(installed_objects(chosen)))
+    ends = 0
+    while True:
+        try:
+            _run_to_one_write(cluster, wanted)
+        except CutOffError:
+            ends += 1
+            assert ends < 40
+        else:
+            break
+    assert ends > 8, "the inventory twice, each changed and each removed object"
+
+
+def _check_an_upgrade_without_a_change(cluster: ControlPlane) -> None:
+    before = installed(cluster)
+    assert "objects do not change" in fairlead(cluster, "upgrade", "--dry-run")
+    fairlead(cluster, "upgrade", "--wait=0")
+    assert installed(cluster) == before, "an upgrade without a change writes nothing"
 
 
 def _refused_while_a_pod_waits(cluster: ControlPlane) -> None:
@@ -242,7 +242,7 @@ def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: Cont
     assert everything(cluster).keys() == before
 
     answer = fairlead(cluster, "uninstall", status=1)
-    assert "this cluster has no inventory: `fairlead install` wrote none" in answer
+    assert "no object that `fairlead install` wrote" in answer
     answer = fairlead(cluster, "upgrade", status=1)
     assert "there is no installation to upgrade" in answer
 

@@ -133,7 +133,9 @@ class ClusterExporter:
             await self._refresh_for_ever()
             return
         try:
-            await together(self._leader.run(), self._refresh_for_ever())
+            await together(
+                self._leader.run(), self._refresh_for_ever(), self._refresh_when_taken(self._leader)
+            )
         finally:
             await self._leader.release()
 
@@ -151,16 +153,28 @@ class ClusterExporter:
                 time.monotonic(),
                 self._leads(),
             )
-            try:
-                await self.refresh()
-            except Exception:  # noqa: BLE001 - a page that was right a moment ago is better than none
-                _log.exception("the page could not be made; the last one stays")
+            await self._try_to_refresh()
             await asyncio.sleep(max(SHORTEST_PAUSE_SECONDS, LEISURE * (time.monotonic() - began)))
             for _ in range(int(LONGEST_PAUSE_SECONDS - SHORTEST_PAUSE_SECONDS)):
                 if self._readings.latest() is not readings or self._leads() != led:
                     break
                 if await self._cluster.wait_changed(version, SHORTEST_PAUSE_SECONDS) != version:
                     break
+
+    async def _refresh_when_taken(self, leader: Leader) -> None:
+        """The first page with the cluster does not wait for the next refresh, so that a rolling
+        update leaves no gap.
+        """
+        while True:
+            await leader.taken.wait()
+            leader.taken.clear()
+            await self._try_to_refresh()
+
+    async def _try_to_refresh(self) -> None:
+        try:
+            await self.refresh()
+        except Exception:  # noqa: BLE001 - a page that was right a moment ago is better than none
+            _log.exception("the page could not be made; the last one stays")
 
     async def refresh(self) -> None:
         """Make one page in a thread and put it in place; readiness depends on the page."""

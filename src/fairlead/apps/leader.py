@@ -70,7 +70,8 @@ class Leader:
 
     `trouble`: why this process does not have the Lease. `is_idle`: whether no write is under way
     that only the holder may make. `held_until`: a time of `monotonic`. `term`: how many times this
-    process has taken the Lease. `holder`: the identity last seen in it, "" = none.
+    process has taken the Lease. `holder`: the identity last seen in it, "" = none. `taken`: is set
+    with each new term; the reader clears it.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Leader:
         self._monotonic = monotonic
         self.held_until = float("-inf")
         self.term = 0
+        self.taken = asyncio.Event()
         self._is_wanted = False
         self._called_at = float("-inf")
         self._written: LeaseRecord | None = None
@@ -200,6 +202,8 @@ class Leader:
             self.term += 1
             self._on_taken()
         self.held_until = began + self._times.safe
+        if is_new:
+            self.taken.set()
 
     async def _give(self, record: LeaseRecord) -> None:
         self.held_until = float("-inf")

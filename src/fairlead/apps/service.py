@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from ssl import SSLContext
 from typing import Any, Final
@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlead import __version__
 from fairlead.apps.question_protocol import Answerer
@@ -77,7 +77,9 @@ class ServedApp(Struct, frozen=True, kw_only=True):
     `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: no
     request is answered before it is set. `stopping` is called as soon as the end begins: endless
     streams end there. `reload` is called on SIGHUP. `read_seconds` and `write_seconds` as for
-    `server.serve`. `accepting` is set once connections are accepted.
+    `server.serve`. `accepting` is set once connections are accepted. `linger_seconds`: after a
+    signal requests are answered for this time (not with an `Answerer`), and each answer closes its
+    connection: a client that keeps connections then sends no request into one that is being closed.
     """
 
     app: ASGIApp | Answerer
@@ -90,7 +92,9 @@ class ServedApp(Struct, frozen=True, kw_only=True):
     reload: Callable[[], None] | None = None
     read_seconds: float = READ_SECONDS
     write_seconds: float | None = None
+    linger_seconds: float = 0.0
     accepting: asyncio.Event = field(default_factory=asyncio.Event)
+    leaving: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Serve until cancelled, or until one of its loops fails."""
@@ -101,8 +105,11 @@ class ServedApp(Struct, frozen=True, kw_only=True):
         if self.opens is not None:
             await self.opens.wait()
         ssl = self.tls.context if isinstance(self.tls, ServingCertificate) else self.tls
+        app = self.app
+        if self.linger_seconds and not isinstance(app, Answerer):
+            app = _Farewell(app, self.leaving)
         await serve(
-            self.app,
+            app,
             sock=self.sock,
             ssl=ssl,
             ready=self.accepting,
@@ -117,6 +124,23 @@ class ServedApp(Struct, frozen=True, kw_only=True):
             self.tls.reload()
         if self.reload is not None:
             self.reload()
+
+
+class _Farewell:
+    """The app; once `leaving` is set each answer closes its connection."""
+
+    def __init__(self, app: ASGIApp, leaving: asyncio.Event) -> None:
+        self._app = app
+        self._leaving = leaving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def closing(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._leaving.is_set():
+                headers = [*message.get("headers", ()), (b"connection", b"close")]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self._app(scope, receive, closing)
 
 
 async def together(*loops: Loop) -> None:
@@ -166,7 +190,7 @@ async def run(
             *(service.run() for service in services),
             *loops,
             _announce(services, on_ready),
-            _end(signalled),
+            _end(signalled, services),
         )
 
 
@@ -174,8 +198,11 @@ class _StopRequested(Exception):
     """A signal asked for the end."""
 
 
-async def _end(signalled: asyncio.Event) -> None:
+async def _end(signalled: asyncio.Event, services: Sequence[ServedApp]) -> None:
     await signalled.wait()
+    for service in services:
+        service.leaving.set()
+    await asyncio.sleep(max((each.linger_seconds for each in services), default=0.0))
     raise _StopRequested
 
 

@@ -1,29 +1,76 @@
-"""Removes an installation: admission first, then the gates of waiting pods, then all other objects;
-the namespaces last. A run that is interrupted is finished by the next one.
+"""Removes an installation: admission first, then the workloads, then what waits for them is let go;
+all other objects after that, the namespaces last.
+
+Each run does the same, whatever an interrupted run left. Workloads end before gates open, because a
+running quota controller would hold back again what was let go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final
 
-from fairlead.errors import UserError
-from fairlead.model.actions import ObjectRef, object_ref
-from fairlead.model.installation import SYSTEM_NAMESPACE
+from msgspec import Struct
+
+from fairlead.errors import FairleadError, OutsideError, UserError
+from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    NODE_NAMESPACE,
+    NODE_PART,
+    SYSTEM_NAMESPACE,
+    SYSTEM_PART,
+    Installation,
+)
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.ports import InstallationTarget
-from fairlead.rules.installation.order import DATA_KINDS, NAMESPACE, is_admission, removal_order
-from fairlead.rules.installation.refusals import refuse_waiting
+from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
+from fairlead.rules.installation.held_jobs import HELD_KINDS, release_of
+from fairlead.rules.installation.order import (
+    DATA_KINDS,
+    NAMESPACE,
+    WORKLOADS,
+    is_admission,
+    removal_order,
+)
+from fairlead.rules.installation.refusals import (
+    refuse_held_jobs,
+    refuse_releases,
+    refuse_unscheduled,
+    refuse_waiting,
+)
+from fairlead.rules.installation.traces import traces_of
+from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART
+from fairlead.wire.installation.components import every_object
 from fairlead.wire.installation.inventory import parse_inventory
 from fairlead.wire.installation.release import parse_release
 
 _BEAT_SECONDS: Final = 0.5
+_SHOWN: Final = 10
+_TRACED: Final = (ObjectRef("v1", "Node", ""), ObjectRef("v1", NAMESPACE, ""))
 _RELEASE: Final = (
-    "--release-waiting lets them start without quota; or delete them, or wait until they run"
+    "--release-waiting lets pods and jobs go on without quota; pods of the scheduler never start: "
+    "delete them"
 )
 
 Report = Callable[[str], object]
+
+
+class Removable(Struct, frozen=True):
+    """What a run removes: `targets` in order, and `traces` on nodes and namespaces."""
+
+    targets: tuple[ObjectRef, ...]
+    traces: tuple[PatchObject, ...] = ()
+
+
+class HeldBack(Struct, frozen=True):
+    """What waits for a process that is to be removed. `unscheduled`: pods of the scheduler."""
+
+    gated: tuple[ObjectRef, ...]
+    jobs: tuple[PatchObject, ...]
+    unscheduled: tuple[ObjectRef, ...]
 
 
 class Removal:
@@ -41,20 +88,20 @@ class Removal:
         self._now = now
         self._sleep = sleep
 
-    def planned(self, *, with_data: bool) -> list[ObjectRef]:
-        """What would be removed, in order; empty if only the namespaces' end is awaited.
+    def plan(self, *, with_data: bool) -> Removable:
+        """Checks every right and writes nothing.
 
-        Raises UserError if the cluster has no installation of `fairlead install`.
+        Raises UserError if there is nothing to remove, and with all that may not be removed.
         """
-        found = self._cluster.inventory(SYSTEM_NAMESPACE)
-        if found is None:
-            if self._ending():
-                return []
-            what = "this cluster has no inventory: `fairlead install` wrote none"
-            hint = "`kubectl delete -f deploy/` removes what was applied from files, Helm its own"
-            raise UserError(what, hint)
-        objects = parse_inventory(found).objects
-        return removal_order(each for each in objects if with_data or each.kind not in DATA_KINDS)
+        objects = self._objects()
+        targets = removal_order(
+            each for each in objects if with_data or each.kind not in DATA_KINDS
+        )
+        traces = self._traces() if with_data else []
+        if not targets and not traces:
+            raise self._nothing(objects)
+        self._check_rights(targets, traces)
+        return Removable(tuple(targets), tuple(traces))
 
     def planned_for_helm(self) -> list[ObjectRef]:
         """What ends before Helm removes a release: admission, in order.
@@ -68,61 +115,210 @@ class Removal:
         return removal_order(each for each in parse_release(found).objects if is_admission(each))
 
     def let_go(self, targets: list[ObjectRef], *, is_releasing: bool, seconds: float) -> None:
-        """Ends admission and opens gates, which is the beginning of `carry_out`."""
-        self._let_go(targets, is_releasing=is_releasing, end=self._now() + seconds)
+        """Ends admission and opens gates, before Helm removes all other objects.
 
-    def carry_out(self, targets: list[ObjectRef], *, is_releasing: bool, seconds: float) -> None:
-        """Raises UserError if pods wait at the gate and are not to be released, or if the end does
-        not come within `seconds`.
+        Jobs stay as they are: the quota controller still runs.
         """
         end = self._now() + seconds
-        self._let_go(targets, is_releasing=is_releasing, end=end)
+        self._check_waiting(is_releasing=is_releasing, only_gates=True)
         for each in targets:
-            if not is_admission(each):
-                self._remove(each)
-        self._wait_gone(targets, end)
+            self._remove(each)
+        self._check_waiting(is_releasing=is_releasing, only_gates=True)
+        self._release(end, only_gates=True)
 
-    def _let_go(self, targets: list[ObjectRef], *, is_releasing: bool, end: float) -> None:
+    def carry_out(self, plan: Removable, *, is_releasing: bool, seconds: float) -> None:
+        """Raises UserError if pods or jobs wait and are not to be released, or if the end does not
+        come within `seconds`; the next run goes on.
+        """
+        end = self._now() + seconds
         self._check_waiting(is_releasing=is_releasing)
-        for each in targets:
+        for each in plan.targets:
             if is_admission(each):
                 self._remove(each)
-        self._check_waiting(is_releasing=is_releasing)
+        unscheduled = self._check_waiting(is_releasing=is_releasing).unscheduled
+        self._stop([each for each in plan.targets if each.kind in WORKLOADS], end)
         self._release(end)
+        self._erase(plan.traces, end)
+        for each in plan.targets:
+            if not is_admission(each) and each.kind not in (*WORKLOADS, NAMESPACE):
+                self._remove(each)
+        # The inventory is in a namespace: while objects outside of it remain, it remains.
+        places = [each.name for each in plan.targets if each.kind == NAMESPACE]
+        inside = [each for each in plan.targets if _ends_with(each, places)]
+        self._wait_gone([each for each in plan.targets if each not in inside], end)
+        for each in plan.targets:
+            if each.kind == NAMESPACE:
+                self._remove(each)
+        self._wait_gone(inside, end)
+        for pod in unscheduled:
+            self._report(f"pod {pod.namespace}/{pod.name} never starts: delete it")
 
-    def _remove(self, target: ObjectRef) -> None:
-        is_gone = not self._cluster.remove(target)
+    def _objects(self) -> list[ObjectRef]:
+        """From the inventory; without a readable one, all that the installer wrote."""
+        found = self._cluster.inventory(SYSTEM_NAMESPACE)
+        try:
+            if found is not None:
+                return list(parse_inventory(found).objects)
+        except OutsideError as error:
+            self._report(f"{error.what}; objects are found without it")
+        names = {SYSTEM_PART: SYSTEM_NAMESPACE, NODE_PART: NODE_NAMESPACE}
+        for space in self._cluster.installation_namespaces():
+            meta = space["metadata"]
+            names[meta["labels"][INSTALLATION_LABEL]] = meta["name"]
+        chosen = Installation(namespace=names[SYSTEM_PART], node_namespace=names[NODE_PART])
+        return self._cluster.written(map(object_ref, every_object(chosen)))
+
+    def _nothing(self, objects: Sequence[ObjectRef]) -> UserError:
+        if objects:
+            names = ", ".join(each.title for each in objects)
+            return UserError(f"only {names} is left", "--delete-data removes it with its objects")
+        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
+        refusal = refuse_releases(releases)
+        if refusal is not None:
+            return UserError(refusal.reason, f"`helm uninstall {releases[0]}` removes it")
+        what = (
+            "this cluster has no inventory, and no object that `fairlead install` wrote: nothing "
+            "to remove"
+        )
+        return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
+
+    def _traces(self) -> list[PatchObject]:
+        found = chain.from_iterable(map(self._cluster.list_objects, _TRACED))
+        return [patch for each in found for patch in traces_of(each)]
+
+    def _check_rights(self, targets: Sequence[ObjectRef], traces: Sequence[PatchObject]) -> None:
+        answers = self._cluster.try_remove(targets)
+        faults = [
+            f"{each.title}: {answer.what if isinstance(answer, FairleadError) else answer}"
+            for each, answer in zip(targets, answers, strict=True)
+            if answer is not None
+        ]
+        for part in sorted({each.subresource for each in traces}):
+            refs = [each.target for each in traces if each.subresource == part]
+            faults += [
+                f"{each.title}: you may not patch it{f' ({part})' if part else ''}"
+                for each in self._cluster.may_patch(refs, part)
+            ]
+        if faults:
+            shown = "\n".join(faults[:_SHOWN])
+            more = f"\nand {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+            count = "1 object" if len(faults) == 1 else f"{len(faults)} objects"
+            what = f"{count} may not be removed, and nothing was removed:\n{shown}{more}"
+            raise UserError(what, "run it as a user with these rights")
+
+    def _waiting(self, *, only_gates: bool = False) -> HeldBack:
+        gated = tuple(self._cluster.gated_pods(QUOTA_GATE))
+        if only_gates:
+            return HeldBack(gated, (), ())
+        jobs = {
+            object_ref(each).identity: patch
+            for kind in HELD_KINDS
+            for each in self._cluster.list_objects(kind)
+            if (patch := release_of(each)) is not None
+        }
+        return HeldBack(
+            gated,
+            tuple(jobs.values()),
+            tuple(self._cluster.unscheduled_pods(SCHEDULER)),
+        )
+
+    def _check_waiting(self, *, is_releasing: bool, only_gates: bool = False) -> HeldBack:
+        waiting = self._waiting(only_gates=only_gates)
+        held = [each.target for each in waiting.jobs]
+        refusals = (
+            refuse_waiting(waiting.gated, QUOTA_GATE),
+            refuse_held_jobs(held),
+            refuse_unscheduled(waiting.unscheduled, SCHEDULER),
+        )
+        reasons = [each.reason for each in refusals if each is not None]
+        if reasons and not is_releasing:
+            raise UserError("; ".join(reasons), _RELEASE)
+        kept = self._cluster.may_patch([*waiting.gated, *held])
+        if kept:
+            names = ", ".join(each.title for each in kept)
+            raise UserError(f"you may not patch {names}", "run it as a user with these rights")
+        return waiting
+
+    def _remove(self, target: ObjectRef, *, is_foreground: bool = False) -> None:
+        is_gone = not self._cluster.remove(target, is_foreground=is_foreground)
         self._report(f"{'absent' if is_gone else 'removed'} {target.title}")
 
-    def _check_waiting(self, *, is_releasing: bool) -> None:
-        refusal = refuse_waiting(self._cluster.gated_pods(QUOTA_GATE), QUOTA_GATE)
-        if refusal is not None and not is_releasing:
-            raise UserError(refusal.reason, _RELEASE)
+    def _stop(self, workloads: Sequence[ObjectRef], end: float) -> None:
+        for each in workloads:
+            self._remove(each, is_foreground=True)
+        self._wait(workloads, end, is_stopped)
 
-    def _release(self, end: float) -> None:
-        """Opens the gates. The API server needs a moment until a removed policy is not in force."""
-        while waiting := self._cluster.gated_pods(QUOTA_GATE):
-            opened = [each for each in waiting if self._cluster.open_gate(each, QUOTA_GATE)]
-            for each in opened:
-                self._report(f"released pod {each.namespace}/{each.name}")
+    def _release(self, end: float, *, only_gates: bool = False) -> None:
+        """Opens gates and resumes jobs.
+
+        The API server needs a moment until a removed policy is not in force.
+        """
+        while True:
+            waiting = self._waiting(only_gates=only_gates)
+            if not waiting.gated and not waiting.jobs:
+                return
+            opened = [each for each in waiting.gated if self._cluster.open_gate(each, QUOTA_GATE)]
+            resumed = [each.target for each in waiting.jobs if self._cluster.change(each)]
+            for each in (*opened, *resumed):
+                self._report(f"released {each.kind.lower()} {each.namespace}/{each.name}")
             if self._now() >= end:
-                raise UserError(f"{len(waiting)} pods still wait at the gate", "run it again")
-            if len(opened) < len(waiting):
+                count = len(waiting.gated) + len(waiting.jobs)
+                raise UserError(f"{count} pods and jobs still wait for quota", "run it again")
+            if len(opened) + len(resumed) < len(waiting.gated) + len(waiting.jobs):
                 self._sleep(_BEAT_SECONDS)
 
-    def _wait_gone(self, targets: list[ObjectRef], end: float) -> None:
-        """Until definitions and the namespaces are gone, with everything in them."""
-        spaces = [each for each in targets if each.kind == NAMESPACE] or self._ending()
-        for each in (*(one for one in targets if one.kind in DATA_KINDS), *spaces):
-            self._report(f"waiting until {each.kind} {each.name} is gone")
-            while self._cluster.get(each) is not None:
+    def _erase(self, traces: Sequence[PatchObject], end: float) -> None:
+        for each in traces:
+            while not self._cluster.change(each):
                 if self._now() >= end:
-                    what = f"{each.kind} `{each.name}` is still being deleted"
-                    hint = f"`kubectl get {each.kind} {each.name} -o yaml` shows what remains"
-                    raise UserError(what, hint)
+                    what = (
+                        f"the API server refuses to remove Fairlead's labels of {each.target.title}"
+                    )
+                    raise UserError(what, "a policy of the cluster may protect it")
                 self._sleep(_BEAT_SECONDS)
+            self._report(f"cleaned {each.target.title}")
 
-    def _ending(self) -> list[ObjectRef]:
-        """Namespaces of an installation that are being deleted."""
-        found = self._cluster.installation_namespaces()
-        return [object_ref(each) for each in found if each["metadata"].get("deletionTimestamp")]
+    def _wait_gone(self, targets: Sequence[ObjectRef], end: float) -> None:
+        self._wait(targets, end, lambda found: found is None)
+
+    def _wait(
+        self,
+        targets: Sequence[ObjectRef],
+        end: float,
+        is_over: Callable[[Manifest | None], bool],
+    ) -> None:
+        left = list(targets)
+        is_reported = False
+        while left := [each for each in left if not is_over(self._cluster.get(each))]:
+            if not is_reported:
+                is_reported = True
+                self._report(f"waiting for the end of {', '.join(each.title for each in left)}")
+            if self._now() >= end:
+                hint = (
+                    "remove a finalizer if its program does not exist any more; the same command "
+                    "goes on"
+                )
+                raise UserError(held_sentence(left, self._held(left)), hint)
+            self._sleep(_BEAT_SECONDS)
+
+    def _held(self, left: Sequence[ObjectRef]) -> list[Manifest]:
+        """What keeps these objects: finalizers of theirs, or objects inside of them."""
+        found: list[Manifest] = []
+        for each in left:
+            manifest = self._cluster.get(each)
+            if manifest is not None and manifest["metadata"].get("finalizers"):
+                found.append(manifest)
+            if manifest is not None and each.kind in DATA_KINDS:
+                found += self._cluster.list_objects(defined_kind(manifest))
+        places = dict.fromkeys(
+            each.name if each.kind == NAMESPACE else each.namespace for each in left
+        )
+        for place in filter(None, places):
+            found += self._cluster.ending_objects(place)
+        return list({object_ref(each).identity: each for each in found}.values())
+
+
+def _ends_with(target: ObjectRef, namespaces: Sequence[str]) -> bool:
+    return target.namespace in namespaces or (
+        target.kind == NAMESPACE and target.name in namespaces
+    )

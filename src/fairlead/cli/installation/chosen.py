@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead import __version__
@@ -72,9 +74,27 @@ def target(context: Context) -> InstallationTarget:
 def installer(context: Context, cluster: InstallationTarget) -> Installer:
     from fairlead.apps.installation.installer import Installer
 
-    return Installer(
-        cluster, lambda line: context.stdout.write(line + "\n"), context.now, context.sleep
-    )
+    return Installer(cluster, progress(context), context.now, context.sleep)
+
+
+def progress(context: Context) -> Callable[[str], None]:
+    """Prints each line at once, also into a file or a pipe."""
+
+    def report(line: str) -> None:
+        context.stdout.write(line + "\n")
+        context.stdout.flush()
+
+    return report
+
+
+@contextmanager
+def resumable(context: Context) -> Iterator[None]:
+    """A run that Ctrl-C ends, with a sentence about how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        context.messages.error("interrupted", "the same command goes on where this run ended")
+        raise
 
 
 def is_print_only(args: argparse.Namespace) -> bool:
@@ -119,9 +139,10 @@ def write(
     if args.dry_run:
         context.stdout.write(difference(cluster, plan))
         return 0
-    loop.carry_out(plan, is_forced=args.force_conflicts)
-    if args.wait > 0:
-        loop.wait_ready([object_ref(each) for each in plan.objects], args.wait)
+    with resumable(context):
+        loop.carry_out(plan, is_forced=args.force_conflicts)
+        if args.wait > 0:
+            loop.wait_ready([object_ref(each) for each in plan.objects], args.wait)
     context.stdout.write(f"fairlead {__version__}: {len(plan.objects)} objects\n")
     return 0
 

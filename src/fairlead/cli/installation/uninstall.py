@@ -6,25 +6,27 @@ import argparse
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.installation.chosen import WAIT_SECONDS, target
+from fairlead.cli.installation.chosen import WAIT_SECONDS, progress, resumable, target
 
 NAME = "uninstall"
 HELP = """Remove an installation of `fairlead install`: admission first, all other objects after it,
-the namespaces last. Pods that wait for quota would wait forever, so it is refused while there are
-any; --release-waiting lets them start. The definition of the quota tree and the trees stay, unless
---delete-data is given."""
+the namespaces last. Pods that wait for quota and jobs that are held back for it would wait forever,
+so it is refused while there are any; --release-waiting lets them go on. The definition of the quota
+tree and the trees stay, unless --delete-data is given. After an interruption run the same command
+again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release-waiting",
         action=BooleanFlag,
-        help="let pods that wait for quota start, without quota",
+        help="let pods and jobs that wait for quota go on, without quota",
     )
     parser.add_argument(
         "--delete-data",
         action=BooleanFlag,
-        help="also remove the definition of the quota tree, and with it all trees",
+        help="also remove the definition of the quota tree with all trees, and what Fairlead wrote "
+        "on nodes and namespaces",
     )
     parser.add_argument(
         "--dry-run", action=BooleanFlag, help="print what would be removed, and remove nothing"
@@ -45,25 +47,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.apps.installation.removal import Removal
+    from fairlead.apps.installation.removal import Removable, Removal
 
     removal = Removal(
         target(context),
-        lambda line: context.stdout.write(line + "\n"),
+        progress(context),
         context.now,
         context.sleep,
     )
-    is_helms = args.helm_hook
-    planned = (
-        removal.planned_for_helm() if is_helms else removal.planned(with_data=args.delete_data)
-    )
+    if args.helm_hook:
+        plan = Removable(tuple(removal.planned_for_helm()))
+    else:
+        plan = removal.plan(with_data=args.delete_data)
     if args.dry_run:
-        for each in planned:
+        for each in plan.targets:
             context.stdout.write(f"remove {each.title}\n")
+        for patch in plan.traces:
+            context.stdout.write(f"clean {patch.target.title}\n")
         return 0
-    if is_helms:
-        removal.let_go(planned, is_releasing=args.release_waiting, seconds=args.wait)
+    if args.helm_hook:
+        removal.let_go(list(plan.targets), is_releasing=args.release_waiting, seconds=args.wait)
         return 0
-    removal.carry_out(planned, is_releasing=args.release_waiting, seconds=args.wait)
+    with resumable(context):
+        removal.carry_out(plan, is_releasing=args.release_waiting, seconds=args.wait)
     context.stdout.write("fairlead is removed\n")
     return 0

@@ -160,8 +160,12 @@ def delete_request(
     *,
     propagation: str = "Background",
     uid: str = "",
+    is_trial: bool = False,
 ) -> ApiRequest:
-    """`uid`: of the object to delete; a later object of that name stays, and the answer is 409."""
+    """`uid`: of the object to delete; a later object of that name stays, and the answer is 409.
+
+    `is_trial`: a dry run. API servers ignore a query's `dryRun` beside options in the body.
+    """
     options: dict[str, Any] = {
         "kind": "DeleteOptions",
         "apiVersion": "v1",
@@ -169,6 +173,8 @@ def delete_request(
     }
     if uid:
         options["preconditions"] = {"uid": uid}
+    if is_trial:
+        options["dryRun"] = ["All"]
     return ApiRequest("delete", "DELETE", resource.path(namespace, name), encode_body(options))
 
 

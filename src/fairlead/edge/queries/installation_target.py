@@ -12,13 +12,23 @@ from msgspec import structs
 
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_discovery import Discovery
-from fairlead.edge.kube.api_failure import ApiFailure, NotServed
-from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
+from fairlead.edge.kube.api_failure import ApiFailure, Conflict, NotServed
+from fairlead.edge.kube.api_request import (
+    ApiRequest,
+    delete_request,
+    patch_request,
+    with_query,
+)
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.object_actions import known_resource, no_such_kind
+from fairlead.edge.kube.object_actions import (
+    known_resource,
+    no_such_kind,
+    object_request,
+    outcome_of_failure,
+)
 from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
 from fairlead.errors import UserError
-from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.actions import Manifest, ObjectRef, PatchObject, Result, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import HELM_NAMESPACE, release_name, release_ref
@@ -30,7 +40,10 @@ _REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", is_namespaced=False
 )
 _PAGE: Final = 500
-Result = TypeVar("Result")
+_UNBOUND: Final = "spec.nodeName="
+_FOR_A_MOMENT: Final = (403, 409, 422)
+"""What the API server answers while a removed policy is still in force."""
+Answer = TypeVar("Answer")
 
 
 class KubeInstallationTarget:
@@ -60,14 +73,54 @@ class KubeInstallationTarget:
         )
 
     def may_write(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
+        return self._refused(targets, ("create", "patch"))
+
+    def may_patch(self, targets: Sequence[ObjectRef], subresource: str = "") -> list[ObjectRef]:
+        return self._refused(targets, ("patch",), subresource)
+
+    def written(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
+        served = [each for each in targets if self._find(each) is not None]
+        found = []
+        for each, answer in zip(
+            served, in_groups([partial(self.get, each) for each in served]), strict=True
+        ):
+            if isinstance(answer, Exception):
+                raise answer
+            entries = (answer or {"metadata": {}})["metadata"].get("managedFields") or ()
+            if any(entry.get("manager") == FIELD_MANAGER for entry in entries):
+                found.append(each)
+        return found
+
+    def list_objects(self, kind: ObjectRef) -> list[Manifest]:
+        resource = self._find(kind)
+        return [] if resource is None else self._list(resource, None, kind)
+
+    def ending_objects(self, namespace: str) -> list[Manifest]:
+        served = [
+            each.resource
+            for each in self._discovery().served
+            if each.resource.is_namespaced and {"list", "delete"} <= set(each.verbs)
+        ]
+        answers = in_groups([partial(self._list_of, each, namespace) for each in served])
+        return [
+            obj
+            for rows in answers
+            if not isinstance(rows, Exception)  # a kind that may not be read names nothing
+            for obj in rows
+            if obj["metadata"].get("deletionTimestamp")
+        ]
+
+    def _refused(
+        self, targets: Sequence[ObjectRef], verbs: Sequence[str], subresource: str = ""
+    ) -> list[ObjectRef]:
         places: dict[tuple[str, str, str], ObjectRef] = {}
         for each in targets:
             resource = self._resource(each)
             places.setdefault((resource.group, resource.plural, each.namespace), each)
-        questions = [(place, verb) for place in places for verb in ("create", "patch")]
+        questions = [(place, verb, subresource) for place in places for verb in verbs]
         answers = in_groups([partial(self._is_allowed, *each) for each in questions])
         refused = []
-        for (place, _), answer in zip(questions, answers, strict=True):
+        for (place, _, _), answer in zip(questions, answers, strict=True):
             if isinstance(answer, Exception):
                 raise answer
             if not answer and places[place] not in refused:
@@ -77,11 +130,23 @@ class KubeInstallationTarget:
     def put(self, manifest: Manifest, *, is_forced: bool = False) -> Manifest:
         return self._apply(manifest, is_forced=is_forced)
 
-    def remove(self, target: ObjectRef) -> bool:
+    def try_remove(self, targets: Sequence[ObjectRef]) -> list[Exception | None]:
+        answers = in_groups([partial(self._remove, each, is_trial=True) for each in targets])
+        return [each if isinstance(each, Exception) else None for each in answers]
+
+    def remove(self, target: ObjectRef, *, is_foreground: bool = False) -> bool:
+        return self._remove(target, is_foreground=is_foreground)
+
+    def change(self, action: PatchObject) -> bool:
+        request = object_request(action, self._resource(action.target))
         try:
-            self._api.delete(self._resource(target), target.name, target.namespace or None)
-        except NotServed:
-            return False
+            self._api.send(request)
+        except ApiFailure as error:
+            if outcome_of_failure(action, error).result is Result.GONE:
+                return True
+            if error.status in _FOR_A_MOMENT:
+                return False
+            raise
         return True
 
     def installation_namespaces(self) -> list[Manifest]:
@@ -127,11 +192,14 @@ class KubeInstallationTarget:
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:
         return [
-            ObjectRef("v1", "Pod", meta["name"], meta["namespace"], meta["uid"])
-            for each in self._list(PODS, None)
-            for meta in (each["metadata"],)
+            _pod_ref(each)
+            for each in self._list(PODS, None, fieldSelector=_UNBOUND)
             if any(one["name"] == gate for one in each["spec"].get("schedulingGates") or ())
         ]
+
+    def unscheduled_pods(self, scheduler: str) -> list[ObjectRef]:
+        selector = f"{_UNBOUND},spec.schedulerName={scheduler}"
+        return [_pod_ref(each) for each in self._list(PODS, None, fieldSelector=selector)]
 
     def open_gate(self, pod: ObjectRef, gate: str) -> bool:
         found = self.get(pod)
@@ -147,9 +215,27 @@ class KubeInstallationTarget:
         try:
             self._api.send(patch_request(PODS, pod.name, patch, pod.namespace, kind="json"))
         except ApiFailure as error:
-            if error.status in (403, 409, 422):
+            if error.status in _FOR_A_MOMENT:
                 return False
             raise
+        return True
+
+    def _remove(
+        self, target: ObjectRef, *, is_foreground: bool = False, is_trial: bool = False
+    ) -> bool:
+        request = delete_request(
+            self._resource(target),
+            target.name,
+            target.namespace or None,
+            propagation="Foreground" if is_foreground else "Background",
+            is_trial=is_trial,
+        )
+        try:
+            self._send(request)
+        except NotServed:
+            return False
+        except Conflict:  # a namespace that is being deleted already
+            pass
         return True
 
     def _apply(
@@ -171,9 +257,15 @@ class KubeInstallationTarget:
         made: Manifest = self._send(structs.replace(request, path=path))
         return made
 
-    def _is_allowed(self, place: tuple[str, str, str], verb: str) -> bool:
+    def _is_allowed(self, place: tuple[str, str, str], verb: str, subresource: str) -> bool:
         group, plural, namespace = place
-        attributes = {"group": group, "resource": plural, "verb": verb, "namespace": namespace}
+        attributes = {
+            "group": group,
+            "resource": plural,
+            "subresource": subresource,
+            "verb": verb,
+            "namespace": namespace,
+        }
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -181,9 +273,18 @@ class KubeInstallationTarget:
         }
         return bool(self._api.create(_REVIEWS, review)["status"]["allowed"])
 
+    def _list_of(self, resource: Resource, namespace: str) -> list[dict[str, Any]]:
+        api_version = f"{resource.group}/{resource.version}" if resource.group else resource.version
+        return self._list(resource, namespace, ObjectRef(api_version, resource.kind, ""))
+
     def _list(
-        self, resource: Resource, namespace: str | None, **query: str
+        self,
+        resource: Resource,
+        namespace: str | None,
+        kind: ObjectRef | None = None,
+        **query: str,
     ) -> list[dict[str, Any]]:
+        """`kind`: objects get it, and its API version, which a list has only once."""
         found: list[dict[str, Any]] = []
         token = ""
         while True:
@@ -192,7 +293,9 @@ class KubeInstallationTarget:
             found += page["items"]
             token = page["metadata"].get("continue", "")
             if not token:
-                return found
+                break
+        own = {} if kind is None else {"apiVersion": kind.api_version, "kind": kind.kind}
+        return [{**each, **own} for each in found]
 
     def _send(self, request: ApiRequest) -> Any:
         return decoder_of(Any).decode(self._api.send(request).body)
@@ -204,12 +307,20 @@ class KubeInstallationTarget:
         return found
 
     def _find(self, target: ObjectRef) -> Resource | None:
+        return known_resource(target, self._discovery())
+
+    def _discovery(self) -> Discovery:
         if self._discovered is None:
             self._discovered = self._api.discovery()
-        return known_resource(target, self._discovered)
+        return self._discovered
 
 
-def in_groups(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
+def _pod_ref(pod: Manifest) -> ObjectRef:
+    meta = pod["metadata"]
+    return ObjectRef("v1", "Pod", meta["name"], meta["namespace"], meta["uid"])
+
+
+def in_groups(calls: Sequence[Callable[[], Answer]]) -> list[Answer | Exception]:
     """As `in_parallel`, at most eight at a time."""
     return [
         each

@@ -38,6 +38,7 @@ _ADMISSION: Final = tuple(
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 DATA_KINDS: Final = frozenset({"CustomResourceDefinition"})
 """Kinds with records of users: they are removed only with the users' consent."""
+WORKLOADS: Final = frozenset({"Deployment", "DaemonSet"})
 NAMESPACE: Final = "Namespace"
 
 

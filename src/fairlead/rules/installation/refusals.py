@@ -92,10 +92,38 @@ def refuse_waiting(pods: Sequence[ObjectRef], gate: str) -> Refusal | None:
     """
     if not pods:
         return None
-    names = ", ".join(f"{each.namespace}/{each.name}" for each in pods[:_SHOWN])
-    more = f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else ""
     count = "1 pod waits" if len(pods) == 1 else f"{len(pods)} pods wait"
-    return Refusal(f"{count} at the scheduling gate `{gate}`: {names}{more}")
+    return Refusal(f"{count} at the scheduling gate `{gate}`: {_names(pods)}")
+
+
+def refuse_held_jobs(jobs: Sequence[ObjectRef]) -> Refusal | None:
+    """The refusal to remove the quota controller while it holds jobs back.
+
+    >>> refuse_held_jobs([ObjectRef("batch/v1", "Job", "train", "team")]).reason
+    '1 job is held back for quota: team/train'
+    """
+    if not jobs:
+        return None
+    count = "1 job is" if len(jobs) == 1 else f"{len(jobs)} jobs are"
+    return Refusal(f"{count} held back for quota: {_names(jobs)}")
+
+
+def refuse_unscheduled(pods: Sequence[ObjectRef], scheduler: str) -> Refusal | None:
+    """The refusal to remove a scheduler while pods that name it wait for it.
+
+    >>> refuse_unscheduled([ObjectRef("v1", "Pod", "p", "team")], "fairlead-scheduler").reason
+    '1 pod waits for the scheduler `fairlead-scheduler`: team/p'
+    """
+    if not pods:
+        return None
+    count = "1 pod waits" if len(pods) == 1 else f"{len(pods)} pods wait"
+    return Refusal(f"{count} for the scheduler `{scheduler}`: {_names(pods)}")
+
+
+def _names(objects: Sequence[ObjectRef]) -> str:
+    """The first of them by name, and the number of the others."""
+    shown = ", ".join(f"{each.namespace}/{each.name}" for each in objects[:_SHOWN])
+    return shown + (f" and {len(objects) - _SHOWN} more" if len(objects) > _SHOWN else "")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -90,6 +90,10 @@ async def _run_quota_controller(asked: Invocation) -> None:
         await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
+_LINGER_SECONDS: Final = 3.0
+"""API servers keep connections to a webhook, and a pod without an answer is refused."""
+
+
 async def _run_admission_webhook(asked: Invocation) -> None:
     args = asked.args
     address = parse_address(args.listen)
@@ -115,7 +119,7 @@ async def _run_admission_webhook(asked: Invocation) -> None:
         admission = KubeAdmissionApi(api)
         app = webhook_app(admission, asks_certificate=client_ca is not None, own=accounts)
         service = (
-            ServedApp(app=app, sock=sock, tls=own)
+            ServedApp(app=app, sock=sock, tls=own, linger_seconds=_LINGER_SECONDS)
             if own
             else _certified(admission, app, sock, client_ca, accounts.namespace)
         )
@@ -146,6 +150,7 @@ def _certified(
         tls=certificate.context,
         opens=certificate.is_ready,
         reload=certificate.look_now,
+        linger_seconds=_LINGER_SECONDS,
     )
 
 

@@ -7,9 +7,19 @@ installation is the components of its parts, in an order in which each object fi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from itertools import product
+from typing import Any, Final, Literal
 
-from fairlead.model.installation import INSTALLATION_LABEL, NODE_PART, SYSTEM_PART, Installation
+from msgspec.structs import replace
+
+from fairlead.model.actions import object_ref
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    NODE_PART,
+    SYSTEM_PART,
+    Installation,
+    Parts,
+)
 from fairlead.wire.installation import deciding_parts, reading_parts
 from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
@@ -29,6 +39,8 @@ One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
 """
 
 
+_ADMISSIONS: Final[tuple[Literal["policies", "webhooks"], ...]] = ("policies", "webhooks")
+_SCHEDULERS: Final[tuple[Literal["own", "control-plane"], ...]] = ("own", "control-plane")
 _POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
@@ -120,6 +132,19 @@ def installed_objects(chosen: Installation) -> list[Object]:
     ['Namespace', 'Namespace', 'ServiceAccount', 'DaemonSet']
     """
     return [each for name in IS_IN for each in component_objects(name, chosen)]
+
+
+def every_object(chosen: Installation) -> list[Object]:
+    """All objects that some installation in these two namespaces has, each once."""
+    every_part = Parts(gpu_exporter_rights=True)
+    found = {
+        object_ref(each).identity: each
+        for admission, scheduler in product(_ADMISSIONS, _SCHEDULERS)
+        for each in installed_objects(
+            replace(chosen, parts=every_part, admission=admission, scheduler=scheduler)
+        )
+    }
+    return list(found.values())
 
 
 def component_objects(name: str, chosen: Installation) -> list[Object]:
