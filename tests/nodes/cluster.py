@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
@@ -22,10 +23,13 @@ from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
 from tests.kube.kubelet import Place, RealNode, is_ready, started_node
 from tests.kube.node_room import beside
 from tests.kube.programs import program
+from tests.kube.servers import FAIRLEAD, environment
 from tests.nodes.network import MACHINE, POD_RANGE, Link, nodes_network
 from tests.nodes.registry import Registry, running_registry
 from tests.waiting import wait_until
 
+Object = dict[str, Any]
+SYSTEM = "fairlead-system"
 FAIRLEAD_IMAGE = "registry.fairlead.test/fairlead:0.1.0"
 CARDS = 2
 """GPUs of each node."""
@@ -70,6 +74,29 @@ class Cluster:
     plane: ControlPlane
     nodes: Mapping[str, Machine]
     registry: Registry
+
+    def fairlead(self, *words: str, status: int = 0) -> str:
+        """Output and messages of the command; its exit status is `status`."""
+        answer = subprocess.run(
+            [*FAIRLEAD, *words, f"--kubeconfig={self.plane.kubeconfig}"],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert answer.returncode == status, answer.stdout + answer.stderr
+        return answer.stdout + answer.stderr
+
+    def own_pods(self) -> list[Object]:
+        """The pods of Fairlead, of both namespaces."""
+        return self.plane.admin.get("pods", "-l", "app.kubernetes.io/part-of=fairlead")
+
+
+def is_true(obj: Object, condition: str) -> bool:
+    """Whether the status of an object has this condition."""
+    found = obj["status"].get("conditions", ())
+    return any((each["type"], each["status"]) == (condition, "True") for each in found)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ in their order: each finds the cluster as the one before it left it.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,12 +22,10 @@ from tests.kube.kubectl import Kubectl
 from tests.kube.kubelet import is_ready
 from tests.kube.node_images import SIMULATED, TELLS
 from tests.kube.programs import program
-from tests.kube.servers import FAIRLEAD, environment
-from tests.nodes.cluster import CARDS, FAIRLEAD_IMAGE, Cluster, uuid
+from tests.nodes.cluster import CARDS, FAIRLEAD_IMAGE, SYSTEM, Cluster, is_true, uuid
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
-SYSTEM = "fairlead-system"
 SERVES = next(name for name in SIMULATED if "nginx" in name)
 """The image of a program that runs until it is asked to end."""
 MEMORY = "aliyun.com/gpu-mem"
@@ -36,20 +33,6 @@ WRITTEN = ("/var/lib/fairlead", "/run/fairlead", "/var/run/cdi", "/var/lib/kubel
 """Folders of a node into which Fairlead writes."""
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 SECONDS = 90.0
-
-
-def fairlead(cluster: Cluster, *words: str, status: int = 0) -> str:
-    """Output and messages of the command; its exit status is `status`."""
-    answer = subprocess.run(
-        [*FAIRLEAD, *words, f"--kubeconfig={cluster.plane.kubeconfig}"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert answer.returncode == status, answer.stdout + answer.stderr
-    return answer.stdout + answer.stderr
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +45,7 @@ def admin(cluster: Cluster, files_before: object) -> Kubectl:
     """kubectl, after the installation by the command of docs/how-to/install.md."""
     admin = cluster.plane.admin
     admin.run("label", "nodes", "--all", "nvidia.com/gpu.present=true", "cgpu=true")
-    written = fairlead(cluster, "install", f"--set=image={FAIRLEAD_IMAGE}", "--wait=240")
+    written = cluster.fairlead("install", f"--set=image={FAIRLEAD_IMAGE}", "--wait=240")
     assert written.splitlines()[-1].startswith("fairlead 0.1.0: ")
     return admin
 
@@ -70,7 +53,7 @@ def admin(cluster: Cluster, files_before: object) -> Kubectl:
 def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
     cluster: Cluster, admin: Kubectl
 ) -> None:
-    pods = own_pods(admin)
+    pods = cluster.own_pods()
     assert all(is_true(pod, "Ready") for pod in pods), pods
     places = {part: {pod["spec"]["nodeName"] for pod in of_part(pods, part)} for part in PARTS}
     assert {part: len(found) for part, found in places.items()} == PARTS, "replicas are spread"
@@ -79,7 +62,7 @@ def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
         n["metadata"]["annotations"]["fairlead.io/gpu-identity"] for n in admin.get("nodes")
     ]
     assert identity == ["deferred"] * len(cluster.nodes), "each agent has seen that CDI works"
-    found = json.loads(fairlead(cluster, "doctor", "-o", "json"))["items"]
+    found = json.loads(cluster.fairlead("doctor", "-o", "json"))["items"]
     bad = [each for each in found if each["state"] != "ok"]
     assert [each["check"] for each in bad] == ["prometheus"], "there is none on these nodes"
 
@@ -182,7 +165,9 @@ def test_the_console_shows_the_nodes_in_a_browser(
 def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) -> None:
     """The node of the quota controller that works: the other one takes over, without its pods."""
     leader = holder(admin, "fairlead-quota")
-    name = next(p["spec"]["nodeName"] for p in own_pods(admin) if leader == p["metadata"]["name"])
+    name = next(
+        p["spec"]["nodeName"] for p in cluster.own_pods() if leader == p["metadata"]["name"]
+    )
     node = cluster.nodes[name]
     node.link.cut()
     try:
@@ -200,7 +185,7 @@ def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) ->
     admin.delete("pods", "-l", "fairlead-test=shared", "-n", "default")
     wait_until(
         "every pod of Fairlead is Ready again",
-        lambda: all(is_true(pod, "Ready") for pod in own_pods(admin)),
+        lambda: all(is_true(pod, "Ready") for pod in cluster.own_pods()),
         SECONDS,
     )
 
@@ -210,7 +195,7 @@ def test_nothing_is_left_after_the_removal(
 ) -> None:
     """But for what docs/how-to/install.md lists."""
     admin.delete("namespace", "team-a", "team-b")
-    fairlead(cluster, "uninstall", "--delete-data")
+    cluster.fairlead("uninstall", "--delete-data")
     kinds = admin.run("api-resources", "--verbs=list", "-o", "name").split()
     wanted = ",".join(each for each in kinds if each not in ("events", "events.events.k8s.io"))
     names = admin.run("get", wanted, "-A", "--no-headers", "-o", "name").splitlines()
@@ -231,15 +216,6 @@ LEFT = {
     "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
 }
 """What may be left on a node; folders are empty but for these."""
-
-
-def is_true(obj: Object, condition: str) -> bool:
-    found = obj["status"].get("conditions", ())
-    return any((each["type"], each["status"]) == (condition, "True") for each in found)
-
-
-def own_pods(admin: Kubectl) -> list[Object]:
-    return admin.get("pods", "-l", "app.kubernetes.io/part-of=fairlead")
 
 
 def of_part(pods: list[Object], part: str) -> list[Object]:

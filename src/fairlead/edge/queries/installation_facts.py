@@ -183,7 +183,10 @@ class _Reading:
         ]
         if self._inventory.version != __version__:
             tried = []
-        answers = self._cluster.try_objects(tried)
+        # Helm 3 owns fields with the API server's defaults in them. Without force what is wanted
+        # conflicts with them although no program changed anything.
+        is_helms = bool(self._inventory.release)
+        answers = self._cluster.try_objects(tried, is_forced=is_helms)
         results = {
             object_ref(each).identity: _trial(answer)
             for each, answer in zip(tried, answers, strict=True)
