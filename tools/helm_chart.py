@@ -50,7 +50,7 @@ CHART_MEANINGS: Final = {
     "crds.enabled": "false: another program brings the definition",
     "crds.keep": "the definition and all trees stay when the release is uninstalled",
     "uninstall": "what `helm uninstall` does",
-    "uninstall.releaseWaiting": "let pods that wait for quota start without it",
+    "uninstall.releaseWaiting": "let pods and jobs that wait for quota go on without it",
 }
 _OLDER: Final = {
     POLICIES_FROM: f"--set admission=webhooks works from {dotted(AGENT_FROM)} on",

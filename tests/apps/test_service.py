@@ -93,7 +93,7 @@ async def test_a_signal_is_an_end_without_error_and_a_second_one_changes_nothing
 
 async def test_one_that_lingers_answers_after_the_signal_and_closes_each_connection() -> None:
     """No request meets a connection that is being closed."""
-    made = service(linger_seconds=1.0)
+    made = service(linger_seconds=600.0)
     host, port = made.sock.getsockname()
     running = asyncio.ensure_future(run(made, on_ready=lambda: None))
     await until(made.accepting.is_set)
@@ -111,7 +111,10 @@ async def test_one_that_lingers_answers_after_the_signal_and_closes_each_connect
         await reader.readexactly(body)
     assert await reader.read() == b"", "the answer was the last one of its connection"
     writer.close()
-    await running
+    ended, _ = await asyncio.wait({running}, timeout=0.5)
+    assert not ended, "it lingers"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_loop_of_a_service_that_fails_ends_the_process_with_its_error() -> None:

@@ -1,4 +1,5 @@
-"""The Helm chart on a real API server: installed, upgraded, tested and removed by Helm.
+"""The Helm chart on a real API server: installed, upgraded, tested and removed by Helm, by one of
+the two programs in turn.
 
 There is no kubelet. A pod of a hook is played: its command runs on this machine with the token of
 its account, and the exit status becomes the pod's phase.
@@ -24,6 +25,7 @@ from tests.kube.helm import HELMS, Helm, packed_chart
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.servers import FAIRLEAD, environment
 from tests.kube.test_installation import has_gated_pod, install_foreign_definition
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 SYSTEM = "fairlead-system"
@@ -34,6 +36,22 @@ PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent",
 PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
+HELD_JOB: dict[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "held",
+        "namespace": "default",
+        "annotations": {"fairlead.io/suspended-for": "quota"},
+    },
+    "spec": {
+        "suspend": True,
+        "template": {
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}
+        },
+    },
+}
+"""As the quota controller leaves a job for which there is no quota."""
 Row = tuple[str, ...]
 
 
@@ -48,7 +66,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(packed_chart(tmp_path_factory.mktemp("chart")))
 
 
-@pytest.fixture(params=HELMS)
+@pytest.fixture(params=in_turn(HELMS, len(HELMS)))
 def helm(request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path) -> Iterator[Helm]:
     """What a failed test leaves is removed."""
     found = Helm(request.param, tmp_path, cluster.kubeconfig)
@@ -193,11 +211,13 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     cluster.admin.run("create", "namespace", "team")
     cluster.admin.run("label", "namespace", "team", "fairlead.io/quota=enforced")
     wait_until("a pod gets the gate", lambda: has_gated_pod(cluster), 60)
+    cluster.admin.create([HELD_JOB])
     present = everything(cluster)
     with played(cluster, "fairlead-uninstall") as end:
         answer = helm.refusal("uninstall", "gpus", "-n", SYSTEM)
     assert "fairlead-uninstall" in answer and "ailed" in answer
     assert "1 pod waits at the scheduling gate `fairlead.io/quota`: team/p" in end.result()
+    assert "default/held" in end.result()
     assert wanted_rows(everything(cluster)) == wanted_rows(present), "nothing was removed"
 
     # Helm regards the release as one that is being uninstalled, until a revision is in force again.
@@ -209,7 +229,12 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     lines = end.result().splitlines()
     first, last = lines[0], lines[-1]
     assert first.startswith("removed ValidatingWebhookConfiguration "), "admission ends first"
-    assert last == "released pod team/p"
+    assert last == "the rest is Helm's"
+    assert {"released pod team/p", "released job default/held"} < set(lines)
+    assert lines.index("released pod team/p") > max(
+        place for place, line in enumerate(lines) if line.startswith("removed Deployment")
+    ), "a quota controller that runs would hold it back again"
+    cluster.admin.run("delete", "job", "held")
     cluster.admin.run("delete", "namespace", "team")
 
 

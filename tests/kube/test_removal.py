@@ -302,7 +302,7 @@ _ALL = [
     {"apiGroups": [group], "resources": ["*"], "verbs": ["*"]}
     for group in (
         *("", "policy", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "batch"),
-        *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io"),
+        *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io", "networking.k8s.io"),
     )
 ]
 _EXCEPT_DAEMON_SETS = [
@@ -323,8 +323,10 @@ def _user(cluster: ControlPlane, rules: list[Object]) -> Iterator[Path]:
         "subjects": [{"kind": "User", "name": "almost"}],
     }
     cluster.admin.apply([{**plain, "kind": "ClusterRole", "rules": rules}, binding])
-    yield cluster.write_user_kubeconfig("almost")
-    cluster.admin.run("delete", "clusterrole,clusterrolebinding", "almost")
+    try:
+        yield cluster.write_user_kubeconfig("almost")
+    finally:
+        cluster.admin.run("delete", "clusterrole,clusterrolebinding", "almost")
 
 
 # --- what hangs -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ compared with its state. Autoscalers look every two seconds here, and forget a p
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ import pytest
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.custom_metrics import pods_metric, running_adapter
-from tests.kube.deployed import of_file
+from tests.kube.deployed import of_file, of_kind
 from tests.kube.driver import installed_driver
 from tests.kube.fairlead_images import write_fairlead_images
 from tests.kube.kubelet import NODE, RealNode, kubelet_folder
@@ -48,6 +49,8 @@ from tests.nvml.stub import StubState, uuid
 from tests.waiting import wait_until
 
 from fairlead.model.devices.kubelet import OfferedDevice
+from fairlead.model.installation import Installation
+from fairlead.wire.installation.reading_parts import gpu_exporter
 
 Object = dict[str, Any]
 NAMED_SECONDS, GONE_SECONDS = 15.0, 10.0
@@ -266,8 +269,8 @@ def rests(scene: Scene) -> dict[str, str]:
 
 
 def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None:
-    """It runs on a labelled node, sees the node's processes, and reports the same as the other
-    exporter of every card.
+    """It runs on a labelled node without privileges, sees the node's processes, and reports the
+    same as the other exporter of every card. With the value `kernelLog` it reads the kernel's log.
     """
     cluster, (objects, system, label) = scene.cluster, document.own_exporter()
     selector = "app.kubernetes.io/name=fairlead-gpu-exporter"
@@ -289,7 +292,22 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
         assert page.value("fairlead_exporter_nvml_up", node_name=NODE) == 1
         assert page.value("fairlead_exporter_pod_map_errors_total", reason="no_host_pid") == 0
         assert collectors(page).keys() >= {"device", "events", "podmap", "processes"}
+        assert "kmsg" not in collectors(page)
         assert {*collectors(page).values()} == {1.0}
+
+        def reads_the_log() -> bool:
+            """The next pod, once the one before it is gone."""
+            pods = cluster.admin.get("pods", "-n", system, "-l", selector)
+            if not ready() or len(pods) != 1 or pods[0]["metadata"]["uid"] == before:
+                return False
+            return collectors(page_of(url_of(pods[0]))).get("kmsg") == 1.0
+
+        before = exporter["metadata"]["uid"]
+        wanted = of_kind(gpu_exporter(Installation(kernel_log=True)), "DaemonSet")
+        cluster.admin.run("replace", "-f", "-", stdin=json.dumps(wanted))
+        wait_until(
+            lambda: f"it reads it: {told(cluster, selector, system)}", reads_the_log, SECONDS
+        )
 
 
 def collectors(page: Page) -> dict[str, float]:

@@ -104,7 +104,7 @@ def tag_two(root: Path) -> None:
 
 
 def add_fragment(root: Path) -> None:
-    (root / "newsfragments" / "a.added.md").write_text("Console: a page.\n")
+    (root / "newsfragments" / "a.added.md").write_text(f"Console: a page.{' More' * 30}\n")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "a fragment")
 
@@ -166,7 +166,10 @@ def test_notes_join_fragments_and_what_is_unreleased(
     assert text.count("## 0.2.0") == 1
     date, section = tool.sections(text)["0.2.0"]
     assert date == "2030-02-03"
-    assert " ".join(section.split()) == "### Added - Console: a page. - **Console.** New."
+    assert " ".join(section.split()) == (
+        f"### Added - Console: a page.{' More' * 30} - **Console.** New."
+    )
+    assert max(map(len, text.splitlines())) <= 100
     assert tool.unbuilt_fragments(clone) == []
     git(clone, "commit", "--quiet", "--all", "--message", "notes")
     assert list(tool.refusals("0.2.0", clone)) == []

@@ -153,10 +153,9 @@ class Installer:
                 self._report(f"waiting for {names}")
                 reported = names
             if self._now() >= end:
-                space = waiting[0].namespace
                 hint = (
-                    f"`kubectl -n {space} describe pods` shows the reason; all objects "
-                    "are written, and the same command continues to wait"
+                    f"`{_look_at(waiting)}` shows the reason; all objects are written, and the "
+                    "same command continues to wait"
                 )
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
@@ -277,3 +276,18 @@ def _refused(faults: Sequence[str]) -> UserError:
 
 def _sentence(error: Exception) -> str:
     return error.what if isinstance(error, FairleadError) else str(error)
+
+
+def _look_at(waiting: Sequence[ObjectRef]) -> str:
+    """The command that shows why these are not ready.
+
+    >>> webhook = ObjectRef("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "w")
+    >>> _look_at([webhook])
+    'kubectl get MutatingWebhookConfiguration w -o yaml'
+    >>> _look_at([webhook, ObjectRef("apps/v1", "Deployment", "console", "fairlead-system")])
+    'kubectl -n fairlead-system describe pods'
+    """
+    spaces = [each.namespace for each in waiting if each.namespace]
+    if spaces:
+        return f"kubectl -n {spaces[0]} describe pods"
+    return f"kubectl get {waiting[0].kind} {waiting[0].name} -o yaml"

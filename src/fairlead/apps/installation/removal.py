@@ -103,28 +103,23 @@ class Removal:
         self._check_rights(targets, traces)
         return Removable(tuple(targets), tuple(traces))
 
-    def planned_for_helm(self) -> list[ObjectRef]:
-        """What ends before Helm removes a release: admission, in order.
+    def plan_for_helm(self) -> Removable:
+        """What ends before Helm removes a release: admission and workloads.
 
-        Raises UserError if the cluster has no release of the chart.
+        Checks every right and writes nothing. Raises UserError if the cluster has no release of the
+        chart, and with all that may not be removed.
         """
         found = self._cluster.release(SYSTEM_NAMESPACE, HELM_CHART)
         if found is None:
             what = "this cluster has no record of a Helm release"
             raise UserError(what, "`fairlead uninstall` removes what `fairlead install` wrote")
-        return removal_order(each for each in parse_release(found).objects if is_admission(each))
-
-    def let_go(self, targets: list[ObjectRef], *, is_releasing: bool, seconds: float) -> None:
-        """Ends admission and opens gates, before Helm removes all other objects.
-
-        Jobs stay as they are: the quota controller still runs.
-        """
-        end = self._now() + seconds
-        self._check_waiting(is_releasing=is_releasing, only_gates=True)
-        for each in targets:
-            self._remove(each)
-        self._check_waiting(is_releasing=is_releasing, only_gates=True)
-        self._release(end, only_gates=True)
+        targets = removal_order(
+            each
+            for each in parse_release(found).objects
+            if is_admission(each) or each.kind in WORKLOADS
+        )
+        self._check_rights(targets, ())
+        return Removable(tuple(targets))
 
     def carry_out(self, plan: Removable, *, is_releasing: bool, seconds: float) -> None:
         """Raises UserError if pods or jobs wait and are not to be released, or if the end does not
@@ -206,10 +201,7 @@ class Removal:
             what = f"{count} may not be removed, and nothing was removed:\n{shown}{more}"
             raise UserError(what, "run it as a user with these rights")
 
-    def _waiting(self, *, only_gates: bool = False) -> HeldBack:
-        gated = tuple(self._cluster.gated_pods(QUOTA_GATE))
-        if only_gates:
-            return HeldBack(gated, (), ())
+    def _waiting(self) -> HeldBack:
         jobs = {
             object_ref(each).identity: patch
             for kind in HELD_KINDS
@@ -217,13 +209,13 @@ class Removal:
             if (patch := release_of(each)) is not None
         }
         return HeldBack(
-            gated,
+            tuple(self._cluster.gated_pods(QUOTA_GATE)),
             tuple(jobs.values()),
             tuple(self._cluster.unscheduled_pods(SCHEDULER)),
         )
 
-    def _check_waiting(self, *, is_releasing: bool, only_gates: bool = False) -> HeldBack:
-        waiting = self._waiting(only_gates=only_gates)
+    def _check_waiting(self, *, is_releasing: bool) -> HeldBack:
+        waiting = self._waiting()
         held = [each.target for each in waiting.jobs]
         refusals = (
             refuse_waiting(waiting.gated, QUOTA_GATE),
@@ -248,13 +240,13 @@ class Removal:
             self._remove(each, is_foreground=True)
         self._wait(workloads, end, is_stopped)
 
-    def _release(self, end: float, *, only_gates: bool = False) -> None:
+    def _release(self, end: float) -> None:
         """Opens gates and resumes jobs.
 
         The API server needs a moment until a removed policy is not in force.
         """
         while True:
-            waiting = self._waiting(only_gates=only_gates)
+            waiting = self._waiting()
             if not waiting.gated and not waiting.jobs:
                 return
             opened = [each for each in waiting.gated if self._cluster.open_gate(each, QUOTA_GATE)]

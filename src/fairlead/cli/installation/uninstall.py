@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--helm-hook",
         action=BooleanFlag,
-        help="end admission and let waiting pods go, and leave all other objects of a release to "
-        "Helm; the chart's hook runs this",
+        help="end admission and workloads of a Helm release, let go what waits for them, and leave "
+        "all other objects to Helm; the chart's hook runs this",
     )
     parser.add_argument(
         "--wait",
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.apps.installation.removal import Removable, Removal
+    from fairlead.apps.installation.removal import Removal
 
     removal = Removal(
         target(context),
@@ -55,20 +55,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.now,
         context.sleep,
     )
-    if args.helm_hook:
-        plan = Removable(tuple(removal.planned_for_helm()))
-    else:
-        plan = removal.plan(with_data=args.delete_data)
+    is_helms = args.helm_hook
+    plan = removal.plan_for_helm() if is_helms else removal.plan(with_data=args.delete_data)
     if args.dry_run:
         for each in plan.targets:
             context.stdout.write(f"remove {each.title}\n")
         for patch in plan.traces:
             context.stdout.write(f"clean {patch.target.title}\n")
         return 0
-    if args.helm_hook:
-        removal.let_go(list(plan.targets), is_releasing=args.release_waiting, seconds=args.wait)
-        return 0
     with resumable(context):
         removal.carry_out(plan, is_releasing=args.release_waiting, seconds=args.wait)
-    context.stdout.write("fairlead is removed\n")
+    context.stdout.write("the rest is Helm's\n" if is_helms else "fairlead is removed\n")
     return 0

@@ -19,7 +19,7 @@ class Definitions(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
 
 
 class Uninstalling(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """`release_waiting`: pods that wait for quota start without it; else they prevent the end."""
+    """`release_waiting`: what waits for quota goes on without it; else it prevents the end."""
 
     release_waiting: bool = False
 

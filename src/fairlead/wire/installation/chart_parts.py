@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART, Installation
 from fairlead.model.installed.chart_values import ChartValues
-from fairlead.wire.installation.components import COMPONENTS, component_objects
+from fairlead.wire.installation.components import COMPONENTS, component_objects, every_object
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.object_parts import (
     KUBE_SYSTEM,
@@ -35,7 +35,15 @@ KEPT: Final = ("helm.sh/resource-policy", "keep")
 """The annotation of an object that stays when its release goes."""
 _DOCTOR: Final = "fairlead-doctor"
 _END: Final = "fairlead-uninstall"
-_ADMISSION: Final = "admissionregistration.k8s.io"
+_ENDED_GROUPS: Final = ("admissionregistration.k8s.io", "apps")
+"""Of admission objects and workloads."""
+_HELD: Final = (
+    ("", "pods"),
+    ("batch", "jobs"),
+    ("kubeflow.org", "mpijobs pytorchjobs tfjobs"),
+    ("ray.io", "rayjobs"),
+)
+"""What quota holds back."""
 
 
 def definition(chosen: ChartValues) -> list[Object]:
@@ -96,8 +104,8 @@ def doctor(chosen: ChartValues) -> list[Object]:
 
 
 def uninstall(chosen: ChartValues) -> list[Object]:
-    """Before `helm uninstall`: a Job ends admission, and lets pods go that wait for quota or
-    refuses while there are any.
+    """Before `helm uninstall`: a Job ends admission and workloads. It lets go what waits for them,
+    or refuses while there is any.
     """
     place = PartPlace(_END, chosen.namespace)
     is_releasing = chosen.uninstall.release_waiting
@@ -125,8 +133,8 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     everywhere = [
         *_endable(),
         *_findable(),
-        grant("", "pods", "list"),
-        *([grant("", "pods", "get patch")] if is_releasing else []),
+        *(grant(group, kinds, "list") for group, kinds in _HELD),
+        *(grant(group, kinds, "get patch") for group, kinds in _HELD if is_releasing),
     ]
     return _hooks(
         "pre-delete",
@@ -155,15 +163,15 @@ def _findable() -> list[Object]:
 
 
 def _endable() -> list[Object]:
-    """Rights to delete the admission objects that an installation may have, by their names."""
-    names: dict[str, set[str]] = {}
-    for objects in COMPONENTS.values():
-        for each in objects(Installation()):
-            if each["apiVersion"].startswith(f"{_ADMISSION}/"):
-                names.setdefault(plural(each["kind"]), set()).add(each["metadata"]["name"])
+    """Rights to delete admission objects and workloads that an installation may have, by name."""
+    names: dict[tuple[str, str], set[str]] = {}
+    for each in every_object(Installation()):
+        group = each["apiVersion"].rpartition("/")[0]
+        if group in _ENDED_GROUPS:
+            names.setdefault((group, plural(each["kind"])), set()).add(each["metadata"]["name"])
     return [
-        grant(_ADMISSION, kind, "delete", " ".join(sorted(found)))
-        for kind, found in sorted(names.items())
+        grant(group, kind, "get delete", " ".join(sorted(found)))
+        for (group, kind), found in sorted(names.items())
     ]
 
 
@@ -171,13 +179,12 @@ def _readable() -> list[Object]:
     """Rights to read the objects of an installation. Of ConfigMaps only its own, by their names."""
     kinds: dict[str, set[str]] = {}
     names = set()
-    for objects in COMPONENTS.values():
-        for each in objects(Installation()):
-            if each["kind"] == "ConfigMap":
-                names.add(each["metadata"]["name"])
-            else:
-                group = each["apiVersion"].rpartition("/")[0]
-                kinds.setdefault(group, set()).add(plural(each["kind"]))
+    for each in every_object(Installation()):
+        if each["kind"] == "ConfigMap":
+            names.add(each["metadata"]["name"])
+        else:
+            group = each["apiVersion"].rpartition("/")[0]
+            kinds.setdefault(group, set()).add(plural(each["kind"]))
     return [
         grant("", "configmaps", "get", " ".join(sorted(names))),
         *(grant(group, " ".join(sorted(found)), "get") for group, found in sorted(kinds.items())),
