@@ -200,6 +200,10 @@ def test_nothing_is_left_after_the_removal(
     wanted = ",".join(each for each in kinds if each not in ("events", "events.events.k8s.io"))
     names = admin.run("get", wanted, "-A", "--no-headers", "-o", "name").splitlines()
     assert [each for each in names if "fairlead" in each or TREES in each] == []
+    for obj in admin.get("nodes"):
+        marks = {**obj["metadata"]["labels"], **obj["metadata"]["annotations"]}
+        assert [key for key in marks if key.startswith(("fairlead.io/", "aliyun."))] == []
+        assert "GPUShareReady" not in {each["type"] for each in obj["status"]["conditions"]}
     for name, node in cluster.nodes.items():
         left = set(node.files(*WRITTEN)) - set(files_before[name])
         assert left <= LEFT

@@ -1,6 +1,6 @@
 """The chart on three real nodes, with Helm 3 and Helm 4: installed, tested by `helm test`, removed.
 
-The commands are those of docs/how-to/helm.md.
+The commands are those of docs/how-to/helm.md. A run tries one of the two.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from tests.kube.helm import HELMS, Helm, packed_chart
 from tests.nodes.cluster import FAIRLEAD_IMAGE, SYSTEM, Cluster, is_true
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 IN = f"--namespace={SYSTEM}"
 
 
-@pytest.mark.parametrize("name", HELMS)
+@pytest.mark.parametrize("name", in_turn(HELMS, 2))
 def test_a_release_is_ready_tested_and_removed(cluster: Cluster, tmp_path: Path, name: str) -> None:
     admin, helm = cluster.plane.admin, Helm(name, tmp_path, cluster.plane.kubeconfig)
     chart = str(packed_chart(tmp_path))
