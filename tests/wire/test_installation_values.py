@@ -148,8 +148,6 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
     users = set(re.findall(r"system:serviceaccount:[a-z-]+:[a-z-]*", text))
     own = OwnAccounts("one", "two")
     expected = {*own.grant_writers, own.quota_controller}
-    if admission == "policies":
-        expected.add(own.prefix)
     kubernetes = {"system:serviceaccount:kube-ai:", _DAEMON_SETS}
     assert users - kubernetes == expected
 
