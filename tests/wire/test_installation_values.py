@@ -152,6 +152,20 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
     assert users - kubernetes == expected
 
 
+def test_who_decides_about_quota_knows_both_namespaces() -> None:
+    """Their pods are never charged."""
+    objects = installed_objects(Installation(namespace="one", node_namespace="two"))
+    for name in ("fairlead-quota-controller", "fairlead-admission-webhook"):
+        [pod] = [
+            each["spec"]["template"]["spec"]
+            for each in objects
+            if (each["kind"], each["metadata"]["name"]) == ("Deployment", name)
+        ]
+        [container] = pod["containers"]
+        flags = [*container["command"], *container.get("args", ())]
+        assert {"--namespace=one", "--node-namespace=two"} <= set(flags), name
+
+
 @pytest.mark.parametrize("scheduler", ["own", "control-plane"])
 def test_pods_are_in_the_namespace_of_what_they_need(scheduler: Any) -> None:
     """Only the namespace of pods that use their node admits these pods."""

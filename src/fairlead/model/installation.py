@@ -41,6 +41,10 @@ class OwnAccounts(Struct, frozen=True):
     node_namespace: str = NODE_NAMESPACE
 
     @property
+    def namespaces(self) -> frozenset[str]:
+        return frozenset((self.namespace, self.node_namespace))
+
+    @property
     def scheduler(self) -> str:
         """Of the extender beside Fairlead's own kube-scheduler, and of that scheduler."""
         return f"system:serviceaccount:{self.namespace}:fairlead-scheduler"
