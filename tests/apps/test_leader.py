@@ -142,6 +142,46 @@ async def test_it_is_given_back_although_the_answer_to_the_last_renewal_is_missi
     assert lease.record is not None and lease.record.holder == ""
 
 
+async def test_it_is_given_back_although_the_answer_to_the_first_write_is_missing() -> None:
+    """The process ends while it takes the Lease."""
+    lease = SlowLease()
+    leader = Leader(lease, "first")
+    lease.answers.clear()
+    taking = asyncio.ensure_future(leader.turn())
+    await until(lambda: lease.record is not None)
+    taking.cancel()
+    await asyncio.wait([taking])
+    lease.answers.set()
+    assert lease.record is not None and lease.record.holder == "first"
+    await leader.release()
+    assert lease.record.holder == ""
+
+
+async def test_a_write_without_an_answer_gives_back_no_lease_that_another_took() -> None:
+    lease = SlowLease()
+    leader = Leader(lease, "first")
+    lease.answers.clear()
+    taking = asyncio.ensure_future(leader.turn())
+    await until(lambda: lease.record is not None)
+    taking.cancel()
+    await asyncio.wait([taking])
+    lease.answers.set()
+    assert lease.record is not None
+    await lease.put_lease(structs.replace(lease.record, holder="second", renewed=""))
+    await leader.release()
+    assert lease.record.holder == "second"
+
+
+def test_a_process_that_waits_for_the_requests_of_its_namesake_gives_nothing_back() -> None:
+    """At its end the Lease is still that of the process that died under this name."""
+    lease, clock = OneLease(), Clock()
+    died, again = Candidate(lease, "same", clock), Candidate(lease, "same", clock)
+    died.turn()
+    assert not again.turn()
+    asyncio.run(again.leader.release())
+    assert lease.record is not None and lease.record.holder == "same"
+
+
 async def test_the_lease_of_another_is_not_given_back() -> None:
     lease = OneLease()
     leader = Leader(lease, "first")
