@@ -113,8 +113,12 @@ class Leader:
         return self._is_wanted and not self._is_called
 
     def left(self) -> float:
-        """Seconds for which this process may still write: the `timeout` of the next request."""
-        return max(0.0, self.held_until - self._monotonic())
+        """The `timeout` of the next request in seconds; 0 = this process may not write.
+
+        It ends with the Lease, and within `fence`, so that no process of the same name regards the
+        request as decided too early.
+        """
+        return max(0.0, min(self.held_until - self._monotonic(), self._times.fence))
 
     def called(self) -> None:
         """Note that a client has called this process."""
