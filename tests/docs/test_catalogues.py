@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 
 from fairlead.console.boards import job_life
 from fairlead.console.boards.health import AFFECTED_CONTENT, SETTINGS
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.console.pages.health import STATES
+from fairlead.model.installation import Parts
 from fairlead.model.quota.clauses import CLAUSES
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.tree import ViolationCode
@@ -304,3 +306,20 @@ def test_every_step_of_a_jobs_life_has_words() -> None:
     assert {"created", "pods", "restarted"} <= steps
     for name in CATALOGUES:
         assert {f"life.{step}" for step in steps - {job_life.ENDED}} <= catalogue(name).keys()
+
+
+FINDER: Final = CONSOLE.parent / "edge" / "queries" / "exporter_pods.py"
+WORDS_THAT_MEND: Final = {
+    **{name: path.read_text(encoding="utf-8") for name, path in CATALOGUES.items()},
+    "Health": "\n".join(SETTINGS.values()),
+    "GPU exporters": FINDER.read_text(encoding="utf-8"),
+}
+
+
+@pytest.mark.parametrize("name", WORDS_THAT_MEND)
+def test_what_mends_an_installation_names_a_part_and_no_file_to_apply(name: str) -> None:
+    """The files in deploy/ have another image, and perhaps other namespaces and values."""
+    text = WORDS_THAT_MEND[name]
+    assert not re.findall(r"(?:apply|run|部署) deploy/", text, re.IGNORECASE)
+    named = set(re.findall(r"parts\.(\w+)=true", text))
+    assert named and named <= {each.encode_name for each in msgspec.structs.fields(Parts)}

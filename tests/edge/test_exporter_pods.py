@@ -159,7 +159,7 @@ async def test_exporters_are_found_by_their_pods_come_go_and_move(
             assert (
                 "there is no pod with labels `app.kubernetes.io/name=fairlead-gpu-exporter`"
             ) in pages.source().message
-            assert "deploy/gpu-exporter.yaml" in pages.source().hint
+            assert "parts.gpuExporter=true" in pages.source().hint
 
             cluster.start(manifest_pod("exporter-a", one))
             await until(lambda: cards(pages) == [("n1", "GPU-1")])

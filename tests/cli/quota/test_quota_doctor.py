@@ -16,7 +16,14 @@ from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source, SourceState
 
-WELL = QuotaSetup(holder="controller-1", renewed_at=-3.0, lease_seconds=15, ready=2)
+WELL = QuotaSetup(holder="controller-1", renewed_at=-3.0, lease_seconds=15, ready=2, release="")
+BROKEN = {
+    "injector": {"missing": ("MutatingAdmissionPolicy/fairlead-quota-gate",)},
+    "guard": {"missing": ("ValidatingAdmissionPolicyBinding/fairlead-quota-guard",)},
+    "controller": {"ready": None, "holder": ""},
+    "rights": {"denied": ("patch pods",)},
+}
+"""A fault of each check whose objects an installation writes."""
 LEAVES = {
     "namespace1": "root.a.1",
     "namespace2": "root.a.2",
@@ -86,12 +93,12 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
         (
             {"missing": ("MutatingAdmissionPolicy/fairlead-quota-gate",)},
             "injector    MutatingAdmissionPolicy/fairlead-quota-gate: not found",
-            "injector: kubectl apply -f deploy/quota-admission.yaml",
+            "injector: `fairlead upgrade` writes it again",
         ),
         (
             {"missing": ("ValidatingAdmissionPolicyBinding/fairlead-quota-guard",)},
             "guard       ValidatingAdmissionPolicyBinding/fairlead-quota-guard: not found",
-            "guard: kubectl apply -f deploy/quota-admission.yaml",
+            "guard: `fairlead upgrade` writes it again",
         ),
         (
             {"ready": 0, "holder": ""},
@@ -101,7 +108,7 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
         (
             {"ready": None, "holder": ""},
             "controller  Deployment fairlead-system/fairlead-quota-controller does not exist",
-            "controller: kubectl apply",
+            "controller: `fairlead upgrade` writes it again",
         ),
         (
             {"holder": ""},
@@ -116,7 +123,7 @@ def test_a_leaf_above_a_lowered_max_is_bad() -> None:
         (
             {"denied": ("patch pods", "create pods/eviction")},
             "rights      the controller is not allowed to patch pods, create pods/eviction",
-            "rights: kubectl apply -f deploy/quota-controller.yaml",
+            "rights: `fairlead upgrade` writes it again",
         ),
     ],
 )
@@ -125,6 +132,36 @@ def test_what_is_bad_comes_with_what_mends_it(change: dict[str, Any], found: str
     assert printed.status == 1
     assert f"BAD    {found}\n" in printed.out
     assert f"\n{fix}" in printed.out
+
+
+@pytest.mark.parametrize("check", [*BROKEN, "definition"])
+@pytest.mark.parametrize(
+    ("installed", "fix"),
+    [
+        ({"release": ""}, "`fairlead upgrade` writes it again"),
+        ({"release": "gpus"}, "`helm upgrade gpus` with the same values"),
+        ({"release": "", "is_part": False}, "`fairlead upgrade --set parts.quota=true` adds quota"),
+        (
+            {"release": "gpus", "is_part": False},
+            "`helm upgrade gpus` with the same values and `--set parts.quota=true` adds quota",
+        ),
+        ({"release": None}, "`fairlead install` installs it"),
+    ],
+    ids=["installed", "by Helm", "without quota", "by Helm, without quota", "not installed"],
+)
+def test_the_fix_keeps_the_image_the_namespace_and_the_owner_of_an_installation(
+    check: str, installed: dict[str, Any], fix: str
+) -> None:
+    """`kubectl apply` of the files for a registry of one's own would change all of these."""
+    snapshot = cluster()
+    if check == "definition":
+        gone = Source("elasticquotatrees", SourceState.MISSING, "why")
+        sources = {**snapshot.sources, "elasticquotatrees": gone}
+        snapshot = replace(snapshot, quota=None, quota_tree=None, sources=sources)
+    printed = doctor(replace(WELL, **BROKEN.get(check, {}), **installed), snapshot)
+    [line] = [each for each in printed.out.splitlines() if each.startswith(f"{check}: ")]
+    assert line.startswith(f"{check}: {fix}")
+    assert ("kubectl apply -f deploy/" in line) == (installed["release"] is None)
 
 
 def test_a_webhook_stands_for_a_policy_and_a_controller_may_run_elsewhere() -> None:

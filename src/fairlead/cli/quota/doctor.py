@@ -22,16 +22,15 @@ check is ok, BAD with a fix, or ? (not checked). The exit status is 1 if any che
 
 The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the
 controller is ok if it has read the current tree."""
-_ADMISSION: Final = (
-    "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead "
-    "admission-webhook`)"
-)
-_CONTROLLER: Final = "kubectl apply -f deploy/quota-controller.yaml"
+_ADMISSION: Final = "deploy/quota-admission.yaml"
+_CONTROLLER: Final = "deploy/quota-controller.yaml"
+_DEFINITION: Final = "deploy/quota-crd.yaml"
 _REPORT: Final = "this is a bug of the laptop: please report it"
 _TIME: Final = (
     "`fairlead time` shows whether the laptop's time is paused; the controller reads the tree "
     "while time advances"
 )
+_WITH_QUOTA: Final = "--set parts.quota=true"
 _FEW: Final = 3
 
 
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args)
     snapshot = context.world.reader().read_all()
     setup = context.world.quota_setup()
-    checks = [*_tree(snapshot, context.now()), *_labels(snapshot)]
+    checks = [*_tree(snapshot, context.now(), _definition_fix(setup)), *_labels(snapshot)]
     if setup is None:
         reason = "not available in a snapshot or the embedded cluster"
         checks += [
@@ -59,7 +58,39 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return print_findings(checks, args, context)
 
 
-def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[Finding]:
+def _fix(setup: QuotaSetup, file: str) -> str:
+    """What writes missing objects, which are also in `file`."""
+    from fairlead.rules.installation.finding_lists import written_again
+
+    if setup.release is None:
+        return _not_installed(file)
+    if setup.is_part:
+        return written_again(setup.release)
+    if setup.release:
+        command = f"`helm upgrade {setup.release}` with the same values and `{_WITH_QUOTA}`"
+    else:
+        command = f"`fairlead upgrade {_WITH_QUOTA}`"
+    return f"{command} adds quota"
+
+
+def _definition_fix(setup: QuotaSetup | BuiltInQuota | None) -> str:
+    from fairlead.model.quota.setup import QuotaSetup
+
+    if not isinstance(setup, QuotaSetup):
+        return _not_installed(_DEFINITION)
+    if setup.release and setup.is_part:
+        return f"{_fix(setup, _DEFINITION)}, with `--set crds.enabled=true`"
+    return _fix(setup, _DEFINITION)
+
+
+def _not_installed(file: str) -> str:
+    return (
+        "`fairlead install` installs it; where you apply the files yourself: "
+        f"`kubectl apply -f {file}`"
+    )
+
+
+def _tree(snapshot: ClusterSnapshot, now: float, definition_fix: str) -> Iterator[Finding]:
     from fairlead.cli.quota.cluster_state import TREES
     from fairlead.rules.quota.validate import validate
 
@@ -70,7 +101,7 @@ def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[Finding]:
             "definition",
             State.FAIL,
             "the cluster serves no ElasticQuotaTree",
-            "kubectl apply -f deploy/quota-crd.yaml",
+            definition_fix,
         )
         return
     if tree is None and source is not None and source.is_unread:
@@ -185,7 +216,8 @@ def _admission(setup: QuotaSetup) -> Iterator[Finding]:
         if webhooks and missing:
             yield Finding(name, State.OK, f"{', '.join(webhooks)} in the place of a policy")
         elif missing:
-            yield Finding(name, State.FAIL, f"{', '.join(missing)}: not found", _ADMISSION)
+            fix = _fix(setup, _ADMISSION)
+            yield Finding(name, State.FAIL, f"{', '.join(missing)}: not found", fix)
         elif unasked:
             yield Finding(name, State.UNKNOWN, unasked[0])
         else:
@@ -207,7 +239,7 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[Finding]:
             "controller",
             State.FAIL,
             f"Deployment {setup.namespace}/fairlead-quota-controller does not exist",
-            _CONTROLLER,
+            _fix(setup, _CONTROLLER),
         )
     else:
         fix = (
@@ -230,7 +262,7 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[Finding]:
             else "no process holds fairlead-quota"
         )
         fix = (
-            f"a running controller acquires it: {_CONTROLLER}; check that the clocks of this "
+            "a running controller acquires it (see `controller`); check that the clocks of this "
             "machine and the cluster agree"
         )
         yield Finding("lease", State.FAIL, ago, fix)
@@ -241,7 +273,7 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[Finding]:
             "rights",
             State.FAIL,
             f"the controller is not allowed to {', '.join(setup.denied)}",
-            _CONTROLLER,
+            _fix(setup, _CONTROLLER),
         )
     else:
         yield Finding("rights", State.OK, "the controller has all rights that it needs")

@@ -59,20 +59,30 @@ AFFECTED_CONTENT: Final = {
     "clock-skew": "ages, durations and waiting times on every page",
     "base-url": "links, copied addresses and the event stream",
 }
+
+
+def _part(name: str) -> str:
+    return (
+        f"install the part {name}: fairlead upgrade --set parts.{name}=true, or helm upgrade with "
+        "this value"
+    )
+
+
 SETTINGS: Final = {
     "cluster-api": (
         "choose another cluster with --kubeconfig and --context, or find out why this cluster "
         "does not respond"
     ),
-    "permissions": "grant the console's ServiceAccount the rights in deploy/reader.yaml",
-    "prometheus": "set --prometheus URL, or PROMETHEUS_ADDRESS",
-    "gpu-telemetry": (
-        "run deploy/gpu-exporter.yaml on every GPU node; --gpu-source selects the source"
+    "permissions": (
+        "fairlead upgrade, or helm upgrade, gives the console's ServiceAccount its rights again; "
+        "deploy/reader.yaml lists them"
     ),
-    "cluster-exporter": "apply deploy/cluster-exporter.yaml",
-    "sharing-extender": "apply deploy/gpushare-extender.yaml and deploy/gpushare-scheduler.yaml",
-    "device-plugin": "apply deploy/node-agent.yaml and label the nodes cgpu=true",
-    "quota-controller": "apply deploy/quota-controller.yaml",
+    "prometheus": "set --prometheus URL, or PROMETHEUS_ADDRESS",
+    "gpu-telemetry": f"{_part('gpuExporter')}; --gpu-source selects another source",
+    "cluster-exporter": _part("clusterExporter"),
+    "sharing-extender": _part("gpuSharing"),
+    "device-plugin": f"{_part('nodeAgent')}, and label the nodes cgpu=true",
+    "quota-controller": _part("quota"),
     "job-kinds": "install an operator, such as training-operator or mpi-operator",
     "fluid": "install Fluid",
     "store": "set --prometheus URL to keep series longer than the process",

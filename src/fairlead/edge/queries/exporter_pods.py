@@ -130,7 +130,10 @@ class ExporterPods:
         last one is gone.
         """
         state = SourceState.FAILING if self._has_found else SourceState.OFF
-        hint = "apply deploy/gpu-exporter.yaml, or name pages with `--gpu-exporter`"
+        hint = (
+            "install the part gpuExporter (`fairlead install`, or `upgrade --set "
+            "parts.gpuExporter=true`), or name pages with `--gpu-exporter`"
+        )
         return Source(
             GPU_TELEMETRY,
             state,

@@ -19,8 +19,13 @@ def unread(check: str, fact: Unread) -> Finding:
 
 def again(found: InventoryFact) -> str:
     """The command that writes the objects of an installation again."""
-    if found.release:
-        return f"`helm upgrade {found.release}` with the same values writes it again"
+    return written_again(found.release)
+
+
+def written_again(release: str) -> str:
+    """The same by the name of the Helm release; "" = `fairlead install` wrote the objects."""
+    if release:
+        return f"`helm upgrade {release}` with the same values writes it again"
     return "`fairlead upgrade` writes it again; --dry-run prints the difference"
 
 
