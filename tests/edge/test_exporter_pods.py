@@ -59,7 +59,9 @@ def test_with_its_value_the_exporter_may_read_the_kernels_log() -> None:
     """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that occurred during a restart is only in
     the kernel's log, which only a `privileged` container may open.
     """
-    [daemon_set] = gpu_exporter(Installation(kernel_log=True))[1:]
+    [daemon_set] = [
+        each for each in gpu_exporter(Installation(kernel_log=True)) if each["kind"] == "DaemonSet"
+    ]
     spec = daemon_set["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     volume = next(

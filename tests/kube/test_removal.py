@@ -91,8 +91,12 @@ def removal(cluster: KubeInstallationTarget) -> Removal:
 
 
 def uninstall(cluster: ControlPlane, *words: str, status: int = 0) -> str:
+    return fairlead(cluster, "uninstall", *words, status=status)
+
+
+def fairlead(cluster: ControlPlane, *words: str, status: int = 0) -> str:
     answer = subprocess.run(
-        [*FAIRLEAD, "uninstall", *words, f"--kubeconfig={cluster.kubeconfig}"],
+        [*FAIRLEAD, *words, f"--kubeconfig={cluster.kubeconfig}"],
         env=environment(),
         capture_output=True,
         text=True,
@@ -144,6 +148,14 @@ def test_after_use_only_what_is_written_down_stays(cluster: ControlPlane) -> Non
         assert "1 job is held back for quota: team/j" in refused
         assert "1 pod waits for the scheduler `fairlead-scheduler`: default/s" in refused
         assert keys(cluster) >= present, "a refused removal removes nothing"
+        refused = fairlead(cluster, "upgrade", "--set=parts.quota=false", status=1)
+        assert "1 pod waits at the scheduling gate `fairlead.io/quota`: team/p" in refused
+        assert "1 job is held back for quota: team/j" in refused
+        assert "the scheduler" not in refused, "the scheduler stays"
+        refused = fairlead(cluster, "upgrade", "--set=parts.gpuSharing=false", status=1)
+        assert "1 pod waits for the scheduler `fairlead-scheduler`: default/s" in refused
+        assert "quota" not in refused, "the quota controller stays"
+        assert keys(cluster) >= present, "a refused upgrade changes nothing"
 
         # A running controller would hold the job back again, so its Deployment ends before.
         controller.stop()

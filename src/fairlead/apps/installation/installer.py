@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.apps.installation.held_back import held_back
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE
@@ -20,6 +21,7 @@ from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import (
     DATA_KINDS,
     NAMESPACE,
+    WORKLOADS,
     in_order,
     is_ready,
     left_over,
@@ -32,7 +34,9 @@ from fairlead.rules.installation.refusals import (
     refuse_releases,
     refuse_version,
 )
+from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART
+from fairlead.wire.installation.deciding_parts import QUOTA_CONTROLLER
 from fairlead.wire.installation.inventory import (
     COMPLETE,
     WRITING,
@@ -116,6 +120,7 @@ class Installer:
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
         results = self._trial(objects, is_forced=is_forced, lacking_spaces=lacking)
         removed = left_over(before.objects, objects) if before else []
+        self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 
     def carry_out(self, plan: InstallationPlan, *, is_forced: bool = False) -> None:
@@ -209,6 +214,20 @@ class Installer:
                     continue
             kept.append(each)
         return kept
+
+    def _check_held_back(self, ending: Collection[str]) -> None:
+        """Refuses to end a workload while pods or jobs wait for it."""
+        ends_quota, ends_scheduler = QUOTA_CONTROLLER in ending, SCHEDULER in ending
+        if not (ends_quota or ends_scheduler):
+            return
+        waiting = held_back(self._cluster)
+        reasons = [
+            *(waiting.for_quota() if ends_quota else ()),
+            *(waiting.for_scheduler() if ends_scheduler else ()),
+        ]
+        if reasons:
+            hint = "without that part they wait forever: wait until they run, or delete them"
+            raise UserError("; ".join(reasons), hint)
 
     def _check_served(self, objects: Sequence[Manifest]) -> None:
         unserved = self._cluster.unserved(map(object_ref, objects))

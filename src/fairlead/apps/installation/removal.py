@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.apps.installation.held_back import HeldBack, held_back
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
 from fairlead.model.installation import (
@@ -26,7 +27,6 @@ from fairlead.model.installation import (
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
-from fairlead.rules.installation.held_jobs import HELD_KINDS, release_of
 from fairlead.rules.installation.order import (
     DATA_KINDS,
     NAMESPACE,
@@ -34,14 +34,8 @@ from fairlead.rules.installation.order import (
     is_admission,
     removal_order,
 )
-from fairlead.rules.installation.refusals import (
-    refuse_held_jobs,
-    refuse_releases,
-    refuse_unscheduled,
-    refuse_waiting,
-)
+from fairlead.rules.installation.refusals import refuse_releases
 from fairlead.rules.installation.traces import traces_of
-from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.components import every_object
 from fairlead.wire.installation.inventory import parse_inventory
@@ -63,14 +57,6 @@ class Removable(Struct, frozen=True):
 
     targets: tuple[ObjectRef, ...]
     traces: tuple[PatchObject, ...] = ()
-
-
-class HeldBack(Struct, frozen=True):
-    """What waits for a process that is to be removed. `unscheduled`: pods of the scheduler."""
-
-    gated: tuple[ObjectRef, ...]
-    jobs: tuple[PatchObject, ...]
-    unscheduled: tuple[ObjectRef, ...]
 
 
 class Removal:
@@ -201,31 +187,12 @@ class Removal:
             what = f"{count} may not be removed, and nothing was removed:\n{shown}{more}"
             raise UserError(what, "run it as a user with these rights")
 
-    def _waiting(self) -> HeldBack:
-        jobs = {
-            object_ref(each).identity: patch
-            for kind in HELD_KINDS
-            for each in self._cluster.list_objects(kind)
-            if (patch := release_of(each)) is not None
-        }
-        return HeldBack(
-            tuple(self._cluster.gated_pods(QUOTA_GATE)),
-            tuple(jobs.values()),
-            tuple(self._cluster.unscheduled_pods(SCHEDULER)),
-        )
-
     def _check_waiting(self, *, is_releasing: bool) -> HeldBack:
-        waiting = self._waiting()
-        held = [each.target for each in waiting.jobs]
-        refusals = (
-            refuse_waiting(waiting.gated, QUOTA_GATE),
-            refuse_held_jobs(held),
-            refuse_unscheduled(waiting.unscheduled, SCHEDULER),
-        )
-        reasons = [each.reason for each in refusals if each is not None]
+        waiting = held_back(self._cluster)
+        reasons = [*waiting.for_quota(), *waiting.for_scheduler()]
         if reasons and not is_releasing:
             raise UserError("; ".join(reasons), _RELEASE)
-        kept = self._cluster.may_patch([*waiting.gated, *held])
+        kept = self._cluster.may_patch([*waiting.gated, *(each.target for each in waiting.jobs)])
         if kept:
             names = ", ".join(each.title for each in kept)
             raise UserError(f"you may not patch {names}", "run it as a user with these rights")
@@ -246,7 +213,7 @@ class Removal:
         The API server needs a moment until a removed policy is not in force.
         """
         while True:
-            waiting = self._waiting()
+            waiting = held_back(self._cluster)
             if not waiting.gated and not waiting.jobs:
                 return
             opened = [each for each in waiting.gated if self._cluster.open_gate(each, QUOTA_GATE)]

@@ -18,7 +18,7 @@ It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-clus
 no request to the API server. One per cluster is enough. Of several that are started with
 --leader-elect, the process that holds the Lease fairlead-cluster-exporter prints the cluster, and
 the others only their own state, so that no sum counts a GPU twice. A process that cannot renew the
-Lease stops within ten seconds.
+Lease stops within four seconds.
 
 Its own metrics have the node of the variable NODE_NAME, else the host's name."""
 

@@ -129,7 +129,7 @@ def installed_objects(chosen: Installation) -> list[Object]:
     >>> from fairlead.model.installation import Parts
     >>> small = Installation(parts=Parts(False, False, True, False, False, False, False))
     >>> [each["kind"] for each in installed_objects(small)]
-    ['Namespace', 'Namespace', 'ServiceAccount', 'DaemonSet']
+    ['Namespace', 'Namespace', 'ServiceAccount', 'DaemonSet', 'NetworkPolicy']
     """
     return [each for name in IS_IN for each in component_objects(name, chosen)]
 

@@ -57,7 +57,7 @@ _EXTENDER: Final = "fairlead-gpushare-extender"
 _CONTROL_PLANE: Final = "fairlead-gpushare-control-plane"
 """Roles of the extender on machines of the control plane: both files can be applied."""
 _AGENT: Final = "fairlead-node-agent"
-_QUOTA: Final = "fairlead-quota-controller"
+QUOTA_CONTROLLER: Final = "fairlead-quota-controller"
 _WEBHOOK: Final = WEBHOOK_SERVICE
 _EXTENDER_PORT: Final = 12345
 """Of the extender in pods, as kube-scheduler's configuration names it."""
@@ -296,17 +296,17 @@ def quota_controller(chosen: Installation) -> list[Object]:
     """The quota controller: the replica that holds the Lease works. While none runs, pods of the
     tree's namespaces wait, and running pods are left alone.
     """
-    place = PartPlace(_QUOTA, chosen.namespace)
+    place = PartPlace(QUOTA_CONTROLLER, chosen.namespace)
     trees = [
         grant(_TREES, "elasticquotatrees", "list watch"),
         grant(_TREES, "elasticquotatrees/status", "patch"),
     ]
     return [
         account(place),
-        *cluster_rights(_QUOTA, place, _quota_rules()),
+        *cluster_rights(QUOTA_CONTROLLER, place, _quota_rules()),
         # The one tree of a cluster is in kube-system.
-        *rights(_QUOTA, place, KUBE_SYSTEM, trees),
-        *rights(_QUOTA, place, place.namespace, lease_grants(QUOTA_LEASE)),
+        *rights(QUOTA_CONTROLLER, place, KUBE_SYSTEM, trees),
+        *rights(QUOTA_CONTROLLER, place, place.namespace, lease_grants(QUOTA_LEASE)),
         deployment(place, chosen.replicas, _quota_pod(chosen)),
         disruption_budget(place),
         *network_policy(place, chosen, QUOTA_CONTROLLER_PORT),
@@ -360,11 +360,11 @@ def _quota_pod(chosen: Installation) -> Object:
         "securityContext": LOCKED,
     }
     return {
-        "serviceAccountName": _QUOTA,
+        "serviceAccountName": QUOTA_CONTROLLER,
         "priorityClassName": _CLUSTER_CRITICAL,
         "nodeSelector": _LINUX,
         "tolerations": [CONTROL_PLANE],
-        **spread(_QUOTA),
+        **spread(QUOTA_CONTROLLER),
         "securityContext": NON_ROOT,
         "containers": [container],
     }
