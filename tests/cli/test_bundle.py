@@ -199,6 +199,16 @@ def test_what_no_bundle_has_is_refused(
     both_refuse(file)
 
 
+@pytest.mark.parametrize("type_", [tarfile.REGTYPE, b"Z"])
+def test_a_negative_size_ends_the_reading(file: Path, type_: bytes) -> None:
+    """A reader that goes on at the next header would read the same one for ever."""
+    header = tarfile.TarInfo(f"{FOLDER}/back")
+    header.type, header.size = type_, -512
+    data = packed(member(f"{FOLDER}/README.txt"))[:512] + header.tobuf(tarfile.GNU_FORMAT)
+    file.write_bytes(data + bytes(1024))
+    assert f"damaged: the size of {FOLDER}/back is -512" in both_refuse(file).what
+
+
 @pytest.mark.parametrize("format_", ["gnu", "pax"])
 def test_a_sparse_file_does_not_fill_the_disk(file: Path, tmp_path: Path, format_: str) -> None:
     (tmp_path / FOLDER).mkdir()

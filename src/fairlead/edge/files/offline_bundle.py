@@ -112,6 +112,8 @@ def _read(file: BinaryIO, name: str, write: _Write) -> BundleReport:
         # mode "r:": no compression, so the files are not larger than the tar
         with tarfile.open(fileobj=file, mode="r:") as tar:
             for member in tar:
+                if member.size < 0:  # the next header would be one before it, for ever
+                    raise ValueError(f"the size of {ascii(member.name)[1:-1]} is {member.size}")
                 end = member.offset_data + -(-member.size // _BLOCK) * _BLOCK
                 place = split_path(member.name)
                 refusal = _refusal(member, place, folders, found)
