@@ -85,7 +85,7 @@ class Removal:
         )
         traces = self._traces() if with_data else []
         if not targets and not traces:
-            raise self._nothing(objects)
+            raise _nothing(objects)
         self._check_rights(targets, traces)
         return Removable(tuple(targets), tuple(traces))
 
@@ -135,33 +135,26 @@ class Removal:
             self._report(f"pod {pod.namespace}/{pod.name} never starts: delete it")
 
     def _objects(self) -> list[ObjectRef]:
-        """From the inventory; without a readable one, all that the installer wrote."""
+        """From the inventory; without a readable one, all that the installer wrote.
+
+        Raises UserError beside a Helm release: it uses what an earlier installation left.
+        """
         found = self._cluster.inventory(SYSTEM_NAMESPACE)
         try:
             if found is not None:
                 return list(parse_inventory(found).objects)
         except OutsideError as error:
             self._report(f"{error.what}; objects are found without it")
+        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
+        refusal = refuse_releases(releases)
+        if refusal is not None:
+            raise UserError(refusal.reason, f"`helm uninstall {releases[0]}` removes it")
         names = {SYSTEM_PART: SYSTEM_NAMESPACE, NODE_PART: NODE_NAMESPACE}
         for space in self._cluster.installation_namespaces():
             meta = space["metadata"]
             names[meta["labels"][INSTALLATION_LABEL]] = meta["name"]
         chosen = Installation(namespace=names[SYSTEM_PART], node_namespace=names[NODE_PART])
         return self._cluster.written(map(object_ref, every_object(chosen)))
-
-    def _nothing(self, objects: Sequence[ObjectRef]) -> UserError:
-        if objects:
-            names = ", ".join(each.title for each in objects)
-            return UserError(f"only {names} is left", "--delete-data removes it with its objects")
-        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
-        refusal = refuse_releases(releases)
-        if refusal is not None:
-            return UserError(refusal.reason, f"`helm uninstall {releases[0]}` removes it")
-        what = (
-            "this cluster has no inventory, and no object that `fairlead install` wrote: nothing "
-            "to remove"
-        )
-        return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
 
     def _traces(self) -> list[PatchObject]:
         found = chain.from_iterable(map(self._cluster.list_objects, _TRACED))
@@ -275,6 +268,17 @@ class Removal:
         for place in filter(None, places):
             found += self._cluster.ending_objects(place)
         return list({object_ref(each).identity: each for each in found}.values())
+
+
+def _nothing(objects: Sequence[ObjectRef]) -> UserError:
+    if objects:
+        names = ", ".join(each.title for each in objects)
+        return UserError(f"only {names} is left", "--delete-data removes it with its objects")
+    what = (
+        "this cluster has no inventory, and no object that `fairlead install` wrote: nothing to "
+        "remove"
+    )
+    return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
 
 
 def _ends_with(target: ObjectRef, namespaces: Sequence[str]) -> bool:
