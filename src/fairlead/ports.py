@@ -736,14 +736,16 @@ class InstallationTarget(Protocol):
         ...
 
     def inventory(self, first: str) -> Manifest | None:
-        """The inventory of the cluster's installation, in whatever namespace; `first` is looked at
-        first. None without one. Raises UserError if there are several.
+        """The inventory of the cluster's installation, in whatever namespace with the label of an
+        installation; `first` is looked at first. None without one. Raises UserError if there are
+        several.
         """
         ...
 
     def release(self, first: str, chart: str) -> Manifest | None:
-        """The record of the chart's release in this cluster, in whatever namespace; `first` is
-        looked at first. None without one.
+        """The record of the chart's release in this cluster, in whatever namespace that has the
+        label of an installation, or that a labelled one names as its release's; `first` is looked
+        at first. None without one.
         """
         ...
 

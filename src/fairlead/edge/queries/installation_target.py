@@ -153,17 +153,13 @@ class KubeInstallationTarget:
         return list(self._list(NAMESPACES, None, labelSelector=INSTALLATION_LABEL))
 
     def inventory(self, first: str) -> Manifest | None:
-        for namespace in dict.fromkeys((first, SYSTEM_NAMESPACE)):
-            found = self.get(inventory_ref(namespace))
-            if found is not None:
-                return found
         # A user who may write a ConfigMap of some namespace must not make an inventory: only
         # administrators label namespaces.
-        labelled = {
-            str(each["metadata"]["name"])
-            for each in self.installation_namespaces()
-            if each["metadata"]["labels"][INSTALLATION_LABEL] == SYSTEM_PART
-        }
+        labelled = _system_namespaces(self.installation_namespaces())
+        for namespace in (first, SYSTEM_NAMESPACE):
+            found = self.get(inventory_ref(namespace)) if namespace in labelled else None
+            if found is not None:
+                return found
         several = {each: self.get(inventory_ref(each)) for each in sorted(labelled)}
         inventories = {name: each for name, each in several.items() if each is not None}
         if len(inventories) > 1:
@@ -173,15 +169,17 @@ class KubeInstallationTarget:
         return next(iter(inventories.values()), None)
 
     def release(self, first: str, chart: str) -> Manifest | None:
-        # Helm writes the release's namespace on what it makes, and only administrators label the
-        # namespace of pods that use their node.
-        for namespace in dict.fromkeys((first, SYSTEM_NAMESPACE)):
+        # Helm makes the release's namespace without a label, but the release has a namespace with
+        # one, of the pods that use their node, and Helm writes there in which the release is.
+        spaces = self.installation_namespaces()
+        named = {
+            str((each["metadata"].get("annotations") or {}).get(HELM_NAMESPACE, ""))
+            for each in spaces
+        }
+        trusted = {*_system_namespaces(spaces), *filter(None, named)}
+        ahead = [each for each in (first, SYSTEM_NAMESPACE) if each in trusted]
+        for namespace in dict.fromkeys((*ahead, *sorted(trusted))):
             found = self.get(release_ref(namespace, chart))
-            if found is not None:
-                return found
-        for each in self.installation_namespaces():
-            namespace = (each["metadata"].get("annotations") or {}).get(HELM_NAMESPACE, "")
-            found = self.get(release_ref(namespace, chart)) if namespace else None
             if found is not None:
                 return found
         return None
@@ -313,6 +311,15 @@ class KubeInstallationTarget:
         if self._discovered is None:
             self._discovered = self._api.discovery()
         return self._discovered
+
+
+def _system_namespaces(labelled: Iterable[Manifest]) -> set[str]:
+    """Of namespaces with the installation's label, those of pods that need nothing of their node."""
+    return {
+        str(each["metadata"]["name"])
+        for each in labelled
+        if each["metadata"]["labels"][INSTALLATION_LABEL] == SYSTEM_PART
+    }
 
 
 def _pod_ref(pod: Manifest) -> ObjectRef:
