@@ -15,7 +15,7 @@ Identity = tuple[str, str, str, str]
 
 
 class MemoryTarget:
-    """See `ports.InstallationTarget`. `writes`: as (verb, title). `forced`: titles of forced ones.
+    """See `ports.InstallationTarget`. `writes`: as (verb, title). `unforced`: titles of puts.
 
     `own`: identities that `fairlead install` wrote. `held`: identities that stay after `remove`.
     `after_put`: is called with each object after it is kept.
@@ -27,7 +27,7 @@ class MemoryTarget:
         self.held: set[Identity] = set()
         self.writes: list[tuple[str, str]] = []
         self.puts: list[Manifest] = []
-        self.forced: set[str] = set()
+        self.unforced: list[str] = []
         self.gated: list[ObjectRef] = []
         self.after_put: Callable[[dict[str, Any]], object] = str
 
@@ -66,9 +66,12 @@ class MemoryTarget:
         target = object_ref(manifest)
         self.writes.append(("put", target.title))
         self.puts.append(manifest)
-        if is_forced:
-            self.forced.add(target.title)
+        if not is_forced:
+            self.unforced.append(target.title)
         self.objects[target.identity] = dict(manifest)
+        if target.kind == "CustomResourceDefinition":
+            established = {"type": "Established", "status": "True"}
+            self.objects[target.identity]["status"] = {"conditions": [established]}
         self.own.add(target.identity)
         self.after_put(self.objects[target.identity])
         return manifest

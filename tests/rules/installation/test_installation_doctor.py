@@ -33,6 +33,7 @@ from fairlead.model.node_choice import ANY_NODE, Expression, NodeChoice, Term
 from fairlead.rules.installation.doctor import examine
 from fairlead.rules.installation.pod_security import violations
 from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.quota.tree_definition import quota_tree_definition
 
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOW = 1_000_000.0
@@ -602,6 +603,44 @@ def test_an_old_server_is_sent_to_webhooks_only_where_they_work(
     facts = replace(BEFORE, server=server, chosen=chosen, unserved=kinds)
     assert of(facts, "server").mend == mend
     assert of(facts, "admission").mend == mend
+
+
+DEFINITION = quota_tree_definition()
+FOUND = DefinitionFact(DEFINITION, DEFINITION)
+QUOTA = ObjectFact(ObjectRef("apps/v1", "Deployment", "fairlead-quota-controller", SYSTEM), HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("facts", "definition", "state", "sentence", "mend"),
+    [
+        (BEFORE, replace(FOUND, found=None), State.OK, "no other program defines", ""),
+        (BEFORE, FOUND, State.OK, "another program's definition", ""),
+        (BEFORE, replace(FOUND, is_left=True), State.OK, "an earlier `fairlead install` left", ""),
+        (AFTER, replace(FOUND, found=None), State.OK, "no other program defines", ""),
+        (
+            replace(AFTER, objects=(QUOTA,)),
+            replace(FOUND, found=None),
+            State.FAIL,
+            "does not exist, and quota needs it",
+            "`fairlead upgrade` writes it again; --dry-run prints the difference",
+        ),
+        (
+            replace(HELMS, objects=(QUOTA,)),
+            replace(FOUND, found=None),
+            State.FAIL,
+            "does not exist, and quota needs it",
+            "the program that brought it brings it back, or `helm upgrade gpus` with "
+            "`--set crds.enabled=true`",
+        ),
+    ],
+    ids=["before", "foreign", "left", "without quota", "installed", "by Helm"],
+)
+def test_the_definition_of_the_tree_is_foreign_left_or_missing(
+    facts: InstallationFacts, definition: DefinitionFact, state: State, sentence: str, mend: str
+) -> None:
+    found = of(replace(facts, definitions=(definition,)), "definition")
+    assert (found.state, found.mend) == (state, mend)
+    assert sentence in found.sentence
 
 
 def test_just_within_a_bound_is_sound() -> None:

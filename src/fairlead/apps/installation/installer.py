@@ -132,7 +132,7 @@ class Installer:
         wanted = plan.wanted
         complete = Inventory(wanted.version, COMPLETE, wanted.values, refs, wanted.namespace)
         if plan.before != complete:
-            self._begin(plan, refs)
+            self._begin(plan, refs, is_forced=is_forced)
         for number, each in enumerate(plan.objects, 1):
             self._report(f"[{number}/{len(plan.objects)}] {object_ref(each).title}")
             self._cluster.put(each, is_forced=is_forced)
@@ -165,14 +165,16 @@ class Installer:
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
 
-    def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
+    def _begin(
+        self, plan: InstallationPlan, refs: tuple[ObjectRef, ...], *, is_forced: bool
+    ) -> None:
         """The namespaces, and there an inventory of all that exists and all that will."""
         earlier = plan.before.objects if plan.before else ()
         new = {each.identity for each in refs}
         both = (*refs, *(each for each in earlier if each.identity not in new))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
-                self._cluster.put(each)
+                self._cluster.put(each, is_forced=is_forced)
         wanted = plan.wanted
         writing = Inventory(wanted.version, WRITING, wanted.values, both, wanted.namespace)
         self._cluster.put(render_inventory(writing), is_forced=True)
@@ -199,7 +201,7 @@ class Installer:
         self, objects: Sequence[Manifest], before: Inventory | None
     ) -> list[Manifest]:
         """Without definitions that another program installed; raises UserError for a definition
-        that does not fit.
+        that does not fit. What an earlier installation wrote and left is no other program's.
         """
         recorded = {each.identity for each in before.objects} if before else set()
         kept = []
@@ -207,7 +209,7 @@ class Installer:
             target = object_ref(each)
             if each["kind"] in DATA_KINDS and target.identity not in recorded:
                 found = self._cluster.get(target)
-                if found is not None:
+                if found is not None and not self._cluster.written([target]):
                     hint = "remove it with its objects, or install without quota"
                     _check(refuse_definition(found, each), hint)
                     self._report(f"{target.title} exists and fits: it is used as it is")

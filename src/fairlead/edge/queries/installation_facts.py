@@ -32,7 +32,7 @@ from fairlead.edge.kube.resource import (
     Resource,
 )
 from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
-from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
+from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups, is_own
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
 from fairlead.model.installation import SYSTEM_NAMESPACE, Installation
@@ -204,19 +204,19 @@ class _Reading:
         )
 
     def _definitions(self) -> tuple[DefinitionFact, ...]:
-        """Wanted definitions that no installation of Fairlead wrote."""
+        """Wanted definitions outside of the inventory."""
         own = set()
         if isinstance(self._inventory, Inventory):
             own = {each.identity for each in self._inventory.objects}
-        foreign = [
-            each
+        return tuple(
+            self._definition(each)
             for each in self._wanted
             if each["kind"] == "CustomResourceDefinition" and object_ref(each).identity not in own
-        ]
-        return tuple(
-            DefinitionFact(each, _asked(partial(self._cluster.get, object_ref(each))))
-            for each in foreign
         )
+
+    def _definition(self, wanted: Manifest) -> DefinitionFact:
+        found = _asked(partial(self._cluster.get, object_ref(wanted)))
+        return DefinitionFact(wanted, found, isinstance(found, dict) and is_own(found))
 
     def _pods(self, spaces: Iterable[str]) -> tuple[PodFact, ...]:
         rows = [_listed(self._api, *_POD_ROWS, namespace=each) for each in spaces]

@@ -86,8 +86,7 @@ class KubeInstallationTarget:
         ):
             if isinstance(answer, Exception):
                 raise answer
-            entries = (answer or {"metadata": {}})["metadata"].get("managedFields") or ()
-            if any(entry.get("manager") == FIELD_MANAGER for entry in entries):
+            if answer is not None and is_own(answer):
                 found.append(each)
         return found
 
@@ -313,8 +312,14 @@ class KubeInstallationTarget:
         return self._discovered
 
 
+def is_own(found: Manifest) -> bool:
+    """Whether `put` has written the object."""
+    entries = found["metadata"].get("managedFields") or ()
+    return any(each.get("manager") == FIELD_MANAGER for each in entries)
+
+
 def _system_namespaces(labelled: Iterable[Manifest]) -> set[str]:
-    """Of namespaces with the installation's label, those of pods that need nothing of their node."""
+    """Of labelled namespaces those of pods that need nothing of their node."""
     return {
         str(each["metadata"]["name"])
         for each in labelled

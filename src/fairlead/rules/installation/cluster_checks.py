@@ -24,6 +24,7 @@ from fairlead.rules.installation.refusals import (
     refuse_namespace,
     refuse_releases,
 )
+from fairlead.settings import QUOTA_CONTROLLER_POD
 
 POLICIES_FROM: Final = (1, 36)
 """MutatingAdmissionPolicy in `admissionregistration.k8s.io/v1`."""
@@ -217,12 +218,19 @@ def _releases(facts: InstallationFacts) -> Finding:
 
 
 def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
+    has_quota = any(each.ref.name == QUOTA_CONTROLLER_POD for each in facts.objects)
     for each in facts.definitions:
         name = each.wanted["metadata"]["name"]
         if isinstance(each.found, Unread):
             yield unread("definition", each.found)
+        elif each.found is None and has_quota and isinstance(facts.inventory, InventoryFact):
+            sentence = f"definition `{name}` does not exist, and quota needs it"
+            yield Finding("definition", State.FAIL, sentence, _bring_back(facts.inventory))
         elif each.found is None:
             yield Finding("definition", State.OK, f"no other program defines `{name}`")
+        elif each.is_left:
+            sentence = f"definition `{name}` exists: an earlier `fairlead install` left it"
+            yield Finding("definition", State.OK, sentence)
         else:
             yield _refusal(
                 "definition",
@@ -230,6 +238,16 @@ def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
                 f"another program's definition `{name}` fits and is used as it is",
                 "remove it with its objects, or install without quota",
             )
+
+
+def _bring_back(found: InventoryFact) -> str:
+    """What restores a definition that the installation does not list."""
+    if not found.release:
+        return again(found)
+    return (
+        f"the program that brought it brings it back, or `helm upgrade {found.release}` with "
+        "`--set crds.enabled=true`"
+    )
 
 
 def _refusal(check: str, refusal: Refusal | None, good: str, mend: str) -> Finding:
