@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
+from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import release_name, release_ref
 
@@ -110,6 +111,17 @@ class MemoryTarget:
     def open_gate(self, pod: ObjectRef, gate: str) -> bool:
         self.gated.remove(pod)
         return True
+
+
+def release_record(name: str = "gpus") -> dict[str, Any]:
+    """The ConfigMap that a release of the chart has, without the definition of the quota tree."""
+    place = release_ref(SYSTEM_NAMESPACE)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": place.name, "namespace": place.namespace},
+        "data": {"release": name, "version": "0.1.0", "definitions": "false", "values": "{}"},
+    }
 
 
 class Time:

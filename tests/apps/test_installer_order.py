@@ -1,5 +1,5 @@
-"""`fairlead install` and `upgrade` over a cluster in memory: what they write, in which order, and what
-they refuse; tests/kube/test_installation.py has a real one.
+"""`fairlead install` and `upgrade` over a cluster in memory: what they write, in which order, and
+what they refuse; tests/kube/test_installation.py has a real one.
 """
 
 from __future__ import annotations

@@ -4,28 +4,13 @@ refuses; tests/kube/test_removal.py has a real one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from tests.apps.memory_target import MemoryTarget, Time
+from tests.apps.memory_target import MemoryTarget, Time, release_record
 
 from fairlead.apps.installation.removal import Removal
 from fairlead.errors import UserError
 from fairlead.model.actions import object_ref
-from fairlead.model.installation import SYSTEM_NAMESPACE
-from fairlead.wire.installation.release import release_ref
 from fairlead.wire.quota.tree_definition import quota_tree_definition
-
-
-def release_record(name: str = "gpus") -> dict[str, Any]:
-    """The ConfigMap that a release of the chart has, without the definition of the quota tree."""
-    place = release_ref(SYSTEM_NAMESPACE)
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": place.name, "namespace": place.namespace},
-        "data": {"release": name, "version": "0.1.0", "definitions": "false", "values": "{}"},
-    }
 
 
 def removal(cluster: MemoryTarget, lines: list[str] | None = None) -> Removal:
