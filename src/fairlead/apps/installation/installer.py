@@ -36,6 +36,7 @@ from fairlead.rules.installation.refusals import (
 )
 from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART
+from fairlead.wire.installation.components import account_limits
 from fairlead.wire.installation.deciding_parts import QUOTA_CONTROLLER
 from fairlead.wire.installation.inventory import (
     COMPLETE,
@@ -119,7 +120,7 @@ class Installer:
         existing = {each["metadata"]["name"] for each in spaces if each is not None}
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
         results = self._trial(objects, is_forced=is_forced, lacking_spaces=lacking)
-        removed = left_over(before.objects, objects) if before else []
+        removed = left_over(before.objects, objects, account_limits()) if before else []
         self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 

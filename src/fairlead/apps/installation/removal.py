@@ -1,5 +1,6 @@
 """Removes an installation: admission first, then the workloads, then what waits for them is let go;
-all other objects after that, the namespaces last.
+all other objects after that, the namespaces last. Policies that limit Fairlead's own accounts stay
+until its pods and their rights are gone.
 
 Each run does the same, whatever an interrupted run left. Workloads end before gates open, because a
 running quota controller would hold back again what was let go.
@@ -37,7 +38,7 @@ from fairlead.rules.installation.order import (
 from fairlead.rules.installation.refusals import refuse_releases
 from fairlead.rules.installation.traces import traces_of
 from fairlead.settings import HELM_CHART
-from fairlead.wire.installation.components import every_object
+from fairlead.wire.installation.components import account_limits, every_object
 from fairlead.wire.installation.inventory import parse_inventory
 from fairlead.wire.installation.release import parse_release
 
@@ -73,6 +74,7 @@ class Removal:
         self._report = report
         self._now = now
         self._sleep = sleep
+        self._limits = account_limits()
 
     def plan(self, *, with_data: bool) -> Removable:
         """Checks every right and writes nothing.
@@ -80,9 +82,8 @@ class Removal:
         Raises UserError if there is nothing to remove, and with all that may not be removed.
         """
         objects = self._objects()
-        targets = removal_order(
-            each for each in objects if with_data or each.kind not in DATA_KINDS
-        )
+        removable = (each for each in objects if with_data or each.kind not in DATA_KINDS)
+        targets = removal_order(removable, self._limits)
         traces = self._traces() if with_data else []
         if not targets and not traces:
             raise _nothing(objects)
@@ -100,9 +101,12 @@ class Removal:
             what = "this cluster has no record of a Helm release"
             raise UserError(what, "`fairlead uninstall` removes what `fairlead install` wrote")
         targets = removal_order(
-            each
-            for each in parse_release(found).objects
-            if is_admission(each) or each.kind in WORKLOADS
+            (
+                each
+                for each in parse_release(found).objects
+                if is_admission(each) or each.kind in WORKLOADS
+            ),
+            self._limits,
         )
         self._check_rights(targets, ())
         return Removable(tuple(targets))
@@ -113,15 +117,20 @@ class Removal:
         """
         end = self._now() + seconds
         self._check_waiting(is_releasing=is_releasing)
-        for each in plan.targets:
-            if is_admission(each):
-                self._remove(each)
+        # A policy of Fairlead's own accounts blocks no user, and limits pods that still run.
+        first = [
+            each
+            for each in plan.targets
+            if is_admission(each) and each.identity not in self._limits
+        ]
+        for each in first:
+            self._remove(each)
         unscheduled = self._check_waiting(is_releasing=is_releasing).unscheduled
         self._stop([each for each in plan.targets if each.kind in WORKLOADS], end)
         self._release(end)
         self._erase(plan.traces, end)
         for each in plan.targets:
-            if not is_admission(each) and each.kind not in (*WORKLOADS, NAMESPACE):
+            if each not in first and each.kind not in (*WORKLOADS, NAMESPACE):
                 self._remove(each)
         # The inventory is in a namespace: while objects outside of it remain, it remains.
         places = [each.name for each in plan.targets if each.kind == NAMESPACE]
