@@ -678,6 +678,10 @@ class InstallationTarget(Protocol):
     Calls block; a refused or broken one raises OutsideError.
     """
 
+    def server_version(self) -> tuple[int, int] | None:
+        """Major and minor version of the API server; None if it does not show them."""
+        ...
+
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         """Those whose kind the cluster does not serve."""
         ...

@@ -29,12 +29,16 @@ class MemoryTarget:
         self.writes: list[tuple[str, str]] = []
         self.puts: list[Manifest] = []
         self.unforced: list[str] = []
+        self.server: tuple[int, int] | None = (1, 36)
         self.gated: list[ObjectRef] = []
         self.after_put: Callable[[dict[str, Any]], object] = str
 
     def keep(self, manifest: Any) -> None:
         """An object of another program."""
         self.objects[object_ref(manifest).identity] = manifest
+
+    def server_version(self) -> tuple[int, int] | None:
+        return self.server
 
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         return []

@@ -5,9 +5,11 @@ what they refuse; tests/kube/test_installation.py has a real one.
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.apps.memory_target import MemoryTarget, Time
 
 from fairlead.apps.installation.installer import InstallationPlan, Installer, Wanted
+from fairlead.errors import UserError
 from fairlead.model.actions import object_ref
 from fairlead.model.installation import Installation, Parts
 from fairlead.wire.installation.components import installed_objects
@@ -21,7 +23,7 @@ NAMESPACES = [each for each in installed_objects(SMALL) if each["kind"] == "Name
 
 
 def wanted(chosen: Installation = SMALL, version: str = "0.1.0") -> Wanted:
-    return Wanted(version, "", tuple(installed_objects(chosen)), chosen.namespace)
+    return Wanted(version, chosen)
 
 
 def installer(cluster: MemoryTarget, lines: list[str] | None = None) -> Installer:
@@ -56,6 +58,87 @@ def test_a_definition_that_an_earlier_installation_left_is_written_and_recorded(
     listed = object_ref(definition) in parse_inventory(found).objects
     assert listed is is_own
     assert (("put", object_ref(definition).title) in cluster.writes) is is_own
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+REGISTRY = "registry.example.com:5000/gpu"
+SCHEDULER = f"{REGISTRY}/kube-scheduler"
+
+
+@pytest.mark.parametrize(
+    ("server", "chosen", "what", "hint"),
+    [
+        (
+            (1, 35),
+            replace(SMALL),
+            "Kubernetes 1.35; admission by policies needs 1.36",
+            "`--set admission=webhooks` works with Kubernetes 1.30 and later",
+        ),
+        (
+            (1, 34),
+            Installation(kube_scheduler_image=f"{SCHEDULER}:v1.36.3"),
+            "Kubernetes 1.34; admission by policies needs 1.36",
+            "`--set admission=webhooks` works with Kubernetes 1.32 and later, with "
+            f"`--set kubeSchedulerImage={SCHEDULER}:v1.34.PATCH`",
+        ),
+        (
+            (1, 34),
+            Installation(admission="webhooks"),
+            "kube-scheduler 1.36 of `registry.k8s.io/kube-scheduler:v1.36.3` is newer than the "
+            "API server 1.34",
+            "`--set kubeSchedulerImage=registry.k8s.io/kube-scheduler:v1.34.PATCH`",
+        ),
+        ((1, 31), Installation(admission="webhooks"), "needs 1.32", "upgrade the cluster"),
+    ],
+)
+def test_an_api_server_that_is_too_old_is_refused_before_the_first_write(
+    server: tuple[int, int], chosen: Installation, what: str, hint: str
+) -> None:
+    cluster = MemoryTarget()
+    cluster.server = server
+    with pytest.raises(UserError) as refused:
+        installer(cluster).plan(wanted(chosen))
+    assert what in refused.value.what
+    assert refused.value.hint == hint
+    assert cluster.writes == []
+
+
+@pytest.mark.parametrize(
+    ("server", "chosen"),
+    [
+        (None, Installation()),
+        ((1, 36), Installation()),
+        ((1, 37), Installation()),
+        ((1, 34), Installation(admission="webhooks", scheduler="control-plane")),
+        ((1, 34), replace(SMALL, admission="webhooks")),
+        ((1, 34), Installation(admission="webhooks", kube_scheduler_image=f"{SCHEDULER}:v1.34.9")),
+        ((1, 34), Installation(admission="webhooks", kube_scheduler_image=f"{SCHEDULER}:mine")),
+    ],
+)
+def test_a_version_that_fits_or_is_not_known_is_no_reason(
+    server: tuple[int, int] | None, chosen: Installation
+) -> None:
+    cluster = MemoryTarget()
+    cluster.server = server
+    assert installer(cluster).plan(wanted(chosen)).objects
+
+
+def test_an_upgrade_does_not_keep_the_image_of_the_installed_version() -> None:
+    cluster = MemoryTarget()
+    image = f"{REGISTRY}/fairlead"
+    install(cluster, wanted(replace(SMALL, image=f"{image}:0.1.0")))
+    cluster.writes.clear()
+    for old in (f"{image}:0.1.0", f"{image}:v0.1.0", f"{image}:0.1.0@sha256:{64 * 'a'}"):
+        with pytest.raises(UserError) as refused:
+            install(cluster, wanted(replace(SMALL, image=old), "0.2.0"))
+        assert refused.value.what.endswith(f"needs its own image, and `{old}` is of `0.1.0`")
+        assert refused.value.hint == "name the new one: `--set image=NAME:TAG`"
+    assert cluster.writes == []
+    for new in (f"{image}:0.2.0", f"{image}:latest", f"{image}@sha256:{64 * 'a'}", image):
+        assert installer(cluster).plan(wanted(replace(SMALL, image=new), "0.2.0")).objects
+    unchanged = wanted(replace(SMALL, image=f"{image}:0.1.0"))
+    assert installer(cluster).plan(unchanged).objects, "the same version keeps its image"
 
 
 # --- force ----------------------------------------------------------------------------------------

@@ -31,14 +31,13 @@ from fairlead.errors import Forbidden, UserError
 from fairlead.model.actions import Manifest, object_ref
 from fairlead.model.installation import Installation, Parts
 from fairlead.wire.installation.components import installed_objects, namespaces
-from fairlead.wire.installation.values import render_values
 
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOT_COMPARED = ("events", "leases", "componentstatuses")
 """What a cluster writes on its own at any time."""
 CUTS = 4
 """Writes of an installation after each of which its run ends."""
-WANTED = Wanted(__version__, "", tuple(installed_objects(Installation())))
+WANTED = Wanted(__version__, Installation())
 Row = tuple[str, ...]
 
 
@@ -152,8 +151,7 @@ def _run_to_one_write(cluster: ControlPlane, wanted: Wanted) -> None:
 def _upgrade_with_an_end_after_each_write(cluster: ControlPlane) -> None:
     """One value changes four Deployments, the other removes objects."""
     chosen = Installation(parts=Parts(console=False), replicas=3)
-    values = render_values(chosen)
-    wanted = Wanted(__version__, values, tuple(installed_objects(chosen)))
+    wanted = Wanted(__version__, chosen)
     ends = 0
     while True:
         try:

@@ -82,8 +82,7 @@ def target(cluster: ControlPlane, kubeconfig: Path | None = None) -> KubeInstall
 def install(cluster: ControlPlane, chosen: Installation = Installation()) -> None:  # noqa: B008
     """As `fairlead install` does, in this process."""
     installer = Installer(target(cluster), str, time.time, time.sleep)
-    wanted = Wanted(__version__, "", tuple(installed_objects(chosen)))
-    installer.carry_out(installer.plan(wanted))
+    installer.carry_out(installer.plan(Wanted(__version__, chosen)))
 
 
 def removal(cluster: KubeInstallationTarget) -> Removal:

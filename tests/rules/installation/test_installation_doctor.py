@@ -183,6 +183,23 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
         "the API server's version is not known",
     ),
     (
+        "a kube-scheduler that is newer than the server",
+        BEFORE,
+        {"chosen": Installation(kube_scheduler_image="example.com/kube-scheduler:v1.37.0")},
+        "kube-scheduler",
+        State.FAIL,
+        "kube-scheduler 1.37 of `example.com/kube-scheduler:v1.37.0` is newer than the API server "
+        "1.36",
+    ),
+    (
+        "a kube-scheduler that is too old for the server",
+        AFTER,
+        {"chosen": Installation(kube_scheduler_image="example.com/kube-scheduler:v1.34.9")},
+        "kube-scheduler",
+        State.WARN,
+        "kube-scheduler 1.34 beside the API server 1.36: more than one minor version older",
+    ),
+    (
         "a clock that is ahead",
         BEFORE,
         {"server": ServerFact("v1.36.3", (1, 36), 12.5)},
@@ -584,11 +601,16 @@ def test_a_fault_has_its_state_its_sentence_and_what_mends_it(
 @pytest.mark.parametrize(
     ("minor", "chosen", "mend"),
     [
-        (35, Installation(), "`--set admission=webhooks` works with Kubernetes 1.32 and later"),
+        (
+            35,
+            Installation(),
+            "`--set admission=webhooks` works with Kubernetes 1.32 and later, with "
+            "`--set kubeSchedulerImage=registry.k8s.io/kube-scheduler:v1.35.PATCH`",
+        ),
         (31, Installation(), "upgrade the cluster"),
         (
             31,
-            Installation(parts=Parts(node_agent=False)),
+            Installation(parts=Parts(node_agent=False), kube_scheduler_image="x/s:v1.31.1"),
             "`--set admission=webhooks` works with Kubernetes 1.30 and later",
         ),
         (29, Installation(admission="webhooks"), "upgrade the cluster"),
@@ -647,6 +669,7 @@ def test_just_within_a_bound_is_sound() -> None:
     for change, check in (
         ({"server": ServerFact("v1.36.3", (1, 36), 2.0)}, "clock"),
         (node(kubelet="v1.33.0"), "kubelets"),
+        ({"chosen": Installation(kube_scheduler_image="x/s:v1.35.1")}, "kube-scheduler"),
         (node(runtime="containerd://2.0.0"), "cdi"),
         (node(runtime="cri-o://1.33.1"), "cdi"),
         ({"workloads": (plugin(ELSEWHERE),)}, "device-plugins"),

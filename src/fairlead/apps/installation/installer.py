@@ -15,7 +15,7 @@ from msgspec import Struct
 from fairlead.apps.installation.held_back import held_back
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
-from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, Installation
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import (
@@ -29,14 +29,21 @@ from fairlead.rules.installation.order import (
 from fairlead.rules.installation.refusals import (
     refuse_definition,
     refuse_foreign_namespace,
+    refuse_image,
     refuse_move,
     refuse_namespace,
     refuse_releases,
     refuse_version,
 )
+from fairlead.rules.installation.server_versions import (
+    fitting_scheduler,
+    older_server_hint,
+    refuse_scheduler,
+    refuse_server,
+)
 from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART
-from fairlead.wire.installation.components import account_limits
+from fairlead.wire.installation.components import account_limits, installed_objects
 from fairlead.wire.installation.deciding_parts import QUOTA_CONTROLLER
 from fairlead.wire.installation.inventory import (
     COMPLETE,
@@ -45,6 +52,7 @@ from fairlead.wire.installation.inventory import (
     parse_inventory,
     render_inventory,
 )
+from fairlead.wire.installation.values import render_values
 
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
@@ -54,15 +62,25 @@ Report = Callable[[str], object]
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be installed. `objects`: in any order. `values`: as the inventory keeps them.
-
-    `namespace`: of the inventory.
-    """
+    """What is to be installed: Fairlead of a version, with the chosen values."""
 
     version: str
-    values: str
-    objects: tuple[Manifest, ...]
-    namespace: str = SYSTEM_NAMESPACE
+    chosen: Installation
+
+    @property
+    def objects(self) -> tuple[Manifest, ...]:
+        """In any order."""
+        return tuple(installed_objects(self.chosen))
+
+    @property
+    def values(self) -> str:
+        """As the inventory keeps them."""
+        return render_values(self.chosen)
+
+    @property
+    def namespace(self) -> str:
+        """Of the inventory."""
+        return self.chosen.namespace
 
 
 class InstallationPlan(Struct, frozen=True):
@@ -102,7 +120,9 @@ class Installer:
 
     def plan(self, wanted: Wanted, *, is_forced: bool = False) -> InstallationPlan:
         """Checks everything and writes nothing. Raises UserError with all that is refused."""
-        wanted_spaces = [each for each in wanted.objects if each["kind"] == NAMESPACE]
+        self._check_server(wanted.chosen)
+        offered = wanted.objects
+        wanted_spaces = [each for each in offered if each["kind"] == NAMESPACE]
         spaces = [self._cluster.get(object_ref(each)) for each in wanted_spaces]
         for found in spaces:
             _check(refuse_namespace(found), "wait until it is gone, or use Helm for its release")
@@ -115,7 +135,9 @@ class Installer:
             _check(refuse_move(before.namespace, wanted.namespace), hint)
             hint = f"use the fairlead of version {before.version} or later"
             _check(refuse_version(before.version, wanted.version), hint)
-        objects = in_order(self._without_foreign(wanted.objects, before))
+            image = refuse_image(before.version, wanted.version, wanted.chosen.image)
+            _check(image, "name the new one: `--set image=NAME:TAG`")
+        objects = in_order(self._without_foreign(offered, before))
         self._check_served(objects)
         existing = {each["metadata"]["name"] for each in spaces if each is not None}
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
@@ -179,6 +201,13 @@ class Installer:
         wanted = plan.wanted
         writing = Inventory(wanted.version, WRITING, wanted.values, both, wanted.namespace)
         self._cluster.put(render_inventory(writing), is_forced=True)
+
+    def _check_server(self, chosen: Installation) -> None:
+        """Raises UserError for an API server that is too old for these values."""
+        server = self._cluster.server_version()
+        if server is not None:
+            _check(refuse_server(server, chosen), older_server_hint(server, chosen))
+            _check(refuse_scheduler(server, chosen), fitting_scheduler(server, chosen))
 
     def _check_spaces(
         self,

@@ -129,13 +129,9 @@ def write(
     """Plans, prints or writes, and waits."""
     from fairlead.apps.installation.installer import Wanted
     from fairlead.model.actions import object_ref
-    from fairlead.wire.installation.components import installed_objects
-    from fairlead.wire.installation.values import render_values
 
-    objects = tuple(installed_objects(installation))
     loop = installer(context, cluster)
-    wanted = Wanted(__version__, render_values(installation), objects, installation.namespace)
-    plan = loop.plan(wanted, is_forced=args.force_conflicts)
+    plan = loop.plan(Wanted(__version__, installation), is_forced=args.force_conflicts)
     if args.dry_run:
         context.stdout.write(difference(cluster, plan))
         return 0

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from fairlead.edge.connection.decoders import decoder_of
-from fairlead.edge.kube.api_discovery import Discovery
+from fairlead.edge.kube.api_discovery import Discovery, ServerVersion
 from fairlead.edge.kube.api_failure import ApiFailure, Conflict, NotServed
 from fairlead.edge.kube.api_request import (
     ApiRequest,
@@ -27,7 +27,7 @@ from fairlead.edge.kube.object_actions import (
     outcome_of_failure,
 )
 from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
-from fairlead.errors import UserError
+from fairlead.errors import Forbidden, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, Result, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
 from fairlead.wire.installation.inventory import inventory_ref
@@ -35,6 +35,7 @@ from fairlead.wire.installation.release import HELM_NAMESPACE, release_name, rel
 
 _TAKE_OFF: Final = f"{INSTALLATION_LABEL}-"
 FIELD_MANAGER: Final = "fairlead-install"
+VERSION: Final = ApiRequest("get", "GET", "/version")
 _AT_ONCE: Final = 8
 _REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", is_namespaced=False
@@ -52,6 +53,14 @@ class KubeInstallationTarget:
     def __init__(self, api: KubeBlocking) -> None:
         self._api = api
         self._discovered: Discovery | None = None
+
+    def server_version(self) -> tuple[int, int] | None:
+        try:
+            answer = self._api.send(VERSION)
+        except Forbidden:
+            return None
+        version: ServerVersion = decoder_of(ServerVersion).decode(answer.body)
+        return version.numbers
 
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         return [each for each in targets if self._find(each) is None]
