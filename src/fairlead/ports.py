@@ -731,8 +731,10 @@ class InstallationTarget(Protocol):
         """
         ...
 
-    def change(self, action: PatchObject) -> bool:
-        """Patch the object; False while the API server refuses. An absent object is no failure."""
+    def change(self, action: PatchObject) -> Refusal | None:
+        """Patch the object. The API server's refusal may hold for a moment only; None = done, or
+        the object does not exist.
+        """
         ...
 
     def installation_namespaces(self) -> list[Manifest]:
@@ -765,6 +767,6 @@ class InstallationTarget(Protocol):
         """Pods of all namespaces that name this scheduler and have no node."""
         ...
 
-    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
-        """Remove the gate from the pod; False while the API server refuses."""
+    def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
+        """Remove the gate from the pod, as `change`."""
         ...

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
 from fairlead.model.installation import SYSTEM_NAMESPACE
+from fairlead.model.refusal import Refusal
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import release_name, release_ref
 
@@ -19,7 +20,7 @@ class MemoryTarget:
     """See `ports.InstallationTarget`. `writes`: as (verb, title). `unforced`: titles of puts.
 
     `own`: identities that `fairlead install` wrote. `held`: identities that stay after `remove`.
-    `after_put`: is called with each object after it is kept.
+    `refusals`: what changes are answered in turn, "" = done; the last one repeats. `after_put`: is called with each object after it is kept.
     """
 
     def __init__(self) -> None:
@@ -31,6 +32,7 @@ class MemoryTarget:
         self.unforced: list[str] = []
         self.server: tuple[int, int] | None = (1, 36)
         self.gated: list[ObjectRef] = []
+        self.refusals: list[str] = [""]
         self.after_put: Callable[[dict[str, Any]], object] = str
 
     def keep(self, manifest: Any) -> None:
@@ -90,8 +92,9 @@ class MemoryTarget:
             return True
         return self.objects.pop(target.identity, None) is not None
 
-    def change(self, action: PatchObject) -> bool:
-        return True
+    def change(self, action: PatchObject) -> Refusal | None:
+        why = self.refusals.pop(0) if len(self.refusals) > 1 else self.refusals[0]
+        return Refusal(why) if why else None
 
     def installation_namespaces(self) -> list[Manifest]:
         return []
@@ -107,14 +110,16 @@ class MemoryTarget:
         return [] if found is None else [release_name(found)]
 
     def gated_pods(self, gate: str) -> list[ObjectRef]:
-        return self.gated
+        return list(self.gated)
 
     def unscheduled_pods(self, scheduler: str) -> list[ObjectRef]:
         return []
 
-    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
-        self.gated.remove(pod)
-        return True
+    def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
+        refusal = self.change(PatchObject(pod, {}))
+        if refusal is None:
+            self.gated.remove(pod)
+        return refusal
 
 
 def release_record(name: str = "gpus") -> dict[str, Any]:

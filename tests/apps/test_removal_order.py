@@ -9,7 +9,7 @@ from tests.apps.memory_target import MemoryTarget, Time, release_record
 
 from fairlead.apps.installation.removal import Removable, Removal
 from fairlead.errors import UserError
-from fairlead.model.actions import object_ref
+from fairlead.model.actions import ObjectRef, object_ref
 from fairlead.model.installation import Installation, Parts
 from fairlead.rules.installation.order import left_over
 from fairlead.wire.installation.components import account_limits, installed_objects
@@ -128,3 +128,45 @@ def test_an_upgrade_without_a_part_ends_its_limits_last() -> None:
     last = [each for each in left if each in LIMITS]
     assert len(last) == 6
     assert left[-6:] == last
+
+
+# --- what the API server goes on refusing ---------------------------------------------------------
+
+
+def test_the_last_refusal_is_in_the_sentence_when_gates_do_not_open() -> None:
+    cluster = installed()
+    cluster.gated = [ObjectRef("v1", "Pod", "p", "team")]
+    cluster.refusals = ["a policy is still in force", "spec: Invalid value: theirs"]
+    run = removal(cluster)
+    plan = run.plan(with_data=False)
+    with pytest.raises(UserError) as refused:
+        run.carry_out(plan, is_releasing=True, seconds=5)
+    assert refused.value.what == (
+        "1 pod or job still waits for quota; the API server refuses to let Pod team/p go: spec: "
+        "Invalid value: theirs"
+    )
+
+
+def test_a_refusal_of_a_moment_is_tried_again() -> None:
+    cluster = installed()
+    cluster.gated = [ObjectRef("v1", "Pod", "p", "team")]
+    cluster.refusals = ["a policy is still in force", ""]
+    lines: list[str] = []
+    run = removal(cluster, lines)
+    run.carry_out(run.plan(with_data=False), is_releasing=True, seconds=5)
+    assert "released pod team/p" in lines
+    assert cluster.gated == []
+
+
+def test_the_refusal_is_in_the_sentence_when_a_label_cannot_be_removed() -> None:
+    cluster = installed()
+    marked = {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}
+    cluster.keep({"apiVersion": "v1", "kind": "Namespace", "metadata": marked})
+    cluster.refusals = ["labels of teams belong to the platform"]
+    run = removal(cluster)
+    with pytest.raises(UserError) as refused:
+        run.carry_out(run.plan(with_data=True), is_releasing=False, seconds=5)
+    assert refused.value.what == (
+        "the API server refuses to remove Fairlead's labels of Namespace team: labels of teams "
+        "belong to the platform"
+    )

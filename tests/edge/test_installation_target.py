@@ -1,5 +1,7 @@
-"""Which records of an installation are trusted: only administrators label namespaces, while a user
-may have a namespace of any name with ConfigMaps of any content.
+"""Which records of an installation are trusted, and what is reported of a refused change.
+
+Only administrators label namespaces, while a user may have a namespace of any name with ConfigMaps
+of any content.
 """
 
 from __future__ import annotations
@@ -9,10 +11,14 @@ from typing import Any, cast
 
 import pytest
 
+from fairlead.edge.kube.api_discovery import Discovery, ServedResource
+from fairlead.edge.kube.api_failure import ApiFailure, NotServed
 from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.resource import Resource
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import UserError
-from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.actions import Manifest, ObjectRef, PatchObject
+from fairlead.model.refusal import Refusal
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import release_ref
 
@@ -91,3 +97,42 @@ def test_a_release_counts_in_a_labelled_namespace_or_in_the_one_that_a_labelled_
 ) -> None:
     cluster = Cluster(spaces, *(release_ref(each, CHART) for each in records))
     assert place(cluster.release("gpus", CHART)) == expected
+
+
+class Refusing:
+    """An API server that refuses every patch of a pod at a gate."""
+
+    def __init__(self, failure: ApiFailure) -> None:
+        self._failure = failure
+
+    def get(self, *_: Any) -> Any:
+        gates = [{"name": "fairlead.io/quota"}]
+        return {"metadata": {"uid": "u"}, "spec": {"schedulingGates": gates}}
+
+    def discovery(self) -> Discovery:
+        pods = Resource("", "v1", "pods", kind="Pod")
+        return Discovery((ServedResource(pods, ("get", "patch")),))
+
+    def send(self, _: Any) -> None:
+        raise self._failure
+
+
+POD = ObjectRef("v1", "Pod", "p", "team", "u")
+WHY = 'admission webhook "theirs" denied the request'
+
+
+def refusing(failure: ApiFailure) -> KubeInstallationTarget:
+    return KubeInstallationTarget(cast("KubeBlocking", Refusing(failure)))
+
+
+@pytest.mark.parametrize("status", [403, 409, 422])
+def test_a_refused_change_has_the_api_servers_sentence(status: int) -> None:
+    cluster = refusing(ApiFailure("x", status=status, message=WHY))
+    assert cluster.open_gate(POD, "fairlead.io/quota") == Refusal(WHY)
+    assert cluster.change(PatchObject(POD, {})) == Refusal(WHY)
+
+
+def test_a_change_of_an_absent_object_is_no_refusal_and_a_broken_answer_is_raised() -> None:
+    assert refusing(NotServed("x", status=404)).change(PatchObject(POD, {})) is None
+    with pytest.raises(ApiFailure):
+        refusing(ApiFailure("x", status=500)).change(PatchObject(POD, {}))

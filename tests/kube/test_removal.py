@@ -198,10 +198,9 @@ def _work_of_an_agent(cluster: ControlPlane) -> None:
     status = {"capacity": counts, "allocatable": counts, "conditions": [ready]}
     node = ObjectRef("v1", "Node", "n1")
     agent = target(cluster)
-    assert agent.change(
-        PatchObject(node, {"metadata": {"labels": labels, "annotations": annotations}})
-    )
-    assert agent.change(PatchObject(node, {"status": status}, "status", is_strategic=True))
+    marks = {"metadata": {"labels": labels, "annotations": annotations}}
+    assert agent.change(PatchObject(node, marks)) is None
+    assert agent.change(PatchObject(node, {"status": status}, "status", is_strategic=True)) is None
 
 
 def _too_large(kind: str, name: str) -> Object:

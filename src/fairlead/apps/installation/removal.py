@@ -26,6 +26,7 @@ from fairlead.model.installation import (
     Installation,
 )
 from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
 from fairlead.rules.installation.order import (
@@ -218,22 +219,26 @@ class Removal:
             waiting = held_back(self._cluster)
             if not waiting.gated and not waiting.jobs:
                 return
-            opened = [each for each in waiting.gated if self._cluster.open_gate(each, QUOTA_GATE)]
-            resumed = [each.target for each in waiting.jobs if self._cluster.change(each)]
-            for each in (*opened, *resumed):
-                self._report(f"released {each.kind.lower()} {each.namespace}/{each.name}")
+            answers = [
+                *((each, self._cluster.open_gate(each, QUOTA_GATE)) for each in waiting.gated),
+                *((each.target, self._cluster.change(each)) for each in waiting.jobs),
+            ]
+            for each, refusal in answers:
+                if refusal is None:
+                    self._report(f"released {each.kind.lower()} {each.namespace}/{each.name}")
+            refused = [(each, refusal) for each, refusal in answers if refusal is not None]
             if self._now() >= end:
-                count = len(waiting.gated) + len(waiting.jobs)
-                raise UserError(f"{count} pods and jobs still wait for quota", "run it again")
-            if len(opened) + len(resumed) < len(waiting.gated) + len(waiting.jobs):
+                raise _still_waiting(len(answers), refused)
+            if refused:
                 self._sleep(_BEAT_SECONDS)
 
     def _erase(self, traces: Sequence[PatchObject], end: float) -> None:
         for each in traces:
-            while not self._cluster.change(each):
+            while (refusal := self._cluster.change(each)) is not None:
                 if self._now() >= end:
                     what = (
-                        f"the API server refuses to remove Fairlead's labels of {each.target.title}"
+                        "the API server refuses to remove Fairlead's labels of "
+                        f"{each.target.title}: {refusal.reason}"
                     )
                     raise UserError(what, "a policy of the cluster may protect it")
                 self._sleep(_BEAT_SECONDS)
@@ -277,6 +282,16 @@ class Removal:
         for place in filter(None, places):
             found += self._cluster.ending_objects(place)
         return list({object_ref(each).identity: each for each in found}.values())
+
+
+def _still_waiting(count: int, refused: Sequence[tuple[ObjectRef, Refusal]]) -> UserError:
+    """With the newest answer about the first of them."""
+    waits = "1 pod or job still waits" if count == 1 else f"{count} pods and jobs still wait"
+    if not refused:
+        return UserError(f"{waits} for quota", "run it again")
+    first, refusal = refused[0]
+    what = f"{waits} for quota; the API server refuses to let {first.title} go: {refusal.reason}"
+    return UserError(what, "end what refuses it, or delete what waits; the same command goes on")
 
 
 def _nothing(objects: Sequence[ObjectRef]) -> UserError:

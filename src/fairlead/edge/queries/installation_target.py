@@ -30,6 +30,7 @@ from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
 from fairlead.errors import Forbidden, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, Result, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
+from fairlead.model.refusal import Refusal
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import HELM_NAMESPACE, release_name, release_ref
 
@@ -43,7 +44,7 @@ _REVIEWS: Final = Resource(
 _PAGE: Final = 500
 _UNBOUND: Final = "spec.nodeName="
 _FOR_A_MOMENT: Final = (403, 409, 422)
-"""What the API server answers while a removed policy is still in force."""
+"""What the API server answers while a removed policy is still in force, and also for good."""
 Answer = TypeVar("Answer")
 
 
@@ -145,17 +146,15 @@ class KubeInstallationTarget:
     def remove(self, target: ObjectRef, *, is_foreground: bool = False) -> bool:
         return self._remove(target, is_foreground=is_foreground)
 
-    def change(self, action: PatchObject) -> bool:
+    def change(self, action: PatchObject) -> Refusal | None:
         request = object_request(action, self._resource(action.target))
         try:
             self._api.send(request)
         except ApiFailure as error:
             if outcome_of_failure(action, error).result is Result.GONE:
-                return True
-            if error.status in _FOR_A_MOMENT:
-                return False
-            raise
-        return True
+                return None
+            return _refusal(error)
+        return None
 
     def installation_namespaces(self) -> list[Manifest]:
         return list(self._list(NAMESPACES, None, labelSelector=INSTALLATION_LABEL))
@@ -207,11 +206,11 @@ class KubeInstallationTarget:
         selector = f"{_UNBOUND},spec.schedulerName={scheduler}"
         return [_pod_ref(each) for each in self._list(PODS, None, fieldSelector=selector)]
 
-    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
+    def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         found = self.get(pod)
         gates = [each["name"] for each in (found or {}).get("spec", {}).get("schedulingGates", ())]
         if found is None or found["metadata"]["uid"] != pod.uid or gate not in gates:
-            return True
+            return None
         place = f"/spec/schedulingGates/{gates.index(gate)}"
         patch = [
             {"op": "test", "path": "/metadata/uid", "value": pod.uid},
@@ -221,10 +220,8 @@ class KubeInstallationTarget:
         try:
             self._api.send(patch_request(PODS, pod.name, patch, pod.namespace, kind="json"))
         except ApiFailure as error:
-            if error.status in _FOR_A_MOMENT:
-                return False
-            raise
-        return True
+            return _refusal(error)
+        return None
 
     def _remove(
         self, target: ObjectRef, *, is_foreground: bool = False, is_trial: bool = False
@@ -319,6 +316,13 @@ class KubeInstallationTarget:
         if self._discovered is None:
             self._discovered = self._api.discovery()
         return self._discovered
+
+
+def _refusal(error: ApiFailure) -> Refusal:
+    """Raises all that is no refusal of this change."""
+    if error.status not in _FOR_A_MOMENT:
+        raise error
+    return Refusal(error.message)
 
 
 def is_own(found: Manifest) -> bool:
