@@ -20,7 +20,8 @@ class MemoryTarget:
     """See `ports.InstallationTarget`. `writes`: as (verb, title). `unforced`: titles of puts.
 
     `own`: identities that `fairlead install` wrote. `held`: identities that stay after `remove`.
-    `refusals`: what changes are answered in turn, "" = done; the last one repeats. `after_put`: is called with each object after it is kept.
+    `refusals`: what changes are answered in turn, "" = done; the last one repeats. `after_put`: is
+    called with each object after it is kept.
     """
 
     def __init__(self) -> None:

@@ -4,6 +4,8 @@ what they refuse; tests/kube/test_installation.py has a real one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from tests.apps.memory_target import MemoryTarget, Time
@@ -139,6 +141,93 @@ def test_an_upgrade_does_not_keep_the_image_of_the_installed_version() -> None:
         assert installer(cluster).plan(wanted(replace(SMALL, image=new), "0.2.0")).objects
     unchanged = wanted(replace(SMALL, image=f"{image}:0.1.0"))
     assert installer(cluster).plan(unchanged).objects, "the same version keeps its image"
+
+
+# --- webhooks -------------------------------------------------------------------------------------
+
+HOOKED = Installation(admission="webhooks")
+SERVER = ("apps", "Deployment", "fairlead-system", "fairlead-admission-webhook")
+
+
+class Serving:
+    """A cluster in which pods run after these `seconds`; the webhook then writes its authority.
+
+    `known`: names of configurations that have it.
+    """
+
+    def __init__(self, cluster: MemoryTarget, time: Time, seconds: float, known: set[str]) -> None:
+        self._cluster = cluster
+        self._known = known
+        self._ready_at = time.now() + seconds
+        self._time = time
+
+    def sleep(self, seconds: float) -> None:
+        self._time.seconds += seconds
+        if self._time.now() < self._ready_at:
+            return
+        for each in self._cluster.objects.values():
+            if each["kind"] in ("Deployment", "DaemonSet"):
+                counts = ("updatedReplicas", "availableReplicas")
+                each["status"] = dict.fromkeys(counts, each["spec"].get("replicas", 1))
+            for hook in each.get("webhooks", ()):
+                hook["clientConfig"] = {**hook["clientConfig"], "caBundle": "QQ=="}
+                self._known.add(each["metadata"]["name"])
+
+
+def install_webhooks(
+    cluster: MemoryTarget, ready_after: float, wait: float, known: set[str] | None = None
+) -> None:
+    time = Time()
+    serving = Serving(cluster, time, ready_after, set() if known is None else known)
+    run = Installer(cluster, str, time.now, serving.sleep)
+    run.carry_out(run.plan(wanted(HOOKED)), wait_seconds=wait)
+
+
+def could_refuse(each: Any) -> bool:
+    return any(hook.get("failurePolicy") != "Ignore" for hook in each["webhooks"])
+
+
+def test_no_webhook_refuses_before_it_can_answer() -> None:
+    """Also when an installation changes from policies to webhooks: these go last."""
+    cluster = MemoryTarget()
+    install(cluster, wanted(Installation()))
+    cluster.puts.clear()
+    cluster.writes.clear()
+    answered: list[bool] = []
+
+    def look(put: Any) -> None:
+        """Whether the server of a webhook that could refuse is ready, and may be called."""
+        if "webhooks" in put and could_refuse(put):
+            answered.append(
+                "status" in cluster.objects[SERVER] and put["metadata"]["name"] in known
+            )
+
+    known = set[str]()
+    cluster.after_put = look
+    install_webhooks(cluster, ready_after=7, wait=30, known=known)
+    assert answered == [True] * 5
+    hooks = [n for n, (_, title) in enumerate(cluster.writes) if "WebhookConfiguration" in title]
+    assert max(hooks) < [verb for verb, _ in cluster.writes].index("remove"), "policies hold on"
+
+
+def test_a_webhook_that_never_runs_refuses_nothing_and_the_next_run_goes_on() -> None:
+    cluster = MemoryTarget()
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"not ready: Deployment .*fairlead-admission-webhook"):
+            install_webhooks(cluster, ready_after=99, wait=30)
+        written = [each for each in cluster.objects.values() if "webhooks" in each]
+        assert len(written) == 5
+        assert not any(map(could_refuse, written))
+    install_webhooks(cluster, ready_after=1, wait=30)
+    assert any(could_refuse(each) for each in cluster.objects.values() if "webhooks" in each)
+
+
+def test_without_waiting_webhooks_are_written_once_as_they_are() -> None:
+    cluster = MemoryTarget()
+    install_webhooks(cluster, ready_after=99, wait=0)
+    written = [each for each in cluster.puts if "webhooks" in each]
+    assert len(written) == 5
+    assert any(map(could_refuse, written))
 
 
 # --- force ----------------------------------------------------------------------------------------

@@ -24,7 +24,9 @@ from fairlead.rules.installation.order import (
     WORKLOADS,
     in_order,
     is_ready,
+    is_webhooks,
     left_over,
+    without_refusals,
 )
 from fairlead.rules.installation.refusals import (
     refuse_definition,
@@ -52,11 +54,13 @@ from fairlead.wire.installation.inventory import (
     parse_inventory,
     render_inventory,
 )
+from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.values import render_values
 
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
 _SHOWN: Final = 10
+_SERVER: Final = ("Deployment", WEBHOOK_SERVICE)
 
 Report = Callable[[str], object]
 
@@ -146,21 +150,35 @@ class Installer:
         self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 
-    def carry_out(self, plan: InstallationPlan, *, is_forced: bool = False) -> None:
+    def carry_out(
+        self, plan: InstallationPlan, *, is_forced: bool = False, wait_seconds: float = 0.0
+    ) -> None:
         """Writes and removes what the plan has.
 
-        The next run finishes an interrupted one.
+        The next run finishes an interrupted one. `wait_seconds`: how long to wait until new
+        webhooks can be answered; until then they refuse nothing. 0 = they are in force at once.
+        Raises UserError if they cannot.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
         wanted = plan.wanted
         complete = Inventory(wanted.version, COMPLETE, wanted.values, refs, wanted.namespace)
         if plan.before != complete:
             self._begin(plan, refs, is_forced=is_forced)
+        unanswered: list[Manifest] = []
         for number, each in enumerate(plan.objects, 1):
             self._report(f"[{number}/{len(plan.objects)}] {object_ref(each).title}")
+            if wait_seconds > 0 and is_webhooks(each) and not self._is_ready(object_ref(each)):
+                unanswered.append(each)
+                self._cluster.put(without_refusals(each), is_forced=is_forced)
+                continue
             self._cluster.put(each, is_forced=is_forced)
             if each["kind"] in DATA_KINDS:
                 self.wait_ready([object_ref(each)], _DEFINITION_SECONDS)
+        if unanswered:
+            server = [each for each in refs if (each.kind, each.name) == _SERVER]
+            self.wait_ready([*server, *map(object_ref, unanswered)], wait_seconds)
+        for each in unanswered:
+            self._cluster.put(each, is_forced=is_forced)
         for target in plan.removed:
             self._report(f"removed {target.title}")
             self._cluster.remove(target)
@@ -181,10 +199,7 @@ class Installer:
                 self._report(f"waiting for {names}")
                 reported = names
             if self._now() >= end:
-                hint = (
-                    f"`{_look_at(waiting)}` shows the reason; all objects are written, and the "
-                    "same command continues to wait"
-                )
+                hint = f"`{_look_at(waiting)}` shows the reason; the same command continues to wait"
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
 

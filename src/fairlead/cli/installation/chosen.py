@@ -136,7 +136,7 @@ def write(
         context.stdout.write(difference(cluster, plan))
         return 0
     with resumable(context):
-        loop.carry_out(plan, is_forced=args.force_conflicts)
+        loop.carry_out(plan, is_forced=args.force_conflicts, wait_seconds=args.wait)
         if args.wait > 0:
             loop.wait_ready([object_ref(each) for each in plan.objects], args.wait)
     context.stdout.write(f"fairlead {__version__}: {len(plan.objects)} objects\n")

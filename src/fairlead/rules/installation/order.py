@@ -90,6 +90,20 @@ def left_over(
     return removal_order(gone, limits)
 
 
+def is_webhooks(obj: Manifest) -> bool:
+    return obj["kind"] in _WEBHOOKS
+
+
+def without_refusals(configuration: Any) -> Manifest:
+    """The same webhooks, but what they cannot answer is admitted.
+
+    >>> without_refusals({"webhooks": [{"name": "a", "failurePolicy": "Fail"}]})["webhooks"]
+    [{'name': 'a', 'failurePolicy': 'Ignore'}]
+    """
+    hooks = [{**each, "failurePolicy": "Ignore"} for each in configuration["webhooks"]]
+    return {**configuration, "webhooks": hooks}
+
+
 def is_ready(obj: Any) -> bool:
     """Whether a Deployment, DaemonSet or CustomResourceDefinition has reached its newest spec, and
     every webhook of a configuration has the authority of its server; True for all other objects.
