@@ -51,8 +51,8 @@ MEANINGS: Final = {
         "them ignores them"
     ),
     "kernelLog": (
-        "the GPU exporter reads `/dev/kmsg` and is privileged for it: "
-        "[what is lost without](../how-to/gpu-exporter.md#errors-in-the-kernels-log)"
+        "the GPU exporter reads `/dev/kmsg`, for errors that occur while it does not run, and is "
+        "privileged for it"
     ),
     "runtimeClass": "RuntimeClass of pods that load the GPU driver; empty: the node's default",
 }
