@@ -26,13 +26,13 @@ from docs_installation_values import MEANINGS
 from fairlead import __version__
 from fairlead.model.installation import Installation
 from fairlead.model.installed.chart_values import ChartValues
-from fairlead.rules.installation.cluster_checks import (
+from fairlead.rules.installation.finding_lists import dotted
+from fairlead.rules.installation.server_versions import (
     AGENT_FROM,
     POLICIES_FROM,
     WEBHOOKS_FROM,
     oldest_server,
 )
-from fairlead.rules.installation.finding_lists import dotted
 from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.chart_parts import CHART_COMPONENTS
 from fairlead.wire.installation.components import component_objects

@@ -678,6 +678,10 @@ class InstallationTarget(Protocol):
     Calls block; a refused or broken one raises OutsideError.
     """
 
+    def server_version(self) -> tuple[int, int] | None:
+        """Major and minor version of the API server; None if it does not show them."""
+        ...
+
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         """Those whose kind the cluster does not serve."""
         ...
@@ -727,8 +731,10 @@ class InstallationTarget(Protocol):
         """
         ...
 
-    def change(self, action: PatchObject) -> bool:
-        """Patch the object; False while the API server refuses. An absent object is no failure."""
+    def change(self, action: PatchObject) -> Refusal | None:
+        """Patch the object. The API server's refusal may hold for a moment only; None = done, or
+        the object does not exist.
+        """
         ...
 
     def installation_namespaces(self) -> list[Manifest]:
@@ -736,14 +742,16 @@ class InstallationTarget(Protocol):
         ...
 
     def inventory(self, first: str) -> Manifest | None:
-        """The inventory of the cluster's installation, in whatever namespace; `first` is looked at
-        first. None without one. Raises UserError if there are several.
+        """The inventory of the cluster's installation, in whatever namespace with the label of an
+        installation; `first` is looked at first. None without one. Raises UserError if there are
+        several.
         """
         ...
 
     def release(self, first: str, chart: str) -> Manifest | None:
-        """The record of the chart's release in this cluster, in whatever namespace; `first` is
-        looked at first. None without one.
+        """The record of the chart's release in this cluster, in whatever namespace that has the
+        label of an installation, or that a labelled one names as its release's; `first` is looked
+        at first. None without one.
         """
         ...
 
@@ -759,6 +767,6 @@ class InstallationTarget(Protocol):
         """Pods of all namespaces that name this scheduler and have no node."""
         ...
 
-    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
-        """Remove the gate from the pod; False while the API server refuses."""
+    def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
+        """Remove the gate from the pod, as `change`."""
         ...

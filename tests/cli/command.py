@@ -38,10 +38,12 @@ class OneWorld:
         reader: ClusterReader,
         setup: QuotaSetup | BuiltInQuota | None = None,
         facts: InstallationFacts | None = None,
+        target: InstallationTarget | None = None,
     ) -> None:
         self._reader = reader
         self._setup = setup
         self._facts = facts
+        self._target = target
 
     def reader(self) -> ClusterReader:
         return self._reader
@@ -56,7 +58,7 @@ class OneWorld:
         return None
 
     def installation_target(self) -> InstallationTarget | None:
-        return None
+        return self._target
 
     def installation_facts(self, choose: Callable[[str], Installation]) -> InstallationFacts | None:
         return self._facts if self._facts is None else replace(self._facts, chosen=choose(""))
@@ -98,6 +100,7 @@ def run_command(
     env: Mapping[str, str] | None = None,
     setup: QuotaSetup | BuiltInQuota | None = None,
     facts: InstallationFacts | None = None,
+    target: InstallationTarget | None = None,
 ) -> Printed:
     """Runs `line`, which does not contain the program's name. Errors are raised as exceptions, as
     `main` receives them.
@@ -108,7 +111,7 @@ def run_command(
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
-    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup, facts)
+    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup, facts, target)
     context = Context(
         program,
         global_options(args),

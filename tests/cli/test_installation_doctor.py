@@ -36,9 +36,9 @@ def test_a_fault_has_what_mends_it_and_the_status_1() -> None:
 
 
 def test_values_decide_what_is_needed() -> None:
-    printed = run_command(
-        "doctor --set admission=webhooks", ClusterSnapshot(), "fairlead", facts=OLD
-    )
+    image = "kubeSchedulerImage=registry.example.com/kube-scheduler:v1.35.4"
+    values = f"doctor --set admission=webhooks --set {image}"
+    printed = run_command(values, ClusterSnapshot(), "fairlead", facts=OLD)
     assert printed.status == 0
     assert "Kubernetes v1.35.1; admission by webhooks needs 1.32\n" in printed.out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
+from fairlead.model.refusal import Refusal
 
 
 class CutOffError(Exception):
@@ -31,15 +32,16 @@ class CutTarget(KubeInstallationTarget):
         self._has_written = found is not None and not found["metadata"].get("deletionTimestamp")
         return super().remove(target, is_foreground=is_foreground)
 
-    def change(self, action: PatchObject) -> bool:
+    def change(self, action: PatchObject) -> Refusal | None:
         self._end()
         self._has_written = True
         return super().change(action)
 
-    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
+    def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         self._end()
-        self._has_written = super().open_gate(pod, gate)
-        return self._has_written
+        refusal = super().open_gate(pod, gate)
+        self._has_written = refusal is None
+        return refusal
 
     def _end(self) -> None:
         if self._has_written:

@@ -31,14 +31,13 @@ from fairlead.errors import Forbidden, UserError
 from fairlead.model.actions import Manifest, object_ref
 from fairlead.model.installation import Installation, Parts
 from fairlead.wire.installation.components import installed_objects, namespaces
-from fairlead.wire.installation.values import render_values
 
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOT_COMPARED = ("events", "leases", "componentstatuses")
 """What a cluster writes on its own at any time."""
 CUTS = 4
 """Writes of an installation after each of which its run ends."""
-WANTED = Wanted(__version__, "", tuple(installed_objects(Installation())))
+WANTED = Wanted(__version__, Installation())
 Row = tuple[str, ...]
 
 
@@ -152,8 +151,7 @@ def _run_to_one_write(cluster: ControlPlane, wanted: Wanted) -> None:
 def _upgrade_with_an_end_after_each_write(cluster: ControlPlane) -> None:
     """One value changes four Deployments, the other removes objects."""
     chosen = Installation(parts=Parts(console=False), replicas=3)
-    values = render_values(chosen)
-    wanted = Wanted(__version__, values, tuple(installed_objects(chosen)))
+    wanted = Wanted(__version__, chosen)
     ends = 0
     while True:
         try:
@@ -230,6 +228,16 @@ def test_what_cannot_be_finished_is_refused_before_the_first_write(cluster: Cont
     record = {"release": "fairlead", "version": __version__, "definitions": "true", "values": "{}"}
     data = [f"--from-literal={key}={value}" for key, value in record.items()]
     admin.run("create", "configmap", "fairlead-release", "-n", SYSTEM, *data)
+    listed = f'[["v1", "Namespace", "", "{SYSTEM}"]]'
+    inventory = {"version": __version__, "state": "complete", "values": "", "objects": listed}
+    forged = [f"--from-literal={key}={value}" for key, value in inventory.items()]
+    admin.run("create", "configmap", "fairlead-installation", "-n", SYSTEM, *forged)
+    answer = fairlead(cluster, "uninstall", status=1)
+    assert "no object that `fairlead install` wrote" in answer, "no administrator labelled it"
+    admin.run("delete", "configmap", "fairlead-installation", "-n", SYSTEM)
+    answer = fairlead(cluster, "install", status=1)
+    assert f"namespace `{SYSTEM}` exists, and was not made for Fairlead" in answer
+    admin.run("label", "namespace", SYSTEM, "fairlead.io/installation=system")
     answer = fairlead(cluster, "install", status=1)
     assert "Helm has installed Fairlead here: release `fairlead`" in answer
 
@@ -463,7 +471,8 @@ def test_the_doctor_of_a_ready_cluster_an_installation_and_a_broken_one(
 
 def _check_a_reader(cluster: ControlPlane) -> None:
     """A user that may read some kinds: what is hidden is unknown, with the right that lacks."""
-    cluster.admin.run("create", "clusterrole", "some", "--verb=get,list", "--resource=configmaps")
+    kinds = "--resource=configmaps,namespaces"
+    cluster.admin.run("create", "clusterrole", "some", "--verb=get,list", kinds)
     cluster.admin.run("create", "clusterrolebinding", "some", "--clusterrole=some", "--user=some")
     path = cluster.write_user_kubeconfig("some")
     answer = subprocess.run(
@@ -479,7 +488,7 @@ def _check_a_reader(cluster: ControlPlane) -> None:
         for row in yaml.safe_load(answer.stdout)["items"]
     ]
     found = states(rows)
-    for check in ("namespace", "nodes", "helm", "other-programs", "restarts", "lease", "objects"):
+    for check in ("nodes", "other-programs", "restarts", "lease", "objects"):
         assert found[check] == {"unknown"}, rows
     assert 'User "some" cannot list resource "nodes"' in sentences(rows, "nodes", "unknown")
     assert found["rights"] == {"warn"} and found["inventory"] == {"ok"}

@@ -82,8 +82,7 @@ def target(cluster: ControlPlane, kubeconfig: Path | None = None) -> KubeInstall
 def install(cluster: ControlPlane, chosen: Installation = Installation()) -> None:  # noqa: B008
     """As `fairlead install` does, in this process."""
     installer = Installer(target(cluster), str, time.time, time.sleep)
-    wanted = Wanted(__version__, "", tuple(installed_objects(chosen)))
-    installer.carry_out(installer.plan(wanted))
+    installer.carry_out(installer.plan(Wanted(__version__, chosen)))
 
 
 def removal(cluster: KubeInstallationTarget) -> Removal:
@@ -199,10 +198,9 @@ def _work_of_an_agent(cluster: ControlPlane) -> None:
     status = {"capacity": counts, "allocatable": counts, "conditions": [ready]}
     node = ObjectRef("v1", "Node", "n1")
     agent = target(cluster)
-    assert agent.change(
-        PatchObject(node, {"metadata": {"labels": labels, "annotations": annotations}})
-    )
-    assert agent.change(PatchObject(node, {"status": status}, "status", is_strategic=True))
+    marks = {"metadata": {"labels": labels, "annotations": annotations}}
+    assert agent.change(PatchObject(node, marks)) is None
+    assert agent.change(PatchObject(node, {"status": status}, "status", is_strategic=True)) is None
 
 
 def _too_large(kind: str, name: str) -> Object:

@@ -33,6 +33,7 @@ from fairlead.model.node_choice import ANY_NODE, Expression, NodeChoice, Term
 from fairlead.rules.installation.doctor import examine
 from fairlead.rules.installation.pod_security import violations
 from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.quota.tree_definition import quota_tree_definition
 
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 NOW = 1_000_000.0
@@ -180,6 +181,23 @@ FAULTS: list[tuple[str, InstallationFacts, dict[str, Any], str, State, str]] = [
         "server",
         State.UNKNOWN,
         "the API server's version is not known",
+    ),
+    (
+        "a kube-scheduler that is newer than the server",
+        BEFORE,
+        {"chosen": Installation(kube_scheduler_image="example.com/kube-scheduler:v1.37.0")},
+        "kube-scheduler",
+        State.FAIL,
+        "kube-scheduler 1.37 of `example.com/kube-scheduler:v1.37.0` is newer than the API server "
+        "1.36",
+    ),
+    (
+        "a kube-scheduler that is too old for the server",
+        AFTER,
+        {"chosen": Installation(kube_scheduler_image="example.com/kube-scheduler:v1.34.9")},
+        "kube-scheduler",
+        State.WARN,
+        "kube-scheduler 1.34 beside the API server 1.36: more than one minor version older",
     ),
     (
         "a clock that is ahead",
@@ -583,11 +601,16 @@ def test_a_fault_has_its_state_its_sentence_and_what_mends_it(
 @pytest.mark.parametrize(
     ("minor", "chosen", "mend"),
     [
-        (35, Installation(), "`--set admission=webhooks` works with Kubernetes 1.32 and later"),
+        (
+            35,
+            Installation(),
+            "`--set admission=webhooks` works with Kubernetes 1.32 and later, with "
+            "`--set kubeSchedulerImage=registry.k8s.io/kube-scheduler:v1.35.PATCH`",
+        ),
         (31, Installation(), "upgrade the cluster"),
         (
             31,
-            Installation(parts=Parts(node_agent=False)),
+            Installation(parts=Parts(node_agent=False), kube_scheduler_image="x/s:v1.31.1"),
             "`--set admission=webhooks` works with Kubernetes 1.30 and later",
         ),
         (29, Installation(admission="webhooks"), "upgrade the cluster"),
@@ -604,10 +627,49 @@ def test_an_old_server_is_sent_to_webhooks_only_where_they_work(
     assert of(facts, "admission").mend == mend
 
 
+DEFINITION = quota_tree_definition()
+FOUND = DefinitionFact(DEFINITION, DEFINITION)
+QUOTA = ObjectFact(ObjectRef("apps/v1", "Deployment", "fairlead-quota-controller", SYSTEM), HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("facts", "definition", "state", "sentence", "mend"),
+    [
+        (BEFORE, replace(FOUND, found=None), State.OK, "no other program defines", ""),
+        (BEFORE, FOUND, State.OK, "another program's definition", ""),
+        (BEFORE, replace(FOUND, is_left=True), State.OK, "an earlier `fairlead install` left", ""),
+        (AFTER, replace(FOUND, found=None), State.OK, "no other program defines", ""),
+        (
+            replace(AFTER, objects=(QUOTA,)),
+            replace(FOUND, found=None),
+            State.FAIL,
+            "does not exist, and quota needs it",
+            "`fairlead upgrade` writes it again; --dry-run prints the difference",
+        ),
+        (
+            replace(HELMS, objects=(QUOTA,)),
+            replace(FOUND, found=None),
+            State.FAIL,
+            "does not exist, and quota needs it",
+            "the program that brought it brings it back, or `helm upgrade gpus` with "
+            "`--set crds.enabled=true`",
+        ),
+    ],
+    ids=["before", "foreign", "left", "without quota", "installed", "by Helm"],
+)
+def test_the_definition_of_the_tree_is_foreign_left_or_missing(
+    facts: InstallationFacts, definition: DefinitionFact, state: State, sentence: str, mend: str
+) -> None:
+    found = of(replace(facts, definitions=(definition,)), "definition")
+    assert (found.state, found.mend) == (state, mend)
+    assert sentence in found.sentence
+
+
 def test_just_within_a_bound_is_sound() -> None:
     for change, check in (
         ({"server": ServerFact("v1.36.3", (1, 36), 2.0)}, "clock"),
         (node(kubelet="v1.33.0"), "kubelets"),
+        ({"chosen": Installation(kube_scheduler_image="x/s:v1.35.1")}, "kube-scheduler"),
         (node(runtime="containerd://2.0.0"), "cdi"),
         (node(runtime="cri-o://1.33.1"), "cdi"),
         ({"workloads": (plugin(ELSEWHERE),)}, "device-plugins"),

@@ -15,7 +15,7 @@ from msgspec import Struct
 from fairlead.apps.installation.held_back import held_back
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
-from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, Installation
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.order import (
@@ -24,18 +24,28 @@ from fairlead.rules.installation.order import (
     WORKLOADS,
     in_order,
     is_ready,
+    is_webhooks,
     left_over,
+    without_refusals,
 )
 from fairlead.rules.installation.refusals import (
     refuse_definition,
     refuse_foreign_namespace,
+    refuse_image,
     refuse_move,
     refuse_namespace,
     refuse_releases,
     refuse_version,
 )
+from fairlead.rules.installation.server_versions import (
+    fitting_scheduler,
+    older_server_hint,
+    refuse_scheduler,
+    refuse_server,
+)
 from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART
+from fairlead.wire.installation.components import account_limits, installed_objects
 from fairlead.wire.installation.deciding_parts import QUOTA_CONTROLLER
 from fairlead.wire.installation.inventory import (
     COMPLETE,
@@ -44,24 +54,37 @@ from fairlead.wire.installation.inventory import (
     parse_inventory,
     render_inventory,
 )
+from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
+from fairlead.wire.installation.values import render_values
 
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
 _SHOWN: Final = 10
+_SERVER: Final = ("Deployment", WEBHOOK_SERVICE)
 
 Report = Callable[[str], object]
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be installed. `objects`: in any order. `values`: as the inventory keeps them.
-
-    `namespace`: of the inventory.
-    """
+    """What is to be installed: Fairlead of a version, with the chosen values."""
 
     version: str
-    values: str
-    objects: tuple[Manifest, ...]
-    namespace: str = SYSTEM_NAMESPACE
+    chosen: Installation
+
+    @property
+    def objects(self) -> tuple[Manifest, ...]:
+        """In any order."""
+        return tuple(installed_objects(self.chosen))
+
+    @property
+    def values(self) -> str:
+        """As the inventory keeps them."""
+        return render_values(self.chosen)
+
+    @property
+    def namespace(self) -> str:
+        """Of the inventory."""
+        return self.chosen.namespace
 
 
 class InstallationPlan(Struct, frozen=True):
@@ -101,7 +124,9 @@ class Installer:
 
     def plan(self, wanted: Wanted, *, is_forced: bool = False) -> InstallationPlan:
         """Checks everything and writes nothing. Raises UserError with all that is refused."""
-        wanted_spaces = [each for each in wanted.objects if each["kind"] == NAMESPACE]
+        self._check_server(wanted.chosen)
+        offered = wanted.objects
+        wanted_spaces = [each for each in offered if each["kind"] == NAMESPACE]
         spaces = [self._cluster.get(object_ref(each)) for each in wanted_spaces]
         for found in spaces:
             _check(refuse_namespace(found), "wait until it is gone, or use Helm for its release")
@@ -114,30 +139,46 @@ class Installer:
             _check(refuse_move(before.namespace, wanted.namespace), hint)
             hint = f"use the fairlead of version {before.version} or later"
             _check(refuse_version(before.version, wanted.version), hint)
-        objects = in_order(self._without_foreign(wanted.objects, before))
+            image = refuse_image(before.version, wanted.version, wanted.chosen.image)
+            _check(image, "name the new one: `--set image=NAME:TAG`")
+        objects = in_order(self._without_foreign(offered, before))
         self._check_served(objects)
         existing = {each["metadata"]["name"] for each in spaces if each is not None}
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
         results = self._trial(objects, is_forced=is_forced, lacking_spaces=lacking)
-        removed = left_over(before.objects, objects) if before else []
+        removed = left_over(before.objects, objects, account_limits()) if before else []
         self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
         return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
 
-    def carry_out(self, plan: InstallationPlan, *, is_forced: bool = False) -> None:
+    def carry_out(
+        self, plan: InstallationPlan, *, is_forced: bool = False, wait_seconds: float = 0.0
+    ) -> None:
         """Writes and removes what the plan has.
 
-        The next run finishes an interrupted one.
+        The next run finishes an interrupted one. `wait_seconds`: how long to wait until new
+        webhooks can be answered; until then they refuse nothing. 0 = they are in force at once.
+        Raises UserError if they cannot.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
         wanted = plan.wanted
         complete = Inventory(wanted.version, COMPLETE, wanted.values, refs, wanted.namespace)
         if plan.before != complete:
-            self._begin(plan, refs)
+            self._begin(plan, refs, is_forced=is_forced)
+        unanswered: list[Manifest] = []
         for number, each in enumerate(plan.objects, 1):
             self._report(f"[{number}/{len(plan.objects)}] {object_ref(each).title}")
+            if wait_seconds > 0 and is_webhooks(each) and not self._is_ready(object_ref(each)):
+                unanswered.append(each)
+                self._cluster.put(without_refusals(each), is_forced=is_forced)
+                continue
             self._cluster.put(each, is_forced=is_forced)
             if each["kind"] in DATA_KINDS:
                 self.wait_ready([object_ref(each)], _DEFINITION_SECONDS)
+        if unanswered:
+            server = [each for each in refs if (each.kind, each.name) == _SERVER]
+            self.wait_ready([*server, *map(object_ref, unanswered)], wait_seconds)
+        for each in unanswered:
+            self._cluster.put(each, is_forced=is_forced)
         for target in plan.removed:
             self._report(f"removed {target.title}")
             self._cluster.remove(target)
@@ -158,24 +199,30 @@ class Installer:
                 self._report(f"waiting for {names}")
                 reported = names
             if self._now() >= end:
-                hint = (
-                    f"`{_look_at(waiting)}` shows the reason; all objects are written, and the "
-                    "same command continues to wait"
-                )
+                hint = f"`{_look_at(waiting)}` shows the reason; the same command continues to wait"
                 raise UserError(f"after {seconds:.0f} s not ready: {names}", hint)
             self._sleep(_BEAT_SECONDS)
 
-    def _begin(self, plan: InstallationPlan, refs: tuple[ObjectRef, ...]) -> None:
+    def _begin(
+        self, plan: InstallationPlan, refs: tuple[ObjectRef, ...], *, is_forced: bool
+    ) -> None:
         """The namespaces, and there an inventory of all that exists and all that will."""
         earlier = plan.before.objects if plan.before else ()
         new = {each.identity for each in refs}
         both = (*refs, *(each for each in earlier if each.identity not in new))
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
-                self._cluster.put(each)
+                self._cluster.put(each, is_forced=is_forced)
         wanted = plan.wanted
         writing = Inventory(wanted.version, WRITING, wanted.values, both, wanted.namespace)
         self._cluster.put(render_inventory(writing), is_forced=True)
+
+    def _check_server(self, chosen: Installation) -> None:
+        """Raises UserError for an API server that is too old for these values."""
+        server = self._cluster.server_version()
+        if server is not None:
+            _check(refuse_server(server, chosen), older_server_hint(server, chosen))
+            _check(refuse_scheduler(server, chosen), fitting_scheduler(server, chosen))
 
     def _check_spaces(
         self,
@@ -199,7 +246,7 @@ class Installer:
         self, objects: Sequence[Manifest], before: Inventory | None
     ) -> list[Manifest]:
         """Without definitions that another program installed; raises UserError for a definition
-        that does not fit.
+        that does not fit. What an earlier installation wrote and left is no other program's.
         """
         recorded = {each.identity for each in before.objects} if before else set()
         kept = []
@@ -207,7 +254,7 @@ class Installer:
             target = object_ref(each)
             if each["kind"] in DATA_KINDS and target.identity not in recorded:
                 found = self._cluster.get(target)
-                if found is not None:
+                if found is not None and not self._cluster.written([target]):
                     hint = "remove it with its objects, or install without quota"
                     _check(refuse_definition(found, each), hint)
                     self._report(f"{target.title} exists and fits: it is used as it is")

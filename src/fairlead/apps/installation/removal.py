@@ -1,5 +1,6 @@
 """Removes an installation: admission first, then the workloads, then what waits for them is let go;
-all other objects after that, the namespaces last.
+all other objects after that, the namespaces last. Policies that limit Fairlead's own accounts stay
+until its pods and their rights are gone.
 
 Each run does the same, whatever an interrupted run left. Workloads end before gates open, because a
 running quota controller would hold back again what was let go.
@@ -25,6 +26,7 @@ from fairlead.model.installation import (
     Installation,
 )
 from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
 from fairlead.rules.installation.order import (
@@ -37,7 +39,7 @@ from fairlead.rules.installation.order import (
 from fairlead.rules.installation.refusals import refuse_releases
 from fairlead.rules.installation.traces import traces_of
 from fairlead.settings import HELM_CHART
-from fairlead.wire.installation.components import every_object
+from fairlead.wire.installation.components import account_limits, every_object
 from fairlead.wire.installation.inventory import parse_inventory
 from fairlead.wire.installation.release import parse_release
 
@@ -73,6 +75,7 @@ class Removal:
         self._report = report
         self._now = now
         self._sleep = sleep
+        self._limits = account_limits()
 
     def plan(self, *, with_data: bool) -> Removable:
         """Checks every right and writes nothing.
@@ -80,12 +83,11 @@ class Removal:
         Raises UserError if there is nothing to remove, and with all that may not be removed.
         """
         objects = self._objects()
-        targets = removal_order(
-            each for each in objects if with_data or each.kind not in DATA_KINDS
-        )
+        removable = (each for each in objects if with_data or each.kind not in DATA_KINDS)
+        targets = removal_order(removable, self._limits)
         traces = self._traces() if with_data else []
         if not targets and not traces:
-            raise self._nothing(objects)
+            raise _nothing(objects)
         self._check_rights(targets, traces)
         return Removable(tuple(targets), tuple(traces))
 
@@ -100,9 +102,12 @@ class Removal:
             what = "this cluster has no record of a Helm release"
             raise UserError(what, "`fairlead uninstall` removes what `fairlead install` wrote")
         targets = removal_order(
-            each
-            for each in parse_release(found).objects
-            if is_admission(each) or each.kind in WORKLOADS
+            (
+                each
+                for each in parse_release(found).objects
+                if is_admission(each) or each.kind in WORKLOADS
+            ),
+            self._limits,
         )
         self._check_rights(targets, ())
         return Removable(tuple(targets))
@@ -113,15 +118,20 @@ class Removal:
         """
         end = self._now() + seconds
         self._check_waiting(is_releasing=is_releasing)
-        for each in plan.targets:
-            if is_admission(each):
-                self._remove(each)
+        # A policy of Fairlead's own accounts blocks no user, and limits pods that still run.
+        first = [
+            each
+            for each in plan.targets
+            if is_admission(each) and each.identity not in self._limits
+        ]
+        for each in first:
+            self._remove(each)
         unscheduled = self._check_waiting(is_releasing=is_releasing).unscheduled
         self._stop([each for each in plan.targets if each.kind in WORKLOADS], end)
         self._release(end)
         self._erase(plan.traces, end)
         for each in plan.targets:
-            if not is_admission(each) and each.kind not in (*WORKLOADS, NAMESPACE):
+            if each not in first and each.kind not in (*WORKLOADS, NAMESPACE):
                 self._remove(each)
         # The inventory is in a namespace: while objects outside of it remain, it remains.
         places = [each.name for each in plan.targets if each.kind == NAMESPACE]
@@ -135,33 +145,26 @@ class Removal:
             self._report(f"pod {pod.namespace}/{pod.name} never starts: delete it")
 
     def _objects(self) -> list[ObjectRef]:
-        """From the inventory; without a readable one, all that the installer wrote."""
+        """From the inventory; without a readable one, all that the installer wrote.
+
+        Raises UserError beside a Helm release: it uses what an earlier installation left.
+        """
         found = self._cluster.inventory(SYSTEM_NAMESPACE)
         try:
             if found is not None:
                 return list(parse_inventory(found).objects)
         except OutsideError as error:
             self._report(f"{error.what}; objects are found without it")
+        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
+        refusal = refuse_releases(releases)
+        if refusal is not None:
+            raise UserError(refusal.reason, f"`helm uninstall {releases[0]}` removes it")
         names = {SYSTEM_PART: SYSTEM_NAMESPACE, NODE_PART: NODE_NAMESPACE}
         for space in self._cluster.installation_namespaces():
             meta = space["metadata"]
             names[meta["labels"][INSTALLATION_LABEL]] = meta["name"]
         chosen = Installation(namespace=names[SYSTEM_PART], node_namespace=names[NODE_PART])
         return self._cluster.written(map(object_ref, every_object(chosen)))
-
-    def _nothing(self, objects: Sequence[ObjectRef]) -> UserError:
-        if objects:
-            names = ", ".join(each.title for each in objects)
-            return UserError(f"only {names} is left", "--delete-data removes it with its objects")
-        releases = self._cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
-        refusal = refuse_releases(releases)
-        if refusal is not None:
-            return UserError(refusal.reason, f"`helm uninstall {releases[0]}` removes it")
-        what = (
-            "this cluster has no inventory, and no object that `fairlead install` wrote: nothing "
-            "to remove"
-        )
-        return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
 
     def _traces(self) -> list[PatchObject]:
         found = chain.from_iterable(map(self._cluster.list_objects, _TRACED))
@@ -216,22 +219,26 @@ class Removal:
             waiting = held_back(self._cluster)
             if not waiting.gated and not waiting.jobs:
                 return
-            opened = [each for each in waiting.gated if self._cluster.open_gate(each, QUOTA_GATE)]
-            resumed = [each.target for each in waiting.jobs if self._cluster.change(each)]
-            for each in (*opened, *resumed):
-                self._report(f"released {each.kind.lower()} {each.namespace}/{each.name}")
+            answers = [
+                *((each, self._cluster.open_gate(each, QUOTA_GATE)) for each in waiting.gated),
+                *((each.target, self._cluster.change(each)) for each in waiting.jobs),
+            ]
+            for each, refusal in answers:
+                if refusal is None:
+                    self._report(f"released {each.kind.lower()} {each.namespace}/{each.name}")
+            refused = [(each, refusal) for each, refusal in answers if refusal is not None]
             if self._now() >= end:
-                count = len(waiting.gated) + len(waiting.jobs)
-                raise UserError(f"{count} pods and jobs still wait for quota", "run it again")
-            if len(opened) + len(resumed) < len(waiting.gated) + len(waiting.jobs):
+                raise _still_waiting(len(answers), refused)
+            if refused:
                 self._sleep(_BEAT_SECONDS)
 
     def _erase(self, traces: Sequence[PatchObject], end: float) -> None:
         for each in traces:
-            while not self._cluster.change(each):
+            while (refusal := self._cluster.change(each)) is not None:
                 if self._now() >= end:
                     what = (
-                        f"the API server refuses to remove Fairlead's labels of {each.target.title}"
+                        "the API server refuses to remove Fairlead's labels of "
+                        f"{each.target.title}: {refusal.reason}"
                     )
                     raise UserError(what, "a policy of the cluster may protect it")
                 self._sleep(_BEAT_SECONDS)
@@ -275,6 +282,27 @@ class Removal:
         for place in filter(None, places):
             found += self._cluster.ending_objects(place)
         return list({object_ref(each).identity: each for each in found}.values())
+
+
+def _still_waiting(count: int, refused: Sequence[tuple[ObjectRef, Refusal]]) -> UserError:
+    """With the newest answer about the first of them."""
+    waits = "1 pod or job still waits" if count == 1 else f"{count} pods and jobs still wait"
+    if not refused:
+        return UserError(f"{waits} for quota", "run it again")
+    first, refusal = refused[0]
+    what = f"{waits} for quota; the API server refuses to let {first.title} go: {refusal.reason}"
+    return UserError(what, "end what refuses it, or delete what waits; the same command goes on")
+
+
+def _nothing(objects: Sequence[ObjectRef]) -> UserError:
+    if objects:
+        names = ", ".join(each.title for each in objects)
+        return UserError(f"only {names} is left", "--delete-data removes it with its objects")
+    what = (
+        "this cluster has no inventory, and no object that `fairlead install` wrote: nothing to "
+        "remove"
+    )
+    return UserError(what, "`kubectl delete -f deploy/` removes what was applied from files")
 
 
 def _ends_with(target: ObjectRef, namespaces: Sequence[str]) -> bool:

@@ -129,18 +129,14 @@ def write(
     """Plans, prints or writes, and waits."""
     from fairlead.apps.installation.installer import Wanted
     from fairlead.model.actions import object_ref
-    from fairlead.wire.installation.components import installed_objects
-    from fairlead.wire.installation.values import render_values
 
-    objects = tuple(installed_objects(installation))
     loop = installer(context, cluster)
-    wanted = Wanted(__version__, render_values(installation), objects, installation.namespace)
-    plan = loop.plan(wanted, is_forced=args.force_conflicts)
+    plan = loop.plan(Wanted(__version__, installation), is_forced=args.force_conflicts)
     if args.dry_run:
         context.stdout.write(difference(cluster, plan))
         return 0
     with resumable(context):
-        loop.carry_out(plan, is_forced=args.force_conflicts)
+        loop.carry_out(plan, is_forced=args.force_conflicts, wait_seconds=args.wait)
         if args.wait > 0:
             loop.wait_ready([object_ref(each) for each in plan.objects], args.wait)
     context.stdout.write(f"fairlead {__version__}: {len(plan.objects)} objects\n")
@@ -177,13 +173,21 @@ def difference(cluster: InstallationTarget, plan: InstallationPlan) -> str:
 
 
 def refuse_other(before: Inventory | None, wanted: Installation) -> None:
-    """Raises UserError if a complete installation differs from what `install` should write."""
+    """Raises UserError if an installation, or an interrupted run, differs from what `install`
+    should write.
+    """
     from fairlead.wire.installation.inventory import COMPLETE
     from fairlead.wire.installation.values import render_values
 
-    if before is None or before.state != COMPLETE or before.namespace != wanted.namespace:
+    if before is None or before.namespace != wanted.namespace:
         return  # the plan refuses another namespace
-    if (before.version, before.values) != (__version__, render_values(wanted)):
+    values = render_values(wanted)
+    if before.state != COMPLETE:
+        if before.values != values:
+            what = f"a run of version `{before.version}` with other values has not come to its end"
+            hint = "`fairlead upgrade` finishes it, with its values or with those that you name"
+            raise UserError(what, hint)
+    elif (before.version, before.values) != (__version__, values):
         what = f"version `{before.version}` is installed, with other values or of another version"
         raise UserError(what, "`fairlead upgrade` changes it; --dry-run prints the difference")
 

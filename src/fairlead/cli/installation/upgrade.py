@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.installation import chosen as shared
 from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.ports import InstallationTarget
 
 NAME = "upgrade"
 HELP = """Upgrade an installation of `fairlead install` to this version, or change its values.
@@ -23,8 +27,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
     cluster = shared.target(context)
     before = shared.installer(context, cluster).inventory()
     if before is None:
-        raise UserError("there is no installation to upgrade", "`fairlead install` makes one")
+        raise _nothing(cluster)
     wanted = shared.chosen(args, context, before.values)
     if is_print_only:
         return shared.print_objects(context, wanted)
     return shared.write(args, context, cluster, wanted)
+
+
+def _nothing(cluster: InstallationTarget) -> UserError:
+    from fairlead.model.installation import SYSTEM_NAMESPACE
+    from fairlead.rules.installation.refusals import refuse_releases
+    from fairlead.settings import HELM_CHART
+
+    releases = cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
+    refusal = refuse_releases(releases)
+    if refusal is not None:
+        return UserError(refusal.reason, f"`helm upgrade {releases[0]}` changes it")
+    return UserError("there is no installation to upgrade", "`fairlead install` makes one")

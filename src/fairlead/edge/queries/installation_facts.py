@@ -20,7 +20,7 @@ from fairlead.edge.connection.timestamp import clock_offset
 from fairlead.edge.kube.api_discovery import ServerVersion
 from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
-from fairlead.edge.kube.api_request import ApiRequest, Selection
+from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import (
     CONFIG_MAPS,
@@ -32,7 +32,12 @@ from fairlead.edge.kube.resource import (
     Resource,
 )
 from fairlead.edge.queries.gpu_query import NoPrometheus, find_service
-from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
+from fairlead.edge.queries.installation_target import (
+    VERSION,
+    KubeInstallationTarget,
+    in_groups,
+    is_own,
+)
 from fairlead.edge.queries.installed import read_installed
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
@@ -59,7 +64,6 @@ from fairlead.wire.kube.forms import JsonForm
 NODE_LEASES: Final = "kube-node-lease"
 _KUBE_SYSTEM: Final = "kube-system"
 _DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", kind="DaemonSet")
-_VERSION: Final = ApiRequest("get", "GET", "/version")
 _END: Final = b"-----END CERTIFICATE-----"
 Result = TypeVar("Result")
 Row = TypeVar("Row")
@@ -193,19 +197,19 @@ class _Reading:
         )
 
     def _definitions(self) -> tuple[DefinitionFact, ...]:
-        """Wanted definitions that no installation of Fairlead wrote."""
+        """Wanted definitions outside of the inventory."""
         own = set()
         if isinstance(self._inventory, Inventory):
             own = {each.identity for each in self._inventory.objects}
-        foreign = [
-            each
+        return tuple(
+            self._definition(each)
             for each in self._wanted
             if each["kind"] == "CustomResourceDefinition" and object_ref(each).identity not in own
-        ]
-        return tuple(
-            DefinitionFact(each, _asked(partial(self._cluster.get, object_ref(each))))
-            for each in foreign
         )
+
+    def _definition(self, wanted: Manifest) -> DefinitionFact:
+        found = _asked(partial(self._cluster.get, object_ref(wanted)))
+        return DefinitionFact(wanted, found, isinstance(found, dict) and is_own(found))
 
     def _pods(self, spaces: Iterable[str]) -> tuple[PodFact, ...]:
         rows = [_listed(self._api, *_POD_ROWS, namespace=each) for each in spaces]
@@ -272,7 +276,7 @@ _EXTENDER_ROWS: Final = (
 def _server(api: KubeBlocking, now: Callable[[], float]) -> ServerFact:
     begun_at, begun = now(), time.monotonic()
     try:
-        answer = api.send(_VERSION)
+        answer = api.send(VERSION)
     except Forbidden:
         return ServerFact("", None, None)
     seconds = time.monotonic() - begun

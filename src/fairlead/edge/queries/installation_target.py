@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from fairlead.edge.connection.decoders import decoder_of
-from fairlead.edge.kube.api_discovery import Discovery
+from fairlead.edge.kube.api_discovery import Discovery, ServerVersion
 from fairlead.edge.kube.api_failure import ApiFailure, Conflict, NotServed
 from fairlead.edge.kube.api_request import (
     ApiRequest,
@@ -27,14 +27,16 @@ from fairlead.edge.kube.object_actions import (
     outcome_of_failure,
 )
 from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
-from fairlead.errors import UserError
+from fairlead.errors import Forbidden, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, Result, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
+from fairlead.model.refusal import Refusal
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import HELM_NAMESPACE, release_name, release_ref
 
 _TAKE_OFF: Final = f"{INSTALLATION_LABEL}-"
 FIELD_MANAGER: Final = "fairlead-install"
+VERSION: Final = ApiRequest("get", "GET", "/version")
 _AT_ONCE: Final = 8
 _REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", is_namespaced=False
@@ -42,7 +44,7 @@ _REVIEWS: Final = Resource(
 _PAGE: Final = 500
 _UNBOUND: Final = "spec.nodeName="
 _FOR_A_MOMENT: Final = (403, 409, 422)
-"""What the API server answers while a removed policy is still in force."""
+"""What the API server answers while a removed policy is still in force, and also for good."""
 Answer = TypeVar("Answer")
 
 
@@ -52,6 +54,14 @@ class KubeInstallationTarget:
     def __init__(self, api: KubeBlocking) -> None:
         self._api = api
         self._discovered: Discovery | None = None
+
+    def server_version(self) -> tuple[int, int] | None:
+        try:
+            answer = self._api.send(VERSION)
+        except Forbidden:
+            return None
+        version: ServerVersion = decoder_of(ServerVersion).decode(answer.body)
+        return version.numbers
 
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         return [each for each in targets if self._find(each) is None]
@@ -86,8 +96,7 @@ class KubeInstallationTarget:
         ):
             if isinstance(answer, Exception):
                 raise answer
-            entries = (answer or {"metadata": {}})["metadata"].get("managedFields") or ()
-            if any(entry.get("manager") == FIELD_MANAGER for entry in entries):
+            if answer is not None and is_own(answer):
                 found.append(each)
         return found
 
@@ -137,33 +146,27 @@ class KubeInstallationTarget:
     def remove(self, target: ObjectRef, *, is_foreground: bool = False) -> bool:
         return self._remove(target, is_foreground=is_foreground)
 
-    def change(self, action: PatchObject) -> bool:
+    def change(self, action: PatchObject) -> Refusal | None:
         request = object_request(action, self._resource(action.target))
         try:
             self._api.send(request)
         except ApiFailure as error:
             if outcome_of_failure(action, error).result is Result.GONE:
-                return True
-            if error.status in _FOR_A_MOMENT:
-                return False
-            raise
-        return True
+                return None
+            return _refusal(error)
+        return None
 
     def installation_namespaces(self) -> list[Manifest]:
         return list(self._list(NAMESPACES, None, labelSelector=INSTALLATION_LABEL))
 
     def inventory(self, first: str) -> Manifest | None:
-        for namespace in dict.fromkeys((first, SYSTEM_NAMESPACE)):
-            found = self.get(inventory_ref(namespace))
-            if found is not None:
-                return found
         # A user who may write a ConfigMap of some namespace must not make an inventory: only
         # administrators label namespaces.
-        labelled = {
-            str(each["metadata"]["name"])
-            for each in self.installation_namespaces()
-            if each["metadata"]["labels"][INSTALLATION_LABEL] == SYSTEM_PART
-        }
+        labelled = _system_namespaces(self.installation_namespaces())
+        for namespace in (first, SYSTEM_NAMESPACE):
+            found = self.get(inventory_ref(namespace)) if namespace in labelled else None
+            if found is not None:
+                return found
         several = {each: self.get(inventory_ref(each)) for each in sorted(labelled)}
         inventories = {name: each for name, each in several.items() if each is not None}
         if len(inventories) > 1:
@@ -173,15 +176,17 @@ class KubeInstallationTarget:
         return next(iter(inventories.values()), None)
 
     def release(self, first: str, chart: str) -> Manifest | None:
-        # Helm writes the release's namespace on what it makes, and only administrators label the
-        # namespace of pods that use their node.
-        for namespace in dict.fromkeys((first, SYSTEM_NAMESPACE)):
+        # Helm makes the release's namespace without a label, but the release has a namespace with
+        # one, of the pods that use their node, and Helm writes there in which the release is.
+        spaces = self.installation_namespaces()
+        named = {
+            str((each["metadata"].get("annotations") or {}).get(HELM_NAMESPACE, ""))
+            for each in spaces
+        }
+        trusted = {*_system_namespaces(spaces), *filter(None, named)}
+        ahead = [each for each in (first, SYSTEM_NAMESPACE) if each in trusted]
+        for namespace in dict.fromkeys((*ahead, *sorted(trusted))):
             found = self.get(release_ref(namespace, chart))
-            if found is not None:
-                return found
-        for each in self.installation_namespaces():
-            namespace = (each["metadata"].get("annotations") or {}).get(HELM_NAMESPACE, "")
-            found = self.get(release_ref(namespace, chart)) if namespace else None
             if found is not None:
                 return found
         return None
@@ -201,11 +206,11 @@ class KubeInstallationTarget:
         selector = f"{_UNBOUND},spec.schedulerName={scheduler}"
         return [_pod_ref(each) for each in self._list(PODS, None, fieldSelector=selector)]
 
-    def open_gate(self, pod: ObjectRef, gate: str) -> bool:
+    def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         found = self.get(pod)
         gates = [each["name"] for each in (found or {}).get("spec", {}).get("schedulingGates", ())]
         if found is None or found["metadata"]["uid"] != pod.uid or gate not in gates:
-            return True
+            return None
         place = f"/spec/schedulingGates/{gates.index(gate)}"
         patch = [
             {"op": "test", "path": "/metadata/uid", "value": pod.uid},
@@ -215,10 +220,8 @@ class KubeInstallationTarget:
         try:
             self._api.send(patch_request(PODS, pod.name, patch, pod.namespace, kind="json"))
         except ApiFailure as error:
-            if error.status in _FOR_A_MOMENT:
-                return False
-            raise
-        return True
+            return _refusal(error)
+        return None
 
     def _remove(
         self, target: ObjectRef, *, is_foreground: bool = False, is_trial: bool = False
@@ -313,6 +316,28 @@ class KubeInstallationTarget:
         if self._discovered is None:
             self._discovered = self._api.discovery()
         return self._discovered
+
+
+def _refusal(error: ApiFailure) -> Refusal:
+    """Raises all that is no refusal of this change."""
+    if error.status not in _FOR_A_MOMENT:
+        raise error
+    return Refusal(error.message)
+
+
+def is_own(found: Manifest) -> bool:
+    """Whether `put` has written the object."""
+    entries = found["metadata"].get("managedFields") or ()
+    return any(each.get("manager") == FIELD_MANAGER for each in entries)
+
+
+def _system_namespaces(labelled: Iterable[Manifest]) -> set[str]:
+    """Of labelled namespaces those of pods that need nothing of their node."""
+    return {
+        str(each["metadata"]["name"])
+        for each in labelled
+        if each["metadata"]["labels"][INSTALLATION_LABEL] == SYSTEM_PART
+    }
 
 
 def _pod_ref(pod: Manifest) -> ObjectRef:

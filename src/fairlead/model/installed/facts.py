@@ -61,10 +61,14 @@ class ObjectFact(Struct, frozen=True):
 
 
 class DefinitionFact(Struct, frozen=True):
-    """A wanted CustomResourceDefinition outside the inventory, and the existing one of its name."""
+    """A wanted CustomResourceDefinition outside the inventory, and the existing one of its name.
+
+    `is_left`: an earlier `fairlead install` wrote it.
+    """
 
     wanted: Manifest
     found: Manifest | Unread | None
+    is_left: bool = False
 
 
 class PodFact(Struct, frozen=True):

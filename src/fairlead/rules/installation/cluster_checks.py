@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import structs
-
 from fairlead.model.actions import Manifest
 from fairlead.model.dependency import SKEW_SECONDS, SKEW_SECONDS_MAX
-from fairlead.model.installation import INSTALLATION_LABEL, Installation
+from fairlead.model.installation import INSTALLATION_LABEL
 from fairlead.model.installed.facts import InstallationFacts, InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.refusal import Refusal
@@ -24,21 +22,23 @@ from fairlead.rules.installation.refusals import (
     refuse_namespace,
     refuse_releases,
 )
+from fairlead.rules.installation.server_versions import (
+    fitting_scheduler,
+    is_old_scheduler,
+    older_server_hint,
+    oldest_server,
+    refuse_scheduler,
+    scheduler_version,
+)
+from fairlead.settings import QUOTA_CONTROLLER_POD
 
-POLICIES_FROM: Final = (1, 36)
-"""MutatingAdmissionPolicy in `admissionregistration.k8s.io/v1`."""
-WEBHOOKS_FROM: Final = (1, 30)
-"""ValidatingAdmissionPolicy in `admissionregistration.k8s.io/v1`: those of the accounts are written
-beside the webhooks, too.
-"""
-AGENT_FROM: Final = (1, 32)
-"""The token of a pod names its node, which the policies of the node agent compare."""
 _TIME: Final = "synchronize the clocks (NTP), of this machine and of the control plane"
 _NAME_IT: Final = "`fairlead install --set prometheus=ADDRESS` names one"
 
 
 def check_cluster(facts: InstallationFacts) -> Iterator[Finding]:
     yield _version(facts)
+    yield from _scheduler(facts)
     yield _clock(facts)
     yield _admission(facts)
     yield _rights(facts)
@@ -58,23 +58,25 @@ def _version(facts: InstallationFacts) -> Finding:
     sentence = f"Kubernetes {found or dotted(facts.server.numbers)}; {needed}"
     if facts.server.numbers >= oldest:
         return Finding("server", State.OK, sentence)
-    return Finding("server", State.FAIL, sentence, _older(facts))
+    mend = older_server_hint(facts.server.numbers, facts.chosen)
+    return Finding("server", State.FAIL, sentence, mend)
 
 
-def oldest_server(chosen: Installation) -> tuple[int, int]:
-    """The first Kubernetes in which an installation of these values works."""
-    if chosen.admission == "policies":
-        return POLICIES_FROM
-    return AGENT_FROM if chosen.parts.node_agent else WEBHOOKS_FROM
-
-
-def _older(facts: InstallationFacts) -> str:
-    """What to do about an API server that is too old for the chosen values."""
-    webhooks = oldest_server(structs.replace(facts.chosen, admission="webhooks"))
-    numbers = facts.server.numbers
-    if facts.chosen.admission == "webhooks" or (numbers is not None and numbers < webhooks):
-        return "upgrade the cluster"
-    return f"`--set admission=webhooks` works with Kubernetes {dotted(webhooks)} and later"
+def _scheduler(facts: InstallationFacts) -> Iterator[Finding]:
+    """Whether kube-scheduler's image fits the API server; nothing where a version is not known."""
+    image, server = scheduler_version(facts.chosen), facts.server.numbers
+    if image is None or server is None:
+        return
+    refusal = refuse_scheduler(server, facts.chosen)
+    mend = fitting_scheduler(server, facts.chosen)
+    sentence = f"kube-scheduler {dotted(image)} beside the API server {dotted(server)}"
+    if refusal is not None:
+        yield Finding("kube-scheduler", State.FAIL, refusal.reason, mend)
+    elif is_old_scheduler(server, image):
+        old = f"{sentence}: more than one minor version older"
+        yield Finding("kube-scheduler", State.WARN, old, mend)
+    else:
+        yield Finding("kube-scheduler", State.OK, sentence)
 
 
 def _clock(facts: InstallationFacts) -> Finding:
@@ -88,6 +90,12 @@ def _clock(facts: InstallationFacts) -> Finding:
     state = State.WARN if abs(ahead) <= SKEW_SECONDS_MAX else State.FAIL
     sentence = f"the API server's clock is {abs(ahead):.1f} s {way} this machine's"
     return Finding("clock", state, sentence, _TIME)
+
+
+def _older(facts: InstallationFacts) -> str:
+    if facts.server.numbers is None:
+        return "`kubectl version` prints the API server's version"
+    return older_server_hint(facts.server.numbers, facts.chosen)
 
 
 def _admission(facts: InstallationFacts) -> Finding:
@@ -217,12 +225,19 @@ def _releases(facts: InstallationFacts) -> Finding:
 
 
 def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
+    has_quota = any(each.ref.name == QUOTA_CONTROLLER_POD for each in facts.objects)
     for each in facts.definitions:
         name = each.wanted["metadata"]["name"]
         if isinstance(each.found, Unread):
             yield unread("definition", each.found)
+        elif each.found is None and has_quota and isinstance(facts.inventory, InventoryFact):
+            sentence = f"definition `{name}` does not exist, and quota needs it"
+            yield Finding("definition", State.FAIL, sentence, _bring_back(facts.inventory))
         elif each.found is None:
             yield Finding("definition", State.OK, f"no other program defines `{name}`")
+        elif each.is_left:
+            sentence = f"definition `{name}` exists: an earlier `fairlead install` left it"
+            yield Finding("definition", State.OK, sentence)
         else:
             yield _refusal(
                 "definition",
@@ -230,6 +245,16 @@ def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
                 f"another program's definition `{name}` fits and is used as it is",
                 "remove it with its objects, or install without quota",
             )
+
+
+def _bring_back(found: InventoryFact) -> str:
+    """What restores a definition that the installation does not list."""
+    if not found.release:
+        return again(found)
+    return (
+        f"the program that brought it brings it back, or `helm upgrade {found.release}` with "
+        "`--set crds.enabled=true`"
+    )
 
 
 def _refusal(check: str, refusal: Refusal | None, good: str, mend: str) -> Finding:

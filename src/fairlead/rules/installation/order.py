@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
@@ -47,10 +47,16 @@ def in_order(objects: Iterable[Manifest]) -> list[Manifest]:
     return sorted(objects, key=lambda each: _WRITTEN.index(each["kind"]))
 
 
-def removal_order(objects: Iterable[ObjectRef]) -> list[ObjectRef]:
+Identity = tuple[str, str, str, str]
+
+
+def removal_order(
+    objects: Iterable[ObjectRef], limits: Collection[Identity] = ()
+) -> list[ObjectRef]:
     """The objects in the order of removal.
 
-    Admission first, so that no removed server is asked; the namespace last.
+    Admission first, so that no removed server is asked; the namespace last. `limits`: admission
+    objects that bind only Fairlead's own accounts; they outlive the pods and rights of these.
 
     >>> refs = [ObjectRef("v1", kind, "x") for kind in ("Namespace", "DaemonSet",
     ...     "ValidatingAdmissionPolicy", "ClusterRole")]
@@ -59,22 +65,43 @@ def removal_order(objects: Iterable[ObjectRef]) -> list[ObjectRef]:
     """
     order = (*_ADMISSION, *(kind for kind in reversed(_WRITTEN) if kind not in _ADMISSION))
     place = {kind: index for index, kind in enumerate(order)}
-    return sorted(objects, key=lambda each: place.get(each.kind, len(_ADMISSION)))
+    last = place[NAMESPACE]
+
+    def key(each: ObjectRef) -> tuple[int, int]:
+        own = place.get(each.kind, len(_ADMISSION))
+        return (last, own - len(order)) if each.identity in limits else (own, 0)
+
+    return sorted(objects, key=key)
 
 
 def is_admission(target: ObjectRef) -> bool:
     return target.kind in _ADMISSION
 
 
-def left_over(before: Iterable[ObjectRef], after: Iterable[Manifest]) -> list[ObjectRef]:
+def left_over(
+    before: Iterable[ObjectRef], after: Iterable[Manifest], limits: Collection[Identity] = ()
+) -> list[ObjectRef]:
     """What an earlier installation wrote and the next does not have, in the order of removing.
 
     Definitions of kinds stay: with one, all objects of its kind would go.
     """
     kept = {object_ref(each).identity for each in after}
-    return removal_order(
-        each for each in before if each.identity not in kept and each.kind not in DATA_KINDS
-    )
+    gone = (each for each in before if each.identity not in kept and each.kind not in DATA_KINDS)
+    return removal_order(gone, limits)
+
+
+def is_webhooks(obj: Manifest) -> bool:
+    return obj["kind"] in _WEBHOOKS
+
+
+def without_refusals(configuration: Any) -> Manifest:
+    """The same webhooks, but what they cannot answer is admitted.
+
+    >>> without_refusals({"webhooks": [{"name": "a", "failurePolicy": "Fail"}]})["webhooks"]
+    [{'name': 'a', 'failurePolicy': 'Ignore'}]
+    """
+    hooks = [{**each, "failurePolicy": "Ignore"} for each in configuration["webhooks"]]
+    return {**configuration, "webhooks": hooks}
 
 
 def is_ready(obj: Any) -> bool:

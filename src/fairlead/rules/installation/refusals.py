@@ -24,6 +24,19 @@ def refuse_version(installed: str, offered: str) -> Refusal | None:
     return Refusal(f"version `{installed}` is installed, and `{offered}` is older")
 
 
+def refuse_image(installed: str, offered: str, image: str) -> Refusal | None:
+    """The refusal to run another version with the image of the installed one.
+
+    >>> refuse_image("0.1.0", "0.2.0", "example.com:5000/fairlead:0.1.0").reason
+    'version `0.2.0` needs its own image, and `example.com:5000/fairlead:0.1.0` is of `0.1.0`'
+    """
+    name = image.partition("@")[0].rpartition("/")[2]
+    tag = name.partition(":")[2].removeprefix("v")
+    if offered == installed or tag != installed:
+        return None
+    return Refusal(f"version `{offered}` needs its own image, and `{image}` is of `{installed}`")
+
+
 def refuse_namespace(namespace: Manifest | None) -> Refusal | None:
     """The refusal of a namespace that is being deleted, or that belongs to a Helm release."""
     if namespace is None:

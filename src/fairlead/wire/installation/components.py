@@ -147,6 +147,13 @@ def every_object(chosen: Installation) -> list[Object]:
     return list(found.values())
 
 
+def account_limits() -> frozenset[tuple[str, str, str, str]]:
+    """Identities of the admission objects that bind only Fairlead's own accounts."""
+    accounts = Installation().accounts  # the objects have no namespace
+    limits = (*account_policies(accounts), *agent_policies(accounts))
+    return frozenset(object_ref(each).identity for each in limits)
+
+
 def component_objects(name: str, chosen: Installation) -> list[Object]:
     """The objects of one component; none if the installation does not have it."""
     if not IS_IN[name](chosen):

@@ -1,0 +1,245 @@
+"""`fairlead install` and `upgrade` over a cluster in memory: what they write, in which order, and
+what they refuse; tests/kube/test_installation.py has a real one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.apps.memory_target import MemoryTarget, Time
+
+from fairlead.apps.installation.installer import InstallationPlan, Installer, Wanted
+from fairlead.errors import UserError
+from fairlead.model.actions import object_ref
+from fairlead.model.installation import Installation, Parts
+from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.installation.inventory import parse_inventory
+from fairlead.wire.quota.tree_definition import quota_tree_definition
+
+SMALL = Installation(
+    parts=Parts(console=False, cluster_exporter=False, gpu_sharing=False, node_agent=False)
+)
+NAMESPACES = [each for each in installed_objects(SMALL) if each["kind"] == "Namespace"]
+
+
+def wanted(chosen: Installation = SMALL, version: str = "0.1.0") -> Wanted:
+    return Wanted(version, chosen)
+
+
+def installer(cluster: MemoryTarget, lines: list[str] | None = None) -> Installer:
+    time = Time()
+    return Installer(cluster, str if lines is None else lines.append, time.now, time.sleep)
+
+
+def install(cluster: MemoryTarget, what: Wanted, *, is_forced: bool = False) -> InstallationPlan:
+    run = installer(cluster)
+    plan = run.plan(what, is_forced=is_forced)
+    run.carry_out(plan, is_forced=is_forced)
+    return plan
+
+
+# --- the definition of the quota tree -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["its own", "another program's"])
+def test_a_definition_that_an_earlier_installation_left_is_written_and_recorded(
+    is_own: bool,
+) -> None:
+    cluster = MemoryTarget()
+    definition = quota_tree_definition()
+    if is_own:
+        cluster.put(definition)
+    else:
+        cluster.keep(definition)
+    cluster.writes.clear()
+    install(cluster, wanted())
+    found = cluster.inventory("fairlead-system")
+    assert found is not None
+    listed = object_ref(definition) in parse_inventory(found).objects
+    assert listed is is_own
+    assert (("put", object_ref(definition).title) in cluster.writes) is is_own
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+REGISTRY = "registry.example.com:5000/gpu"
+SCHEDULER = f"{REGISTRY}/kube-scheduler"
+
+
+@pytest.mark.parametrize(
+    ("server", "chosen", "what", "hint"),
+    [
+        (
+            (1, 35),
+            replace(SMALL),
+            "Kubernetes 1.35; admission by policies needs 1.36",
+            "`--set admission=webhooks` works with Kubernetes 1.30 and later",
+        ),
+        (
+            (1, 34),
+            Installation(kube_scheduler_image=f"{SCHEDULER}:v1.36.3"),
+            "Kubernetes 1.34; admission by policies needs 1.36",
+            "`--set admission=webhooks` works with Kubernetes 1.32 and later, with "
+            f"`--set kubeSchedulerImage={SCHEDULER}:v1.34.PATCH`",
+        ),
+        (
+            (1, 34),
+            Installation(admission="webhooks"),
+            "kube-scheduler 1.36 of `registry.k8s.io/kube-scheduler:v1.36.3` is newer than the "
+            "API server 1.34",
+            "`--set kubeSchedulerImage=registry.k8s.io/kube-scheduler:v1.34.PATCH`",
+        ),
+        ((1, 31), Installation(admission="webhooks"), "needs 1.32", "upgrade the cluster"),
+    ],
+)
+def test_an_api_server_that_is_too_old_is_refused_before_the_first_write(
+    server: tuple[int, int], chosen: Installation, what: str, hint: str
+) -> None:
+    cluster = MemoryTarget()
+    cluster.server = server
+    with pytest.raises(UserError) as refused:
+        installer(cluster).plan(wanted(chosen))
+    assert what in refused.value.what
+    assert refused.value.hint == hint
+    assert cluster.writes == []
+
+
+@pytest.mark.parametrize(
+    ("server", "chosen"),
+    [
+        (None, Installation()),
+        ((1, 36), Installation()),
+        ((1, 37), Installation()),
+        ((1, 34), Installation(admission="webhooks", scheduler="control-plane")),
+        ((1, 34), replace(SMALL, admission="webhooks")),
+        ((1, 34), Installation(admission="webhooks", kube_scheduler_image=f"{SCHEDULER}:v1.34.9")),
+        ((1, 34), Installation(admission="webhooks", kube_scheduler_image=f"{SCHEDULER}:mine")),
+    ],
+)
+def test_a_version_that_fits_or_is_not_known_is_no_reason(
+    server: tuple[int, int] | None, chosen: Installation
+) -> None:
+    cluster = MemoryTarget()
+    cluster.server = server
+    assert installer(cluster).plan(wanted(chosen)).objects
+
+
+def test_an_upgrade_does_not_keep_the_image_of_the_installed_version() -> None:
+    cluster = MemoryTarget()
+    image = f"{REGISTRY}/fairlead"
+    install(cluster, wanted(replace(SMALL, image=f"{image}:0.1.0")))
+    cluster.writes.clear()
+    for old in (f"{image}:0.1.0", f"{image}:v0.1.0", f"{image}:0.1.0@sha256:{64 * 'a'}"):
+        with pytest.raises(UserError) as refused:
+            install(cluster, wanted(replace(SMALL, image=old), "0.2.0"))
+        assert refused.value.what.endswith(f"needs its own image, and `{old}` is of `0.1.0`")
+        assert refused.value.hint == "name the new one: `--set image=NAME:TAG`"
+    assert cluster.writes == []
+    for new in (f"{image}:0.2.0", f"{image}:latest", f"{image}@sha256:{64 * 'a'}", image):
+        assert installer(cluster).plan(wanted(replace(SMALL, image=new), "0.2.0")).objects
+    unchanged = wanted(replace(SMALL, image=f"{image}:0.1.0"))
+    assert installer(cluster).plan(unchanged).objects, "the same version keeps its image"
+
+
+# --- webhooks -------------------------------------------------------------------------------------
+
+HOOKED = Installation(admission="webhooks")
+SERVER = ("apps", "Deployment", "fairlead-system", "fairlead-admission-webhook")
+
+
+class Serving:
+    """A cluster in which pods run after these `seconds`; the webhook then writes its authority.
+
+    `known`: names of configurations that have it.
+    """
+
+    def __init__(self, cluster: MemoryTarget, time: Time, seconds: float, known: set[str]) -> None:
+        self._cluster = cluster
+        self._known = known
+        self._ready_at = time.now() + seconds
+        self._time = time
+
+    def sleep(self, seconds: float) -> None:
+        self._time.seconds += seconds
+        if self._time.now() < self._ready_at:
+            return
+        for each in self._cluster.objects.values():
+            if each["kind"] in ("Deployment", "DaemonSet"):
+                counts = ("updatedReplicas", "availableReplicas")
+                each["status"] = dict.fromkeys(counts, each["spec"].get("replicas", 1))
+            for hook in each.get("webhooks", ()):
+                hook["clientConfig"] = {**hook["clientConfig"], "caBundle": "QQ=="}
+                self._known.add(each["metadata"]["name"])
+
+
+def install_webhooks(
+    cluster: MemoryTarget, ready_after: float, wait: float, known: set[str] | None = None
+) -> None:
+    time = Time()
+    serving = Serving(cluster, time, ready_after, set() if known is None else known)
+    run = Installer(cluster, str, time.now, serving.sleep)
+    run.carry_out(run.plan(wanted(HOOKED)), wait_seconds=wait)
+
+
+def could_refuse(each: Any) -> bool:
+    return any(hook.get("failurePolicy") != "Ignore" for hook in each["webhooks"])
+
+
+def test_no_webhook_refuses_before_it_can_answer() -> None:
+    """Also when an installation changes from policies to webhooks: these go last."""
+    cluster = MemoryTarget()
+    install(cluster, wanted(Installation()))
+    cluster.puts.clear()
+    cluster.writes.clear()
+    answered: list[bool] = []
+
+    def look(put: Any) -> None:
+        """Whether the server of a webhook that could refuse is ready, and may be called."""
+        if "webhooks" in put and could_refuse(put):
+            answered.append(
+                "status" in cluster.objects[SERVER] and put["metadata"]["name"] in known
+            )
+
+    known = set[str]()
+    cluster.after_put = look
+    install_webhooks(cluster, ready_after=7, wait=30, known=known)
+    assert answered == [True] * 5
+    hooks = [n for n, (_, title) in enumerate(cluster.writes) if "WebhookConfiguration" in title]
+    assert max(hooks) < [verb for verb, _ in cluster.writes].index("remove"), "policies hold on"
+
+
+def test_a_webhook_that_never_runs_refuses_nothing_and_the_next_run_goes_on() -> None:
+    cluster = MemoryTarget()
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"not ready: Deployment .*fairlead-admission-webhook"):
+            install_webhooks(cluster, ready_after=99, wait=30)
+        written = [each for each in cluster.objects.values() if "webhooks" in each]
+        assert len(written) == 5
+        assert not any(map(could_refuse, written))
+    install_webhooks(cluster, ready_after=1, wait=30)
+    assert any(could_refuse(each) for each in cluster.objects.values() if "webhooks" in each)
+
+
+def test_without_waiting_webhooks_are_written_once_as_they_are() -> None:
+    cluster = MemoryTarget()
+    install_webhooks(cluster, ready_after=99, wait=0)
+    written = [each for each in cluster.puts if "webhooks" in each]
+    assert len(written) == 5
+    assert any(map(could_refuse, written))
+
+
+# --- force ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_forced", [True, False])
+def test_fields_of_others_are_taken_over_from_the_namespaces_on(is_forced: bool) -> None:
+    cluster = MemoryTarget()
+    for each in NAMESPACES:
+        cluster.keep(each)
+    install(cluster, wanted(), is_forced=is_forced)
+    first = [title for _, title in cluster.writes[: len(NAMESPACES)]]
+    assert first == [object_ref(each).title for each in NAMESPACES]
+    unforced = [each for each in cluster.unforced if each in first]
+    assert unforced == ([] if is_forced else 2 * first)

@@ -1,0 +1,172 @@
+"""`fairlead uninstall` over a cluster in memory: what it removes, in which order, and what it
+refuses; tests/kube/test_removal.py has a real one.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.apps.memory_target import MemoryTarget, Time, release_record
+
+from fairlead.apps.installation.removal import Removable, Removal
+from fairlead.errors import UserError
+from fairlead.model.actions import ObjectRef, object_ref
+from fairlead.model.installation import Installation, Parts
+from fairlead.rules.installation.order import left_over
+from fairlead.wire.installation.components import account_limits, installed_objects
+from fairlead.wire.installation.inventory import COMPLETE, Inventory, render_inventory
+from fairlead.wire.quota.tree_definition import quota_tree_definition
+
+
+def removal(cluster: MemoryTarget, lines: list[str] | None = None) -> Removal:
+    time = Time()
+    report = str if lines is None else lines.append
+    return Removal(cluster, report, time.now, time.sleep)
+
+
+# --- beside a Helm release ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_data", [True, False], ids=["with data", "without data"])
+def test_what_an_earlier_installation_left_is_not_removed_under_a_helm_release(
+    with_data: bool,
+) -> None:
+    cluster = MemoryTarget()
+    cluster.put(quota_tree_definition())
+    marked = {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}
+    cluster.keep({"apiVersion": "v1", "kind": "Namespace", "metadata": marked})
+    cluster.keep(release_record())
+    with pytest.raises(UserError) as refused:
+        removal(cluster).plan(with_data=with_data)
+    assert refused.value.what == "Helm has installed Fairlead here: release `gpus`"
+    assert refused.value.hint == "`helm uninstall gpus` removes it"
+
+
+def test_after_the_release_is_gone_the_definition_that_is_left_can_be_removed() -> None:
+    cluster = MemoryTarget()
+    cluster.put(quota_tree_definition())
+    with pytest.raises(UserError, match=r"only CustomResourceDefinition .* is left"):
+        removal(cluster).plan(with_data=False)
+    plan = removal(cluster).plan(with_data=True)
+    assert plan.targets == (object_ref(quota_tree_definition()),)
+
+
+# --- limits of Fairlead's own accounts ------------------------------------------------------------
+
+
+LIMITS = {
+    f"{kind} {name}"
+    for name in (
+        *("fairlead-node-agent-pods", "fairlead-node-agent-deletes", "fairlead-node-agent-nodes"),
+        *("fairlead-scheduler-writes", "fairlead-quota-namespaces", "fairlead-quota-pods"),
+        *("fairlead-quota-ends", "fairlead-quota-workloads"),
+    )
+    for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+}
+"""What docs/concepts/security.md names as the limits of rights: no user is subject to them."""
+
+
+def installed(*, by_helm: bool = False) -> MemoryTarget:
+    chosen = Installation()
+    cluster = MemoryTarget()
+    objects = installed_objects(chosen)
+    for each in objects:
+        cluster.put(each)
+    if by_helm:
+        cluster.keep(release_record())
+    else:
+        refs = tuple(map(object_ref, objects))
+        cluster.keep(render_inventory(Inventory("0.1.0", COMPLETE, "", refs)))
+    cluster.writes.clear()
+    return cluster
+
+
+@pytest.mark.parametrize("by_helm", [False, True], ids=["installed", "by Helm"])
+def test_the_limits_of_an_account_end_after_its_pods(by_helm: bool) -> None:
+    cluster = installed(by_helm=by_helm)
+    run = removal(cluster)
+    plan = run.plan_for_helm() if by_helm else run.plan(with_data=True)
+    assert {each.title for each in plan.targets} >= LIMITS
+    titles = [title for _, title in _carried_out(run, plan, cluster)]
+    assert titles == [each.title for each in plan.targets], "the dry run shows the same order"
+    workloads = [n for n, each in enumerate(titles) if each.startswith(("Deployment", "DaemonSet"))]
+    admission = [
+        n
+        for n, each in enumerate(titles)
+        if ("Admission" in each or "Webhook" in each) and each not in LIMITS
+    ]
+    limits = [n for n, each in enumerate(titles) if each in LIMITS]
+    rights = [n for n, each in enumerate(titles) if each.startswith("ClusterRoleBinding")]
+    assert max(admission) < min(workloads) <= max(workloads) < min(limits)
+    assert max(rights, default=0) < min(limits)
+
+
+def test_while_a_pod_does_not_end_the_limits_of_its_account_stay() -> None:
+    cluster = installed()
+    (agent,) = [each for each in cluster.objects if each[1:] == AGENT]
+    cluster.held.add(agent)
+    run = removal(cluster)
+    plan = run.plan(with_data=True)
+    with pytest.raises(UserError, match="still being deleted: DaemonSet"):
+        run.carry_out(plan, is_releasing=False, seconds=5)
+    left = {f"{kind} {name}" for _, kind, _, name in cluster.objects}
+    assert left >= LIMITS
+    assert not [each for each in left if "Mutating" in each], "no user waits for admission"
+
+
+AGENT = ("DaemonSet", "fairlead-nodes", "fairlead-node-agent")
+
+
+def _carried_out(run: Removal, plan: Removable, cluster: MemoryTarget) -> list[tuple[str, str]]:
+    run.carry_out(plan, is_releasing=False, seconds=5)
+    return cluster.writes
+
+
+def test_an_upgrade_without_a_part_ends_its_limits_last() -> None:
+    before = list(map(object_ref, installed_objects(Installation())))
+    after = installed_objects(Installation(parts=Parts(node_agent=False)))
+    left = [each.title for each in left_over(before, after, account_limits())]
+    last = [each for each in left if each in LIMITS]
+    assert len(last) == 6
+    assert left[-6:] == last
+
+
+# --- what the API server goes on refusing ---------------------------------------------------------
+
+
+def test_the_last_refusal_is_in_the_sentence_when_gates_do_not_open() -> None:
+    cluster = installed()
+    cluster.gated = [ObjectRef("v1", "Pod", "p", "team")]
+    cluster.refusals = ["a policy is still in force", "spec: Invalid value: theirs"]
+    run = removal(cluster)
+    plan = run.plan(with_data=False)
+    with pytest.raises(UserError) as refused:
+        run.carry_out(plan, is_releasing=True, seconds=5)
+    assert refused.value.what == (
+        "1 pod or job still waits for quota; the API server refuses to let Pod team/p go: spec: "
+        "Invalid value: theirs"
+    )
+
+
+def test_a_refusal_of_a_moment_is_tried_again() -> None:
+    cluster = installed()
+    cluster.gated = [ObjectRef("v1", "Pod", "p", "team")]
+    cluster.refusals = ["a policy is still in force", ""]
+    lines: list[str] = []
+    run = removal(cluster, lines)
+    run.carry_out(run.plan(with_data=False), is_releasing=True, seconds=5)
+    assert "released pod team/p" in lines
+    assert cluster.gated == []
+
+
+def test_the_refusal_is_in_the_sentence_when_a_label_cannot_be_removed() -> None:
+    cluster = installed()
+    marked = {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}
+    cluster.keep({"apiVersion": "v1", "kind": "Namespace", "metadata": marked})
+    cluster.refusals = ["labels of teams belong to the platform"]
+    run = removal(cluster)
+    with pytest.raises(UserError) as refused:
+        run.carry_out(run.plan(with_data=True), is_releasing=False, seconds=5)
+    assert refused.value.what == (
+        "the API server refuses to remove Fairlead's labels of Namespace team: labels of teams "
+        "belong to the platform"
+    )
