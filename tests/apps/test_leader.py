@@ -189,6 +189,11 @@ async def test_a_write_without_an_answer_gives_back_no_lease_that_another_took()
     await leader.release()
     assert lease.record.holder == "second"
 
+    await leader.turn()
+    await lease.put_lease(structs.replace(lease.record, holder="first", renewed=""))
+    await leader.release()
+    assert lease.record.holder == "first", "of another process of this name"
+
 
 def test_a_process_that_waits_for_the_requests_of_its_namesake_gives_nothing_back() -> None:
     """At its end the Lease is still that of the process that died under this name."""
