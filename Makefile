@@ -8,7 +8,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: help up test test-all gpu-check image image-lock dist chart site release release-notes golden pictures lock clean python
+.PHONY: help up test test-all gpu-check image image-lock dist chart bundle site release release-notes golden pictures lock clean python
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,10 @@ dist: python ## build the wheel and the sdist, with the console's pages, into bu
 chart: python ## pack the Helm chart into build/dist/chart
 	@$(PYTHON) tools/environment.py dev
 	@.venv/bin/python tools/helm_chart.py --package build/dist/chart
+
+# Needs the network for wheels of every supported Python, once.
+bundle: python ## pack image, chart, wheels and objects for a cluster without internet into build/bundle
+	@exec $(PYTHON) tools/bundle.py
 
 # Changes nothing here: the version and the changelog are committed before.
 release: python ## make all files of a version, from one commit, into build/release (VERSION=x.y.z)

@@ -8,33 +8,32 @@ the news fragments and dates it.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
 import shutil
 import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from build_image import build_image
-from distributions import TARGETS, build_distribution
+from artefacts import ARTEFACTS, SUMS, Builder, sums_text
+from bundle import build_bundle
 from environment import PYTHON, make_environment
-from progress import StepFailed, run_step, say, spoken_seconds
+from progress import StepFailed, say, spoken_seconds
 from toolchains import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "release"
 CHANGELOG, FRAGMENTS = "CHANGELOG.md", "newsfragments"
 NOT_FRAGMENTS = ("README.md", "template.md.jinja")
-NOTES, SUMS = "RELEASE-NOTES.md", "SHA256SUMS"
+NOTES = "RELEASE-NOTES.md"
 UNRELEASED = "unreleased"
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _HEADING = re.compile(r"^## (\d+\.\d+\.\d+) \((.*)\)\n", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
-Builder = Callable[[Path], object]
-"""Writes artefacts into the folder; raises StepFailed."""
+BUILDERS: tuple[Builder, ...] = (*ARTEFACTS, build_bundle)
+"""All artefacts, then the bundle that is made of them."""
 
 
 def sections(changelog: str) -> dict[str, tuple[str, str]]:
@@ -144,34 +143,9 @@ def release(
     _, text = sections((root / CHANGELOG).read_text(encoding="utf-8"))[version]
     (folder / NOTES).write_text(f"# Fairlead {version}\n\n{text}\n", encoding="utf-8")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    sums = [f"{_sum(path)}  {path.relative_to(folder)}\n" for path in files]
-    (folder / SUMS).write_text("".join(sums), encoding="utf-8")
+    sums = sums_text({str(path.relative_to(folder)): path for path in files})
+    (folder / SUMS).write_text(sums, encoding="utf-8")
     return [*files, folder / SUMS]
-
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def build_packages(folder: Path) -> None:
-    """The wheel and the sdist."""
-    for target in TARGETS:
-        apart = folder / target
-        built = build_distribution(target, apart)
-        built.rename(folder / built.name)
-        shutil.rmtree(apart)
-
-
-def build_chart(folder: Path) -> None:
-    """The Helm chart."""
-    make_environment("dev")
-    argv = [str(PYTHON), str(REPOSITORY / "tools" / "helm_chart.py"), "--package", str(folder)]
-    run_step("packing the chart", argv, REPOSITORY / "build" / "logs" / "chart.log")
-
-
-BUILDERS: tuple[Builder, ...] = (build_image, build_packages, build_chart)
-"""The image's archive with its bills of materials; the wheel and the sdist; the chart."""
 
 
 def write_notes(version: str, root: Path = REPOSITORY, today: str = "") -> None:

@@ -99,7 +99,8 @@ ELSEWHERE = ("one", "two")
         ("system:serviceaccount:one:fairlead-quota-controller", False, True),
         ("system:serviceaccount:fairlead-system:fairlead-scheduler", False, False),
         ("system:serviceaccount:fairlead-nodes:fairlead-node-agent", False, False),
-        ("system:serviceaccount:one:fairlead-node-agent", False, True),
+        ("system:serviceaccount:one:fairlead-node-agent", False, False),
+        ("system:serviceaccount:one:default", False, False),
     ],
 )
 async def test_in_other_namespaces_the_accounts_of_these_are_its_own(

@@ -653,6 +653,38 @@ async def test_a_kind_that_appears_later_does_not_empty_the_page() -> None:
     assert b"arena_total_gpus_of_cluster 8" in b"".join(made.page.pieces)
 
 
+async def test_of_two_refreshes_the_later_one_makes_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first began before the cluster was read, and its page takes long."""
+    is_making, may_be_made = threading.Event(), threading.Event()
+
+    def slow_at_first(pieces: Iterator[bytes]) -> MetricsPage:
+        page = make_page(pieces)
+        if not is_making.is_set():
+            is_making.set()
+            may_be_made.wait(30)
+        return page
+
+    monkeypatch.setattr(cluster_exporter, "make_page", slow_at_first)
+    cluster = FakeCluster(is_ready=False)
+    made = ClusterExporter(cluster, FakeReadings(), FixedClock(), CHOSEN)
+    try:
+        first = asyncio.ensure_future(made.refresh())
+        await until(is_making.is_set)
+        cluster.is_ready = True
+        cluster.show(company())
+        second = asyncio.ensure_future(made.refresh())
+        await asyncio.sleep(0)
+        if cluster.snapshots_taken == 2:
+            await second  # it does not wait for the first
+    finally:
+        may_be_made.set()
+    await asyncio.gather(first, second)
+    assert b"arena_total_gpus_of_cluster 8" in b"".join(made.page.pieces)
+    assert made.probes.unready() == ""
+
+
 async def test_absurd_amounts_cost_neither_memory_nor_the_page() -> None:
     huge = 10**400 + 1
     everything = {

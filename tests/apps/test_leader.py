@@ -21,12 +21,16 @@ from fairlead.apps.leader import (
 )
 from fairlead.ports import LeaseRecord
 
+TIMES = {"extender": BRIEF, "quota controller, cluster exporter": BACKGROUND_LEASE_TIMES}
+
 
 class Candidate:
-    def __init__(self, lease: OneLease, name: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, lease: OneLease, name: str, clock: Callable[[], float], times: LeaseTimes = BRIEF
+    ) -> None:
         self.taken = 0
         self.is_idle = True
-        self.leader = Leader(lease, name, self._taken, lambda: self.is_idle, clock)
+        self.leader = Leader(lease, name, self._taken, lambda: self.is_idle, clock, times)
 
     def _taken(self) -> None:
         self.taken += 1
@@ -74,9 +78,12 @@ def test_nobody_holds_it_before_the_last_holder_has_ended() -> None:
     assert held_at[-1] <= 100 + SAFE_SECONDS < 100 + LEASE_SECONDS < clock.now
 
 
-def test_who_starts_under_a_name_that_holds_it_waits_until_that_ones_requests_have_ended() -> None:
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_who_starts_under_a_name_that_holds_it_waits_until_that_ones_requests_have_ended(
+    times: LeaseTimes,
+) -> None:
     lease, clock = OneLease(), Clock()
-    died, again = Candidate(lease, "same", clock), Candidate(lease, "same", clock)
+    died, again = (Candidate(lease, "same", clock, times) for _ in range(2))
     died.turn()
     left_when_it_died = died.leader.left()
     assert not again.turn()
@@ -84,6 +91,17 @@ def test_who_starts_under_a_name_that_holds_it_waits_until_that_ones_requests_ha
     assert not again.turn(), "the API server may still decide what the other has sent"
     clock.now += 0.01
     assert again.turn() and again.taken == 1
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_no_request_may_last_longer_than_the_lease(times: LeaseTimes) -> None:
+    lease, clock = OneLease(), Clock()
+    first = Candidate(lease, "first", clock, times)
+    first.turn()
+    while first.leader.is_held:
+        assert 0 < first.leader.left() <= 100 + times.safe - clock.now
+        clock.now += 0.1
+    assert first.leader.left() == 0.0
 
 
 def test_at_the_end_it_is_given_back_unless_something_may_still_come_true() -> None:
@@ -142,6 +160,46 @@ async def test_it_is_given_back_although_the_answer_to_the_last_renewal_is_missi
     assert lease.record is not None and lease.record.holder == ""
 
 
+async def test_it_is_given_back_although_the_answer_to_the_first_write_is_missing() -> None:
+    """The process ends while it takes the Lease."""
+    lease = SlowLease()
+    leader = Leader(lease, "first")
+    lease.answers.clear()
+    taking = asyncio.ensure_future(leader.turn())
+    await until(lambda: lease.record is not None)
+    taking.cancel()
+    await asyncio.wait([taking])
+    lease.answers.set()
+    assert lease.record is not None and lease.record.holder == "first"
+    await leader.release()
+    assert lease.record.holder == ""
+
+
+async def test_a_write_without_an_answer_gives_back_no_lease_that_another_took() -> None:
+    lease = SlowLease()
+    leader = Leader(lease, "first")
+    lease.answers.clear()
+    taking = asyncio.ensure_future(leader.turn())
+    await until(lambda: lease.record is not None)
+    taking.cancel()
+    await asyncio.wait([taking])
+    lease.answers.set()
+    assert lease.record is not None
+    await lease.put_lease(structs.replace(lease.record, holder="second", renewed=""))
+    await leader.release()
+    assert lease.record.holder == "second"
+
+
+def test_a_process_that_waits_for_the_requests_of_its_namesake_gives_nothing_back() -> None:
+    """At its end the Lease is still that of the process that died under this name."""
+    lease, clock = OneLease(), Clock()
+    died, again = Candidate(lease, "same", clock), Candidate(lease, "same", clock)
+    died.turn()
+    assert not again.turn()
+    asyncio.run(again.leader.release())
+    assert lease.record is not None and lease.record.holder == "same"
+
+
 async def test_the_lease_of_another_is_not_given_back() -> None:
     lease = OneLease()
     leader = Leader(lease, "first")
@@ -151,9 +209,6 @@ async def test_the_lease_of_another_is_not_given_back() -> None:
     await lease.put_lease(taken)
     await leader.release()
     assert lease.record.holder == "second"
-
-
-TIMES = {"extender": BRIEF, "quota controller, cluster exporter": BACKGROUND_LEASE_TIMES}
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)

@@ -4,6 +4,7 @@ the order of calls, the end of the process.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,14 +12,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import structs
-from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, waiting_pod
+from tests.apps.quota_fakes import NOW, PLACE, FakeQuotaApi, FakeQuotaServer, tree, waiting_pod
 from tests.jumping_loop import JumpingLoop
 
 from fairlead.apps.controller import DEFAULT_PACE
 from fairlead.apps.leader import BACKGROUND_LEASE_TIMES
 from fairlead.apps.quota_controller import QuotaController
+from fairlead.cli.servers import quota_controller as verb
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
+from fairlead.run.servers.deciders import quota_controller
 
 WIDTH, REPORTS_BESIDE = DEFAULT_PACE.width, DEFAULT_PACE.reports_beside
 Story = Callable[[FakeQuotaServer], Awaitable[None]]
@@ -71,6 +74,27 @@ def test_who_fits_is_admitted_and_the_others_are_told() -> None:
             assert "fairlead_quota_admissions_total 10.0" in page
             assert "fairlead_quota_wait_seconds_count 10.0" in page
             assert "fairlead_quota_leading 1.0" in page
+
+    live(story)
+
+
+@pytest.mark.parametrize("flag", ["--namespace", "--node-namespace"])
+def test_pods_of_a_namespace_of_fairlead_are_left_alone(flag: str) -> None:
+    """The tree lists the namespace of twelve pods and has room for ten; all twelve are released."""
+
+    async def story(server: FakeQuotaServer) -> None:
+        for number in range(12):
+            server.write(waiting_pod(f"p{number:02}"))
+        parser = argparse.ArgumentParser()
+        verb.add_arguments(parser)
+        flags = parser.parse_args([flag, PLACE, "--identity=me"])
+        task = asyncio.ensure_future(quota_controller(flags, FakeQuotaApi(server)).run())
+        try:
+            await until(lambda: len(server.done(AdmitPod)) == 12)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     live(story)
 

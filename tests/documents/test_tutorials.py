@@ -173,7 +173,11 @@ def test_the_page_is_played_as_it_is_written(
     world = worlds[PAGES[page]]
     ports = ports_of(world)
     (tmp_path / "kubectl").symlink_to(program("kubectl"))
-    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PORT": str(free_port())}
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PORT": str(free_port()),
+        "CHECKOUT": str(ROOT),
+    }
     terminal = Terminal(world.folder, world.home, variables)
 
     def here(text: str) -> str:

@@ -8,7 +8,10 @@ from tests.edge.queried_cluster import cluster
 from tests.edge.scripted import Reply, Seen, status
 
 from fairlead.edge.queries.quota_setup import read_built_in, read_setup
+from fairlead.model.installation import Installation
 from fairlead.model.quota.setup import BuiltInQuota
+from fairlead.wire.installation.inventory import COMPLETE, Inventory, render_inventory
+from fairlead.wire.installation.values import render_values
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 GATE, GATE_BINDING = (
@@ -76,6 +79,100 @@ def test_all_that_is_there_is_found() -> None:
     }
     evict = {"verb": "create", "resource": "pods", "subresource": "eviction"}
     assert evict in [each["resourceAttributes"] for each in specs]
+
+
+ELSEWHERE = {
+    LEASE.replace("fairlead-system", "gpus"): [Reply(HELD)],
+    DEPLOYMENT.replace("fairlead-system", "gpus"): [Reply({"status": {"readyReplicas": 2}})],
+}
+"""Quota in the namespace `gpus`; `fairlead-system` has nothing of it."""
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def discovery(*resources: tuple[str, str]) -> Reply:
+    rows = [
+        {"resource": plural, "scope": "Namespaced", "verbs": ["create"]}
+        | {"responseKind": {"group": "", "version": "v1", "kind": kind}}
+        for plural, kind in resources
+    ]
+    core = {"metadata": {}, "versions": [{"version": "v1", "resources": rows}]}
+    return Reply(
+        {"kind": "APIGroupDiscoveryList", "items": [core] if rows else []},
+        headers={"Content-Type": AGGREGATED},
+    )
+
+
+def spaces(**marks: dict[str, Any]) -> Reply:
+    items = [{"metadata": {"name": name, "uid": name, **each}} for name, each in marks.items()]
+    return Reply({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items})
+
+
+def served(*maps: dict[str, Any]) -> dict[str, Any]:
+    """A cluster that serves ConfigMaps, and these in `gpus`."""
+    where = "/api/v1/namespaces/gpus/configmaps"
+    return {
+        "/api": [discovery(("configmaps", "ConfigMap"))],
+        "/apis": [discovery()],
+        **{f"{where}/{each['metadata']['name']}": [Reply(each)] for each in maps},
+    }
+
+
+def test_the_namespace_of_a_helm_release_is_the_one_that_helm_wrote() -> None:
+    """Helm labels no namespace that it makes: of its two only that of the nodes has the label."""
+    chosen = Installation(namespace="gpus", node_namespace="gpu-nodes")
+    record = {
+        "metadata": {"name": "fairlead-release", "namespace": "gpus"},
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "data": {
+            "release": "gpu-platform",
+            "version": "0.1.0",
+            "definitions": "true",
+            "values": render_values(chosen),
+        },
+    }
+    nodes = {
+        "labels": {"fairlead.io/installation": "nodes"},
+        "annotations": {"meta.helm.sh/release-namespace": "gpus"},
+    }
+    changes = {**served(record), **ELSEWHERE, SPACES: [spaces(**{"gpu-nodes": nodes})]}
+    gone = [status(404, "NotFound", "not found")]
+    with cluster(**script(**changes, **{LEASE: gone, DEPLOYMENT: gone})) as (server, api):
+        setup = read_setup(api)
+        asked = server.requests_of(REVIEWS)
+
+    assert (setup.namespace, setup.holder, setup.ready) == ("gpus", "controller-1", 2)
+    assert (setup.release, setup.is_part) == ("gpu-platform", True)
+    assert {each.json()["spec"]["user"] for each in asked} == {
+        "system:serviceaccount:gpus:fairlead-quota-controller"
+    }
+
+
+def test_the_namespace_of_an_installation_is_that_of_its_inventory() -> None:
+    kept = Inventory("0.1.0", COMPLETE, "", (), "gpus")
+    record = {"apiVersion": "v1", "kind": "ConfigMap", **render_inventory(kept)}
+    labels = {"labels": {"fairlead.io/installation": "system"}}
+    changes = {
+        **served(record),
+        **ELSEWHERE,
+        SPACES: [spaces(gpus=labels, **{"fairlead-system": labels})],
+    }
+    with cluster(**script(**changes)) as (_, api):
+        setup = read_setup(api)
+    assert (setup.namespace, setup.release, setup.is_part) == ("gpus", "", False)
+
+
+def test_who_may_not_read_the_record_finds_the_namespace_by_its_label() -> None:
+    labels = {"labels": {"fairlead.io/installation": "system"}}
+    no = [status(403, "Forbidden", "configmaps is forbidden")]
+    changes = {**served(), **ELSEWHERE, SPACES: [spaces(gpus=labels)]}
+    changes |= {
+        f"/api/v1/namespaces/{space}/configmaps/fairlead-installation": no
+        for space in ("gpus", "fairlead-system")
+    }
+    with cluster(**script(**changes)) as (_, api):
+        setup = read_setup(api)
+    assert (setup.namespace, setup.release, setup.ready) == ("gpus", None, 2)
 
 
 def test_what_is_not_there_or_not_allowed() -> None:

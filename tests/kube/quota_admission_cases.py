@@ -39,6 +39,11 @@ ADMIN: Final = Who("root", ("system:masters",))
 BOB: Final = Who("system:serviceaccount:kube-ai:bob")
 CONTROLLER: Final = Who("system:serviceaccount:fairlead-system:fairlead-quota-controller")
 SCHEDULER: Final = Who("system:serviceaccount:fairlead-system:fairlead-scheduler")
+EXTENDER: Final = Who("system:serviceaccount:fairlead-nodes:fairlead-gpushare-extender")
+BESIDE: Final = Who("system:serviceaccount:fairlead-system:default")
+"""An account of the installation's namespace that is none of Fairlead's, as a chart's release
+namespace may have many.
+"""
 NAMESAKE: Final = Who("system:serviceaccount:default:fairlead-quota-controller")
 REPLICAS: Final = Who("system:serviceaccount:kube-system:replicaset-controller")
 DAEMONS: Final = Who("system:serviceaccount:kube-system:daemon-set-controller")
@@ -275,6 +280,9 @@ CHANGES: Final[dict[str, Change]] = {
         "merge", ADMIN, "", {PREEMPTIBLE: "false"}, before=BORN_WITH
     ),
     "preemptible by us": Change("merge", CONTROLLER, "", {PREEMPTIBLE: "false"}, before=BORN_WITH),
+    "preemptible by an account of another program": Change(
+        "merge", BESIDE, _label(PREEMPTIBLE), {PREEMPTIBLE: "false"}, before=BORN_WITH
+    ),
     "empty is not absent": Change("merge", ALICE, _label(PREEMPTIBLE), {PREEMPTIBLE: ""}),
     "the gang": Change("merge", ALICE, _label(GANG), {GANG: "h"}, before=BORN_WITH),
     "the gang's size": Change(
@@ -297,6 +305,12 @@ CHANGES: Final[dict[str, Change]] = {
     ),
     "a grant by the scheduler": Change(
         "merge", SCHEDULER, "", {}, {"fairlead.io/gpu-placement": "spread"}, admitted=True
+    ),
+    "a grant by the extender of the control plane": Change(
+        "merge", EXTENDER, "", {}, {"fairlead.io/gpu-placement": "spread"}, admitted=True
+    ),
+    "our annotation by an account of another program": Change(
+        "merge", BESIDE, _annotation("fairlead.io/x"), {}, {"fairlead.io/x": "y"}
     ),
     "volcano names a group while the pod waits": Change(
         "merge", ALICE, "", {}, {VOLCANO: "podgroup-1"}
@@ -362,6 +376,9 @@ GROWTHS: Final[dict[str, Growth]] = {
     "two containers grow together": Growth(ALICE, PAIR, ({"cpu": "600m"}, {"cpu": "0.95"}), CPU),
     "an administrator lets it grow": Growth(ADMIN, ONE, ({"cpu": "2", "memory": "1Gi"},)),
     "the controller lets it grow": Growth(CONTROLLER, ONE, ({"cpu": "2", "memory": "1Gi"},)),
+    "an account of another program lets it grow": Growth(
+        BESIDE, ONE, ({"cpu": "2", "memory": "1Gi"},), CPU
+    ),
 }
 
 

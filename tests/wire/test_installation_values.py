@@ -148,10 +148,22 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
     users = set(re.findall(r"system:serviceaccount:[a-z-]+:[a-z-]*", text))
     own = OwnAccounts("one", "two")
     expected = {*own.grant_writers, own.quota_controller}
-    if admission == "policies":
-        expected.add(own.prefix)
     kubernetes = {"system:serviceaccount:kube-ai:", _DAEMON_SETS}
     assert users - kubernetes == expected
+
+
+def test_who_decides_about_quota_knows_both_namespaces() -> None:
+    """Their pods are never charged."""
+    objects = installed_objects(Installation(namespace="one", node_namespace="two"))
+    for name in ("fairlead-quota-controller", "fairlead-admission-webhook"):
+        [pod] = [
+            each["spec"]["template"]["spec"]
+            for each in objects
+            if (each["kind"], each["metadata"]["name"]) == ("Deployment", name)
+        ]
+        [container] = pod["containers"]
+        flags = [*container["command"], *container.get("args", ())]
+        assert {"--namespace=one", "--node-namespace=two"} <= set(flags), name
 
 
 @pytest.mark.parametrize("scheduler", ["own", "control-plane"])

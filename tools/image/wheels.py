@@ -1,4 +1,5 @@
-"""The layer of wheels: requirements/run.txt for one architecture, unpacked as pip would install it.
+"""The wheels of requirements/run.txt for one architecture, and the layer of the image that has them
+unpacked as pip would install them.
 
 pip fetches them and checks the hashes of the lock file; nothing is built, nothing runs.
 """
@@ -20,6 +21,7 @@ from locks import only_one
 from progress import StepFailed, cache_home, run_step, say
 from toolchains import LOCKS_DIR, pip_command
 
+IMAGE_PYTHON = "3.11"
 SITE = "usr/local/lib/python3.11/dist-packages"
 PROGRAMS = "usr/local/bin"
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -29,22 +31,24 @@ _NOT_LOADED = (".c", ".h", ".pxd", ".pyi", ".pyx")
 _INSTALLER_FILES = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
-def fetched_wheels(architecture: str) -> list[Path]:
-    """The wheels of requirements/run.txt, by name; from the cache or by pip."""
+def fetched_wheels(architecture: str, python: str = IMAGE_PYTHON) -> list[Path]:
+    """The wheels of requirements/run.txt for a version of CPython, by name; from the cache or by
+    pip.
+    """
     lock = LOCKS_DIR / "run.txt"
     key = hashlib.sha256(f"{architecture} {_GLIBC_MINORS}".encode() + lock.read_bytes()).hexdigest()
-    folder = cache_home() / "image" / "wheels" / f"{architecture}-{key[:16]}"
+    folder = cache_home() / "image" / "wheels" / f"{architecture}-{python}-{key[:16]}"
     with only_one(folder.parent / "lock", "wheels of the image"):
         if not folder.exists():
-            say(f"image: fetching the wheels for {architecture}")
+            say(f"fetching the wheels for {architecture}, Python {python}")
             with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-                log = cache_home() / "logs" / f"image-wheels-{architecture}.log"
-                run_step("fetching wheels", _download(architecture, lock, Path(name)), log)
+                log = cache_home() / "logs" / f"wheels-{architecture}-{python}.log"
+                run_step("fetching wheels", _download(architecture, python, lock, Path(name)), log)
                 shutil.copytree(name, folder)
     return sorted(folder.glob("*.whl"))
 
 
-def _download(architecture: str, lock: Path, folder: Path) -> list[str]:
+def _download(architecture: str, python: str, lock: Path, folder: Path) -> list[str]:
     machine = MACHINES[architecture]
     platforms = [
         *(f"manylinux_2_{minor}_{machine}" for minor in _GLIBC_MINORS),
@@ -58,8 +62,8 @@ def _download(architecture: str, lock: Path, folder: Path) -> list[str]:
         "--only-binary=:all:",
         "--require-hashes",
         *(word for platform in platforms for word in ("--platform", platform)),
-        *("--python-version", "3.11", "--implementation", "cp"),
-        *("--abi", "cp311", "--abi", "abi3", "--abi", "none"),
+        *("--python-version", python, "--implementation", "cp"),
+        *("--abi", f"cp{python.replace('.', '')}", "--abi", "abi3", "--abi", "none"),
         *("--requirement", str(lock), "--dest", str(folder)),
     ]
 

@@ -107,6 +107,7 @@ class ClusterExporter:
         self._refreshed_at = time.monotonic()
         self._whole: MetricsPage | None = None
         self._own = MetricsPage()
+        self._one_refresh = asyncio.Lock()
         self.probes = Probes(self._trouble, self._unready)
         self.app = pages_app("cluster exporter", self.probes, self._metrics)
 
@@ -177,7 +178,14 @@ class ClusterExporter:
             _log.exception("the page could not be made; the last one stays")
 
     async def refresh(self) -> None:
-        """Make one page in a thread and put it in place; readiness depends on the page."""
+        """Make one page in a thread and put it in place; readiness depends on the page.
+
+        One at a time: the page that is put in place last has the latest state.
+        """
+        async with self._one_refresh:
+            await self._refresh()
+
+    async def _refresh(self) -> None:
         began = time.monotonic()
         # a kind that appears later never empties the page
         is_synced = self._state.is_synced or self._cluster.is_ready

@@ -97,6 +97,8 @@ class Leader:
         self._is_wanted = False
         self._called_at = float("-inf")
         self._written: LeaseRecord | None = None
+        # whether the Lease may have come to this process by a write that it got no answer to
+        self._is_unanswered = False
         self._seen: tuple[str, str] = ("", "")
         self._seen_at = float("-inf")
         self._wake = asyncio.Event()
@@ -111,8 +113,12 @@ class Leader:
         return self._is_wanted and not self._is_called
 
     def left(self) -> float:
-        """Seconds for which this process may still write: the `timeout` of the next request."""
-        return max(0.0, self.held_until - self._monotonic())
+        """The `timeout` of the next request in seconds; 0 = this process may not write.
+
+        It ends with the Lease, and within `fence`, so that no process of the same name regards the
+        request as decided too early.
+        """
+        return max(0.0, min(self.held_until - self._monotonic(), self._times.fence))
 
     def called(self) -> None:
         """Note that a client has called this process."""
@@ -139,14 +145,14 @@ class Leader:
         While a write may still be carried out, the Lease is left to expire.
         """
         self.held_until = float("-inf")
-        if self._written is not None and self._is_idle():
+        if (self._written is not None or self._is_unanswered) and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):
                 async with asyncio.timeout(self._times.patience):
-                    await self._give_back(self._written)
+                    await self._give_back()
 
-    async def _give_back(self, written: LeaseRecord) -> None:
-        """A renewal whose answer was not awaited may have changed the Lease: it is read then."""
-        record: LeaseRecord | None = written
+    async def _give_back(self) -> None:
+        """A write whose answer was not awaited may have changed the Lease: it is read then."""
+        record = self._written or await self._api.get_lease()
         while record is not None and record.holder == self.identity:
             free = structs.replace(record, holder="", wanted_by="")
             if await self._api.put_lease(free) is not None:
@@ -193,7 +199,9 @@ class Leader:
         asked = LeaseRecord(
             self.identity, self._times.length, "", wanted_by, transitions, record.version
         )
+        self._is_unanswered = True
         written = await self._api.put_lease(asked)
+        self._is_unanswered = False
         if written is None:
             return  # another process was faster; the next turn shows which
         self._written, self.trouble = written, ""
@@ -213,7 +221,7 @@ class Leader:
 
     def _lose(self, record: LeaseRecord) -> None:
         self.held_until = float("-inf")
-        self._written = None
+        self._written, self._is_unanswered = None, False
         self._note(f"{record.holder or record.wanted_by} holds the lease")
 
     def _observe(self, record: LeaseRecord) -> None:

@@ -28,9 +28,11 @@ from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.metric import MetricName
 from fairlead.model.quota.plan import Reason
 from fairlead.ports import QuotaApi
+from fairlead.rules.quota.admission import DEFAULT_ACCOUNTS
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
@@ -57,7 +59,8 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class QuotaController:
     """`monotonic`: seconds of a clock that nothing sets, for the Lease; `now` gives epoch seconds.
 
-    `unready`: see `Controller`.
+    `own`: the namespaces of the installation, whose pods quota leaves alone. `unready`: see
+    `Controller`.
     """
 
     def __init__(
@@ -65,11 +68,12 @@ class QuotaController:
         api: QuotaApi,
         identity: str,
         *,
+        own: OwnAccounts = DEFAULT_ACCOUNTS,
         times: LeaseTimes = BACKGROUND_LEASE_TIMES,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.machine = QuotaMachine(api.workload_kinds)
+        self.machine = QuotaMachine(api.workload_kinds, own.namespaces)
         self._controller = Controller(
             self.machine,
             api.follow,

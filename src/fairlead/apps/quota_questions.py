@@ -204,8 +204,7 @@ class QuotaQuestions:
         moved = _namespaces(tree) ^ _namespaces(old) | _moved(tree, old)
         pods = [pod for name in sorted(moved) for pod in await api.list_pods(name)]
         spaces = await api.list_namespaces()
-        own = (self._own.namespace, self._own.node_namespace)
-        judged = partial(validate, tree, old, spaces, pods, own=own)
+        judged = partial(validate, tree, old, spaces, pods, own=self._own.namespaces)
         found = await asyncio.to_thread(judged)
         if tree.sound_root is None or any(each.is_error for each in found):
             return found, []

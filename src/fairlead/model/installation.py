@@ -41,14 +41,13 @@ class OwnAccounts(Struct, frozen=True):
     node_namespace: str = NODE_NAMESPACE
 
     @property
-    def prefix(self) -> str:
-        """Of all accounts in `namespace`. Only administrators create accounts there."""
-        return f"system:serviceaccount:{self.namespace}:"
+    def namespaces(self) -> frozenset[str]:
+        return frozenset((self.namespace, self.node_namespace))
 
     @property
     def scheduler(self) -> str:
         """Of the extender beside Fairlead's own kube-scheduler, and of that scheduler."""
-        return f"{self.prefix}fairlead-scheduler"
+        return f"system:serviceaccount:{self.namespace}:fairlead-scheduler"
 
     @property
     def extender(self) -> str:
@@ -62,16 +61,20 @@ class OwnAccounts(Struct, frozen=True):
     @property
     def quota_controller(self) -> str:
         """The only account that may remove gates."""
-        return f"{self.prefix}fairlead-quota-controller"
+        return f"system:serviceaccount:{self.namespace}:fairlead-quota-controller"
 
     @property
     def grant_writers(self) -> tuple[str, ...]:
         """Accounts that may write grants."""
         return (self.scheduler, self.extender, self.node_agent)
 
-    def is_trusted(self, user: str) -> bool:
-        """Whether quota lets the user change marks of pods that others may not change."""
-        return user.startswith(self.prefix) or user == self.extender
+    @property
+    def quota_writers(self) -> tuple[str, ...]:
+        """Accounts that may change marks of pods by which quota decides.
+
+        Each is named: other accounts of these namespaces may belong to other programs.
+        """
+        return (self.quota_controller, self.scheduler, self.extender)
 
 
 class Parts(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

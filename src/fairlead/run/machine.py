@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.edge.files.own_files import OwnFile
     from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.model.devices.gpu_chip import LoadCard
+    from fairlead.wire.files.offline_bundle import BundleReport
     from fairlead.wire.files.snapshot_file import SavedSnapshot
 
 _MOST_CARDS: Final = 64
@@ -37,6 +38,16 @@ class OwnMachine:
         from fairlead.edge.files.snapshot_files import load_snapshot
 
         return load_snapshot(name)
+
+    def check_bundle(self, name: str) -> BundleReport:
+        from fairlead.edge.files.offline_bundle import check_bundle
+
+        return check_bundle(name)
+
+    def extract_bundle(self, name: str, folder: str) -> BundleReport:
+        from fairlead.edge.files.offline_bundle import extract_bundle
+
+        return extract_bundle(name, folder)
 
     def config(self) -> Mapping[str, str]:
         from fairlead.edge.files.arena_config import read_arena_config

@@ -275,6 +275,7 @@ NOT_HERE: Final = {
         "no text of the cluster",
     ),
     "snapshot save": "writes a file",
+    **dict.fromkeys(("bundle verify", "bundle extract"), "no text of the cluster: test_bundle"),
     **dict.fromkeys(("install", "upgrade", "uninstall"), "its own objects, and YAML as rendered"),
 }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -57,8 +57,10 @@ NODE = Node(
     allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000),
     conditions=(Condition("Ready", "True"),),
 )
-PROTECTED = "kube-system"
-"""A namespace whose pods are not counted, wherever it stands in the tree."""
+OWN = ("gpu-platform", "gpu-nodes")
+"""Namespaces of an installation that are not the default, for a machine that knows them."""
+PROTECTED = ("kube-system", *OWN)
+"""Namespaces whose pods are not counted, wherever they stand in the tree."""
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "RayJob", "MPIJob")
 
 
@@ -123,7 +125,7 @@ class FakeCluster:
         grace: float = 30.0,
         delay: float = 2.0,
         faults: Faults = NO_FAULTS,
-        machine: type[QuotaMachine] = QuotaMachine,
+        machine: Callable[[Collection[str]], QuotaMachine] = QuotaMachine,
     ) -> None:
         self.now = START
         self.rng = random.Random(seed)
@@ -148,7 +150,7 @@ class FakeCluster:
         self.machine: QuotaMachine | None = None
         self.is_binding = True
         self.is_answering = True
-        self._machine_class = machine
+        self._make_machine = machine
         self._life = 0
         self._flying = 0
         self._look_at: float | None = None
@@ -280,7 +282,7 @@ class FakeCluster:
                     pod.containers[0].requests.get(resource, 0)
                     for pod in self.pods.values()
                     if pod.namespace in spaces
-                    and pod.namespace != PROTECTED
+                    and pod.namespace not in PROTECTED
                     and self.is_admitted(pod)
                 )
                 if used > most:
@@ -615,7 +617,7 @@ class FakeCluster:
         self._life += 1
         self._told_at.clear()
         self._look_at = None
-        machine = self.machine = self._machine_class(KINDS)
+        machine = self.machine = self._make_machine(KINDS)
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:

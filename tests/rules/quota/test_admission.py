@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.kube.quota_admission_cases import (
+    BESIDE,
     BIRTHS,
     CHANGES,
     GATE,
@@ -146,5 +147,6 @@ def test_what_a_user_makes_bears_his_name_and_keeps_it() -> None:
     assert refuse_stamp(his, WrittenObject({USER: "bob", "app": "web"}), alice) is None
     assert refuse_stamp(his, hers, admin) is None
     for after in (hers, WrittenObject()):
-        refusal = refuse_stamp(his, after, bob)
-        assert refusal is not None and refusal.reason == f"the label {USER} may not be changed"
+        for who in (bob, writer(BESIDE)):
+            refusal = refuse_stamp(his, after, who)
+            assert refusal is not None and refusal.reason == f"the label {USER} may not be changed"

@@ -5,11 +5,12 @@ faults and crashes.
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.rules.quota.fake_cluster import FakeCluster, Faults
+from tests.rules.quota.fake_cluster import OWN, PROTECTED, FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
@@ -21,6 +22,7 @@ from fairlead.model.actions import (
     WriteTreeStatus,
 )
 from fairlead.model.changes import KIND_QUOTA_TREES, changed, listed
+from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree, Violation
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -124,15 +126,38 @@ def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
     assert world.running("a", "b") == (0, 4)
 
 
-def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone() -> None:
+@pytest.mark.parametrize("namespace", PROTECTED)
+def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone(namespace: str) -> None:
     """Its pods are neither counted nor evicted, and gated pods are released."""
-    world = FakeCluster(tree("root[20]{kube-system[0] b[20]}"))
-    world.create("Deployment", "kube-system", "dns", 2, 5)
+    world = FakeCluster(
+        tree(f"root[20]{{{namespace}[0] b[20]}}"), machine=partial(QuotaMachine, own=OWN)
+    )
+    world.namespaces[namespace] = Namespace(
+        namespace,
+        f"ns-{namespace}",
+        {"fairlead.io/quota": "enforced"},
+        {"fairlead.io/leaf": namespace},
+    )
+    world.start()
+    world.create("Deployment", namespace, "dns", 2, 5)
     world.settle()
-    assert world.running("kube-system") == (2,)
+    assert world.running(namespace) == (2,)
     world.create("Deployment", "b", "web", 5, 5)
     world.settle()
-    assert (world.running("kube-system", "b"), world.evictions) == ((2, 4), [])
+    assert (world.running(namespace, "b"), world.evictions) == ((2, 4), [])
+    space = world.namespaces[namespace]
+    assert (dict(space.labels), dict(space.annotations)) == ({}, {})
+
+
+@pytest.mark.parametrize("namespace", OWN)
+def test_the_status_of_a_tree_names_a_leaf_with_fairleads_own_namespace(namespace: str) -> None:
+    world = FakeCluster(
+        tree(f"root[20]{{{namespace}[0] b[20]}}"), machine=partial(QuotaMachine, own=OWN)
+    )
+    world.settle()
+    *_, status = (call for call in world.calls if isinstance(call, WriteTreeStatus))
+    sentence = f"{namespace}: namespace {namespace} is one of Fairlead's own and takes no quota"
+    assert [each.message for each in status.violations if each.is_error] == [sentence]
 
 
 def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_look() -> None:

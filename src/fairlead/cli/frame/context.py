@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import InstallationTarget, Streams
+    from fairlead.wire.files.offline_bundle import BundleReport
     from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.kube.exec_channels import ProgramEnd
     from fairlead.wire.kube.kept_objects import KeptObjects
@@ -355,6 +356,17 @@ class Machine(Protocol):
 
     def snapshot(self, name: str) -> SavedSnapshot:
         """Raises UserError when the file cannot be read or is no snapshot."""
+        ...
+
+    def check_bundle(self, name: str) -> BundleReport:
+        """Compare the files of a bundle of `make bundle` with its sums.
+
+        Raises UserError when it cannot be read or is no bundle.
+        """
+        ...
+
+    def extract_bundle(self, name: str, folder: str) -> BundleReport:
+        """As `check_bundle`, and write the files into the folder if there is no fault."""
         ...
 
     def config(self) -> Mapping[str, str]:

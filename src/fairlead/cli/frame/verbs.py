@@ -287,6 +287,16 @@ VERBS: Final = (
         ("doctor",), "installation.doctor", "check a cluster and the installation, and print fixes"
     ),
     Verb(
+        ("bundle", "verify"),
+        "installation.bundle_verify",
+        "check a bundle for a cluster without internet",
+    ),
+    Verb(
+        ("bundle", "extract"),
+        "installation.bundle_extract",
+        "check such a bundle and write its files into a folder",
+    ),
+    Verb(
         ("time",),
         "servers.simulated_time",
         "show and change the time of the laptop's simulated cluster",

@@ -7,8 +7,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_listen
-from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
+from fairlead.cli.servers.flags import add_listen, add_namespaces
 
 NAME = "admission-webhook"
 READS_A_CLUSTER = False
@@ -38,21 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the key of that certificate (PEM)",
     )
-    parser.add_argument(
-        "--namespace",
-        metavar="NS",
-        default=SYSTEM_NAMESPACE,
-        help=(
-            "namespace of its Service, its Secret and Fairlead's accounts "
-            f"(default {SYSTEM_NAMESPACE})"
-        ),
-    )
-    parser.add_argument(
-        "--node-namespace",
-        metavar="NS",
-        default=NODE_NAMESPACE,
-        help=f"namespace of the accounts of node agents (default {NODE_NAMESPACE})",
-    )
+    add_namespaces(parser, "its Service, its Secret and Fairlead's accounts")
     client_ca = "answer only clients with a certificate of this authority (PEM); probes need none"
     parser.add_argument("--client-ca", metavar="FILE", default="", help=client_ca)
 

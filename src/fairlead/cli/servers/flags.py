@@ -74,6 +74,16 @@ def add_lease(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_namespaces(parser: argparse.ArgumentParser, what: str) -> None:
+    """Flags of the namespaces of an installation; `what`: is in `--namespace`."""
+    for flag, default, used in (
+        ("--namespace", SYSTEM_NAMESPACE, what),
+        ("--node-namespace", NODE_NAMESPACE, "Fairlead's pods that use their node"),
+    ):
+        text = f"namespace of {used} (default {default})"
+        parser.add_argument(flag, metavar="NS", default=default, help=text)
+
+
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scenario",

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_lease, add_listen, whole
+from fairlead.cli.servers.flags import add_lease, add_listen, add_namespaces, whole
 
 NAME = "quota-controller"
 HELP = """Enforce the cluster's ElasticQuotaTree: remove the quota gate from pods that are admitted,
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_listen(parser, f"{settings.LOOPBACK}:{settings.QUOTA_CONTROLLER_PORT}")
     add_lease(parser)
+    add_namespaces(parser, "Fairlead's pods, which quota leaves alone")
     add(
         "--kube-api-qps",
         metavar="N",

@@ -38,9 +38,10 @@ from fairlead.edge.queries.installation_target import (
     in_groups,
     is_own,
 )
+from fairlead.edge.queries.installed import read_installed
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
-from fairlead.model.installation import SYSTEM_NAMESPACE, Installation
+from fairlead.model.installation import Installation
 from fairlead.model.installed.facts import (
     CertificateFact,
     DefinitionFact,
@@ -56,8 +57,7 @@ from fairlead.model.installed.facts import (
 from fairlead.settings import HELM_CHART, NODE_AGENT_POD
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
-from fairlead.wire.installation.inventory import COMPLETE, Inventory, parse_inventory
-from fairlead.wire.installation.release import parse_release
+from fairlead.wire.installation.inventory import COMPLETE, Inventory
 from fairlead.wire.installation.seen_objects import named_in_roles, node_choice_of
 from fairlead.wire.kube.forms import JsonForm
 
@@ -143,18 +143,7 @@ class _Reading:
         return self._cluster.get(ObjectRef("v1", "Namespace", name))
 
     def _read_inventory(self) -> Inventory | Unread | None:
-        """Of `fairlead install`, else of a Helm release."""
-        places = (
-            (partial(self._cluster.inventory, SYSTEM_NAMESPACE), parse_inventory),
-            (partial(self._cluster.release, SYSTEM_NAMESPACE, HELM_CHART), parse_release),
-        )
-        for find, parse in places:
-            found = _asked(find)
-            if isinstance(found, Unread):
-                return found
-            if found is not None:
-                return _asked(partial(parse, found))
-        return None
+        return _asked(partial(read_installed, self._cluster))
 
     def _inventory_fact(self) -> InventoryFact | Unread | None:
         found = self._inventory

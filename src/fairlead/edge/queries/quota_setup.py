@@ -15,6 +15,8 @@ from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, NAMESPACES, PODS, Resource
+from fairlead.edge.queries.installation_target import KubeInstallationTarget
+from fairlead.edge.queries.installed import read_installed
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.installation import (
     INSTALLATION_LABEL,
@@ -26,6 +28,7 @@ from fairlead.model.keys import LABEL_QUOTA, LABEL_QUOTA_NAME, QUOTA_ENFORCED, Q
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.settings import QUOTA_LEASE
+from fairlead.wire.installation.inventory import Inventory
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.objects import WireMeta
@@ -85,7 +88,8 @@ class _WireNamed(Struct, gc=False):
 def read_setup(api: KubeBlocking) -> QuotaSetup:
     """The installation. Raises OutsideError when the API server does not answer at all."""
     unasked: dict[str, str] = {}
-    own = own_namespace(api)
+    installed = _installed(api)
+    own = own_namespace(api) if installed is None else installed.namespace
     asked = (*_RIGHTS, ("update", "coordination.k8s.io", "leases", own))
 
     def found_or(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
@@ -127,12 +131,25 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
         denied=tuple(right for right, may in rights.items() if not may),
         unasked=unasked,
         namespace=own,
+        release=None if installed is None else installed.release,
+        is_part=installed is None or _has_controller(installed),
     )
 
 
+def _installed(api: KubeBlocking) -> Inventory | None:
+    try:
+        return read_installed(KubeInstallationTarget(api))
+    except OutsideError:  # the namespace's label is enough; what else is wrong, `doctor` prints
+        return None
+
+
+def _has_controller(installed: Inventory) -> bool:
+    return any((each.kind, each.name) == ("Deployment", CONTROLLER) for each in installed.objects)
+
+
 def own_namespace(api: KubeBlocking) -> str:
-    """The namespace of the cluster's installation, by its label; the default if none has it, or if
-    this user may not list namespaces.
+    """The namespace of an installation without a record, by its label; the default if none has it,
+    or if this user may not list namespaces.
     """
     selection = Selection(labels=f"{INSTALLATION_LABEL}={SYSTEM_PART}")
     try:

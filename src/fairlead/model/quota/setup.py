@@ -19,7 +19,9 @@ class QuotaSetup(Struct, frozen=True):
     `webhooks`: webhook configurations of quota, `Kind/name`. `holder` "" = no controller is active;
     its Lease is valid for `lease_seconds` from `renewed_at`. `ready`: ready replicas of the
     controller; None = it has no Deployment. `denied`: rights that the controller's ServiceAccount
-    lacks. `namespace`: of the controller.
+    lacks. `namespace`: of the controller. `release`: the Helm release that is installed; "" =
+    `fairlead install` did it; None = neither, or this user may not read it. `is_part`: whether
+    quota is a part of that installation.
     """
 
     missing: tuple[str, ...] = ()
@@ -31,6 +33,8 @@ class QuotaSetup(Struct, frozen=True):
     denied: tuple[str, ...] = ()
     unasked: Mapping[str, str] = {}
     namespace: str = SYSTEM_NAMESPACE
+    release: str | None = None
+    is_part: bool = True
 
 
 class BuiltInQuota(Struct, frozen=True):

@@ -229,5 +229,5 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[st
 
 
 def _is_trusted(writer: Writer, own: OwnAccounts) -> bool:
-    """Fairlead's own servers, and the cluster's administrators."""
-    return own.is_trusted(writer.user) or ADMINS in writer.groups
+    """Fairlead's servers that write pods, and the cluster's administrators."""
+    return writer.user in own.quota_writers or ADMINS in writer.groups

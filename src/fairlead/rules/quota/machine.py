@@ -123,10 +123,14 @@ class QuotaMachine:
     """`look` returns the actions that are due now; `done` takes the outcome of an action and
     returns the actions that follow from it.
 
-    `next_at`: when the next look is due even if nothing changes.
+    `own`: Fairlead's namespaces, if they are not the default. `next_at`: when the next look is due
+    even if nothing changes.
     """
 
-    def __init__(self, workload_kinds: Collection[str] = ()) -> None:
+    def __init__(
+        self, workload_kinds: Collection[str] = (), own: Collection[str] = frozenset()
+    ) -> None:
+        self.own = own
         self.feed = QuotaFeed(workload_kinds)
         self.calls = Calls(self.feed)
         self.reports = QuotaReports(self.feed)
@@ -385,7 +389,7 @@ class QuotaMachine:
                 name: leaf.name
                 for leaf in root.leaves()
                 for name in leaf.namespaces
-                if name not in PROTECTED
+                if name not in PROTECTED and name not in self.own
             }
             self._marks_version, self._strays, self._admitting = -1, set(), set()
             changed, turned = set(feed.known), set(feed.workload_of)
@@ -469,7 +473,7 @@ class QuotaMachine:
             self._validated = (
                 tree,
                 spaces.version,
-                validate(tree, tree, names) if tree is not None else (),
+                validate(tree, tree, names, own=self.own) if tree is not None else (),
             )
         return self._validated[2]
 

@@ -20,7 +20,8 @@ PROTECTED: Final = (
 )
 """Namespaces that may be on no leaf. If a tree lists one nevertheless, quota ignores its pods.
 
-Of an installation in other namespaces the webhook knows these, too (`validate`).
+Of an installation in other namespaces the quota controller and the webhook know these, too
+(`QuotaMachine`, `validate`).
 """
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """Resources for which the Quota board always has a table, in its order."""

@@ -32,6 +32,7 @@ from fairlead.errors import UserError
 from fairlead.model.installation import OwnAccounts
 from fairlead.model.resources import MemoryUnit
 from fairlead.model.sharing import Placement
+from fairlead.ports import QuotaApi
 from fairlead.rules.sharing.placement import SharePolicies
 from fairlead.run.invocation import Invocation, Process, lease_identity, url_of
 from fairlead.run.wiring import required_connection
@@ -83,11 +84,17 @@ async def _run_quota_controller(asked: Invocation) -> None:
             args.kube_api_qps,
             args.kube_api_burst,
         )
-        service = QuotaController(quota, lease_identity(args)).service(sock)
+        service = quota_controller(args, quota).service(sock)
         listening = (
             f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
         )
         await run(service, on_ready=lambda: asked.messages.info(listening))
+
+
+def quota_controller(args: argparse.Namespace, api: QuotaApi) -> QuotaController:
+    """The quota controller with these flags."""
+    own = OwnAccounts(args.namespace, args.node_namespace)
+    return QuotaController(api, lease_identity(args), own=own)
 
 
 _LINGER_SECONDS: Final = 3.0

@@ -352,6 +352,7 @@ def _quota_pod(chosen: Installation) -> Object:
             f"--listen=:{QUOTA_CONTROLLER_PORT}",
             "--identity=$(POD_NAME)",
             f"--lease-namespace={chosen.namespace}",
+            *_namespaces(chosen),
         ],
         "env": [POD_NAME],
         **port("metrics", QUOTA_CONTROLLER_PORT),
@@ -368,6 +369,10 @@ def _quota_pod(chosen: Installation) -> Object:
         "securityContext": NON_ROOT,
         "containers": [container],
     }
+
+
+def _namespaces(chosen: Installation) -> list[str]:
+    return [f"--namespace={chosen.namespace}", f"--node-namespace={chosen.node_namespace}"]
 
 
 def admission_webhook(chosen: Installation) -> list[Object]:
@@ -412,11 +417,7 @@ def _webhook_pod(chosen: Installation) -> Object:
         "name": "webhook",
         "image": chosen.image,
         "command": ["fairlead", "admission-webhook"],
-        "args": [
-            f"--listen=:{_WEBHOOK_PORT}",
-            f"--namespace={chosen.namespace}",
-            f"--node-namespace={chosen.node_namespace}",
-        ],
+        "args": [f"--listen=:{_WEBHOOK_PORT}", *_namespaces(chosen)],
         **port("https", _WEBHOOK_PORT),
         **probes("https", late=False, scheme="HTTPS"),
         # Until the API server's node no longer sends requests here: one without an answer refuses

@@ -19,6 +19,7 @@ from fairlead.wire.installation.policy_parts import (
     ENFORCED,
     Object,
     cel,
+    is_one_of,
     is_user,
     mutating,
     on,
@@ -42,13 +43,9 @@ CHANGES_THE_USER: Final = {
 
 
 def is_trusted(accounts: OwnAccounts) -> str:
-    """Fairlead's own servers, and the cluster's administrators."""
-    username = "request.userInfo.username"
+    """Fairlead's servers that write pods, and the cluster's administrators."""
     masters = 'request.userInfo.?groups.orValue([]).exists(group, group == "system:masters")'
-    return (
-        f'{username}.startsWith("{accounts.prefix}")\n'
-        f'  || {username} == "{accounts.extender}"\n  || {masters}'
-    )
+    return f"{is_one_of(accounts.quota_writers)}\n  || {masters}"
 
 
 def quota_policies(accounts: OwnAccounts) -> list[Object]:

@@ -1,7 +1,8 @@
 """Hides secrets in logs and messages of programs, for files that people pass on.
 
-Beside what `secret_words` finds by names: tokens that are known by their form alone. In doubt, more
-is hidden. A secret in plain words ("the password is x") cannot be found.
+Beside what `secret_words` finds by names: values that only spaces separate from a variable's name,
+as tables and dumps of environments have them, and tokens that are known by their form alone. In
+doubt, more is hidden. A secret in plain words ("the password is x") cannot be found.
 """
 
 from __future__ import annotations
@@ -9,14 +10,24 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.wire.text.secret_names import is_secret_name
 from fairlead.wire.text.secret_words import HIDDEN, LONGEST_TEXT, without_secrets
 
 _TOKEN: Final = re.compile(
     r"\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*"  # a JSON Web Token, such as a ServiceAccount's
-    r"|\b(?:gh[oprsu]_|github_pat_|glpat-|hf_|npg_|sk-|xox[a-z]-|dckr_pat_|nvapi-)[\w-]{10,}"
-    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bLTAI[A-Za-z0-9]{12,}"
+    r"|\b(?:gh[oprsu]_|github_pat_|gl(?:pat|rt|dt|ptt|cbt)-|hf_|npg_|npm_|pypi-Ag|sk-|[rs]k_live_"
+    r"|xox[a-z]-|dckr_pat_|nvapi-|GOCSPX-|ya29\.)[\w-]{10,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bLTAI[A-Za-z0-9]{12,}|\bAIza[\w-]{30,}"
+    r"|\bhv[brs]\.[\w-]{16,}"  # Vault's
+    r"|\bsha256~[\w-]{32,}"  # OpenShift's
     r"|\b[a-z0-9]{6}\.[a-z0-9]{16}\b"  # a bootstrap token of a cluster
 )
+_VARIABLE: Final = re.compile(
+    r"(?<![\w.\-])([A-Za-z][A-Za-z0-9]{0,63}+(?:_[A-Za-z0-9]{1,63}+){1,9}+)[ \t]{1,80}+[\"']?+"
+)
+"""A name with an underscore, and what is between it and the next word."""
+_VALUE: Final = re.compile(r"(?=[^\s\"']{0,300}?(?:[0-9+/=~-]|[^\s\"']{16}))[^\s\"'<>]{8,}+")
+"""A word that may be a secret: of eight characters or more, and no ordinary word."""
 _KEY_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----")
 _KEY_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 
@@ -29,7 +40,18 @@ def log_without_secrets(text: str) -> str:
     """
     if len(text) > LONGEST_TEXT:
         text = text[-LONGEST_TEXT:].partition("\n")[2]
-    return _TOKEN.sub(HIDDEN, without_secrets(_without_cut_key(text)))
+    return _TOKEN.sub(HIDDEN, _without_columns(without_secrets(_without_cut_key(text))))
+
+
+def _without_columns(text: str) -> str:
+    """The text without the words that follow a secret variable's name."""
+    kept, end = [], 0
+    for name in _VARIABLE.finditer(text):
+        value = _VALUE.match(text, name.end()) if is_secret_name(name[1]) else None
+        if value is not None:
+            kept += [text[end : value.start()], HIDDEN]
+            end = value.end()
+    return "".join([*kept, text[end:]])
 
 
 def _without_cut_key(text: str) -> str:
