@@ -6,6 +6,7 @@ The oracle is etcd's own list of keys, and the nodes and namespaces as they were
 
 from __future__ import annotations
 
+import base64
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
@@ -31,7 +32,7 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.errors import UserError
-from fairlead.model.actions import ObjectRef, PatchObject
+from fairlead.model.actions import ObjectRef, PatchObject, object_ref
 from fairlead.model.installation import Installation, Parts
 from fairlead.wire.installation.components import installed_objects
 
@@ -344,7 +345,7 @@ def _user(cluster: ControlPlane, rules: list[Object]) -> Iterator[Path]:
 
 def test_a_dead_webhook_and_finalizers_that_never_end(cluster: ControlPlane) -> None:
     before = keys(cluster)
-    install(cluster, Installation(admission="webhooks"))
+    _install_webhooks(cluster)
     cluster.admin.run("label", "namespace", "team", "fairlead.io/quota=enforced")
     wait_until("no webhook answers", lambda: "failed calling webhook" in _created_pod(cluster), 60)
     cluster.admin.run("create", "configmap", "theirs", "-n", SYSTEM)
@@ -374,6 +375,55 @@ def test_a_dead_webhook_and_finalizers_that_never_end(cluster: ControlPlane) -> 
             "patch", kind, name, "-n", SYSTEM, "-p", '{"metadata": {"finalizers": null}}'
         )
     wait_until("nothing is left", lambda: keys(cluster) == before, 60)
+
+
+def _install_webhooks(cluster: ControlPlane) -> None:
+    """No kubelet runs the webhook: its part is played once the installer waits for it.
+
+    Until then the webhooks refuse nothing; after that they keep the authority.
+    """
+    played = target(cluster)
+    authority = base64.b64encode(cluster.authority.read_bytes()).decode()
+    open_before: list[bool] = []
+
+    def play(_: float) -> None:
+        found = _webhooks(cluster)
+        if not found:
+            return  # it waits for the definition of the quota tree
+        open_before.append({each["failurePolicy"] for each in found.values()} == {"Ignore"})
+        counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+        status = {"observedGeneration": 1, **dict.fromkeys(counts, 2)}
+        for kind in ("Mutating", "Validating"):
+            for each in played.list_objects(_configuration(kind)):
+                hooks: Any = each["webhooks"]
+                for hook in hooks:
+                    hook["clientConfig"]["caBundle"] = authority
+                played.change(PatchObject(object_ref(each), {"webhooks": hooks}))
+        server = ObjectRef("apps/v1", "Deployment", "fairlead-admission-webhook", SYSTEM)
+        # Its controller takes this back at once: the installer looks before, or at the next beat.
+        played.change(PatchObject(server, {"status": status}, "status"))
+
+    installer = Installer(target(cluster), str, time.time, play)
+    plan = installer.plan(Wanted(__version__, Installation(admission="webhooks")))
+    installer.carry_out(plan, wait_seconds=60)
+    assert open_before and all(open_before)
+    written = _webhooks(cluster).values()
+    assert {each["clientConfig"]["caBundle"] for each in written} == {authority}
+    assert "Fail" in {each["failurePolicy"] for each in written}
+
+
+def _webhooks(cluster: ControlPlane) -> dict[str, Any]:
+    found = target(cluster)
+    return {
+        hook["name"]: hook
+        for kind in ("Mutating", "Validating")
+        for each in found.list_objects(_configuration(kind))
+        for hook in cast("list[Any]", each["webhooks"])
+    }
+
+
+def _configuration(kind: str) -> ObjectRef:
+    return ObjectRef("admissionregistration.k8s.io/v1", f"{kind}WebhookConfiguration", "")
 
 
 def _created_pod(cluster: ControlPlane) -> str:

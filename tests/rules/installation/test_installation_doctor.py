@@ -628,6 +628,7 @@ def test_an_old_server_is_sent_to_webhooks_only_where_they_work(
 
 
 DEFINITION = quota_tree_definition()
+NARROW = {**DEFINITION, "spec": {**DEFINITION["spec"], "versions": []}}
 FOUND = DefinitionFact(DEFINITION, DEFINITION)
 QUOTA = ObjectFact(ObjectRef("apps/v1", "Deployment", "fairlead-quota-controller", SYSTEM), HIDDEN)
 
@@ -638,6 +639,14 @@ QUOTA = ObjectFact(ObjectRef("apps/v1", "Deployment", "fairlead-quota-controller
         (BEFORE, replace(FOUND, found=None), State.OK, "no other program defines", ""),
         (BEFORE, FOUND, State.OK, "another program's definition", ""),
         (BEFORE, replace(FOUND, is_left=True), State.OK, "an earlier `fairlead install` left", ""),
+        (HELMS, replace(FOUND, is_left=True), State.OK, "an earlier installation's definition", ""),
+        (
+            HELMS,
+            replace(FOUND, is_left=True, found=NARROW),
+            State.FAIL,
+            "exists and serves no",
+            "remove it with its objects, or install without quota",
+        ),
         (AFTER, replace(FOUND, found=None), State.OK, "no other program defines", ""),
         (
             replace(AFTER, objects=(QUOTA,)),
@@ -655,7 +664,16 @@ QUOTA = ObjectFact(ObjectRef("apps/v1", "Deployment", "fairlead-quota-controller
             "`--set crds.enabled=true`",
         ),
     ],
-    ids=["before", "foreign", "left", "without quota", "installed", "by Helm"],
+    ids=[
+        "before",
+        "foreign",
+        "left",
+        "left, by Helm",
+        "left, too old",
+        "without quota",
+        "installed",
+        "by Helm",
+    ],
 )
 def test_the_definition_of_the_tree_is_foreign_left_or_missing(
     facts: InstallationFacts, definition: DefinitionFact, state: State, sentence: str, mend: str

@@ -235,14 +235,15 @@ def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
             yield Finding("definition", State.FAIL, sentence, _bring_back(facts.inventory))
         elif each.found is None:
             yield Finding("definition", State.OK, f"no other program defines `{name}`")
-        elif each.is_left:
+        elif each.is_left and not _release(facts):
             sentence = f"definition `{name}` exists: an earlier `fairlead install` left it"
             yield Finding("definition", State.OK, sentence)
         else:
+            other = "an earlier installation's" if each.is_left else "another program's"
             yield _refusal(
                 "definition",
                 refuse_definition(each.found, each.wanted),
-                f"another program's definition `{name}` fits and is used as it is",
+                f"{other} definition `{name}` fits and is used as it is",
                 "remove it with its objects, or install without quota",
             )
 
