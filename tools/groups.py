@@ -178,7 +178,7 @@ def check_groups() -> tuple[Group, ...]:
 def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs, and what `make test` has no time for.
 
-    The short ones end the run.
+    The short ones end the run; `documents` mostly waits, so it runs beside those that compute.
     """
     return (
         _cluster_group(
@@ -205,6 +205,7 @@ def real_groups() -> tuple[Group, ...]:
             "browser", "the console in Chromium", (CHROMIUM, CHINESE_FONTS), needs_real=True
         ),
         _cluster_group("quota", "elastic quota on a real control plane", *_matching(QUOTA)),
+        _cluster_group("documents", "the lines of the documents, on both", "tests/documents"),
         _cluster_group("contracts", "one suite on two API servers", "tests/contracts"),
         _cluster_group(
             "storms",
@@ -219,7 +220,6 @@ def real_groups() -> tuple[Group, ...]:
                 (NFTABLES, CHROMIUM, C_COMPILER, C_HEADERS),
             )
         ),
-        _cluster_group("documents", "the lines of the documents, on both", "tests/documents"),
         _with_image(
             _folder_group(
                 "image",
