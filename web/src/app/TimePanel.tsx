@@ -81,7 +81,7 @@ export function TimePanel({ id, face, csrf }: { id: string; face: ClockFace; csr
       {objectCommands({ kind: "clock", isPaused: face.isPaused }).map((text) => (
         <Command key={text} text={text} />
       ))}
-      {move.data && move.variables?.action === "step" && !fault && <ClockWrite moved={move.data} />}
+      {move.data && move.variables?.action === "step" && !fault && <StepWrites moved={move.data} />}
     </div>
   );
 }
@@ -164,7 +164,7 @@ function AskAgain({ order, now, onYes, onNo }: { order: ClockOrder; now: number;
 
 const SHOWN = 12;
 
-function ClockWrite({ moved }: { moved: ClockMoved }) {
+function StepWrites({ moved }: { moved: ClockMoved }) {
   const { t } = useWords();
   const hidden = moved.happenedCount - Math.min(SHOWN, moved.happened.length);
   return (

@@ -18,6 +18,7 @@ from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, Installation
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
+from fairlead.rules.installation.finding_lists import lines
 from fairlead.rules.installation.order import (
     DATA_KINDS,
     NAMESPACE,
@@ -44,9 +45,8 @@ from fairlead.rules.installation.server_versions import (
     refuse_server,
 )
 from fairlead.rules.sharing.admission import SCHEDULER
-from fairlead.settings import HELM_CHART
+from fairlead.settings import HELM_CHART, QUOTA_CONTROLLER_POD
 from fairlead.wire.installation.components import account_limits, installed_objects
-from fairlead.wire.installation.deciding_parts import QUOTA_CONTROLLER
 from fairlead.wire.installation.inventory import (
     COMPLETE,
     WRITING,
@@ -59,7 +59,6 @@ from fairlead.wire.installation.values import render_values
 
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
-_SHOWN: Final = 10
 _SERVER: Final = ("Deployment", WEBHOOK_SERVICE)
 
 Report = Callable[[str], object]
@@ -264,7 +263,7 @@ class Installer:
 
     def _check_held_back(self, ending: Collection[str]) -> None:
         """Refuses to end a workload while pods or jobs wait for it."""
-        ends_quota, ends_scheduler = QUOTA_CONTROLLER in ending, SCHEDULER in ending
+        ends_quota, ends_scheduler = QUOTA_CONTROLLER_POD in ending, SCHEDULER in ending
         if not (ends_quota or ends_scheduler):
             return
         waiting = held_back(self._cluster)
@@ -332,10 +331,8 @@ def _check(refusal: Refusal | None, hint: str) -> None:
 
 
 def _refused(faults: Sequence[str]) -> UserError:
-    shown = "\n".join(faults[:_SHOWN])
-    more = f"\nand {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
     count = "1 object is" if len(faults) == 1 else f"{len(faults)} objects are"
-    what = f"{count} refused, and nothing was written:\n{shown}{more}"
+    what = f"{count} refused, and nothing was written:\n{lines(faults)}"
     hint = "run it as a user with these rights; --force-conflicts takes over fields of others"
     return UserError(what, hint)
 

@@ -29,6 +29,7 @@ from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
+from fairlead.rules.installation.finding_lists import counted, lines
 from fairlead.rules.installation.order import (
     DATA_KINDS,
     NAMESPACE,
@@ -44,7 +45,6 @@ from fairlead.wire.installation.inventory import parse_inventory
 from fairlead.wire.installation.release import parse_release
 
 _BEAT_SECONDS: Final = 0.5
-_SHOWN: Final = 10
 _TRACED: Final = (ObjectRef("v1", "Node", ""), ObjectRef("v1", NAMESPACE, ""))
 _RELEASE: Final = (
     "--release-waiting lets pods and jobs go on without quota; pods of the scheduler never start: "
@@ -184,10 +184,8 @@ class Removal:
                 for each in self._cluster.may_patch(refs, part)
             ]
         if faults:
-            shown = "\n".join(faults[:_SHOWN])
-            more = f"\nand {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-            count = "1 object" if len(faults) == 1 else f"{len(faults)} objects"
-            what = f"{count} may not be removed, and nothing was removed:\n{shown}{more}"
+            count = counted(len(faults), "object")
+            what = f"{count} may not be removed, and nothing was removed:\n{lines(faults)}"
             raise UserError(what, "run it as a user with these rights")
 
     def _check_waiting(self, *, is_releasing: bool) -> HeldBack:

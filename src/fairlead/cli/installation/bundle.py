@@ -1,4 +1,4 @@
-"""`fairlead doctor --bundle FILE`: what a person needs who helps from afar, without secrets."""
+"""`fairlead doctor --bundle FILE`: what a remote helper needs, without secrets."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def write_bundle(
     from fairlead.wire.files.bundle_file import SNAPSHOT, bundled_snapshot, render_bundle
     from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.installation.values import render_values
-    from fairlead.wire.text.log_secrets import log_without_secrets
+    from fairlead.wire.text.log_secrets import document_without_secrets, log_without_secrets
 
     reader = context.world.reader()
     unread: list[str] = []
     texts = {
-        "doctor.json": render_json(_shown(findings_document(findings))) + "\n",
+        "doctor.json": render_json(document_without_secrets(findings_document(findings))) + "\n",
         "versions.json": render_json(_versions(facts, reader.describe())) + "\n",
         "values.yaml": log_without_secrets(render_values(facts.chosen)),
     }
@@ -122,14 +122,3 @@ def _versions(facts: InstallationFacts, cluster: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
     }
-
-
-def _shown(value: Any) -> Any:
-    """The document with secrets hidden in its texts."""
-    from fairlead.wire.text.log_secrets import log_without_secrets
-
-    if isinstance(value, dict):
-        return {name: _shown(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_shown(each) for each in value]
-    return log_without_secrets(value) if isinstance(value, str) else value

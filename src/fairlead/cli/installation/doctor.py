@@ -19,10 +19,10 @@ rights, admission, PodSecurity, nodes, other device plugins, objects, workloads,
 certificates. Each check is ok, warn or BAD with a hint, or ? if it could not be made. Nothing is
 written: objects are applied in a dry run. The exit status is 1 if any check is BAD.
 
-With --bundle FILE one archive (zip) has what a person needs who helps from afar: what was found,
-the state of the cluster, versions, values and the last lines of Fairlead's own logs. Secrets are
-left out or hidden; names of namespaces, nodes, pods, images and users are in it: check it before
-you pass it on. `fairlead up --from-snapshot FILE` replays it."""
+With --bundle FILE one archive (zip) has what a remote helper needs: what was found, the state of
+the cluster, versions, values and the last lines of Fairlead's own logs. Secrets are left out or
+hidden; names of namespaces, nodes, pods, images and users are in it: check it before you send it.
+`fairlead up --from-snapshot FILE` replays it."""
 _QUOTA = "`fairlead quota doctor` checks the quota tree and its controller."
 
 

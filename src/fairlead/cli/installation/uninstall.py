@@ -10,10 +10,10 @@ from fairlead.cli.installation.chosen import WAIT_SECONDS, progress, resumable, 
 
 NAME = "uninstall"
 HELP = """Remove an installation of `fairlead install`: admission first, all other objects after it,
-the namespaces last. Pods that wait for quota and jobs that are held back for it would wait forever,
-so it is refused while there are any; --release-waiting lets them go on. The definition of the quota
-tree and the trees stay, unless --delete-data is given. After an interruption run the same command
-again."""
+the namespaces last. Pods and jobs that wait for quota, and pods of Fairlead's scheduler, would wait
+forever, so it is refused while there are any; --release-waiting lets those that wait for quota go
+on, and names the others. The definition of the quota tree and the trees stay, unless --delete-data
+is given. After an interruption run the same command again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.rules.installation.finding_lists import some
 
 _FOREGROUND: Final = "foregroundDeletion"
 """The API server's own finalizer: it stays until what the object owns is gone."""
@@ -39,8 +40,7 @@ def held_sentence(targets: Iterable[ObjectRef], held: Iterable[Manifest]) -> str
     """What is still being deleted, and what it waits for."""
     names = ", ".join(each.title for each in targets)
     rows = [held_title(each) for each in held]
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    waits = f"; held by {', '.join(rows[:_SHOWN])}{more}" if rows else ""
+    waits = f"; held by {some(rows, most=_SHOWN)}" if rows else ""
     return f"still being deleted: {names}{waits}"
 
 

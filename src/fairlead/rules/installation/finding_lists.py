@@ -29,14 +29,24 @@ def written_again(release: str) -> str:
     return "`fairlead upgrade` writes it again; --dry-run prints the difference"
 
 
-def some(names: Sequence[str], separator: str = ", ") -> str:
-    """The first three, and how many more there are.
+def some(names: Sequence[str], separator: str = ", ", most: int = _SHOWN) -> str:
+    """The first three, or `most`, and how many more there are.
 
     >>> some(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return separator.join(names[:_SHOWN]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return separator.join(names[:most]) + more
+
+
+def lines(faults: Sequence[str], most: int = 10) -> str:
+    """The first ten, each on a line, and how many more there are.
+
+    >>> lines(["a", "b"], most=1)
+    'a\\nand 1 more'
+    """
+    more = f"\nand {len(faults) - most} more" if len(faults) > most else ""
+    return "\n".join(faults[:most]) + more
 
 
 def dotted(numbers: tuple[int, int]) -> str:

@@ -20,12 +20,11 @@ from fairlead.model.installed.finding import Finding, State
 from fairlead.model.moment import Moment
 from fairlead.rules.installation.comparable import differing_fields
 from fairlead.rules.installation.finding_lists import again, counted, some, unread
-from fairlead.rules.installation.order import is_ready
+from fairlead.rules.installation.order import WORKLOADS, is_ready
 from fairlead.rules.installation.refusals import refuse_version
 from fairlead.settings import PART_LABEL
 
 RESTART_SECONDS: Final = 3600.0
-_WORKLOADS: Final = ("Deployment", "DaemonSet")
 _DAY: Final = 86_400.0
 _ENDS_SOON: Final = 7 * _DAY
 _TAKE: Final = "`fairlead upgrade --force-conflicts` takes the fields over; --dry-run shows them"
@@ -109,7 +108,7 @@ def _changed(inventory: InventoryFact, facts: InstallationFacts) -> Finding:
 def _workloads(facts: InstallationFacts) -> Iterator[Finding]:
     pods = () if isinstance(facts.pods, Unread) else facts.pods
     for each in facts.objects:
-        if each.ref.kind in _WORKLOADS and isinstance(each.found, dict):
+        if each.ref.kind in WORKLOADS and isinstance(each.found, dict):
             yield _workload(each.ref, each.found, pods)
     if isinstance(facts.pods, Unread):
         yield unread("pods", facts.pods)

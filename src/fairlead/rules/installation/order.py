@@ -117,7 +117,7 @@ def is_ready(obj: Any) -> bool:
     if obj["kind"] in _WEBHOOKS:
         return all(each["clientConfig"].get("caBundle") for each in obj.get("webhooks") or ())
     # Other kinds have a generation, too, and report none.
-    if obj["kind"] in ("Deployment", "DaemonSet") and (
+    if obj["kind"] in WORKLOADS and (
         status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0)
     ):
         return False

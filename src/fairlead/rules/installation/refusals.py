@@ -8,6 +8,7 @@ from typing import Any, Final
 from fairlead.model.actions import Manifest, ObjectRef
 from fairlead.model.installation import INSTALLATION_LABEL
 from fairlead.model.refusal import Refusal
+from fairlead.rules.installation.finding_lists import some
 
 _SHOWN: Final = 5
 _HELM_OWNER: Final = "meta.helm.sh/release-name"
@@ -135,8 +136,7 @@ def refuse_unscheduled(pods: Sequence[ObjectRef], scheduler: str) -> Refusal | N
 
 def _names(objects: Sequence[ObjectRef]) -> str:
     """The first of them by name, and the number of the others."""
-    shown = ", ".join(f"{each.namespace}/{each.name}" for each in objects[:_SHOWN])
-    return shown + (f" and {len(objects) - _SHOWN} more" if len(objects) > _SHOWN else "")
+    return some([f"{each.namespace}/{each.name}" for each in objects], most=_SHOWN)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

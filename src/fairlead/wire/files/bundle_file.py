@@ -9,13 +9,13 @@ import io
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from fairlead.errors import UserError
 from fairlead.wire.files.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
-from fairlead.wire.text.log_secrets import log_without_secrets
+from fairlead.wire.text.log_secrets import document_without_secrets
 
 SNAPSHOT: Final = "cluster.snapshot"
 README: Final = "README.txt"
@@ -92,17 +92,8 @@ def bundled_snapshot(saved: SavedSnapshot) -> bytes:
     """The bytes of the snapshot file, with secrets hidden in every message: of conditions, of
     containers that ended, of events.
     """
-    return render_snapshot(msgspec.convert(_shown(msgspec.to_builtins(saved)), SavedSnapshot))
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            name: log_without_secrets(each)
-            if name == "message" and isinstance(each, str)
-            else _shown(each)
-            for name, each in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_shown(each) for each in value]
-    return value
+    return render_snapshot(
+        msgspec.convert(
+            document_without_secrets(msgspec.to_builtins(saved), "message"), SavedSnapshot
+        )
+    )

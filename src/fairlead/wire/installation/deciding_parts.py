@@ -13,6 +13,7 @@ from typing import Final
 from fairlead.model.installation import Installation
 from fairlead.settings import (
     NODE_AGENT_PORT,
+    QUOTA_CONTROLLER_POD,
     QUOTA_CONTROLLER_PORT,
     QUOTA_LEASE,
     SHARE_LEASE,
@@ -57,7 +58,6 @@ _EXTENDER: Final = "fairlead-gpushare-extender"
 _CONTROL_PLANE: Final = "fairlead-gpushare-control-plane"
 """Roles of the extender on machines of the control plane: both files can be applied."""
 _AGENT: Final = "fairlead-node-agent"
-QUOTA_CONTROLLER: Final = "fairlead-quota-controller"
 _WEBHOOK: Final = WEBHOOK_SERVICE
 _EXTENDER_PORT: Final = 12345
 """Of the extender in pods, as kube-scheduler's configuration names it."""
@@ -296,17 +296,17 @@ def quota_controller(chosen: Installation) -> list[Object]:
     """The quota controller: the replica that holds the Lease works. While none runs, pods of the
     tree's namespaces wait, and running pods are left alone.
     """
-    place = PartPlace(QUOTA_CONTROLLER, chosen.namespace)
+    place = PartPlace(QUOTA_CONTROLLER_POD, chosen.namespace)
     trees = [
         grant(_TREES, "elasticquotatrees", "list watch"),
         grant(_TREES, "elasticquotatrees/status", "patch"),
     ]
     return [
         account(place),
-        *cluster_rights(QUOTA_CONTROLLER, place, _quota_rules()),
+        *cluster_rights(QUOTA_CONTROLLER_POD, place, _quota_rules()),
         # The one tree of a cluster is in kube-system.
-        *rights(QUOTA_CONTROLLER, place, KUBE_SYSTEM, trees),
-        *rights(QUOTA_CONTROLLER, place, place.namespace, lease_grants(QUOTA_LEASE)),
+        *rights(QUOTA_CONTROLLER_POD, place, KUBE_SYSTEM, trees),
+        *rights(QUOTA_CONTROLLER_POD, place, place.namespace, lease_grants(QUOTA_LEASE)),
         deployment(place, chosen.replicas, _quota_pod(chosen)),
         disruption_budget(place),
         *network_policy(place, chosen, QUOTA_CONTROLLER_PORT),
@@ -361,11 +361,11 @@ def _quota_pod(chosen: Installation) -> Object:
         "securityContext": LOCKED,
     }
     return {
-        "serviceAccountName": QUOTA_CONTROLLER,
+        "serviceAccountName": QUOTA_CONTROLLER_POD,
         "priorityClassName": _CLUSTER_CRITICAL,
         "nodeSelector": _LINUX,
         "tolerations": [CONTROL_PLANE],
-        **spread(QUOTA_CONTROLLER),
+        **spread(QUOTA_CONTROLLER_POD),
         "securityContext": NON_ROOT,
         "containers": [container],
     }

@@ -8,7 +8,7 @@ doubt, more is hidden. A secret in plain words ("the password is x") cannot be f
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from fairlead.wire.text.secret_names import is_secret_name
 from fairlead.wire.text.secret_words import HIDDEN, LONGEST_TEXT, without_secrets
@@ -41,6 +41,20 @@ def log_without_secrets(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         text = text[-LONGEST_TEXT:].partition("\n")[2]
     return _TOKEN.sub(HIDDEN, _without_columns(without_secrets(_without_cut_key(text))))
+
+
+def document_without_secrets(value: Any, key: str = "", name: str = "") -> Any:
+    """A JSON value with secrets hidden in its texts, or only in those that are called `key`.
+
+    >>> document_without_secrets({"message": "token=abc", "node": "token=abc"}, "message")
+    {'message': 'token=<redacted>', 'node': 'token=abc'}
+    """
+    if isinstance(value, dict):
+        return {each: document_without_secrets(one, key, each) for each, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [document_without_secrets(each, key) for each in value]
+    is_meant = isinstance(value, str) and (not key or name == key)
+    return log_without_secrets(value) if is_meant else value
 
 
 def _without_columns(text: str) -> str:
