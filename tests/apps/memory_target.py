@@ -33,6 +33,7 @@ class MemoryTarget:
         self.unforced: list[str] = []
         self.server: tuple[int, int] | None = (1, 36)
         self.gated: list[ObjectRef] = []
+        self.unscheduled: list[ObjectRef] = []
         self.refusals: list[str] = [""]
         self.after_put: Callable[[dict[str, Any]], object] = str
 
@@ -114,7 +115,7 @@ class MemoryTarget:
         return list(self.gated)
 
     def unscheduled_pods(self, scheduler: str) -> list[ObjectRef]:
-        return []
+        return list(self.unscheduled)
 
     def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         refusal = self.change(PatchObject(pod, {}))

@@ -12,7 +12,7 @@ from tests.apps.memory_target import MemoryTarget, Time
 
 from fairlead.apps.installation.installer import InstallationPlan, Installer, Wanted
 from fairlead.errors import UserError
-from fairlead.model.actions import object_ref
+from fairlead.model.actions import ObjectRef, object_ref
 from fairlead.model.installation import Installation, Parts
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import parse_inventory
@@ -60,6 +60,39 @@ def test_a_definition_that_an_earlier_installation_left_is_written_and_recorded(
     listed = object_ref(definition) in parse_inventory(found).objects
     assert listed is is_own
     assert (("put", object_ref(definition).title) in cluster.writes) is is_own
+
+
+# --- what waits for a part ------------------------------------------------------------------------
+
+WITH_ALL = replace(SMALL, parts=Parts())
+GATED = ObjectRef("v1", "Pod", "p", "team")
+UNSCHEDULED = ObjectRef("v1", "Pod", "s", "team")
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (replace(WITH_ALL, parts=Parts(quota=False)), ["team/p"]),
+        (replace(WITH_ALL, parts=Parts(gpu_sharing=False)), ["team/s"]),
+        (replace(WITH_ALL, scheduler="control-plane"), ["team/s"]),
+        (replace(WITH_ALL, parts=Parts(quota=False, gpu_sharing=False)), ["team/p", "team/s"]),
+        (replace(WITH_ALL, parts=Parts(console=False)), []),
+    ],
+    ids=["quota", "sharing", "scheduler", "both", "console"],
+)
+def test_a_part_that_pods_wait_for_is_not_ended(changed: Installation, named: list[str]) -> None:
+    cluster = MemoryTarget()
+    install(cluster, wanted(WITH_ALL))
+    cluster.gated, cluster.unscheduled = [GATED], [UNSCHEDULED]
+    cluster.writes.clear()
+    if named:
+        with pytest.raises(UserError) as refused:
+            install(cluster, wanted(changed))
+        assert [each for each in ("team/p", "team/s") if each in refused.value.what] == named
+        assert cluster.writes == []
+    else:
+        install(cluster, wanted(changed))
+        assert ("remove", "Deployment fairlead-system/fairlead-console") in cluster.writes
 
 
 # --- versions -------------------------------------------------------------------------------------

@@ -160,8 +160,8 @@ async def test_it_is_given_back_although_the_answer_to_the_last_renewal_is_missi
     assert lease.record is not None and lease.record.holder == ""
 
 
-async def test_it_is_given_back_although_the_answer_to_the_first_write_is_missing() -> None:
-    """The process ends while it takes the Lease."""
+async def _ended_while_it_takes_the_lease() -> tuple[SlowLease, Leader]:
+    """Its write is carried out, and it does not learn that."""
     lease = SlowLease()
     leader = Leader(lease, "first")
     lease.answers.clear()
@@ -170,20 +170,19 @@ async def test_it_is_given_back_although_the_answer_to_the_first_write_is_missin
     taking.cancel()
     await asyncio.wait([taking])
     lease.answers.set()
+    return lease, leader
+
+
+async def test_it_is_given_back_although_the_answer_to_the_first_write_is_missing() -> None:
+    """The process ends while it takes the Lease."""
+    lease, leader = await _ended_while_it_takes_the_lease()
     assert lease.record is not None and lease.record.holder == "first"
     await leader.release()
     assert lease.record.holder == ""
 
 
 async def test_a_write_without_an_answer_gives_back_no_lease_that_another_took() -> None:
-    lease = SlowLease()
-    leader = Leader(lease, "first")
-    lease.answers.clear()
-    taking = asyncio.ensure_future(leader.turn())
-    await until(lambda: lease.record is not None)
-    taking.cancel()
-    await asyncio.wait([taking])
-    lease.answers.set()
+    lease, leader = await _ended_while_it_takes_the_lease()
     assert lease.record is not None
     await lease.put_lease(structs.replace(lease.record, holder="second", renewed=""))
     await leader.release()

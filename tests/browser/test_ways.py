@@ -15,7 +15,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Request, expect
+from playwright.sync_api import Browser, Locator, Request, Route, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight, soon
 from tests.kube.laptop import Laptop
@@ -462,6 +462,34 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(
         of_server = tab.at("state-server").get_by_test_id("request-id")
         copy_by_keyboard(tab, of_server)
         assert tab.page.evaluate("navigator.clipboard.readText()") == "r-77"
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [("not-ready", "state-server"), ("unknown-column", "state-error")]
+)
+def test_an_error_stays_while_the_request_is_sent_again(
+    browser: Browser, simulated: Sight, code: str, shown: str
+) -> None:
+    trouble = f'{{"code": "{code}", "error": "it does not work", "requestId": "r-77"}}'
+    held: list[Route] = []
+    is_holding = False
+
+    def answer(route: Route) -> None:
+        if is_holding:
+            held.append(route)
+        else:
+            route.fulfill(status=409, content_type="application/json", body=trouble)
+
+    with window(browser, simulated.url) as tab:
+        tab.page.route("**/api/v1/nodes*", answer)
+        tab.page.goto(f"{simulated.url}/nodes")
+        error = tab.at(shown).first
+        expect(error).to_be_visible()
+        is_holding = True
+        error.get_by_role("button", name="Retry").click()
+        wait_until("the request is sent again", lambda: tab.page.evaluate("1") and bool(held))
+        expect(error).to_be_visible()
+        expect(error).to_contain_text("r-77")
 
 
 @pytest.mark.parametrize("way", ["by selection", "not at all"])

@@ -181,3 +181,24 @@ def run_arena(*arguments: str, kubeconfig: Path) -> str:
     )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
+
+
+def fairlead_answer(
+    kubeconfig: Path, *words: str, seconds: float = 120.0
+) -> subprocess.CompletedProcess[str]:
+    """A `fairlead` command that has ended, with whatever status."""
+    return subprocess.run(
+        [*FAIRLEAD, *words, f"--kubeconfig={kubeconfig}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def run_fairlead(kubeconfig: Path, *words: str, status: int = 0, seconds: float = 120.0) -> str:
+    """Output and messages of a command, whose exit status must be `status`."""
+    answer = fairlead_answer(kubeconfig, *words, seconds=seconds)
+    assert answer.returncode == status, answer.stdout + answer.stderr
+    return answer.stdout + answer.stderr

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +22,7 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.helm import HELMS, Helm, packed_chart
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import fairlead_answer
 from tests.kube.test_installation import has_gated_pod, install_foreign_definition
 from tests.turns import in_turn
 from tests.waiting import wait_until
@@ -76,17 +75,6 @@ def helm(request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path) 
     cluster.admin.run("delete", "crd", TREES, "--ignore-not-found")
 
 
-def fairlead(kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*FAIRLEAD, *words, f"--kubeconfig={kubeconfig}"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 def everything(cluster: ControlPlane) -> set[Row]:
     """Kind, namespace and name of all objects of all kinds."""
     kinds = cluster.admin.run("api-resources", "--verbs=list", "-o", "name").split()
@@ -117,7 +105,7 @@ def _play(cluster: ControlPlane, part: str) -> str:
         cluster.folder / f"{part}.kubeconfig", cluster.server, cluster.authority, token_user(token)
     )
     (container,) = spec["containers"]
-    answer = fairlead(kubeconfig, *container["command"][1:])
+    answer = fairlead_answer(kubeconfig, *container["command"][1:])
     phase = "Failed" if answer.returncode else "Succeeded"
     name = pod["metadata"]["name"]
     body = json.dumps({"status": {"phase": phase}})
@@ -182,7 +170,7 @@ def _check_others_are_refused(helm: Helm, cluster: ControlPlane, chart: str) -> 
     answer = helm.refusal("install", "second", chart, "-n", SYSTEM)
     assert "cannot be imported into the current release" in answer
     assert 'must equal "second": current value is "gpus"' in answer
-    answer = fairlead(cluster.kubeconfig, "install").stderr
+    answer = fairlead_answer(cluster.kubeconfig, "install").stderr
     assert "namespace `fairlead-nodes` belongs to the Helm release `gpus`" in answer
     assert "use Helm for its release" in answer
 
@@ -252,7 +240,7 @@ def test_another_programs_definition_is_used_and_never_changed(
     found = cluster.admin.run(*path)
     helm.run("install", "gpus", chart, "-n", OTHER, "--set", "crds.enabled=false")
     assert cluster.admin.run(*path) == found
-    answer = fairlead(cluster.kubeconfig, "doctor").stdout
+    answer = fairlead_answer(cluster.kubeconfig, "doctor").stdout
     assert "Fairlead is installed by Helm: release `gpus`" in answer, "found by Helm's annotation"
     assert f"definition `{TREES}` exists without the subresource `status`" in answer
     with played(cluster, "fairlead-uninstall") as end:
@@ -265,7 +253,7 @@ def test_helm_takes_over_nothing_that_fairlead_install_wrote(
     cluster: ControlPlane, chart: str, tmp_path: Path
 ) -> None:
     cluster.admin.run("delete", "namespace", SYSTEM, "--ignore-not-found")
-    answer = fairlead(cluster.kubeconfig, "install", "--wait=0")
+    answer = fairlead_answer(cluster.kubeconfig, "install", "--wait=0")
     assert not answer.returncode, answer.stderr
     before = everything(cluster)
     for name in HELMS:
@@ -273,7 +261,7 @@ def test_helm_takes_over_nothing_that_fairlead_install_wrote(
         answer = helm.refusal("install", "gpus", chart, "-n", SYSTEM)
         assert "invalid ownership metadata" in answer
     assert everything(cluster) == before, "nothing was written"
-    answer = fairlead(cluster.kubeconfig, "uninstall", "--delete-data")
+    answer = fairlead_answer(cluster.kubeconfig, "uninstall", "--delete-data")
     assert not answer.returncode, answer.stderr
 
 

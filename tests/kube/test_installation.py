@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ import yaml
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.cut_target import CutOffError, CutTarget
 from tests.kube.kubectl import KubectlError
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import fairlead_answer, run_fairlead
 from tests.waiting import wait_until
 
 from fairlead import __version__
@@ -49,16 +48,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 def fairlead(cluster: ControlPlane, *words: str, status: int = 0) -> str:
     """Output and messages of the command; its exit status is `status`."""
-    answer = subprocess.run(
-        [*FAIRLEAD, *words, f"--kubeconfig={cluster.kubeconfig}"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert answer.returncode == status, answer.stdout + answer.stderr
-    return answer.stdout + answer.stderr
+    return run_fairlead(cluster.kubeconfig, *words, status=status)
 
 
 def everything(cluster: ControlPlane) -> dict[Row, str]:
@@ -475,14 +465,7 @@ def _check_a_reader(cluster: ControlPlane) -> None:
     cluster.admin.run("create", "clusterrole", "some", "--verb=get,list", kinds)
     cluster.admin.run("create", "clusterrolebinding", "some", "--clusterrole=some", "--user=some")
     path = cluster.write_user_kubeconfig("some")
-    answer = subprocess.run(
-        [*FAIRLEAD, "doctor", "-o", "json", f"--kubeconfig={path}"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    answer = fairlead_answer(path, "doctor", "-o", "json")
     rows = [
         (row["state"], row["check"], row["sentence"])
         for row in yaml.safe_load(answer.stdout)["items"]

@@ -22,7 +22,7 @@ from tests.kube.cut_target import CutOffError, CutTarget
 from tests.kube.kubectl import KubectlError
 from tests.kube.objects import share_node
 from tests.kube.quota_line import QuotaController, bounded, enforce, tree
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import FAIRLEAD, environment, run_fairlead
 from tests.waiting import wait_until
 
 from fairlead import __version__
@@ -95,16 +95,7 @@ def uninstall(cluster: ControlPlane, *words: str, status: int = 0) -> str:
 
 
 def fairlead(cluster: ControlPlane, *words: str, status: int = 0) -> str:
-    answer = subprocess.run(
-        [*FAIRLEAD, *words, f"--kubeconfig={cluster.kubeconfig}"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert answer.returncode == status, answer.stdout + answer.stderr
-    return answer.stdout + answer.stderr
+    return run_fairlead(cluster.kubeconfig, *words, status=status)
 
 
 def keys(cluster: ControlPlane) -> set[str]:

@@ -23,7 +23,7 @@ from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
 from tests.kube.kubelet import Place, RealNode, is_ready, started_node
 from tests.kube.node_room import beside
 from tests.kube.programs import program
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import run_fairlead
 from tests.nodes.network import MACHINE, POD_RANGE, Link, nodes_network
 from tests.nodes.registry import Registry, running_registry
 from tests.waiting import wait_until
@@ -77,16 +77,7 @@ class Cluster:
 
     def fairlead(self, *words: str, status: int = 0) -> str:
         """Output and messages of the command; its exit status is `status`."""
-        answer = subprocess.run(
-            [*FAIRLEAD, *words, f"--kubeconfig={self.plane.kubeconfig}"],
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert answer.returncode == status, answer.stdout + answer.stderr
-        return answer.stdout + answer.stderr
+        return run_fairlead(self.plane.kubeconfig, *words, status=status, seconds=300)
 
     def own_pods(self) -> list[Object]:
         """The pods of Fairlead, of both namespaces."""
