@@ -49,6 +49,7 @@ class ControlPlane:
         routes_to_endpoints: bool = False,
         audited: Sequence[str] = (),
         has_real_nodes: bool = False,
+        kubernetes: str = "",
     ) -> None:
         self.folder = folder
         self.logs = logs
@@ -59,6 +60,7 @@ class ControlPlane:
         self._audited = audited
         self.audit_log = logs / "audit.log"
         self._has_real_nodes = has_real_nodes
+        self._kubernetes = kubernetes
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -224,7 +226,10 @@ class ControlPlane:
             if not key.lower().endswith("_proxy") and key != "KUBECONFIG"
         }
         return Component(
-            name, [program(name), *arguments], self.logs / f"{log or name}.log", environment
+            name,
+            [program(name, self._kubernetes), *arguments],
+            self.logs / f"{log or name}.log",
+            environment,
         )
 
     def _component_kubeconfig(self, name: str) -> Path:
@@ -340,7 +345,11 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 @contextmanager
 def running_control_plane(
-    *, routes_to_endpoints: bool = False, nodes_at: str = "", audited: Sequence[str] = ()
+    *,
+    routes_to_endpoints: bool = False,
+    nodes_at: str = "",
+    audited: Sequence[str] = (),
+    kubernetes: str = "",
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -353,6 +362,8 @@ def running_control_plane(
     server. KWOK then plays none.
 
     `audited`: users of which requests are written to `audit_log`.
+
+    `kubernetes`: another minor version of Kubernetes, "1.34" for example (`other_kubernetes`).
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -369,6 +380,7 @@ def running_control_plane(
             routes_to_endpoints=routes_to_endpoints,
             audited=audited,
             has_real_nodes=bool(nodes_at),
+            kubernetes=kubernetes,
         )
         leaving.callback(control_plane.stop)
         control_plane.start()
