@@ -187,9 +187,7 @@ READ = (
 )
 
 FAMILY_OF = {
-    program: family
-    for family in (*BUILT, *MONITORING, KUEUE)
-    for program in family.packages
+    program: family for family in (*BUILT, *MONITORING, KUEUE) for program in family.packages
 }
 
 

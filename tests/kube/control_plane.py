@@ -50,6 +50,7 @@ class ControlPlane:
         audited: Sequence[str] = (),
         has_real_nodes: bool = False,
         kubernetes: str = "",
+        emulated: str = "",
     ) -> None:
         self.folder = folder
         self.logs = logs
@@ -61,6 +62,7 @@ class ControlPlane:
         self.audit_log = logs / "audit.log"
         self._has_real_nodes = has_real_nodes
         self._kubernetes = kubernetes
+        self._emulated = emulated
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -290,6 +292,7 @@ class ControlPlane:
             "--shutdown-delay-duration=0s",
             "--shutdown-watch-termination-grace-period=1s",
             *self._audit_flags(),
+            *([f"--emulated-version={self._emulated}"] if self._emulated else []),
         )
 
     def _audit_flags(self) -> list[str]:
@@ -350,6 +353,7 @@ def running_control_plane(
     nodes_at: str = "",
     audited: Sequence[str] = (),
     kubernetes: str = "",
+    emulated: str = "",
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -364,6 +368,7 @@ def running_control_plane(
     `audited`: users of which requests are written to `audit_log`.
 
     `kubernetes`: another minor version of Kubernetes, "1.34" for example (`other_kubernetes`).
+    `emulated`: an earlier one, of which the API server has the features and the expressions.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -381,6 +386,7 @@ def running_control_plane(
             audited=audited,
             has_real_nodes=bool(nodes_at),
             kubernetes=kubernetes,
+            emulated=emulated,
         )
         leaving.callback(control_plane.stop)
         control_plane.start()

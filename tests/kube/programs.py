@@ -23,7 +23,9 @@ def program(name: str, kubernetes: str = "") -> Path:
     is_of_other = other is not None and name in other.packages
     path: Path = tool.family_path(other, name) if is_of_other else tool.program_path(name)
     if not path.exists():
-        command = " ".join(("python3 tools/build_kube.py", *tool.build_flags([other] if other else [])))
+        command = " ".join(
+            ("python3 tools/build_kube.py", *tool.build_flags([other] if other else []))
+        )
         raise FileNotFoundError(f"{path} is not built; `{command}` builds it")
     return path
 
