@@ -57,7 +57,7 @@ def asked(
 
 
 @pytest.mark.parametrize("case", SENT)
-async def test_new_pods_are_sent_where_the_rules_say(case: str) -> None:
+async def test_new_pods_are_sent_where_the_rules_point(case: str) -> None:
     spec, scheduler = SENT[case]
     spec = {"schedulerName": "default-scheduler", **spec}
     response = await ask(
@@ -70,7 +70,7 @@ async def test_new_pods_are_sent_where_the_rules_say(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ATTEMPTS)
-async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
+async def test_writers_are_refused_by_the_rules(case: str) -> None:
     attempt: Attempt = ATTEMPTS[case]
     operation, resource, sub = RESOURCES.get(
         attempt.how, ("CREATE" if attempt.how == "create" else "UPDATE", "pods", None)
@@ -132,7 +132,7 @@ async def test_a_tree_does_not_charge_fairleads_own_namespaces(namespace: str) -
 
 
 @pytest.mark.parametrize("case", ASKED)
-async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str) -> None:
+async def test_pods_that_no_node_can_run_are_refused_by_the_rules(case: str) -> None:
     asking = ASKED[case]
     written = {
         "metadata": {"name": "p", "labels": asking.labels, "annotations": asking.annotations},
@@ -149,7 +149,7 @@ async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str)
     assert (await ask("/asks", **asked("UPDATE", object=written, oldObject=written)))["allowed"]
 
 
-async def test_what_is_deleted_is_left_to_whoever_deletes() -> None:
+async def test_what_is_deleted_is_left_to_the_user_that_deletes_it() -> None:
     old = {"metadata": {"annotations": {"ALIYUN_COM_GPU_MEM_IDX": "0"}}}
     assert (await ask("/grants", **asked("DELETE", object=None, oldObject=old)))["allowed"]
 
@@ -165,7 +165,7 @@ async def test_only_new_pods_are_sent_to_a_scheduler(operation: str, sub: str | 
 
 
 @pytest.mark.parametrize("path", ["/scheduler", "/asks"])
-async def test_a_pod_that_nobody_could_read_is_refused_with_the_reason(path: str) -> None:
+async def test_a_pod_that_could_not_be_read_is_refused_with_the_reason(path: str) -> None:
     spec = {"containers": [{"name": "a", "resources": {"limits": {"aliyun.com/gpu-mem": "much"}}}]}
     response = await ask(path, **asked("CREATE", object={"metadata": {}, "spec": spec}))
     assert (response["allowed"], response["status"]["code"]) == (False, 400)
@@ -370,7 +370,7 @@ async def test_a_tree_is_taken_where_it_is_not_known_what_is_used() -> None:
     assert "pods could not be read in 0.05 s" in slow
 
 
-async def test_with_a_client_authority_only_who_shows_a_certificate_is_answered() -> None:
+async def test_with_a_client_authority_only_clients_with_a_certificate_are_answered() -> None:
     app = webhook_app(asks_certificate=True)
     status, answer = await send(app, "POST", "/grants", b"{}", AS_JSON)
     assert (status, "show a client certificate" in answer) == (403, True)

@@ -88,7 +88,7 @@ async def test_a_page_that_refreshes_does_not_ask_each_time() -> None:
     ]
 
 
-async def test_events_that_may_not_be_read_are_said_and_name_the_right() -> None:
+async def test_events_that_may_not_be_read_are_reported_and_name_the_right() -> None:
     async with page_over(
         refusing(403, "Forbidden", ('events is forbidden: User "x" cannot list resource "events"'))
     ) as page:
@@ -101,7 +101,7 @@ async def test_events_that_may_not_be_read_are_said_and_name_the_right() -> None
     assert told["events"] == [] and next(step["step"] for step in told["life"]) == "created"
 
 
-async def test_an_api_server_that_fails_is_said() -> None:
+async def test_an_api_server_that_fails_is_reported() -> None:
     async with page_over(refusing(500, "InternalError", "etcd is away")) as page:
         told = json.loads((await page.get(f"{JOB}/events"))[2])
     assert [(each["code"], "etcd is away" in each["message"]) for each in told["warnings"]] == [
@@ -128,7 +128,7 @@ class Slow:
 EACH = JobInstances(training_job(), (pod("bert-worker-0", "gpu-1"),))
 
 
-async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
+async def test_no_page_waits_long_and_a_second_request_has_them() -> None:
     files, asked = Slow(), EventAnswers(patience=0.01)
     late = await asked.of(files, EACH)  # type: ignore[arg-type]
     assert isinstance(late, Warning) and late.code == "events-unread"
@@ -138,7 +138,7 @@ async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
     assert files.asked == 1
 
 
-async def test_many_who_look_at_once_are_one_question_and_the_answer_ages() -> None:
+async def test_many_readers_at_once_are_one_question_and_the_answer_ages() -> None:
     now = [0.0]
     files, asked = Slow(), EventAnswers(lambda: now[0])
     files.answer.set()

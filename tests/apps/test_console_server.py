@@ -79,7 +79,7 @@ async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: 
     check_against(json.loads(body), schema, described["components"]["schemas"])
 
 
-async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:
+async def test_a_reader_learns_the_cluster_its_clock_and_its_speed() -> None:
     async with console(still_world(living_cluster(), speed=60.0)) as page:
         answer = await page.json("/me")
     assert answer["clock"] == {
@@ -188,7 +188,7 @@ async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
         ("/assets/none.js", 404, "not-found", "assets/none.js"),
     ],
 )
-async def test_a_refusal_says_what_with_the_value_and_a_hint(
+async def test_a_refusal_contains_the_value_and_a_hint(
     path: str, status: int, code: str, words: str
 ) -> None:
     async with console() as page:
@@ -231,7 +231,7 @@ async def test_a_known_answer_is_not_sent_again() -> None:
         ] == 200
 
 
-async def test_large_answers_are_compressed_for_who_reads_that() -> None:
+async def test_large_answers_are_compressed_for_clients_that_accept_it() -> None:
     async with console() as page:
         _, packed, body = await page.get(f"{BASE}/nodes", headers={"Accept-Encoding": "gzip"})
         _, plain, same = await page.get(f"{BASE}/nodes", headers={"Accept-Encoding": "identity"})
@@ -300,7 +300,7 @@ async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
         assert (await page.json("/me"))["cluster"]["name"] == "test-cluster"
 
 
-async def test_an_unreadable_cluster_says_why_it_never_got_ready() -> None:
+async def test_an_unreadable_cluster_names_the_reason_it_never_got_ready() -> None:
     failing = Source(
         "nodes",
         "failing",
@@ -344,7 +344,7 @@ async def test_a_chart_whose_prometheus_fails_is_an_error_and_not_an_empty_chart
     assert "http://10.0.0.9:9090" in answer["error"]
 
 
-async def test_a_bug_is_a_500_that_tells_nothing_but_its_request_id(
+async def test_a_bug_is_a_500_that_reports_nothing_but_its_request_id(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
@@ -473,7 +473,7 @@ async def test_charts_show_the_past_that_the_server_was_given() -> None:
         ), "before it nobody looked"
 
 
-async def test_a_past_that_breaks_is_told_and_the_charts_go_on(
+async def test_a_past_that_breaks_is_reported_and_the_charts_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken() -> Iterator[ClusterSnapshot]:

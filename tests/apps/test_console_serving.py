@@ -117,7 +117,7 @@ async def test_without_the_right_to_list_deployments_the_page_names_it() -> None
     )
 
 
-async def test_a_saved_snapshot_says_that_it_has_none() -> None:
+async def test_a_saved_snapshot_states_that_it_has_none() -> None:
     async with console(msgspec.structs.replace(still_world(cluster()), servings=None)) as page:
         status, _, body = await page.get(f"{BASE}/serving")
     assert (status, msgspec.json.decode(body)["error"]) == (

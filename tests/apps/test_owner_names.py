@@ -35,7 +35,9 @@ class Pods:
         return self.told
 
 
-async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_path: Path) -> None:
+async def test_a_page_carries_what_is_reported_and_the_next_one_what_has_changed(
+    tmp_path: Path,
+) -> None:
     pods, chosen = Pods(), GpuExporterSettings(node="gpu-1", compat=("dcgm",))
     names = OwnerNames(pods, label_patterns(["^app$"]), CardJobs(tmp_path).jobs)
     exporter = GpuExporter(

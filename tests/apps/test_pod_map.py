@@ -116,7 +116,7 @@ async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) ->
         running.cancel()
 
 
-async def test_each_outage_is_said_and_counted_as_a_collector(
+async def test_each_outage_is_reported_and_counted_as_a_collector(
     node: Node, pods: PodMap, caplog: pytest.LogCaptureFixture
 ) -> None:
     def success() -> list[float | int | None]:
@@ -160,7 +160,7 @@ async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pod
     )
 
 
-async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
+async def test_a_pod_that_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
     await pods.ask()
     node.held = ()
     await pods.ask()
@@ -261,7 +261,7 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(
     assert families["fairlead_gpu_containers"].values == [1]
 
 
-async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(
+async def test_a_driver_that_does_not_report_processes_leaves_an_only_holder_the_cards_values(
     node: Node,
 ) -> None:
     """docs/spec/telemetry.md#container-metrics: for an exclusive holder the device's value is used;
@@ -290,7 +290,7 @@ async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_th
         ]
 
 
-async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(
+async def test_a_mig_instance_reports_what_its_only_holder_uses_and_several_in_one_share_it(
     node: Node,
 ) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
@@ -343,7 +343,7 @@ OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 
 
 @pytest.mark.parametrize(("annotations", "mib"), [(OURS, 4301), (THEIRS, None), (OLDER, None)])
-async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_shares(
+async def test_without_a_row_of_the_agent_a_pods_annotations_name_the_card_it_shares(
     node: Node, annotations: dict[str, str], mib: int | None
 ) -> None:
     """docs/spec/telemetry.md#device-ids: first the agent's ledger, then the annotations, the newest
@@ -375,7 +375,7 @@ async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_s
     ], "the ledger is exact"
 
 
-async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
+async def test_a_sharer_of_a_card_without_a_name_is_not_called_foreign(
     node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shares of another plugin, or a grants file that is not mounted: an alert on foreign processes
@@ -406,7 +406,7 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
 
 
 @pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])
-async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
+async def test_what_is_unknown_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
     """A card whose processes cannot be seen has no value for foreign bytes, not 0; before the
     kubelet has answered there is no count of containers.
     """
@@ -452,7 +452,7 @@ async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again
     assert (names(pods), pods.state.containers) == (["p"], 1)
 
 
-async def test_that_processes_cannot_be_seen_is_said(node: Node) -> None:
+async def test_processes_that_cannot_be_seen_are_reported(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)
     await pods.ask()
     pods.attributed([structs.replace(device(), uuid=CARD, seen=())])
@@ -489,9 +489,7 @@ class Strangers:
         return {pid: ProcessHome("somebody-else") for pid in pids}
 
 
-async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_soon_and_once() -> (
-    None
-):
+async def test_a_process_of_an_unknown_pod_makes_the_agent_ask_the_kubelet_soon_and_once() -> None:
     """At most once a second; the regular read would come only after an hour."""
     node, asked = Node(), asyncio.Event()
     count = 0

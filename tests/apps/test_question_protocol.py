@@ -103,7 +103,7 @@ async def test_a_body_that_means_nothing_is_not_kept(monkeypatch: pytest.MonkeyP
         assert [asked.body for asked in answers.asked] == [b"", b""]
 
 
-async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_time_he_needs() -> (
+async def test_a_request_behind_a_slow_answer_has_its_own_after_it_and_all_the_time_it_needs() -> (
     None
 ):
     async with answering() as (stranger, answers):
@@ -165,7 +165,7 @@ async def test_another_protocol_is_answered_in_this_one_and_ends() -> None:
         )
 
 
-async def test_who_never_reads_does_not_fill_the_memory() -> None:
+async def test_a_client_that_never_reads_does_not_fill_the_memory() -> None:
     """More questions than the sockets hold answers for: when the client does not read, no more are
     answered.
     """
@@ -190,7 +190,7 @@ async def test_who_never_reads_does_not_fill_the_memory() -> None:
         sock.close()
 
 
-async def test_a_stop_lets_an_answer_be_finished_and_ends_who_only_waits() -> None:
+async def test_a_stop_lets_an_answer_be_finished_and_ends_idle_connections() -> None:
     async with answering() as (stranger, answers):
         reader, writer = await stranger.connect()
         idle_reader, idle_writer = await stranger.connect()

@@ -231,7 +231,7 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running"])
-async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(
+async def test_a_pod_that_was_bound_without_its_cards_gets_them_written(
     monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
     """Another client binds the pod while the extender's own binding is in doubt, or the grant is
@@ -351,7 +351,7 @@ async def test_inspect_and_pages() -> None:
         (b'{"Pod":' * 5000, ""),
     ],
 )
-async def test_what_is_no_question_is_told_so(body: bytes, words: str) -> None:
+async def test_what_is_no_question_gets_the_reason(body: bytes, words: str) -> None:
     async with extender() as asked:
         status, text = await asked.post("filter", body)
         assert status == 400 and words in text, text

@@ -168,7 +168,7 @@ async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:
         await task
 
 
-async def test_probes_are_told_the_reason_and_other_methods_are_refused() -> None:
+async def test_probes_get_the_reason_and_other_methods_are_refused() -> None:
     trouble, unready = [""], ["not yet read:\npods: syncing"]
 
     async def metrics(request: object) -> object:

@@ -136,7 +136,7 @@ async def test_whatever_the_method_the_answer_is_no_bug(
     "path",
     [b"/" + b"a" * 256, b"/assets/" + b"a" * 256, b"/" + b"a/" * 2500, b"/%00", b"/nodes/a%00b"],
 )
-async def test_a_path_that_no_page_can_have_is_told_as_that(path: bytes) -> None:
+async def test_a_path_that_no_page_can_have_is_reported_so(path: bytes) -> None:
     async with running("console") as stranger:
         answer = await stranger.ask(path)
     assert status_of(answer) == 404

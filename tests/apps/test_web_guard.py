@@ -155,7 +155,7 @@ async def test_a_password_is_asked_for_and_probes_are_not_asked(tmp_path: Path) 
             assert await page.status(path=other) == 401, other
 
 
-async def test_a_right_password_is_checked_once_and_wrong_ones_hold_up_nobody(
+async def test_a_right_password_is_checked_once_and_wrong_ones_delay_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "web.yaml"
@@ -338,7 +338,7 @@ async def test_a_file_that_asks_less_of_clients_opens_nothing(
 
 
 @pytest.mark.parametrize("key", ["cert_file", "key_file", "client_ca_file"])
-async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(
+async def test_a_pipe_in_place_of_a_certificate_delays_no_request(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str
 ) -> None:
     authority = Authority(tmp_path, "ca")

@@ -74,7 +74,7 @@ def served(sight: Sight) -> Iterator[Sight]:
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_the_page_says_what_arena_says_and_why_a_job_is_not_ready(
+def test_the_page_shows_what_arena_prints_and_why_a_job_is_not_ready(
     browser: Browser, served: Sight, locale: str
 ) -> None:
     title, menu, ready, not_ready = LOCALES[locale]

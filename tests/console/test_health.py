@@ -122,7 +122,7 @@ def test_permissions(forbidden: str | None, state: str) -> None:
     assert forbidden is None or forbidden in said(row)
 
 
-def test_permissions_are_not_known_while_nobody_answers() -> None:
+def test_permissions_are_not_known_while_no_server_answers() -> None:
     silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
     assert rows(sources(Source("nodes", SourceState.SYNCING)), silent)["permissions"].state == "off"
 
@@ -152,7 +152,7 @@ def test_prometheus_address_error_and_series() -> None:
     assert row.setting is not None and "--prometheus" in row.setting.text
 
 
-def test_values_that_fail_with_prometheus_are_told_once() -> None:
+def test_values_that_fail_with_prometheus_are_reported_once() -> None:
     """The page warns of the source `gpu-telemetry`; the row of Prometheus covers it."""
     failing = DependencyLooks(WELL, ServerLook("http://prom:9090", failure="refused"))
     found = rows(sources(telemetry("failing", "refused")), failing)
@@ -181,7 +181,7 @@ def test_telemetry_by_nodes() -> None:
     assert rows()["gpu-telemetry"].state == "off"
 
 
-def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_not() -> None:
+def test_a_broken_card_that_reports_does_not_replace_a_sound_one_that_does_not() -> None:
     """The row agrees with the pages' warning (`notices.series_missing`), which names the same
     nodes.
     """
@@ -265,7 +265,7 @@ def test_labels_of_components_are_those_that_are_deployed() -> None:
     }
 
 
-def test_sharing_without_sharing_nodes_is_off_and_with_them_somebody_must_do_it() -> None:
+def test_sharing_without_sharing_nodes_is_off_and_with_them_it_needs_a_controller() -> None:
     assert {
         name: rows(cluster([gpu_node("a", 1)]))[name].state
         for name in ("sharing-extender", "device-plugin")
@@ -375,7 +375,7 @@ def test_a_saved_snapshot_has_no_servers() -> None:
     } == {"off"}
 
 
-def test_the_sentence_says_what_is_worst() -> None:
+def test_the_sentence_names_what_is_worst() -> None:
     silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
     assert health_sentence(rows().values()).text == "All dependencies in use are OK."
     assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use failed."

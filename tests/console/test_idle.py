@@ -73,7 +73,7 @@ def test_a_card_idle_for_longer_than_the_history_reaches_back_stays_idle_for_ove
 
 
 @pytest.mark.parametrize("value", [80.0, None], ids=["busy", "a gap"])
-def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> None:
+def test_what_was_reported_of_a_card_ends_with_its_idleness(value: float | None) -> None:
     before = IdleTimes(EPOCH - 60, {"GPU-a": EPOCH - 7200})
     assert idle_in_history(lived([0.0] * 230 + [value] + [0.0] * 9), EPOCH, before).since == {
         "GPU-a": EPOCH - 15 * 8
@@ -81,7 +81,7 @@ def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> 
     assert idle_in_history(lived([0.0] * 239 + [value]), EPOCH, before).since == {}
 
 
-def test_what_was_told_before_the_history_begins_is_no_part_of_it() -> None:
+def test_what_was_reported_before_the_history_begins_is_no_part_of_it() -> None:
     """Time ran fast, so between the earlier value and the oldest tick there was no look."""
     before = IdleTimes(EPOCH - 5000, {"GPU-a": EPOCH - 7200})
     assert idle_in_history(lived([0.0] * 300), EPOCH, before).since == {"GPU-a": EPOCH - 15 * 239}
@@ -219,7 +219,7 @@ def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_toget
         "never",
     ],
 )
-def test_idle_hours_of_who_holds(
+def test_idle_hours_of_holders(
     ratio: float, idle_since: float | None, told: float, held_hours: float, hours: float
 ) -> None:
     bound = Condition("PodScheduled", "True", at=EPOCH - 3600 * held_hours)

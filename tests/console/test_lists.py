@@ -130,7 +130,7 @@ def test_null_comes_last_both_ways_and_name_breaks_ties(
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_a_word_that_nobody_knows_comes_last_both_ways_as_null_does(descending: bool) -> None:
+def test_an_unknown_word_comes_last_both_ways_as_null_does(descending: bool) -> None:
     rows = [Sample("a", ""), Sample("b", "x"), Sample("c", "x"), Sample("d", "")]
     assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("team", descending),)))) == [
         "b",

@@ -230,7 +230,7 @@ def most_given(snapshot: ClusterSnapshot, namespace: str) -> int:
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(40, 400, 40))]
 )
-def test_every_place_says_the_same_numbers(first: int) -> None:
+def test_every_place_shows_the_same_numbers(first: int) -> None:
     scarce = borrows = 0
     for seed in range(first, first + 40):
         snapshot, plan = settled(random_snapshot(seed))

@@ -84,7 +84,7 @@ def test_a_card_leads_to_its_node_and_a_job_is_found_by_its_uid() -> None:
     ]
 
 
-def test_a_pod_says_where_it_leads() -> None:
+def test_a_pod_links_to_its_pages() -> None:
     job = training_job()
     pods = [
         pod("bert-worker-0", "gpu-1", GPU, job=job),
@@ -124,7 +124,7 @@ def test_a_few_letters_are_looked_for_in_no_id_and_a_label_only_where_an_equals_
     assert found(snapshot, "app=b") == []
 
 
-def test_who_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> None:
+def test_a_user_that_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> None:
     snapshot = cluster(
         [gpu_node()],
         [pod("web-1"), pod("web-2", namespace="team-b")],
@@ -180,7 +180,7 @@ def test_it_finds_what_a_look_at_every_field_finds(seed: int) -> None:
         assert all(hit.piece == asked and asked in hit.text for hit in hits)
 
 
-def test_pods_that_cannot_be_read_are_told_and_not_a_cluster_without_pods() -> None:
+def test_pods_that_cannot_be_read_are_reported_and_not_a_cluster_without_pods() -> None:
     unread = Source("pods", SourceState.FORBIDDEN, "forbidden", "ask for the right")
     answer = BoardState(
         structs.replace(living_cluster(), pods=(), sources={"pods": unread}), EPOCH

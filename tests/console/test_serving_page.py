@@ -49,7 +49,7 @@ def rows(**objects: object) -> list[ServingJob]:
     return [entry.row for entry in listed(**objects).entries]  # type: ignore[arg-type]
 
 
-def test_a_job_that_is_ready_says_where_it_is_and_what_it_holds() -> None:
+def test_a_job_that_is_ready_shows_where_it_is_and_what_it_holds() -> None:
     (row,) = rows(
         deployments=[deployment("fast", "v1", replicas=2, available=2)],
         services=[service("fast", "v1", {"http-serving": 5000, "http-metrics": 9090})],

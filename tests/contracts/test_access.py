@@ -47,7 +47,7 @@ def owner(api: ApiClient, space: str) -> ApiClient:
 # --- what is allowed, and the words of a refusal --------------------------------------------------
 
 
-def test_a_role_allows_what_its_rules_say(api: ApiClient, reader: ApiClient, space: str) -> None:
+def test_a_role_allows_what_its_rules_list(api: ApiClient, reader: ApiClient, space: str) -> None:
     api.post(pods(space), pod("a"))
     assert reader.get(pods(space)).status == 200
     assert reader.get(pods(space, "a")).body["metadata"]["name"] == "a"
@@ -136,7 +136,7 @@ def test_everybody_who_is_known_may_look_what_is_served(reader: ApiClient) -> No
     ] == [200] * 5
 
 
-def test_nobody_may_look(api: ApiClient) -> None:
+def test_no_user_may_look(api: ApiClient) -> None:
     answer = api.as_stranger().get("/api/v1/namespaces/default/pods/a/log")
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.message == (
@@ -203,7 +203,7 @@ def test_what_is_taken_back_is_gone(api: ApiClient, reader: ApiClient, space: st
     until("the right is gone", lambda: reader.get(pods(space)).status == 403)
 
 
-def test_a_role_nobody_made_is_named_in_the_refusal(api: ApiClient, space: str) -> None:
+def test_a_role_that_does_not_exist_is_named_in_the_refusal(api: ApiClient, space: str) -> None:
     made(api.post(bindings(space), binding("ghost", "nobody-made-it", "gina")))
     wanted = (
         'pods is forbidden: User "gina" cannot list resource "pods" in API group "" in the '
@@ -293,7 +293,7 @@ def test_nor_come_in_by_an_update(api: ApiClient, owner: ApiClient, space: str) 
     assert owner.patch(roles(space, "r"), {"rules": [rule("get", "pods")]}).status == 200
 
 
-def test_who_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
+def test_a_user_that_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
     group = [rights.GROUP]
     rules = (
         rule("create escalate", "roles", group),
@@ -309,7 +309,7 @@ def test_who_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
     assert ben.post(bindings(space), binding("e", "edit", "bob", "ClusterRole")).status == 403
 
 
-def test_only_who_may_do_everything_gathers_roles(api: ApiClient, space: str) -> None:
+def test_only_a_user_that_may_do_everything_gathers_roles(api: ApiClient, space: str) -> None:
     name = f"maker-{space}"
     made(
         api.post(f"{RBAC}/clusterroles", role(name, rule("create", "clusterroles", [rights.GROUP])))
@@ -426,7 +426,7 @@ _FAULTY: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("plural", "body"), _FAULTY)
-def test_faults_are_told_in_the_same_words(
+def test_faults_are_reported_in_the_same_words(
     both: tuple[ApiClient, ApiClient], plural: str, body: dict[str, Any]
 ) -> None:
     scope = RBAC if plural.startswith("cluster") else f"{RBAC}/namespaces/default"

@@ -97,7 +97,7 @@ def test_a_kind_that_is_not_served_is_refused_before_anything_is_sent(
     )
 
 
-def test_a_namespace_that_is_not_there(apply: Apply) -> None:
+def test_a_namespace_that_is_absent(apply: Apply) -> None:
     refused = apply(CreateObject(config_map("c"), "nowhere"))
     assert refused.result is Result.REFUSED and 'namespaces "nowhere" not found' in refused.reason
 
@@ -232,7 +232,7 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(
     assert as_service(api, ScaleJob(replace(ref, name="not-there"), 4, 3, 4)).result is Result.GONE
 
 
-def test_an_event_is_told(api: ApiClient, waiting: Pod) -> None:
+def test_an_event_is_reported(api: ApiClient, waiting: Pod) -> None:
     assert (
         as_service(api, RecordEvent(waiting, "GPUShareNoRoom", "no card has room")).result
         is Result.DONE

@@ -409,7 +409,7 @@ _CHANGES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "value"), _CHANGES, ids=lambda part: str(part)[:60])
-def test_both_servers_say_the_same_of_a_changed_definition(
+def test_both_servers_agree_on_a_changed_definition(
     both: tuple[ApiClient, ApiClient], path: str, value: Any
 ) -> None:
     body = _refused(path, value)("same.contract.example.com")

@@ -64,7 +64,7 @@ def user_of(api: ApiClient) -> dict[str, Any]:
 # --- tokens ---------------------------------------------------------------------------------------
 
 
-def test_a_token_says_whose_it_is(api: ApiClient, space: str, robot: str) -> None:
+def test_a_token_contains_its_user(api: ApiClient, space: str, robot: str) -> None:
     answer = made(api.post(accounts(space, robot, "token"), {"spec": {"expirationSeconds": 1200}}))
     uid = api.get(accounts(space, robot)).body["metadata"]["uid"]
     assert (answer["kind"], answer["metadata"]["name"], answer["metadata"]["uid"]) == (
@@ -149,7 +149,9 @@ def test_a_token_for_others_is_not_for_the_server(api: ApiClient, space: str, ro
 
 
 @pytest.mark.parametrize("forge", [lambda token: token + "x", lambda token: token[:-6] + "AAAAAA"])
-def test_a_forged_token_is_told_as_such(api: ApiClient, space: str, robot: str, forge: Any) -> None:
+def test_a_forged_token_is_reported_as_such(
+    api: ApiClient, space: str, robot: str, forge: Any
+) -> None:
     forged = forge(token_of(api, space, robot))
     assert api.as_stranger(forged).get("/api").status == 401
     assert review(api, forged) == {
@@ -282,7 +284,7 @@ def test_the_official_client_asks_for_a_token_and_uses_it(
 # --- impersonation --------------------------------------------------------------------------------
 
 
-def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:
+def test_the_administrator_acts_as_any_user(api: ApiClient) -> None:
     assert user_of(api.as_user("bob")) == {"username": "bob", "groups": ["system:authenticated"]}
     assert user_of(api.as_user("bob", "dev", "ops", uid="7")) == {
         "username": "bob",
@@ -304,7 +306,7 @@ def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:
     assert extra.body["status"]["userInfo"]["extra"] == {"team/a": ["x"]}
 
 
-def test_groups_alone_are_nobody(api: ApiClient) -> None:
+def test_groups_alone_are_no_user(api: ApiClient) -> None:
     answer = api.ask("GET", "/api", headers={"Impersonate-Group": "dev"})
     assert (answer.status, answer.reason) == (400, "BadRequest")
     assert answer.message.endswith("without impersonating a user name")
@@ -355,7 +357,7 @@ def test_others_need_a_right_for_it(
     assert (answer.status, answer.message) == (403, told)
 
 
-def test_who_may_act_as_one_person_acts_as_that_person_alone(
+def test_a_user_that_may_act_as_another_acts_as_no_third(
     api: ApiClient, space: str, robot: str
 ) -> None:
     name = f"as-alice-{space}"

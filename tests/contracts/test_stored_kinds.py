@@ -344,7 +344,7 @@ def test_an_event_is_seen_from_both_groups(api: ApiClient, space: str) -> None:
     assert "message" not in seen
 
 
-def test_what_has_no_effect_says_so(both: Both) -> None:
+def test_what_has_no_effect_is_reported(both: Both) -> None:
     """The only difference from the real server: a warning."""
     simulated, _ = both
     path, body = _KINDS["webhook"]

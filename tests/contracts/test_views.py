@@ -243,7 +243,7 @@ _PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", _PODS, ids=lambda case: case.replace(" ", "-"))
-def test_pods_are_said_to_do_the_same(both: Both, case: str) -> None:
+def test_pods_are_set_to_do_the_same(both: Both, case: str) -> None:
     spec, status = _PODS[case]
 
     def make(api: ApiClient, space: str) -> None:
@@ -436,7 +436,7 @@ def test_shared_kinds_are_discovered_alike(both: Both) -> None:
             assert set(entry["verbs"]) <= set(known[entry["subresource"]]["verbs"]), key
 
 
-def test_the_old_discovery_says_the_same(both: Both) -> None:
+def test_the_old_discovery_agrees(both: Both) -> None:
     simulated, real = both
     for path in ("/api/v1", "/apis/apps/v1", "/apis/batch/v1"):
         theirs = {resource["name"]: resource for resource in real.get(path).body["resources"]}

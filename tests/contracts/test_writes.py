@@ -189,7 +189,7 @@ def test_a_second_one_already_exists(api: ApiClient, space: str) -> None:
         ("/api/v1/nodes/nobody", 'nodes "nobody" not found'),
     ],
 )
-def test_what_is_not_there_is_not_found(api: ApiClient, path: str, message: str) -> None:
+def test_what_is_absent_is_not_found(api: ApiClient, path: str, message: str) -> None:
     for answer in (api.get(path), api.delete(path), api.patch(path, {})):
         assert (answer.status, answer.reason, answer.message) == (404, "NotFound", message)
         assert answer.body["kind"] == "Status" and answer.body["code"] == 404
@@ -490,7 +490,7 @@ def test_strategic_merge_finds_list_items_by_their_key(api: ApiClient, space: st
     assert {(item["name"], item["value"]) for item in left["env"]} == {("X", "1"), ("Y", "2")}
 
 
-def test_strategic_merge_replaces_where_it_is_told_to(api: ApiClient, space: str) -> None:
+def test_strategic_merge_replaces_where_the_patch_directs_it(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod(labels={"a": "1"}))
     answer = api.patch(
         pods(space, "a"), {"metadata": {"labels": {"$patch": "replace", "b": "2"}}}, STRATEGIC

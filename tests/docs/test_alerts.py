@@ -124,7 +124,7 @@ def test_the_operators_rules_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_an_alert_says_what_is_wrong_and_leads_to_its_section(name: str) -> None:
+def test_an_alert_states_what_is_wrong_and_leads_to_its_section(name: str) -> None:
     told = ALERTS[name]["annotations"]
     assert set(told) == {"summary", "description", "runbook_url"}
     assert told["runbook_url"] == f"docs/reference/alerts.md#fairlead{name.lower()}"

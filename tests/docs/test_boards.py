@@ -243,7 +243,7 @@ def test_no_chart_cuts_off_what_is_above_its_axis() -> None:
         assert defaults[title]["custom"]["axisSoftMax"] == 1
 
 
-def test_a_quota_without_a_max_says_so_in_every_version_of_grafana() -> None:
+def test_a_quota_without_a_max_is_shown_so_in_every_version_of_grafana() -> None:
     """In Grafana `+Inf` is JavaScript's Infinity; some versions compare a range without an end with
     0.
     """

@@ -183,7 +183,7 @@ def pending_pod(laptop: Laptop, app: str) -> str:
     return str(name)
 
 
-def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
+def test_every_line_of_the_list_is_typed_or_states_what_it_needs() -> None:
     for command in COMMANDS:
         assert set(command) <= KEYS, command
         assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), (

@@ -159,7 +159,7 @@ def test_without_tls_and_below_a_path(tmp_path: Path) -> None:
             run(elsewhere)
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_no_server(tmp_path: Path) -> None:
     with ExecServer({}) as server:
         api = kube(tmp_path, server, cluster={"certificate-authority-data": None})
     with pytest.raises(Unreachable, match="refused the connection"):
@@ -244,7 +244,7 @@ async def _patient(_: web.Request, socket: web.WebSocketResponse) -> None:
     await socket.close()
 
 
-def test_a_program_may_be_silent_as_long_as_it_likes(tmp_path: Path) -> None:
+def test_a_program_may_be_silent_for_any_time(tmp_path: Path) -> None:
     with (
         ExecServer({}, CA.issue("api"), on_exec=_patient) as server,
         opened(tmp_path, server) as web_socket,

@@ -436,7 +436,7 @@ def test_an_address_without_a_scheme_is_refused() -> None:
         ExporterPages(["gpu-1:9400"], Clock())
 
 
-async def test_a_password_in_an_address_is_used_and_never_said(
+async def test_a_password_in_an_address_is_used_and_never_printed(
     exporters: Exporters, caplog: pytest.LogCaptureFixture
 ) -> None:
     exporters.answers["a"] = PAGE.format("n1", 17)
@@ -461,7 +461,7 @@ async def test_a_password_in_an_address_is_used_and_never_said(
     "address",
     ["ftp://ann:hunter2@gpu-1/metrics", "http://ann:hunt/er2@gpu-1/metrics", "ann:hunter2@gpu-1"],
 )
-def test_an_address_that_is_refused_is_said_without_its_password(address: str) -> None:
+def test_an_address_that_is_refused_is_reported_without_its_password(address: str) -> None:
     with pytest.raises(UserError) as refused:
         ExporterPages([address], Clock())
     assert "hunt" not in refused.value.what + refused.value.hint
@@ -519,7 +519,7 @@ def native_page(node: str, uuid: str, used_mib: int) -> str:
 
 
 @pytest.mark.parametrize("many", [exporter_pages.MANY_TOGETHER, 1])
-async def test_a_card_that_two_pages_tell_counts_once(
+async def test_a_card_that_two_pages_report_counts_once(
     exporters: Exporters,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,

@@ -104,7 +104,7 @@ async def test_one_connection_answers_many_questions() -> None:
         assert spoken.heard == [(0, "/below/0"), (0, "/below/1"), (0, "/below/2")]
 
 
-async def test_over_tls_and_who_is_not_trusted_is_sent_nothing() -> None:
+async def test_over_tls_and_an_untrusted_client_is_sent_nothing() -> None:
     authority = Authority()
     trust = ssl.create_default_context(cadata=authority.pem.decode())
     async with speaking(echo, server_context(authority.issue("server"), None), trust) as spoken:
@@ -167,7 +167,7 @@ async def test_what_was_sent_is_not_sent_again_when_the_connection_breaks() -> N
         assert spoken.heard == [(0, "/below/first"), (0, "/below/second")]
 
 
-async def test_an_answer_that_comes_too_late_is_nobody_elses() -> None:
+async def test_an_answer_that_comes_too_late_is_no_other_requests() -> None:
     go_on = asyncio.Event()
 
     async def speak(number: int, path: bytes) -> bytes:
@@ -186,7 +186,7 @@ async def test_an_answer_that_comes_too_late_is_nobody_elses() -> None:
 
 
 @pytest.mark.parametrize("more", [answer(b"unasked"), b"no HTTP at all\r\n\r\n"])
-async def test_who_says_more_than_was_asked_is_not_asked_again(more: bytes) -> None:
+async def test_a_server_that_returned_more_than_was_asked_is_not_asked_again(more: bytes) -> None:
     async def speak(number: int, path: bytes) -> bytes:
         return answer(path) + (more if number == 0 else b"")
 

@@ -166,7 +166,7 @@ def test_both_run_a_plugin_alike(
     assert (issued.certificate.key_pem if issued.certificate else None) == content(theirs.key_file)
 
 
-def test_a_plugin_is_told_the_same_about_the_cluster(
+def test_a_plugin_gets_the_same_description_of_the_cluster(
     tmp_path: Path, plugin: Callable[..., Path]
 ) -> None:
     program = plugin(status={"token": "t"}, version="v1")

@@ -224,7 +224,7 @@ def test_a_priority_class_that_is_absent_or_hidden(answer: Reply, known: bool | 
         Reply({"components": 3}),
     ],
 )
-def test_what_is_not_told_is_unknown_and_no_failure(answer: Reply) -> None:
+def test_what_is_not_reported_is_unknown_and_no_failure(answer: Reply) -> None:
     with cluster(**{"/apis": [SERVED], REVIEW: [answer], OPENAPI: [answer]}) as (_, api):
         told = ObjectWriter(api).served(tfjob, "v1", "")
     assert (told.versions, told.user, told.spec_fields) == (("v1",), "", None)
@@ -233,7 +233,7 @@ def test_what_is_not_told_is_unknown_and_no_failure(answer: Reply) -> None:
 @pytest.mark.parametrize(
     "answer", [status(403, "Forbidden", "no"), status(500, "InternalError", "oh"), Reply(b"<html>")]
 )
-def test_a_server_that_does_not_tell_what_it_serves_fails(answer: Reply) -> None:
+def test_a_server_that_does_not_report_what_it_serves_fails(answer: Reply) -> None:
     with cluster(**{"/apis": [answer], REVIEW: [ALICE]}) as (_, api), pytest.raises(OutsideError):
         ObjectWriter(api).served(tfjob, "v1", "")
 
@@ -255,7 +255,7 @@ def test_an_object_that_exists_is_an_answer_and_other_conflicts_are_failures() -
                 refused.expect(Result.THERE)
 
 
-def test_a_kind_that_nobody_serves_is_named() -> None:
+def test_a_kind_that_is_not_served_is_named() -> None:
     ray_job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}}
     with cluster(**{"/apis": [SERVED]}) as (_, api):
         outcome = ObjectWriter(api).apply(CreateObject(ray_job, "default"))
@@ -282,7 +282,7 @@ def test_deleting_asks_for_all_that_belongs_to_it_and_forgives_what_is_gone() ->
     "answer",
     [Reply([], 201), Reply(None, 201), Reply({"kind": "TFJob"}, 201), Reply(b"<html>", 201)],
 )
-def test_an_answer_that_is_no_object_is_told(answer: Reply) -> None:
+def test_an_answer_that_is_no_object_is_reported(answer: Reply) -> None:
     with cluster(**{"/apis": [SERVED], TFJOBS: [answer]}) as (_, api):
         outcome = ObjectWriter(api).apply(CreateObject(TFJOB, "default"))
     assert outcome.result is Result.UNKNOWN

@@ -44,7 +44,7 @@ def backend(folder: Path, seen: list[SimulatedLoad], at: float = 100.0) -> Simul
     )
 
 
-def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
+def test_a_slice_of_a_test_is_announced_and_taken_back(tmp_path: Path) -> None:
     seen: list[SimulatedLoad] = []
     told = backend(tmp_path / "new", seen)
     (done, _) = told.work(CARDS, LoadTest(1004, 120.0), 0.87, 2.0)
@@ -57,7 +57,7 @@ def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_with_its_variable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(
         OutsideError,
@@ -99,7 +99,7 @@ def test_a_load_whose_process_is_gone_holds_no_longer(tmp_path: Path) -> None:
         b"pid 1\nuntil 9\n9999 1\n",
     ],
 )
-def test_what_makes_no_sense_is_left_out_and_told_once(text: bytes, tmp_path: Path) -> None:
+def test_what_makes_no_sense_is_left_out_and_reported_once(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.load").write_bytes(text)
     said: list[str] = []
     read = simulated_loads(tmp_path, said.append)
@@ -107,7 +107,7 @@ def test_what_makes_no_sense_is_left_out_and_told_once(text: bytes, tmp_path: Pa
     assert len(said) == 1 and "x.load" in said[0]
 
 
-def test_strange_files_stop_nobody(tmp_path: Path) -> None:
+def test_strange_files_stop_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.load")
     (tmp_path / "big.load").write_bytes(b"x" * 100_000)
     (tmp_path / "folder.load").mkdir()

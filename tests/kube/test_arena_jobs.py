@@ -137,7 +137,7 @@ class TestRealCluster:
             re.MULTILINE,
         ), printed
 
-    def test_metrics_that_are_missing_are_said_once(self, company: ControlPlane) -> None:
+    def test_metrics_that_are_missing_are_reported_once(self, company: ControlPlane) -> None:
         done = arena("top", "job", "bert", "-n", "research", kubeconfig=company.kubeconfig)
         assert done.returncode == 0
         assert done.stderr.count("GPU metrics unavailable: no Prometheus Service is labelled") == 1
@@ -235,7 +235,9 @@ def _as(person: str, kubectl: Kubectl, folder: Path) -> Path:
 
 
 class TestRights:
-    def test_who_may_only_list_tfjobs_gets_those(self, admin: Kubectl, tmp_path: Path) -> None:
+    def test_a_user_that_may_only_list_tfjobs_gets_those(
+        self, admin: Kubectl, tmp_path: Path
+    ) -> None:
         mine = _as("limited", admin, tmp_path)
         wait_until(
             "the role counts",
@@ -256,7 +258,7 @@ class TestRights:
         refused = arena("delete", "mine", "-n", "rights", "-T", "tf", kubeconfig=mine)
         assert refused.returncode == 1 and 'cannot delete resource \\"tfjobs\\"' in refused.stderr
 
-    def test_who_may_nothing_gets_a_sentence(self, admin: Kubectl, tmp_path: Path) -> None:
+    def test_a_user_without_any_right_gets_a_sentence(self, admin: Kubectl, tmp_path: Path) -> None:
         nobody = _as("nobody", admin, tmp_path)
         done = arena("list", "-n", "rights", kubeconfig=nobody)
         assert (done.returncode, done.stdout) == (1, "")

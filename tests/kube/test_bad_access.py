@@ -63,9 +63,7 @@ def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missin
     ) in said
 
 
-def test_a_token_that_is_none_is_told_to_be_refused(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+def test_an_invalid_token_gets_a_refusal(control_plane: ControlPlane, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(
         tmp_path / "config",
         control_plane.server,
@@ -80,7 +78,7 @@ def test_a_token_that_is_none_is_told_to_be_refused(
     assert "hint:" in said
 
 
-def test_another_authority_is_told_apart_from_an_unreachable_server(
+def test_another_authority_is_distinguished_from_an_unreachable_server(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     stranger = Authority(tmp_path, "stranger")
@@ -95,7 +93,7 @@ def test_another_authority_is_told_apart_from_an_unreachable_server(
     assert "hint:" in said
 
 
-def test_nobody_listens(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_no_listener(control_plane: ControlPlane, tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     user = certificate_user(control_plane.admin_pair)
     kubeconfig = write_kubeconfig(
@@ -135,7 +133,7 @@ def test_an_impersonated_user_has_that_users_rights(
 
 
 @pytest.mark.parametrize("verb", ["cluster-exporter", "console"])
-def test_a_server_of_ours_says_what_it_may_not_read(
+def test_a_server_of_fairlead_names_what_it_may_not_read(
     control_plane: ControlPlane, verb: str, tmp_path: Path
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes", "events"], "verbs": READ}]

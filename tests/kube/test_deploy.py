@@ -583,7 +583,9 @@ def told(cluster: ControlPlane, name: str) -> str:
     )
 
 
-def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, beside: Beside) -> None:
+def test_three_fit_on_a_card_and_the_fourth_gets_the_reason(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     names = ["n1", "n2", "n3", "n4"]
     deployed.admin.create([pod(name, 4) for name in names])
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
@@ -670,7 +672,9 @@ def test_without_the_extender_shared_pods_wait_and_others_do_not(
     wait_until("the shared one is placed", lambda: is_placed(deployed, "shared"))
 
 
-def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside: Beside) -> None:
+def test_a_pod_placed_by_hand_is_adopted_or_reported(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
     config_map = {
         "apiVersion": "v1",
@@ -700,7 +704,7 @@ def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside:
     wait_until("the other is told", lambda: len(deployed.admin.get(*events)) == 1)
 
 
-def test_the_default_scheduler_asks_the_extender_as_the_page_says(
+def test_the_default_scheduler_asks_the_extender_as_on_the_page(
     deployed: ControlPlane, beside: Beside
 ) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
@@ -751,7 +755,7 @@ def sent_to(cluster: ControlPlane) -> str:
     return str(json.loads(made)["spec"]["schedulerName"])
 
 
-def test_nobody_was_refused_a_right(deployed: ControlPlane, beside: Beside) -> None:
+def test_no_right_was_refused(deployed: ControlPlane, beside: Beside) -> None:
     """The last of these tests: it reads the logs of the others."""
     for component in (beside.extender, beside.scheduler):
         log = component.log.read_text(encoding="utf-8", errors="replace")

@@ -207,7 +207,7 @@ def test_a_pod_is_sent_to_its_scheduler(place: Place, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", SENT)
-def test_the_function_says_the_same(case: str) -> None:
+def test_the_function_agrees(case: str) -> None:
     pod_spec, scheduler = SENT[case]
     written = msgspec.json.encode(pod("p", {}, {"schedulerName": "default-scheduler", **pod_spec}))
     assert scheduler_for(parse_pod(msgspec.json.decode(written, type=WirePod))) == scheduler

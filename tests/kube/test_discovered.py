@@ -153,7 +153,7 @@ def is_complete(workload: Object) -> bool:
 # --- what is found --------------------------------------------------------------------------------
 
 
-def test_the_operator_selects_nothing_of_ours_without_the_label_that_its_prometheus_asks_for(
+def test_the_operator_selects_nothing_of_fairlead_without_its_prometheus_label(
     monitored: Monitored,
 ) -> None:
     assert monitored.before == set()
@@ -186,14 +186,14 @@ def test_every_server_that_the_files_deploy_is_played(monitored: Monitored) -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_server_of_ours_is_a_target_once_and_up(monitored: Monitored, way: str) -> None:
+def test_every_server_of_fairlead_is_a_target_once_and_up(monitored: Monitored, way: str) -> None:
     expected = {
         address: [("up", "")] for address in sorted(each.address for each in monitored.serving)
     }
     until_equal("targets", lambda: targets(monitored.prometheus[way]), lambda: expected)
 
 
-def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> None:
+def test_a_prometheus_as_the_operator_shows_it_may_do_what_fairleads_may_here() -> None:
     """That Prometheus may read all namespaces; the one here has only the rights that Fairlead's
     files name, in Fairlead's namespaces.
     """
@@ -219,7 +219,7 @@ def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> No
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_target_bears_the_names_of_its_pod(monitored: Monitored, way: str) -> None:
+def test_a_target_carries_the_names_of_its_pod(monitored: Monitored, way: str) -> None:
     told = {
         target["labels"]["instance"]: target["labels"]
         for target in monitored.prometheus[way].targets()
@@ -248,7 +248,7 @@ def test_a_job_is_called_as_its_pods_both_ways(monitored: Monitored, way: str) -
 # --- what is made of it ---------------------------------------------------------------------------
 
 
-def test_both_load_every_rule_of_ours_and_evaluate_it(monitored: Monitored) -> None:
+def test_both_load_every_rule_of_fairlead_and_evaluate_it(monitored: Monitored) -> None:
     names = Counter(question.name for question in of_rules())
     for way in WAYS:
         wait_until(

@@ -199,7 +199,7 @@ def test_new_pods_get_the_room_that_is_left(alive: Laptop) -> None:
     )
 
 
-def test_a_node_that_was_sick_stays_sick(alive: Laptop) -> None:
+def test_a_node_that_was_unhealthy_stays_unhealthy(alive: Laptop) -> None:
     state = alive.kubectl.run(
         "get", "node", SICK, "-o=jsonpath={.status.conditions[?(@.type=='Ready')].status}"
     )

@@ -62,7 +62,7 @@ def values(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for found in row["found"] for key, value in found["values"].items()}
 
 
-def test_versions_addresses_and_series_are_those_that_the_servers_tell(
+def test_versions_addresses_and_series_are_those_that_the_servers_report(
     company: ControlPlane, prometheus: Prometheus
 ) -> None:
     flags = (
@@ -134,7 +134,7 @@ def test_a_prometheus_that_is_gone_is_named_with_its_address_and_the_setting(
         assert len(server.api("/nodes")["items"]) > 0
 
 
-def test_who_may_not_read_pods_is_told_so(company: ControlPlane) -> None:
+def test_a_user_that_may_not_read_pods_gets_the_reason(company: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
     kubeconfig = company.write_service_account_kubeconfig("sees-nodes-alone", rules)
     with console(company, "forbidden", f"--kubeconfig={kubeconfig}") as server:
@@ -168,7 +168,7 @@ def _may_list(company: ControlPlane, resource: str) -> bool:
     return bool(json.loads(told)["status"]["allowed"])
 
 
-def test_an_api_server_that_is_gone_is_told_before_the_caches_are_filled(
+def test_an_api_server_that_is_gone_is_reported_before_the_caches_are_filled(
     company: ControlPlane,
 ) -> None:
     text = company.kubeconfig.read_text(encoding="utf-8")

@@ -150,7 +150,7 @@ def test_a_token_works_as_far_as_its_rights_go(ci: Kubectl) -> None:
         ci.run("create", "rolebinding", "more", "--clusterrole=admin", "--serviceaccount=team:ci")
 
 
-def test_acting_as_somebody_takes_a_right(ci: Kubectl) -> None:
+def test_acting_as_another_user_takes_a_right(ci: Kubectl) -> None:
     """`edit` may act as the accounts of its namespace, and as no other user."""
     assert rows(ci.run("auth", "whoami", "--as", "system:serviceaccount:team:default"))[1] == [
         "Username",

@@ -439,7 +439,7 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
         ),
     ],
 )
-def test_what_cannot_be_done_is_said(kubectl: Kubectl, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_reported(kubectl: Kubectl, arguments: list[str], said: str) -> None:
     with pytest.raises(KubectlError) as caught:
         kubectl.run(*arguments)
     assert said in str(caught.value)

@@ -368,7 +368,7 @@ def test_waiting_and_deleting(twins: Twins, space: str) -> None:
     )
 
 
-def test_a_watch_tells_what_happens(twins: Twins, space: str) -> None:
+def test_a_watch_reports_what_happens(twins: Twins, space: str) -> None:
     twins.same("-n", space, "create", "configmap", "c")
     told = {world: _watched(twins, world, space) for world in ("simulated", "real")}
     assert told == {"simulated": ["1 2 ", "1 2 "], "real": ["1 2 ", "1 2 "]}
@@ -396,7 +396,7 @@ def _watched(twins: Twins, world: str, space: str) -> list[str]:
             process.wait()
 
 
-def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:
+def test_events_of_a_pod_that_no_node_can_take(twins: Twins, space: str) -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

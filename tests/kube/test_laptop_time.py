@@ -132,7 +132,7 @@ def test_a_day_goes_by_and_kubectl_sees_it(laptop: Laptop) -> None:
     fairlead_time(laptop, "resume")
 
 
-def test_each_step_is_one_instant_and_tells_its_writes(laptop: Laptop) -> None:
+def test_each_step_is_one_instant_and_reports_its_writes(laptop: Laptop) -> None:
     fairlead_time(laptop, "pause")
     laptop.kubectl.run("run", "walks", "--image=train:1m", "--restart=Never")
     told: list[str] = []

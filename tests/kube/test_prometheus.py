@@ -102,7 +102,9 @@ def test_unhealthy_nodes_are_counted_where_there_are_some(
         assert server.wait_for_data(UNHEALTHY_NODES)[0].value == 1
 
 
-def test_what_prometheus_holds_is_what_kubectl_says(prometheus: Prometheus, laptop: Laptop) -> None:
+def test_what_prometheus_holds_is_what_kubectl_prints(
+    prometheus: Prometheus, laptop: Laptop
+) -> None:
     """The simulated cluster never rests: both are read until they were read in the same moment."""
 
     def agree() -> bool:

@@ -435,7 +435,7 @@ async def test_watches_in_both_forms_are_the_same_changes(
     assert in_protobuf[:120] == in_json[:120]
 
 
-async def test_a_watch_in_protobuf_hears_of_a_deletion(
+async def test_a_watch_in_protobuf_receives_a_deletion(
     control_plane: ControlPlane, written: str
 ) -> None:
     api_client, space = ApiClient("real", control_plane.kubeconfig), written

@@ -402,7 +402,9 @@ def tidy(api: ApiClient, truth: QuotaTruth) -> None:
     )
 
 
-def test_whoever_could_bind_cannot_bind_what_waits(api: ApiClient, truth: QuotaTruth) -> None:
+def test_an_account_that_could_bind_cannot_bind_what_waits(
+    api: ApiClient, truth: QuotaTruth
+) -> None:
     """This holds even for an administrator: no user can bind a pod with a gate."""
     answer = api.post(f"{WAITS}/binding", binding("waits"))
     assert answer.status in (403, 409, 422), answer.body

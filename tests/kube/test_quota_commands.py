@@ -86,7 +86,7 @@ def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
     return answer.returncode, answer.stdout
 
 
-def test_what_is_said_beforehand_happens(
+def test_what_is_announced_beforehand_happens(
     cluster: ControlPlane, truth: QuotaTruth, tmp_path: Path
 ) -> None:
     for number in (1, 2, 3):
@@ -168,7 +168,7 @@ def name_of(pod: dict[str, Any]) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-def test_the_doctor_says_which_leaf_is_over_its_max(
+def test_the_doctor_names_the_leaf_that_is_over_its_max(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     """Pods of 5 run in root.a.1, whose max becomes 5: the doctor's verdict is bad, until the max is

@@ -102,7 +102,7 @@ def refusal(cluster: ControlPlane, file: TreeFile) -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.path.stem)
-def test_kubectl_is_told(
+def test_kubectl_gets_the_refusal(
     request: pytest.FixtureRequest, judged: ControlPlane, file: TreeFile
 ) -> None:
     """In the words of the definition where it covers the fault, otherwise in the webhook's, which
@@ -158,7 +158,7 @@ def said_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
     return [f"{code}: {sentence}" for _, code, sentence in rows]
 
 
-def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(
+def test_a_max_under_use_is_reported_on_apply_and_while_it_lasts(
     judged: ControlPlane, controller: QuotaController
 ) -> None:
     """kubectl prints the sentences of `quota validate`; then the condition of the tree contains
@@ -259,7 +259,7 @@ def told_of(truth: QuotaTruth, place: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("file", LET_IN, ids=lambda file: file.path.stem)
-def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(
+def test_a_broken_tree_that_got_in_evicts_no_pod_and_its_fault_is_reported(
     cluster: ControlPlane, truth: QuotaTruth, file: TreeFile
 ) -> None:
     (code, sentence), *_ = file.errors

@@ -202,7 +202,7 @@ def read(kubeconfig: Path) -> QuotaTree:
     return tree
 
 
-def test_ours_goes_over_acks_and_the_objects_stay(
+def test_fairleads_goes_over_acks_and_the_objects_stay(
     cluster: ControlPlane, before_ours: dict[str, Any]
 ) -> None:
     now = json.loads(
@@ -368,7 +368,7 @@ def test_a_deep_tree_is_kept_whole(
     apply(either, MANUAL)
 
 
-def test_below_the_typed_levels_nothing_is_cut_off_and_faults_are_ours_to_tell(
+def test_below_the_typed_levels_nothing_is_cut_off_and_fairlead_reports_the_faults(
     either: Kubectl,
 ) -> None:
     node: dict[str, Any] = {"name": "l8", "namespace": ["typo"], "min": {"cpu": "lots"}}
@@ -446,7 +446,7 @@ def test_the_status_of_another_tree_is_left_alone(either: Kubectl) -> None:
     )
 
 
-def test_whoever_writes_the_spec_writes_no_status(either: Kubectl) -> None:
+def test_a_writer_of_the_spec_writes_no_status(either: Kubectl) -> None:
     tree = manual()
     tree["status"] = {"leaves": 99}
     apply(either, tree)

@@ -120,7 +120,7 @@ def strangers() -> list[Object]:
     ]
 
 
-def test_each_page_of_ours_is_scraped_once_under_its_own_name_and_nothing_else_is(
+def test_each_page_of_fairlead_is_scraped_once_under_its_own_name_and_nothing_else_is(
     tmp_path: Path,
 ) -> None:
     labels = kept(tmp_path, [*discovered(), *strangers()])

@@ -159,9 +159,7 @@ def filters(extender: Extender) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_worlds_place_alike_and_say_the_same(
-    real: tuple[ControlPlane, Extender], case: str
-) -> None:
+def test_both_worlds_place_alike_and_agree(real: tuple[ControlPlane, Extender], case: str) -> None:
     cluster, extender = real
     before = filters(extender)
     try:

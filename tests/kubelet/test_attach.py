@@ -42,7 +42,7 @@ def test_the_exit_status_is_that_of_the_command(att: Arena, code: int) -> None:
     assert (f"command terminated with exit code {code}" in ended.stderr) == (code != 0)
 
 
-def test_a_command_that_a_signal_ends_and_one_that_is_not_there(att: Arena) -> None:
+def test_a_command_that_a_signal_ends_and_one_that_is_absent(att: Arena) -> None:
     assert att.run("attach", "att", "--", "sh", "-c", "kill -9 $$").returncode == 137
     absent = att.run("attach", "att", "--", "nosuch")
     assert absent.returncode != 0 and "executable file not found in $PATH" in absent.stderr
@@ -89,7 +89,7 @@ def test_all_bytes_arrive_in_both_directions(att: Arena) -> None:
     ] * 2
 
 
-def test_what_is_said_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
+def test_what_is_reported_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
     arena = Arena(cluster)
     arena.submit("pytorch", "over", program_text="echo done")
     wait_until("it has ended", lambda: arena.phase("over-master-0") == "Succeeded", SECONDS)

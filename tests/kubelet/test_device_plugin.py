@@ -115,7 +115,7 @@ def test_a_refused_allocation_ends_the_pod_with_our_words(
     assert f"code = FailedPrecondition desc = {REFUSAL.reason}" in status["message"]
 
 
-def test_a_refused_start_is_told_and_tried_again(
+def test_a_refused_start_is_reported_and_tried_again(
     node: ControlPlane, answers: SimpleAnswers
 ) -> None:
     answers.is_closed = True

@@ -119,7 +119,7 @@ def scene(
 # --- the board ------------------------------------------------------------------------------------
 
 
-def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -> None:
+def test_every_expression_of_board_12239_has_the_cards_values(scene: Scene) -> None:
     scene.until_board_shows([])
     page = scene.page()
     assert page.value("fairlead_exporter_config_rows_rejected") == 0
@@ -328,7 +328,7 @@ def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
         cluster.admin.run("label", "node", NODE, f"{label.partition('=')[0]}-")
 
 
-def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
+def test_the_pod_of_the_document_sets_what_its_card_shows(scene: Scene) -> None:
     """The pod as docs/how-to/gpu-load.md prints it, with a folder of the node."""
     pod, folder = (
         document.told_load_pod(),

@@ -144,7 +144,7 @@ def manifest(name: str, namespace: str, spec: Object, node: str) -> Object:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_kubelets_say_the_same(node: ControlPlane, simulated: World, name: str) -> None:
+def test_both_kubelets_agree(node: ControlPlane, simulated: World, name: str) -> None:
     spec, is_settled = CASES[name]
     told = simulated_twin(simulated, name, spec, is_settled)
     assert told == real_twin(node, name, spec, is_settled, told["events"])

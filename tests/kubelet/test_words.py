@@ -119,7 +119,7 @@ def test_an_init_container_that_fails(arena: Arena) -> None:
     )
 
 
-def test_an_image_that_is_not_there_and_may_not_be_pulled(arena: Arena) -> None:
+def test_an_image_that_is_absent_and_may_not_be_pulled(arena: Arena) -> None:
     arena.shown(
         "submit",
         "pytorch",
@@ -138,7 +138,7 @@ def test_an_image_that_is_not_there_and_may_not_be_pulled(arena: Arena) -> None:
     ) in waiting.stderr
 
 
-def test_a_program_that_is_not_there(arena: Arena) -> None:
+def test_a_program_that_is_absent(arena: Arena) -> None:
     """The kubelet reports a start in 1970."""
     arena.cluster.admin.create(
         [

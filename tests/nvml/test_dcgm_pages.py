@@ -202,7 +202,7 @@ Fairlead leaves them out.
 """
 
 
-def test_their_labels_are_ours_in_the_same_order(beside: tuple[Page, Page]) -> None:
+def test_their_labels_are_fairleads_in_the_same_order(beside: tuple[Page, Page]) -> None:
     theirs, ours = beside
     assert ours.labels == theirs.labels
     assert {

@@ -169,7 +169,7 @@ def threads(prefix: str) -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith(prefix)]
 
 
-async def test_what_a_card_is_and_says(exported: Exported) -> None:
+async def test_what_a_card_is_and_reports(exported: Exported) -> None:
     card = exported.card(3)
     assert runs(card).keys() == {"device", "fieldvalues", "gpm", "processes"}, (
         "from the start: an alert on one must be able to fire"
@@ -270,7 +270,7 @@ async def test_a_lost_card_that_answers_again_was_reset_and_a_busy_one_was_not(
     assert exported.card(5).reset_at == 1000.0
 
 
-async def test_an_energy_counter_that_begins_anew_tells_of_a_reset(exported: Exported) -> None:
+async def test_an_energy_counter_that_begins_anew_reports_a_reset(exported: Exported) -> None:
     for joules, reset_at in ((500, None), (600, None), (3, 1000.0)):
         exported.script.readings[5] = GroupReading({ENERGY: joules})
         await exported.until(lambda joules=joules: exported.card(5).fields.get(ENERGY) == joules)
@@ -303,7 +303,7 @@ async def test_one_collector_that_fails_costs_its_own_fields_only(exported: Expo
     assert all(run.is_good for run in runs(exported.card(1)).values())
 
 
-async def test_a_fault_of_ours_is_logged_once_with_its_trace(
+async def test_a_fault_of_fairlead_is_logged_once_with_its_trace(
     exported: Exported, caplog: pytest.LogCaptureFixture
 ) -> None:
     exported.script.failing[4] = ZeroDivisionError("a bug")
@@ -356,7 +356,7 @@ async def test_without_a_driver_it_starts_and_finds_one_that_comes(
         await made.stop()
 
 
-async def test_of_two_cards_of_one_uuid_the_second_is_nobody_and_is_said(
+async def test_of_two_cards_of_one_uuid_the_second_is_ignored_and_reported(
     library: Path, state: StubState, script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:
     state.say({"1.uuid": uuid(0)})
@@ -428,7 +428,7 @@ async def test_what_has_not_run_yet_has_not_succeeded(script: Script, tmp_path: 
         await made.stop()
 
 
-async def test_xids_are_counted_with_the_time_they_were_heard(
+async def test_xids_are_counted_with_the_time_of_their_events(
     exported: Exported, state: StubState
 ) -> None:
     for _ in range(2):
@@ -440,7 +440,7 @@ async def test_xids_are_counted_with_the_time_they_were_heard(
     assert exported.card(1).fields[XID] == 79 and exported.card(0).xids == ()
 
 
-async def test_cards_that_do_not_say_where_they_are_have_their_own_xids(
+async def test_cards_without_a_bus_address_have_their_own_xids(
     library: Path, state: StubState, script: Script
 ) -> None:
     """Virtual cards do not report their place."""
@@ -470,7 +470,7 @@ class Records(KernelLog):
         return told
 
 
-async def test_xids_that_nobody_heard_stand_in_the_kernels_log_and_count_once(
+async def test_xids_without_a_listener_stand_in_the_kernels_log_and_count_once(
     library: Path, state: StubState, script: Script
 ) -> None:
     log = Records()
@@ -561,7 +561,7 @@ async def test_without_a_kernels_log_there_is_no_such_collector(
         await made.stop()
 
 
-async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_place(
+async def test_xids_of_a_card_that_fell_off_before_the_start_are_reported_by_its_place(
     library: Path, state: StubState, script: Script
 ) -> None:
     """docs/spec/telemetry.md#alerts-on-xid-errors: the card's identity is unknown by then, and its
@@ -659,7 +659,7 @@ async def test_an_xid_79_before_the_start_raises_the_alert_of_an_exporter_that_n
         await made.stop()
 
 
-async def test_a_card_that_could_not_be_registered_is_told_and_tried_again(
+async def test_a_card_that_could_not_be_registered_is_reported_and_tried_again(
     library: Path, state: StubState, script: Script
 ) -> None:
     state.fail("nvmlDeviceRegisterEvents", UNKNOWN, 1)
@@ -681,7 +681,7 @@ async def test_a_card_that_could_not_be_registered_is_told_and_tried_again(
         await made.stop()
 
 
-async def test_waiting_for_events_that_fails_is_told_and_begun_anew(
+async def test_waiting_for_events_that_fails_is_reported_and_begun_anew(
     exported: Exported, state: StubState
 ) -> None:
     state.fail("nvmlEventSetWait_v2", UNKNOWN)

@@ -104,7 +104,7 @@ def test_a_card_that_cannot_be_registered_is_tried_again(
     assert _heard(driver, 1) == [DriverXid(48, uuid(0))]
 
 
-def test_a_card_that_comes_back_is_heard(driver: NvmlDriver, state: StubState) -> None:
+def test_a_card_that_comes_back_is_noticed(driver: NvmlDriver, state: StubState) -> None:
     state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 1)
     driver.cards()
     state.fail("nvmlDeviceGetHandleByIndex_v2", None, 1)
@@ -136,7 +136,7 @@ def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, 
     assert state.calls().count("init") == 1
 
 
-def test_what_was_heard_is_told_before_the_driver_is_gone(
+def test_what_was_received_is_reported_before_the_driver_is_gone(
     driver: NvmlDriver, state: StubState
 ) -> None:
     driver.cards()
@@ -155,7 +155,7 @@ def test_what_was_heard_is_told_before_the_driver_is_gone(
     assert _heard(driver, 1) == [DriverXid(48, uuid(1))]
 
 
-def test_a_call_that_does_not_come_back_is_told_until_it_does(
+def test_a_call_that_does_not_come_back_is_reported_until_it_does(
     driver: NvmlDriver, state: StubState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(xid_events, "END_SECONDS", 0.05)
@@ -225,7 +225,9 @@ def _heard(driver: NvmlDriver, count: int) -> list[DriverXid]:
     return seen
 
 
-def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, library: Path) -> None:
+def test_a_change_of_instances_is_reported_once_for_each_card(
+    state: StubState, library: Path
+) -> None:
     state.say({"0.event-types": 0x10A, "1.event-types": 0x108})
     open_library(str(library))
     events = xid_events.XidEvents()
@@ -259,7 +261,7 @@ def test_a_card_without_events_is_not_registered(
     assert caplog.records == []
 
 
-def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(
+def test_an_xid_has_the_time_of_its_event_and_not_of_the_query(
     state: StubState, library: Path, clock: Seconds
 ) -> None:
     """Otherwise the kernel's record of it, which has its own time, would count as another XID."""
@@ -302,7 +304,7 @@ def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(
         close_library()
 
 
-def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(
+def test_a_driver_that_does_not_state_which_events_it_has_reports_xids(
     driver: NvmlDriver, state: StubState
 ) -> None:
     state.fail("nvmlDeviceGetSupportedEventTypes", FUNCTION_NOT_FOUND)

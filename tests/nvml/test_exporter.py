@@ -45,7 +45,7 @@ def exporter(library: Path, state: StubState, tmp_path: Path) -> Iterator[Export
         yield made
 
 
-def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None:
+def test_what_the_page_prints_is_what_the_library_returns(exporter: Exporter) -> None:
     assert exporter.values("fairlead_exporter_build_info", "backend") == {"nvml": 1}
     assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
     assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {
@@ -124,7 +124,7 @@ POOL = min(32, (os.cpu_count() or 1) + 4)
 """Threads of the event loop, which start when they are needed: they make pages and read files."""
 
 
-def test_a_stuck_call_is_told_after_its_time_and_the_card_comes_back(
+def test_a_stuck_call_is_reported_after_its_time_and_the_card_comes_back(
     library: Path, state: StubState, tmp_path: Path
 ) -> None:
     busy(state, 2)
@@ -165,7 +165,7 @@ def test_a_lost_card_keeps_its_name_and_an_xid_is_an_alert_that_can_fire(
     assert exporter.values("fairlead_exporter_collector_success", collector="device")["4"] == 0
 
 
-def test_without_a_driver_the_page_says_so_and_finds_it(
+def test_without_a_driver_the_page_reports_it_and_finds_it_later(
     library: Path, state: StubState, tmp_path: Path
 ) -> None:
     later = tmp_path / "later.so"

@@ -174,7 +174,7 @@ def test_a_divided_card_without_instances(reader_on: ReaderOn, state: StubState)
         "nvmlDeviceGetMigDeviceHandleByIndex",
     ],
 )
-def test_a_failure_to_find_them_is_kept_and_told(
+def test_a_failure_to_find_them_is_kept_and_reported(
     reader_on: ReaderOn, state: StubState, clock: Seconds, call: str
 ) -> None:
     state.fail(call, 999)

@@ -100,7 +100,7 @@ def test_a_record_whose_stamp_has_drifted_is_of_the_time_since_the_last_look(
     log.close()
 
 
-def test_a_log_that_is_not_there_and_one_that_may_not_be_read(tmp_path: Path) -> None:
+def test_a_log_that_is_absent_and_one_that_may_not_be_read(tmp_path: Path) -> None:
     log = KernelLog(tmp_path / "kmsg")
     for _ in range(2):
         with pytest.raises(NotFound, match="No such file"):
@@ -112,7 +112,7 @@ def test_a_log_that_is_not_there_and_one_that_may_not_be_read(tmp_path: Path) ->
     assert not isinstance(failed.value, NotFound) and "`privileged`" in failed.value.hint
 
 
-def test_a_log_that_nobody_writes_does_not_wait(tmp_path: Path) -> None:
+def test_a_log_that_is_not_written_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "kmsg")
     log = KernelLog(tmp_path / "kmsg")
     assert log.drain() == []

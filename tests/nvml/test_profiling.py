@@ -145,7 +145,7 @@ def test_one_metric_fails(reader_on: ReaderOn, state: StubState, clock: Seconds)
     assert (_profile(told.fields), told.failures) == ({SM: 0.025}, {"gpm": "Unknown Error"})
 
 
-def test_who_wants_nothing_takes_no_sample(
+def test_a_reader_that_wants_nothing_takes_no_sample(
     reader_on: ReaderOn, state: StubState, clock: Seconds
 ) -> None:
     state.show_h200()

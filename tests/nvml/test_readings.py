@@ -165,7 +165,7 @@ def test_integers_are_integers_where_dcgm_prints_some(h200: CardReader, clock: S
     }
 
 
-def test_a_card_that_tells_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
+def test_a_card_that_reports_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
     bare = reader_on(1)
     assert bare.fast().fields == fields(
         GPU_TEMP=40, **memory(TOTAL=15360, FREE=15079, USED=0, RESERVED=281), FB_USED_PERCENT=0.0
@@ -188,7 +188,7 @@ def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubSt
 @pytest.mark.parametrize(
     "call", ["CurrentClocksThrottleReasons", "TotalEnergyConsumption", "EccMode"]
 )
-def test_a_second_way_is_not_asked_when_the_first_tells(
+def test_a_second_way_is_not_asked_when_the_first_answers(
     h200: CardReader, state: StubState, call: str
 ) -> None:
     state.fail(f"nvmlDeviceGet{call}", 999)
@@ -307,7 +307,7 @@ def test_a_lost_card_and_a_driver_that_is_gone_are_raised(
 
 
 @pytest.mark.parametrize("code", GONE_OR_DOWN)
-def test_one_field_value_tells_that_the_card_is_lost(
+def test_one_field_value_shows_that_the_card_is_lost(
     h200: CardReader, state: StubState, code: int
 ) -> None:
     state.say({"0.fv.74": f"error:{code}"})
@@ -481,7 +481,7 @@ of NVIDIA's `nvml.h`.
 
 
 @pytest.mark.parametrize("field", SELDOM)
-def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(
+def test_what_is_seldom_printed_is_queried_where_a_page_prints_it(
     state: StubState, reader_on: ReaderOn, field: str
 ) -> None:
     key, shown, read = SELDOM[field]
@@ -551,7 +551,7 @@ FABRIC = {
 
 
 @pytest.mark.parametrize(("said", "expected"), FABRIC.values(), ids=FABRIC)
-def test_the_fabric_as_dcgm_says_it(
+def test_the_fabric_as_dcgm_reports_it(
     state: StubState, reader_on: ReaderOn, said: tuple[int, int], expected: dict[str, int]
 ) -> None:
     """Of `dcgm_structs.h`: 2 in progress, 3 success, 4 failure."""
@@ -598,7 +598,7 @@ def test_bandwidth_of_one_way(state: StubState, reader_on: ReaderOn, clock: Seco
 # --- other drivers --------------------------------------------------------------------------------
 
 
-def test_an_old_driver_tells_memory_in_its_form(
+def test_an_old_driver_reports_memory_in_its_form(
     state: StubState, reader_on: ReaderOn, old_library: Path
 ) -> None:
     state.show_h200()
@@ -621,7 +621,7 @@ def test_two_forms_of_memory_are_never_mixed(
     assert h200.fast().fields["DCGM_FI_DEV_FB_USED"] == 40000
 
 
-def test_who_began_with_the_first_form_stays_with_it(
+def test_a_pod_that_began_with_the_first_form_stays_with_it(
     state: StubState, reader_on: ReaderOn, clock: Seconds
 ) -> None:
     state.show_h200()
@@ -805,7 +805,7 @@ def test_a_card_without_nvlink_has_no_states(h200: CardReader, state: StubState)
     assert not [name for name in h200.slow().fields if "NVLINK_STATE" in name]
 
 
-def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(
+def test_the_way_to_other_cards_is_queried_where_a_page_prints_it(
     state: StubState, reader_on: ReaderOn
 ) -> None:
     state.show_cards(4)
@@ -820,7 +820,7 @@ def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(
     )
 
 
-def test_a_card_that_does_not_tell_the_way_has_no_peers_and_no_trouble(
+def test_a_card_that_does_not_report_its_paths_has_no_peers_and_no_trouble(
     state: StubState, reader_on: ReaderOn
 ) -> None:
     told = reader_on(0, "DCGM_EXP_P2P_STATUS").slow()

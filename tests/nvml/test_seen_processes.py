@@ -81,7 +81,7 @@ def test_a_share_that_cannot_be_is_unknown(reader_on: ReaderOn, state: StubState
 
 
 @pytest.mark.parametrize("code", [3, 13])
-def test_shares_that_a_card_does_not_tell_are_unknown(
+def test_shares_that_a_card_does_not_report_are_unknown(
     reader_on: ReaderOn, state: StubState, clock: Seconds, code: int
 ) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START + 700_000_000}:40"})
@@ -147,7 +147,7 @@ def test_an_old_driver_lists_processes(
     )
 
 
-def test_time_of_memory_and_of_video_engines_is_told_beside_that_of_the_multiprocessors(
+def test_time_of_memory_and_video_engines_is_reported_beside_the_multiprocessors(
     reader_on: ReaderOn, state: StubState
 ) -> None:
     state.say({"0.compute": f"7:{MIB},8:{MIB}", "0.samples": f"7:{START}:40:30:20:101"})

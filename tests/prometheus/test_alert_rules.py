@@ -220,7 +220,7 @@ def _alert(name: str, **labels: str) -> dict[str, str]:
     return {"alertname": f"Fairlead{name}", **labels}
 
 
-def test_of_a_lost_card_people_are_told_once() -> None:
+def test_of_a_lost_card_users_are_informed_once() -> None:
     """XID 79 and the unreachable card fire together, as promtool shows above; other alerts may
     follow from the same fault.
     """
@@ -241,7 +241,7 @@ def test_of_a_lost_card_people_are_told_once() -> None:
     assert told([xid, down, neighbour]) == [xid, neighbour]
 
 
-def test_of_a_lost_node_people_are_told_once() -> None:
+def test_of_a_lost_node_users_are_informed_once() -> None:
     node = _alert("GpuNodeNotReady", node_name="gpu-1")
     others = [
         _alert("ExporterMissing", node_name="gpu-1"),

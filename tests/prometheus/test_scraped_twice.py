@@ -60,7 +60,7 @@ def _rounded(told: str) -> str:
 
 
 @pytest.mark.parametrize("scenario", ["default", "telemetry"])
-def test_the_boards_say_the_same(scenario: str, tmp_path: Path) -> None:
+def test_the_boards_agree(scenario: str, tmp_path: Path) -> None:
     asked = sorted({*expressions()})
     kept = frozenset(name for expression in asked for name in metrics_of(parse(expression)))
     once = recorded(scenario, MINUTES * 60, kept=kept)

@@ -84,7 +84,7 @@ def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[See
     st.lists(CLIENT, min_size=10, max_size=60),
     st.booleans(),
 )
-def test_whatever_a_reader_does_it_is_told_every_write_once(
+def test_whatever_a_reader_does_it_gets_every_write_once(
     before: list[Any], back: int, steps: list[Any], filtered: bool
 ) -> None:
     cluster, events = StoredCluster(StillClock()), list[LoggedChange]()
@@ -105,7 +105,7 @@ def test_whatever_a_reader_does_it_is_told_every_write_once(
 
 
 @given(st.lists(WRITES, min_size=1, max_size=60), st.integers(0, 60), st.integers(1, 8))
-def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(
+def test_a_short_memory_answers_gone_exactly_when_something_would_be_skipped(
     history: list[Any], back: int, capacity: int
 ) -> None:
     cluster, events = StoredCluster(StillClock(), log_capacity=capacity), list[LoggedChange]()

@@ -103,7 +103,7 @@ def test_a_divided_card_can_give_its_instances() -> None:
     assert grantable_bytes(device(instances=untold, mig_mode="enabled")) is None
 
 
-def test_a_process_of_nobody_is_foreign_and_its_memory_is_not_unattributed() -> None:
+def test_a_process_without_a_pod_is_foreign_and_its_memory_is_not_unattributed() -> None:
     sample = device(
         used=1000, processes=(process("a", "exclusive", 600, 15360, 0), process("", "", 300, 0, 0))
     )
@@ -162,7 +162,7 @@ def test_reasons_of_throttled_time_are_spelt_out() -> None:
     }
 
 
-def test_a_process_of_nobody_is_no_share_and_shares_come_by_name() -> None:
+def test_a_process_without_a_pod_is_no_share_and_shares_come_by_name() -> None:
     holders = (
         process("b", "share", 20, 4308, 0),
         process("", "", 300, 0, 0),
@@ -191,7 +191,7 @@ def test_limits_of_a_shared_card_are_its_grants_and_never_more_than_the_card() -
     )
 
 
-def test_a_process_of_nobody_does_not_take_the_card_from_its_holder() -> None:
+def test_a_process_without_a_pod_does_not_take_the_card_from_its_holder() -> None:
     processes = (process("", "", 300, 0, 0), process("a", "exclusive", 600, 15360, 0))
     (used,) = [
         each

@@ -95,7 +95,7 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
         ),
     ],
 )
-def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(
+def test_memory_of_a_node_that_reports_neither_its_unit_nor_its_cards(
     units: int, gpus: int, grant: int, total: int, each: float
 ) -> None:
     """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory,
@@ -167,7 +167,7 @@ def test_a_grant_of_a_card_that_is_gone_is_on_no_other_card() -> None:
     assert all(each == {0: (15, 0), 1: (15, 0)} for each in told.values()), told
 
 
-def test_an_inventory_that_claims_more_than_the_memory_is_believed_by_nobody() -> None:
+def test_an_inventory_that_claims_more_than_the_memory_is_not_believed() -> None:
     shared = node("n", (15, 15), slots={0: {"units": 900, "memory_mib": 16130}})
     told = cards_by_reader(msgspec.structs.replace(shared, capacity={GPU_MEMORY: 30, GPU_COUNT: 2}))
     assert all(each == {0: (15, 0), 1: (15, 0)} for each in told.values()), told

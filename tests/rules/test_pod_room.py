@@ -128,7 +128,7 @@ def test_where_a_node_has_room_something_else_keeps_it() -> None:
     assert why([node("a", taint="dedicated")], [], pod("p", choice=tolerates, gpus=1)) is None
 
 
-def test_finished_pods_hold_nothing_and_no_nodes_say_nothing() -> None:
+def test_finished_pods_hold_nothing_and_no_nodes_give_nothing() -> None:
     done = Pod(
         "a",
         "done",

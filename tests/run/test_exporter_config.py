@@ -32,7 +32,7 @@ CONFIG = (
         ("-f mine.csv -m none", {}, "--collectors"),
     ],
 )
-def test_counters_of_the_file_count_where_nobody_names_others(
+def test_counters_of_the_file_count_where_no_others_are_named(
     tmp_path: Path, line: str, env: dict[str, str], winner: str
 ) -> None:
     path = tmp_path / "config.yaml"

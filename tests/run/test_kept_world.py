@@ -227,7 +227,7 @@ def refused(act: Callable[[], object]) -> tuple[str, str]:
     return caught.value.what, caught.value.hint
 
 
-def test_a_world_goes_on_with_its_own_scenario_and_seed_when_nobody_names_them(
+def test_a_world_goes_on_with_its_own_scenario_and_seed_when_no_others_are_named(
     tmp_path: Path,
 ) -> None:
     first = opened(tmp_path, "empty", 7)
@@ -242,7 +242,7 @@ def test_a_world_goes_on_with_its_own_scenario_and_seed_when_nobody_names_them(
     second.close()
 
 
-def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_keeps_nobody_out(
+def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_locks_no_user_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = opened(tmp_path)
@@ -300,7 +300,7 @@ def test_a_world_begins_at_the_present_however_long_its_start_takes(
     world.close()
 
 
-def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(
+def test_a_clock_that_is_further_behind_is_reported_so_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = closed(tmp_path)
@@ -448,7 +448,7 @@ def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
         (lambda path: (path.unlink(), path.mkdir()), "cannot be opened: is a directory"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_said_and_left_alone(
+def test_a_file_that_cannot_be_used_is_reported_and_left_alone(
     spoil: Callable[[Path], object], words: str, tmp_path: Path
 ) -> None:
     path = closed(tmp_path)

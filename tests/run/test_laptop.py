@@ -161,7 +161,7 @@ def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
     )
 
 
-def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
+def test_no_user_gets_into_a_simulated_pod_and_the_reason_is_printed(laptop: Laptop) -> None:
     running = [
         line.split()[:2]
         for line in arena(laptop.home, "list", "-A").stdout.splitlines()
@@ -199,7 +199,7 @@ def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_pa
     )
 
 
-def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(
+def test_a_user_that_may_read_nothing_saves_no_snapshot_over_a_good_one(
     laptop: Laptop, tmp_path: Path
 ) -> None:
     config = kubeconfig_of(laptop.wait_ready())
@@ -360,7 +360,7 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(
+def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_it_is_the_default(
     tmp_path: Path,
 ) -> None:
     laptop = Laptop(tmp_path, *BARE, home=Path("/proc"))

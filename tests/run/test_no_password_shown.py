@@ -203,7 +203,7 @@ def test_clients_put_it_into_no_exception_and_no_log(
 
 @pytest.mark.parametrize("twin", TWINS.values(), ids=list(TWINS))
 @pytest.mark.parametrize("place", ["refusing", "shut"])
-def test_the_hint_names_the_proxy_that_refused_or_is_not_there(
+def test_the_hint_names_the_proxy_that_refused_or_is_absent(
     twin: Any, place: str, refusing: RefusingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = refusing.host if place == "refusing" else shut()
@@ -256,7 +256,7 @@ def test_addresses_that_are_refused_are_shown_without_it(address: str) -> None:
     assert clean(told(checked_proxy, address.replace("http:", "socks5:")))
 
 
-def test_a_page_and_a_prometheus_that_cannot_be_reached_do_not_tell_it(
+def test_a_page_and_a_prometheus_that_cannot_be_reached_do_not_report_it(
     refusing: RefusingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://{LOGIN}@{refusing.host}")

@@ -165,7 +165,7 @@ def test_a_sidecar_beside_an_init_container() -> None:
         ),
     ],
 )
-def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(
+def test_what_the_rules_refuse_is_reported_as_a_kubelet_reports_it(
     changes: dict[str, Any], code: str, words: str
 ) -> None:
     world = one_node()
@@ -192,7 +192,7 @@ def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(
     assert get_pod(world)["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true"
 
 
-def test_a_card_that_failed_is_given_to_nobody() -> None:
+def test_a_card_that_failed_is_given_to_no_pod() -> None:
     world = one_node()
     create(world)
     bound(world)
@@ -233,7 +233,7 @@ def test_a_refused_sidecar_holds_up_the_others_until_it_starts() -> None:
     assert held(world) == {"main": [(0, 4308)], "side": [(0, 2154)]}
 
 
-def test_a_world_that_goes_on_asks_again_for_who_was_refused_and_gives_back_to_who_runs() -> None:
+def test_a_world_that_goes_on_asks_again_for_refused_pods_and_gives_back_to_running_ones() -> None:
     world = one_node()
     create(world, 4, initContainers=[init("train:60s", 12)])
     live(world, 60)
@@ -257,7 +257,7 @@ def test_a_world_that_goes_on_asks_again_for_who_was_refused_and_gives_back_to_w
     "held_before",
     [(), (HeldCard("init", 0, GpuMode.SHARE, 12924), HeldCard("main", 0, GpuMode.SHARE, 4308))],
 )
-def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_was_told(
+def test_of_a_running_pod_only_the_living_containers_hold_something_whatever_was_reported(
     held_before: tuple[HeldCard, ...],
 ) -> None:
     world = one_node()
@@ -272,7 +272,7 @@ def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_w
     assert held(after) == {"main": [(0, 4308)]}
 
 
-def test_a_world_that_asks_nobody_gives_what_the_annotation_says() -> None:
+def test_a_world_without_a_kubelet_gives_what_the_annotation_contains() -> None:
     world = World(small_scenario(POOL), 1, EPOCH)
     uuid = world.devices.cards(NODE)[1].uuid
     row = make_pod("p", gpu_memory=4, nodeName=NODE)

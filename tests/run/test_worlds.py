@@ -28,7 +28,7 @@ PODS = {
 }
 
 
-def test_without_any_cluster_the_embedded_one_answers_and_says_so_once(tmp_path: Path) -> None:
+def test_without_any_cluster_the_embedded_one_answers_and_prints_it_once(tmp_path: Path) -> None:
     first = arena(tmp_path, "top", "node", "-d")
     assert first.returncode == 0 and "Name:    gpu-a100-1\n" in first.stdout
     assert first.stderr.count("simulated cluster (scenario default, seed 0)") == 1
@@ -176,7 +176,7 @@ def running_laptop_of(home: Path) -> Path:
     return state / "kubeconfig"
 
 
-def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_nothing(
+def test_a_command_that_writes_names_its_cluster_and_one_that_reads_prints_nothing(
     tmp_path: Path,
 ) -> None:
     laptop = running_laptop_of(tmp_path)

@@ -176,7 +176,7 @@ def test_every_staging_module_is_pinned_to_the_release_of_kubernetes() -> None:
     assert set(replaced) == {"v0." + programs.KUBERNETES.version.removeprefix("1.")}
 
 
-def test_a_failed_pytest_is_told_from_its_failures_on(tmp_path: Path) -> None:
+def test_a_failed_pytest_is_distinguished_from_its_failures_on(tmp_path: Path) -> None:
     log = tmp_path / "log"
     passed = "".join(f"test_{number} PASSED\n" for number in range(60))
     log.write_text(f"{passed}==== FAILURES ====\nwhat went wrong\n" + "detail\n" * 60)
@@ -229,7 +229,7 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
         (["unit"], [], 9999.0, ""),
     ],
 )
-def test_a_run_is_told_its_budget(
+def test_a_run_gets_its_budget(
     only: list[str], missing: list[str], seconds: float, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_tests = _tool("run_tests")
@@ -245,7 +245,7 @@ def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
     ).format(**minutes) in text
 
 
-def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
+def test_a_run_in_the_background_receives_signals_all_the_same() -> None:
     code = (
         "import subprocess, sys, run_tests; run_tests.restore_signals(); "
         "subprocess.run([sys.executable, '-c', sys.argv[1]])"

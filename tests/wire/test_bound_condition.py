@@ -30,7 +30,7 @@ def test_a_healthy_pod_keeps_when_it_was_bound_and_nothing_else() -> None:
     assert (kept.type, kept.status, kept.at) == ("PodScheduled", "True", parse_time(AT))
 
 
-def test_so_does_one_of_which_more_is_told() -> None:
+def test_so_does_one_with_more_content() -> None:
     found = told(
         {**true("Ready"), "status": "False", "reason": "ContainersNotReady"},
         true("PodScheduled", AT),

@@ -275,7 +275,7 @@ def test_both_forms_give_the_same_rows(kind_and_objects: tuple[str, list[dict[st
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
-def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other(kind: str) -> None:
+def test_an_unknown_quantity_and_an_invalid_text_leave_out_no_other_row(kind: str) -> None:
     sound = {"metadata": {"name": "b", "uid": "b"}}
     odd = {"metadata": {"name": "\udcff", "namespace": "n", "uid": "a", "labels": {"x": "\udcfe"}}}
     page = read(kind, list_body(kind, [encoded(f"core.{kind}", each) for each in (odd, sound)]))
@@ -333,7 +333,7 @@ def test_events_in_both_forms_make_the_same_changes_however_often_a_pod_changes(
     )
 
 
-def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
+def test_of_a_pod_that_comes_again_only_what_changed_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read_whole: list[str] = []
@@ -480,7 +480,7 @@ def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watc
     }
 
 
-def test_the_next_token_is_told_before_a_page_is_decoded() -> None:
+def test_the_next_token_is_known_before_a_page_is_decoded() -> None:
     body = list_body(
         "Pod", [encoded("core.Pod", {"metadata": {"name": "a"}})] * 3, token="eyJ2IjoibWV0YSJ9"
     )
@@ -550,7 +550,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("case", STRANGE)
-def test_what_is_no_page_is_said(case: str) -> None:
+def test_an_invalid_page_is_reported(case: str) -> None:
     body, failure, words = STRANGE[case]
     with pytest.raises(failure, match=words):
         read("Pod", body)

@@ -53,7 +53,7 @@ def test_the_order_of_pages_changes_nothing() -> None:
     assert set(forwards.readings) == set(backwards.readings)
 
 
-def test_pages_that_speak_of_a_card_are_named_in_one_order_whoever_was_last() -> None:
+def test_pages_with_the_same_card_are_named_in_one_order_whichever_was_last() -> None:
     before, after = (
         [told("a", 1.0, "GPU-a"), told("b", 2.0, "GPU-a")],
         [told("a", 3.0, "GPU-a"), told("b", 2.0, "GPU-a")],

@@ -90,7 +90,7 @@ def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
 
 
 @pytest.mark.parametrize(("of", "line"), KUBECTL, ids=[line for _, line in KUBECTL])
-def test_kubectl_is_told_the_kind_the_namespace_and_the_name(of: dict[str, Any], line: str) -> None:
+def test_kubectl_gets_the_kind_the_namespace_and_the_name(of: dict[str, Any], line: str) -> None:
     words = in_shell(line)[1:]
     if of["kind"] in ("leaf", "tree", "warnings", "table"):
         return
@@ -130,7 +130,7 @@ def test_the_first_tree_of_an_empty_page_is_a_tree_that_is_taken() -> None:
     assert validate(tree) == ()
 
 
-def test_the_definition_of_the_tree_is_where_the_page_says() -> None:
+def test_the_definition_of_the_tree_is_where_the_page_points() -> None:
     found = re.search(
         (
             r'QUOTA_DEFINITION = "kubectl apply --server-side '

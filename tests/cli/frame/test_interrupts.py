@@ -130,7 +130,7 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
     assert deleted == [f"{collection('pytorchjobs')}/a"]
 
 
-def test_who_started_it_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
+def test_its_parent_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
     """`nohup` and background jobs of scripts do this: the signal is ignored from the start and
     stays ignored.
     """

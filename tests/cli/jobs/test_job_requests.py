@@ -149,7 +149,7 @@ def empty_namespace(answer: Reply) -> dict[str, list[Reply | Stream]]:
     [NO_SUCH, MAY_NOT, Reply({"metadata": {"name": "nope"}})],
     ids=["absent", "forbidden", "there"],
 )
-def test_a_namespace_that_does_not_exist_is_told_apart_from_an_empty_one(
+def test_a_namespace_that_does_not_exist_is_distinguished_from_an_empty_one(
     line: str, answer: Reply, tmp_path: Path
 ) -> None:
     with ScriptedServer(empty_namespace(answer)) as server:
@@ -239,7 +239,7 @@ def test_an_expired_page_starts_that_list_again(tmp_path: Path) -> None:
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "bert", "mnist"]
 
 
-def test_a_server_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+def test_a_server_that_is_absent_is_one_error(tmp_path: Path) -> None:
     with ScriptedServer({}) as server:
         url = server.url
     done = arena(tmp_path, "--kubeconfig", str(kubeconfig(tmp_path, url)), "list")
@@ -331,7 +331,7 @@ def beside(**meta: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("board", "boards"), [({}, 0), ({"fairlead.io/tensorboard": "bert-tensorboard"}, 1)]
 )
-def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(
+def test_what_came_with_a_job_of_fairlead_and_has_no_owner_goes_with_it(
     board: dict[str, str], boards: int, tmp_path: Path
 ) -> None:
     """One more list, and two more for a job with a TensorBoard. Objects that the job owns go by
@@ -391,7 +391,7 @@ def test_companions_stay_when_the_job_cannot_be_deleted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", "not here")]
 )
-def test_who_may_not_list_companions_deletes_the_job_all_the_same(
+def test_a_user_that_may_not_list_companions_deletes_the_job_all_the_same(
     refused: Reply, tmp_path: Path
 ) -> None:
     ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS)
@@ -428,7 +428,7 @@ def test_metrics_that_cannot_be_had_cost_one_warning(tmp_path: Path) -> None:
     ) in done.stdout
 
 
-def test_nobody_reads_any_more(tmp_path: Path) -> None:
+def test_a_closed_stdout(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         config = kubeconfig(tmp_path, server.url)
         reading, writing = os.pipe()
@@ -505,7 +505,7 @@ def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
     assert bad.returncode == 1 and "invalid namespace `$(touch x)`" in bad.stderr
 
 
-def test_who_one_is_where_the_server_does_not_say(tmp_path: Path) -> None:
+def test_the_users_name_where_the_server_does_not_return_it(tmp_path: Path) -> None:
     """An old server has no SelfSubjectReview; then the name of the client certificate is used, and
     without one there is an error.
     """

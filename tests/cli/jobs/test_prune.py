@@ -91,7 +91,7 @@ def test_only_what_is_over_and_old_enough(deleted: list[str]) -> None:
     assert sorted(deleted) == ["mpijob default/old", "tfjob default/failed"]
 
 
-def test_a_failure_is_told_and_the_others_go(deleted: list[str]) -> None:
+def test_a_failure_is_reported_and_the_others_go(deleted: list[str]) -> None:
     told = prune("--since 1d -A")
     assert told.status == 1 and "failed to delete mpijob far: the server is tired" in told.err
     assert deleted == ["mpijob default/old"] and "Delete mpijob far with Age 3d \n" in told.out

@@ -194,7 +194,7 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
         ]
         assert "b-two" not in inspect("-d a-one", *self.OBJECTS).out
 
-    def test_wide_says_what_keeps_the_pods_apart(self) -> None:
+    def test_wide_shows_what_keeps_the_pods_apart(self) -> None:
         guarded = told(
             "n", "10.0.0.1", [15], labels={"cgpu": "true", "fairlead.io/gpu-isolation": "guard"}
         )
@@ -249,7 +249,7 @@ class TestUnits:
         assert lines[0].endswith("GPU Memory(GiB)")
         assert lines[1].split()[-2:] == ["4/139", "4/1112"]
 
-    def test_mib_when_the_node_says_so_or_a_card_has_more_units_than_gib_explain(self) -> None:
+    def test_mib_when_the_node_reports_it_or_a_card_has_more_units_than_gib_explain(self) -> None:
         assert "GPU Memory(MiB)" in inspect("", told("n", "10.0.0.1", [15079], "MiB")).out
         assert "GPU Memory(MiB)" in inspect("", shared("n", "10.0.0.1", 15079)).out
         assert "GPU Memory(GiB)" in inspect("", shared("n", "10.0.0.1", 143)).out
@@ -353,7 +353,7 @@ class TestDraining:
             annotations=notes,
         )
 
-    def test_it_says_for_whom_a_card_drains_and_leaves_the_table_alone(self) -> None:
+    def test_it_shows_for_which_mode_a_card_drains_and_leaves_the_table_alone(self) -> None:
         holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
         for flags in ("", "-d", V100, "-o wide", "-o json"):
             printed = inspect(flags, self.draining(), holder)
@@ -394,7 +394,7 @@ class TestDraining:
         }
         assert inspect("", left).out == inspect("", node("other", "10.0.0.1", {})).out
 
-    def test_it_names_those_that_hold_and_nobody_else(self) -> None:
+    def test_it_names_the_holders_and_no_other(self) -> None:
         pods = [pod(f"p-{number}", V100, {"nvidia.com/gpu": "1"}) for number in range(7)]
         others = [pod("cpu", V100, {"cpu": "1"}), pod("elsewhere", T4, {"nvidia.com/gpu": "1"})]
         ended = pod("ended", V100, {"nvidia.com/gpu": "1"}, phase="Succeeded")
@@ -404,7 +404,7 @@ class TestDraining:
             f"GPU 0,1,2,3,4,5,6,7 draining from exclusive use: held by {names} and 2 more; shared"
         ) in told
 
-    def test_it_says_it_of_cards_that_go_back_to_whole(self) -> None:
+    def test_it_shows_cards_that_go_back_to_whole(self) -> None:
         told = inspect(
             "",
             self.draining(is_shared=False),
@@ -415,6 +415,8 @@ class TestDraining:
             "GPU 0 draining from shared use: held by default/nb; exclusive once no such pod is left"
         ) in told
 
-    def test_it_says_nothing_where_nothing_drains_or_of_nodes_that_nobody_asked_for(self) -> None:
+    def test_it_prints_nothing_where_nothing_drains_or_of_nodes_that_were_not_requested(
+        self,
+    ) -> None:
         assert inspect("", told(T4, "192.168.3.184", [14])).err == ""
         assert "draining" not in inspect(T4, self.draining(), told(T4, "192.168.3.184", [14])).err

@@ -106,7 +106,7 @@ class TestTables:
         )
         assert "UNHEALTHY" not in lines("top node", draining)[0]
 
-    def test_a_sick_gpu_is_unhealthy_while_others_drain_from_exclusive_use(self) -> None:
+    def test_an_unhealthy_gpu_is_unhealthy_while_others_drain_from_exclusive_use(self) -> None:
         slots = [
             {"index": index, "units": 15, "mode": mode}
             for index, mode in enumerate(("draining", "draining", "shared", "shared"))
@@ -329,7 +329,7 @@ class TestUnits:
     def test_a_large_gpu_declared_in_gib_stays_gib(self) -> None:
         assert cell("top node", 1, 5, share(units=143, gpus=1)) == "0.0/143.0"
 
-    def test_mib_without_an_annotation_are_told_by_their_number(self) -> None:
+    def test_mib_without_an_annotation_are_recognised_by_their_number(self) -> None:
         assert cell("top node", 1, 5, share(units=15079, gpus=1)) == "0.0/14.7"
 
     def test_an_annotation_decides(self) -> None:
@@ -390,7 +390,7 @@ class TestMetrics:
         assert "  1      15.0 GiB       0.0 GiB            0.0 GiB       0.0%" in out
         assert "  2      15.0 GiB       0.0 GiB            0.0 GiB       0.0%" in out
 
-    def test_without_data_the_layout_is_the_plain_one_and_one_line_says_why(self) -> None:
+    def test_without_data_the_layout_is_the_plain_one_and_one_line_gives_the_reason(self) -> None:
         off = {
             "gpu-telemetry": Source(
                 "gpu-telemetry", "failing", "Prometheus `http://p` refused the connection"
@@ -558,7 +558,7 @@ class TestWarningsAndRefreshing:
         assert printed.out.splitlines()[1].startswith("gpu-1")
         assert 'level=warning msg="node gpu-7 is not found"' in printed.err
 
-    def test_forbidden_topologies_are_said_and_the_node_stays_a_topology_node(self) -> None:
+    def test_forbidden_topologies_are_reported_and_the_node_stays_a_topology_node(self) -> None:
         sources = {
             "gpu-topologies": Source(
                 "gpu-topologies", "forbidden", "forbidden: configmaps is forbidden"

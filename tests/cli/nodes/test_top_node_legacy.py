@@ -259,7 +259,7 @@ class TestShares:
             "0/0 (GiB) (0%)",
         ]
 
-    def test_a_node_with_both_resources_is_told(self) -> None:
+    def test_a_node_with_both_resources_is_reported(self) -> None:
         both = node(
             "n",
             "10.0.0.1",
@@ -309,7 +309,7 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["top node", "list", "get bert", "top job"])
-def test_a_layout_that_there_is_none_of_is_told_once(line: str) -> None:
+def test_a_layout_that_does_not_exist_is_reported_once(line: str) -> None:
     snapshot = document_003(*NOTEBOOKS) if line == "top node" else company()
     printed = run_command(line, snapshot, env={"ARENA_OUTPUT": "0.4"})
     assert printed.out == run_command(line, snapshot).out

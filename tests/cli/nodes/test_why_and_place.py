@@ -132,7 +132,7 @@ def test_pods_that_wait_for_something_else() -> None:
     assert answer("why nothing").endswith("Shared GPUs:  it requests none\n")
 
 
-def test_a_pod_that_is_not_there() -> None:
+def test_a_pod_that_is_absent() -> None:
     with pytest.raises(UserError) as refusal:
         answer("why other/waits")
     assert (refusal.value.what, refusal.value.hint) == (
@@ -289,7 +289,7 @@ def test_a_sidecar_is_named_with_its_card() -> None:
     assert "container side has 1 of 15 GiB" in out
 
 
-def test_nodes_that_the_pod_may_not_use_are_told_apart() -> None:
+def test_nodes_that_the_pod_may_not_use_are_distinguished() -> None:
     choice = NodeChoice(selector=(("pool", "a"),))
     snapshot = ClusterSnapshot(nodes=(node("gpu"),), pods=(pod("p", 4, node_choice=choice),))
     assert run_command("why p", snapshot, "fairlead").out.endswith(

@@ -98,7 +98,7 @@ def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
     )
 
 
-def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
+def test_it_is_reported_where_the_nodes_have_less_than_root_may_give() -> None:
     """Of 56 cores uncounted pods use 20; a cordoned node does not count."""
     stranger = replace(
         runs("strange", "x"), node="n", containers=(Container("main", requests={"cpu": 20_000}),)
@@ -126,7 +126,7 @@ def test_use_above_a_max_that_was_lowered_is_marked() -> None:
     )
 
 
-def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Path) -> None:
+def test_a_max_and_a_min_under_use_are_reported_before_they_are_applied(tmp_path: Path) -> None:
     pods = [runs("ns1", name) for name in "xyz"]
     new = tmp_path / "new.yaml"
     new.write_text(yaml.safe_dump(manifest(min={"cpu": 5}, max={"cpu": 10})))
@@ -168,7 +168,7 @@ def test_unlimited_is_not_a_number() -> None:
     assert json.loads(show(cluster(tree), "-o json"))["nodes"][0]["max"] == {"cpu": "unlimited"}
 
 
-def test_documents_say_the_same() -> None:
+def test_documents_agree() -> None:
     snapshot = cluster(manifest(), runs("ns1", "p"), runs("ns1", "w", waits=True))
     found = json.loads(show(snapshot, "-o json"))
     assert found == yaml.safe_load(show(snapshot, "-o yaml"))
@@ -267,7 +267,7 @@ def test_warnings_alone_refuse_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
+def test_a_cluster_reports_which_namespaces_are_busy(tmp_path: Path) -> None:
     moved = manifest(namespaces=["new"])
     told = check(tmp_path, moved, cluster(manifest(), runs("new", "p"), runs("ns2", "q")))
     assert told.status == 1
@@ -280,7 +280,7 @@ def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
     )
 
 
-def test_namespaces_that_are_not_there_are_told_where_they_were_read(tmp_path: Path) -> None:
+def test_namespaces_that_are_absent_are_reported_where_they_were_read(tmp_path: Path) -> None:
     known = replace(
         cluster(manifest(), sources=(*READ, Source("namespaces"))),
         namespaces=(Namespace("ns1"), Namespace("ns2"), Namespace("ns3")),
@@ -320,12 +320,12 @@ def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
         ("kind: ElasticQuotaTree\nmetadata: 5\n", "cannot be read"),
     ],
 )
-def test_a_file_without_one_tree_is_said(tmp_path: Path, text: str, what: str) -> None:
+def test_a_file_without_one_tree_is_reported(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(UserError, match=what):
         check(tmp_path, text)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_absent_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         run_command(f"quota validate {tmp_path}/x", cluster(), "fairlead")
 

@@ -85,7 +85,7 @@ def document(name: str, snapshot: ClusterSnapshot | None = None) -> dict[str, An
     return item
 
 
-def test_json_says_what_the_table_says() -> None:
+def test_json_has_the_tables_values() -> None:
     item = document("namespace3/nginx3-3")
     [unit] = item.pop("units")
     assert item == {
@@ -184,7 +184,7 @@ def test_the_sentence_of_the_condition_everywhere() -> None:
     )
 
 
-def test_without_a_condition_fairlead_why_says_what_the_plan_says() -> None:
+def test_without_a_condition_fairlead_why_prints_what_the_plan_contains() -> None:
     assert (
         f"Message:      WaitingForIdleQuota: {SENTENCE}\n"
         in run_command("why namespace3/nginx3-2", demo(), "fairlead").out

@@ -150,7 +150,7 @@ def test_an_unknown_type_and_an_unknown_format() -> None:
         run_serving("serve list -o xml", fast())
 
 
-def test_what_could_not_be_read_is_told() -> None:
+def test_what_could_not_be_read_is_reported() -> None:
     gone = {"inferenceservices.serving.kserve.io": Source("i", "missing", "not served")}
     no_services = {"services": Source("services", "forbidden", "forbidden: services")}
     told = run_serving("serve list", fast(sources={**gone, **no_services}))
@@ -357,7 +357,7 @@ def test_following_ends_with_a_pod_that_ended_before_its_container_began() -> No
         run_serving("serve logs a -f", Servings(deployments=[deployment("a", "1")], pods=[evicted]))
 
 
-def test_a_serving_job_that_is_scaled_to_nothing_says_so() -> None:
+def test_a_serving_job_that_is_scaled_to_nothing_is_shown_so() -> None:
     with pytest.raises(UserError) as told:
         run_serving(
             "serve logs a -f", Servings(deployments=[deployment("a", "1", replicas=0)], pods=[])
@@ -365,7 +365,7 @@ def test_a_serving_job_that_is_scaled_to_nothing_says_so() -> None:
     assert told.value.hint == "it is scaled to 0 instances"
 
 
-def test_delete_goes_on_after_a_name_that_is_not_there() -> None:
+def test_delete_goes_on_after_a_name_that_is_absent() -> None:
     cluster = many()
     told = run_serving("serve delete nope m -v v1", cluster)
     assert (told.status, told.out, cluster.deleted) == (0, "", ["m-v1-x"])

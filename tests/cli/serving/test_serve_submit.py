@@ -167,7 +167,7 @@ def test_a_flag_and_what_it_writes(flags: str, path: str, value: Any) -> None:
     assert at(workload(f"{CUSTOM} {flags}"), path) == value
 
 
-def test_who_has_no_gpu_sees_none_and_the_person_has_the_last_word() -> None:
+def test_a_pod_without_a_gpu_sees_none_and_its_author_has_the_last_word() -> None:
     def env(flags: str) -> dict[str, str]:
         return {
             each["name"]: each.get("value", "")
@@ -398,7 +398,7 @@ def test_without_a_cluster_only_a_dry_run() -> None:
         serve(CUSTOM)
 
 
-def test_old_spellings_are_told() -> None:
+def test_old_spellings_are_reported() -> None:
     told = serve(
         "tf --servingName m --servingVersion v1 --modelName n --modelPath /m --restfulPort 80 "
         "--enableIstio "

@@ -167,7 +167,7 @@ def test_without_any_operator_it_is_refused_and_nothing_stays(
     assert cluster.created == []
 
 
-def test_a_job_that_is_there_is_told_of_and_not_its_secret() -> None:
+def test_a_job_that_exists_is_named_and_not_its_secret() -> None:
     cluster = KeepingCluster(full=["j"])
     with pytest.raises(
         UserError,
@@ -222,5 +222,5 @@ def test_what_was_made_before_a_failure_is_removed(trouble: dict[str, list[str]]
         (f"{DP}", "not found command args"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
+def test_what_cannot_be_is_reported_before_any_request(line: str, told: str) -> None:
     assert_refused(line, told)

@@ -168,7 +168,7 @@ def test_the_version_of_spark_decides_image_and_jar_unless_they_are_given() -> N
         (f"{SPARK} --gpus=1", "unknown flag: --gpus"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
+def test_what_cannot_be_is_reported_before_any_request(line: str, told: str) -> None:
     assert_refused(line, told)
 
 

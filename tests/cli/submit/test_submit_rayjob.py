@@ -145,7 +145,7 @@ def test_the_command_runs_before_a_container_stops_and_code_comes_before_it_star
         (f"{RJ}", "not found command args"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
+def test_what_cannot_be_is_reported_before_any_request(line: str, told: str) -> None:
     assert_refused(line, told)
 
 

@@ -181,7 +181,7 @@ def test_nothing_of_a_card_is_nothing() -> None:
     assert work(library, 1001, 0.0, 0.5).generated == 0.0 and library.spun == []
 
 
-def test_what_a_library_cannot_do_is_said() -> None:
+def test_what_a_library_cannot_do_is_reported() -> None:
     with pytest.raises(OutsideError, match=r"\b1002\b.*\bcupy\b.*\bplayed\b"):
         work(PlayedLibrary(shapes=False), 1002, 0.5)
     with pytest.raises(OutsideError, match=r"\b1011\b.*\bGPU 0\b.*\bplayed\b"):

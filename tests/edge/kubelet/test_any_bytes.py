@@ -69,7 +69,7 @@ def test_two_entries_of_one_container_are_one_holder() -> None:
     )
 
 
-def test_devices_of_a_claim_are_told_with_it() -> None:
+def test_devices_of_a_claim_are_reported_with_it() -> None:
     """Field numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its
     namespace 2, resources 4; driver 2, pool 3, device 4.
     """

@@ -68,7 +68,7 @@ async def test_ids_of_one_container_and_resource_are_one_entry(
         assert await asked.list_held() == HELD
 
 
-async def test_nobody_holds_anything(tmp_path: Path, asked: PodResources) -> None:
+async def test_nothing_is_held(tmp_path: Path, asked: PodResources) -> None:
     async with answering(tmp_path / "kubelet.sock", b""):
         assert await asked.list_held() == ()
 

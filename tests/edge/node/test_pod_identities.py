@@ -20,7 +20,7 @@ from fairlead.edge.node.pod_identities import NodePods
 PODS = "/api/v1/namespaces/default/pods"
 
 
-async def test_only_a_name_that_changed_is_told(tmp_path: Path) -> None:
+async def test_only_a_name_that_changed_is_sent(tmp_path: Path) -> None:
     with simulated_server(tmp_path, WallClock()) as server:
         connection = find_connection(str(server.kubeconfig), None, env={})
         assert connection is not None

@@ -21,7 +21,7 @@ from tests.kube.objects import GPU
 
 
 @pytest.mark.parametrize("each", SUMS, ids=lambda each: each.expression[:70])
-def test_prometheus_has_what_kubectl_says(seen: CompanySeen, each: Sum) -> None:
+def test_prometheus_has_what_kubectl_prints(seen: CompanySeen, each: Sum) -> None:
     assert seen.await_none(lambda: apart(seen, [each])) == {}
 
 

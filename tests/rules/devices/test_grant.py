@@ -105,7 +105,7 @@ def test_the_granted_card_counts_and_not_the_one_in_the_ids() -> None:
     assert (found.token, found.units, found.pod_units) == (token(MEMORY, ids(4)), 4, 4)
 
 
-def test_a_grant_over_two_cards_is_told_by_index() -> None:
+def test_a_grant_over_two_cards_is_shown_by_index() -> None:
     assert given(pod(share(1, 2, 2154), share(0, 2, 2154))).cards == (
         Grant(uuid(0), 0, 2, 2154),
         Grant(uuid(1), 1, 2, 2154),
@@ -133,7 +133,7 @@ def test_the_reference_names_an_index_and_its_mib_follow_from_the_units() -> Non
     )
 
 
-def test_no_placement_is_said_in_the_contracts_words() -> None:
+def test_no_placement_is_reported_in_the_contracts_words() -> None:
     words = (
         "FAILED_PRECONDITION: pod ns/p container c has no GPU placement; it must be scheduled by "
         "fairlead-scheduler"
@@ -157,7 +157,7 @@ def test_units_are_those_of_the_limit_in_the_contracts_words() -> None:
     )
 
 
-def test_an_unhealthy_card_is_said_in_the_contracts_words_and_an_overridden_one_goes_on() -> None:
+def test_an_unhealthy_card_is_reported_as_in_the_contract_and_an_overridden_one_goes_on() -> None:
     ill = [t4(0, health=Health.UNHEALTHY, reason="XID 79"), t4(1)]
     assert refused(pod(share()), cards=ill) == f"UNAVAILABLE: GPU {uuid(0)} is Unhealthy (XID 79)"
     assert given(pod(share(1)), cards=ill).cards[0].index == 1
@@ -210,7 +210,7 @@ def test_core_percent_is_that_of_the_limit() -> None:
     )
 
 
-def test_a_card_that_somebody_has_for_himself_is_not_shared() -> None:
+def test_a_card_in_exclusive_use_is_not_shared() -> None:
     assert refused(pod(share()), cards=[t4(0, mode=CardMode.EXCLUSIVE)]) == (
         f"UNAVAILABLE: GPU {uuid(0)} is in exclusive use"
     )
@@ -318,7 +318,7 @@ def test_guarded_containers_of_one_size_that_differ_are_not_guessed(other: Grant
     )
 
 
-def test_guarded_who_has_devices_already_and_who_leaves_does_not_count() -> None:
+def test_guarded_pods_that_have_devices_already_or_leave_do_not_count() -> None:
     has = HeldDevices(MEMORY, tuple(ids(4)), "c", pod_uid="uid-q")
     gone = [
         pod(share(0), name="r", deleted_at=1.0),

@@ -22,7 +22,7 @@ from fairlead.rules.devices.ids import ids_of, offered, preferred, token, unlist
 MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
 
 
-def test_ids_are_spelled_as_the_contract_says() -> None:
+def test_ids_are_spelled_as_in_the_contract() -> None:
     card = t4()
     assert list(ids_of(MEMORY, card)) == [f"{card.uuid}-_-{number}" for number in range(14)]
     assert list(ids_of(CORE, card)) == [f"{card.uuid}-_-c{number}" for number in range(100)]
@@ -92,7 +92,7 @@ def test_mib_units_of_large_cards_are_refused_with_the_unit_to_use() -> None:
     assert unlistable([t4(index, units=15079) for index in range(3)], MemoryUnit.MIB) is None
 
 
-def test_cards_that_cannot_be_told_apart_are_refused() -> None:
+def test_cards_that_cannot_be_distinguished_are_refused() -> None:
     assert unlistable([t4(0), t4(1, uuid=uuid(0))], MemoryUnit.GIB) == Refusal(
         f"GPU 0 and GPU 1 have the same UUID {uuid(0)}"
     )
@@ -120,7 +120,7 @@ IDS = st.sets(
 
 
 @given(available=IDS, more=st.data())
-def test_preferred_takes_exactly_so_many_from_as_few_cards_as_can_be(
+def test_preferred_takes_exactly_this_number_from_as_few_cards_as_can_be(
     available: set[str], more: st.DataObject
 ) -> None:
     must = (

@@ -68,7 +68,7 @@ class Follower:
 
 
 @examples(15, 250, st.integers(0, 10**9), st.booleans())
-def test_told_pod_by_pod_or_filled_at_once(seed: int, is_strict: bool) -> None:
+def test_added_pod_by_pod_or_filled_at_once(seed: int, is_strict: bool) -> None:
     follower = Follower(seed)
 
     def plan(state: QuotaState) -> QuotaPlan:

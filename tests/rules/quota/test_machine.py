@@ -255,7 +255,7 @@ def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     "more",
     [{"root": None}, {"faults": (Violation("root.a", "BadShape", "root.a: no", stops=True),)}],
 )
-def test_without_a_valid_tree_nobody_is_admitted_or_evicted_and_everybody_is_told(
+def test_without_a_valid_tree_no_pod_is_admitted_or_evicted_and_each_gets_the_reason(
     more: dict[str, Any],
 ) -> None:
     world = one_leaf()

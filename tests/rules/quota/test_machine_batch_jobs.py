@@ -189,7 +189,7 @@ def test_so_too_when_both_edits_come_between_two_looks() -> None:
     assert (world.owners[job].is_suspended, world.owners[job].marks) == (True, {})
 
 
-def test_what_we_suspend_after_a_mark_was_withdrawn_is_ours() -> None:
+def test_what_fairlead_suspends_after_a_mark_was_withdrawn_is_fairleads() -> None:
     world = FakeCluster(tree(LEAVES), delay=0.0)
     job = world.create("RayJob", "a", "train", 2, 5)
     world.settle()

@@ -250,7 +250,7 @@ def test_pods_that_no_node_takes_return_each_time_twice_as_late() -> None:
     assert len(told) == 3
 
 
-def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
+def test_a_bare_pod_that_no_node_takes_is_reported_once() -> None:
     world = FakeCluster(tree(LEAVES))
     world.is_binding = False
     world.create("Bare", "b", "one", 1, 5)
@@ -268,7 +268,7 @@ def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
     )
 
 
-def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
+def test_an_admitted_pod_gets_what_the_leaf_uses_with_it() -> None:
     world = FakeCluster(tree("root[20]{a[10] b[10]}"))
     world.create("Deployment", "a", "web", 3, 5)
     world.settle()
@@ -287,7 +287,7 @@ def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
     assert sorted(events) == sorted(sentences)
 
 
-def test_a_pause_does_not_last_as_long_as_the_clock_goes_back() -> None:
+def test_a_pause_does_not_last_while_the_clock_goes_back() -> None:
     world = FakeCluster(tree(LEAVES), delay=0.0)
     world.create("Bare", "b", "one", 1, 5)
     world.run(0.04)

@@ -231,7 +231,7 @@ def test_a_second_tree_cannot_exist() -> None:
     ]
 
 
-def test_what_could_not_be_read_is_told_and_amounts_are_not_compared_then() -> None:
+def test_what_could_not_be_read_is_reported_and_amounts_are_not_compared_then() -> None:
     found = validate(
         tree(
             node(

@@ -33,7 +33,7 @@ def read(tree: dict[str, Any]) -> QuotaTree:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_rule_says_so(file: TreeFile) -> None:
+def test_the_rule_states_it(file: TreeFile) -> None:
     old, pods = (read(standing().tree), [BUSY]) if file.needs_standing else (None, [])
     found = [each for each in validate(read(file.tree), old, pods=pods) if each.is_error]
     assert [(str(each.code), each.message) for each in found] == list(file.errors)
@@ -41,7 +41,7 @@ def test_the_rule_says_so(file: TreeFile) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_command_says_so(file: TreeFile) -> None:
+def test_the_command_prints_it(file: TreeFile) -> None:
     sources = (Source("pods"), Source("nodes"), Source("elasticquotatrees"))
     snapshot = build_snapshot(
         taken_at=0.0,
@@ -75,7 +75,7 @@ def test_every_code_that_refuses_a_write_has_a_file() -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_laptop_says_so(file: TreeFile) -> None:
+def test_the_laptop_prints_it(file: TreeFile) -> None:
     """In one answer: the webhook's errors, because the simulated API evaluates no CEL rules, or the
     errors of the schema.
     """

@@ -91,7 +91,7 @@ def values(devices: SimulatedDevices, field: str) -> list[float]:
     return [float(sample.fields[f"DCGM_FI_{field}"]) for sample in devices.sample()]
 
 
-def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
+def test_cards_show_what_they_are_set_to_and_count_its_energy() -> None:
     devices, clock = told_node()
     before = values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")
     devices.tell([SimulatedLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])

@@ -165,7 +165,7 @@ def test_a_sidecar_is_started_again_whatever_the_policy(policy: str) -> None:
     assert get_pod(world)["status"]["initContainerStatuses"][0]["restartCount"] >= 2
 
 
-def test_the_words_of_an_image_that_is_not_there() -> None:
+def test_the_words_of_an_image_that_is_absent() -> None:
     world = world_with({"containers": [container("missing:1")]})
     seen = words(world, 60)
     assert seen[:4] == ["Pending", "ContainerCreating", "ErrImagePull", "ImagePullBackOff"]

@@ -49,7 +49,7 @@ def test_the_run_before_a_crash() -> None:
     assert before[-1][1] == "Segmentation fault (core dumped)"
 
 
-def test_who_never_ran_wrote_nothing() -> None:
+def test_a_pod_that_never_ran_wrote_nothing() -> None:
     world = small_world()
     world.cluster.create(pod(image="missing:1"))
     live(world, 60)

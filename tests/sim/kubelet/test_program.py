@@ -196,14 +196,14 @@ def test_a_loop_in_quotes_is_no_loop() -> None:
     assert told(program) == (["while true; do x; done"], 0)
 
 
-def test_kubernetes_puts_values_in_before_anybody_reads_the_words() -> None:
+def test_kubernetes_substitutes_values_before_a_program_reads_its_arguments() -> None:
     greeting = program_of(["echo"], ["$(WORD) $(TWO) $(UNKNOWN) $$(WORD)"], ENVIRONMENT)
     assert greeting is not None
     assert told(greeting) == (["ship two  words $(UNKNOWN) $(WORD)"], 0)
 
 
 @pytest.mark.parametrize("words", [["/app/echo"], ["./sleep", "5"], ["/srv/sh", "-c", "exit 3"]])
-def test_a_program_of_somebody_s_own_is_not_taken_for_the_system_s(words: list[str]) -> None:
+def test_a_users_own_program_is_not_taken_for_the_systems(words: list[str]) -> None:
     assert program_of(words, [], {}) is None
 
 
@@ -217,6 +217,6 @@ def test_a_text_that_is_not_understood_is_given_up_at_once() -> None:
     assert time.process_time() - began < 1
 
 
-def test_no_words_tell_nothing() -> None:
+def test_no_words_mean_nothing() -> None:
     assert program_of([], [], {}) is None
     assert program_of(["sh"], [], {}) is None

@@ -101,7 +101,7 @@ def test_quota_is_borrowed_taken_back_and_borrowed_again(life: tuple[World, Coun
     ), told
 
 
-def test_nodes_of_both_modes_and_one_sick_card(world: World) -> None:
+def test_nodes_of_both_modes_and_one_unhealthy_card(world: World) -> None:
     samples = world.devices.sample()
     assert len(samples) == 32
     assert [(sample.node, sample.index) for sample in samples if not sample.healthy] == [

@@ -94,7 +94,7 @@ def test_000_two_gpu_nodes_two_cards() -> None:
     }
 
 
-def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
+def test_001_one_v100_whole_and_then_shared_as_the_label_requests() -> None:
     world = world_of(1)
     (name,) = offers(world, "nvidia.com/gpu")
     assert (name, address(nodes(world)[name])) == ("cn-hangzhou.192.168.2.167", "192.168.2.167")
@@ -265,9 +265,7 @@ def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
     assert world.cluster.list(PERSISTENT_VOLUMES)[0]["status"]["phase"] == "Released"
 
 
-def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it_is_shared() -> (
-    None
-):
+def test_001_in_printed_order_the_node_shows_for_which_mode_its_card_drains_and_its_end() -> None:
     world, name = world_of(1), "cn-hangzhou.192.168.2.167"
     world.cluster.create(
         workload(
@@ -307,7 +305,7 @@ def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it
     assert offers(world, "aliyun.com/gpu-mem")[name] == "15"
 
 
-def test_001_a_card_that_nobody_holds_changes_without_a_word() -> None:
+def test_001_an_unused_card_changes_its_mode_without_a_message() -> None:
     world, name = world_of(1), "cn-hangzhou.192.168.2.167"
     world.cluster.merge_patch(NODES, None, name, {"metadata": {"labels": {"cgpu": "true"}}})
     live(world, 10)

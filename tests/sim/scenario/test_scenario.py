@@ -515,7 +515,7 @@ def test_what_asks_too_much_on_purpose_is_let_be() -> None:
 
 
 @pytest.mark.parametrize("replicas", [-1, 2001])
-def test_a_service_of_too_many_pods_is_told(replicas: int) -> None:
+def test_a_service_of_too_many_pods_is_reported(replicas: int) -> None:
     text = (
         f'{GOOD}\n[[services]]\nname = "s"\nnamespace = "a"\nimage = "x:1"\nreplicas = {replicas}\n'
     )
@@ -549,12 +549,12 @@ def test_an_unknown_scenario_lists_the_known_ones() -> None:
     assert "default" in caught.value.hint
 
 
-def test_a_missing_file_is_told_with_its_path(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file"):
         load_scenario(str(tmp_path / "none.toml"))
 
 
-def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"title = \xff")
     with pytest.raises(UserError, match="is not UTF-8 text"):
         load_scenario(str(tmp_path / "bad.toml"))

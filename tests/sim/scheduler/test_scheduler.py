@@ -174,7 +174,7 @@ def test_cordon_and_uncordon() -> None:
     assert node_of(world) == "cpu-1"
 
 
-def test_shared_pods_go_on_the_fullest_card_that_fits_and_say_so() -> None:
+def test_shared_pods_go_on_the_fullest_card_that_fits_and_show_it() -> None:
     world = small_world()
     for number, units in enumerate((4, 6, 8, 9)):
         world.cluster.create(pod(f"p{number}", gpu_memory=units))

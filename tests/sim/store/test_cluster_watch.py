@@ -26,7 +26,7 @@ def seen(subscription: Subscription) -> list[tuple[str, str]]:
     return [(event.type, event.object["metadata"]["name"]) for event in subscription.poll()]
 
 
-def test_a_watch_tells_every_write_in_order(cluster: StoredCluster) -> None:
+def test_a_watch_reports_every_write_in_order(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     cluster.create(pod("a"))
     cluster.create(pod("b"))
@@ -90,7 +90,7 @@ def test_too_old_a_version_is_gone(cluster: StoredCluster) -> None:
     cluster.watch(PODS, since=since)
 
 
-def test_a_reader_that_never_reads_costs_nothing_and_is_told_so(cluster: StoredCluster) -> None:
+def test_a_reader_that_never_reads_costs_nothing_and_gets_an_error(cluster: StoredCluster) -> None:
     watches = [cluster.watch(CONFIG_MAPS) for _ in range(50)]
     cluster.create(config_map("c", {"n": "0"}))
     gc.collect()

@@ -99,7 +99,7 @@ def test_an_update_without_a_version_wins(cluster: StoredCluster) -> None:
     assert cluster.update(config_map(data={"a": "1"}))["data"] == {"a": "1"}
 
 
-def test_what_is_not_there_cannot_be_updated(cluster: StoredCluster) -> None:
+def test_what_is_absent_cannot_be_updated(cluster: StoredCluster) -> None:
     with refused("NotFound") as caught:
         cluster.update(pod("nobody"))
     assert caught.value.message == 'pods "nobody" not found'
@@ -383,7 +383,7 @@ def test_a_running_pods_command_cannot_change(cluster: StoredCluster) -> None:
     )
 
 
-def test_kinds_are_found_by_what_objects_say(cluster: StoredCluster) -> None:
+def test_kinds_are_found_by_what_objects_contain(cluster: StoredCluster) -> None:
     assert cluster.served("kubeflow.org/v2beta1", "MPIJob") is MPI_JOBS
     assert cluster.served("kubeflow.org/v1", "MPIJob") is MPI_JOBS, (
         "an older view of the same objects"

@@ -101,7 +101,7 @@ def test_a_drawn_name_of_an_older_world_sends_no_clock_ahead() -> None:
     assert EPOCH < stamps([new])[0] / 1e9 < EPOCH + 61
 
 
-def test_an_event_that_somebody_deleted_is_told_anew() -> None:
+def test_an_event_that_was_deleted_is_reported_anew() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)

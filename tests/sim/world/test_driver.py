@@ -96,7 +96,7 @@ def test_a_pause_stops_between_two_steps_of_the_world_and_nothing_moves() -> Non
     assert phase(world) == "Running"
 
 
-def test_a_step_pauses_and_goes_to_the_next_write_and_tells_it() -> None:
+def test_a_step_pauses_and_goes_to_the_next_write_and_reports_it() -> None:
     driver, world, wall = driven()
     world.cluster.create(pod("p", "train:10m"))
     seen = []

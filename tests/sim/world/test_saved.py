@@ -178,7 +178,7 @@ def test_shared_cards_stay_with_their_pods_and_the_rest_of_a_card_can_be_given()
     )
 
 
-def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_told_twice() -> None:
+def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_reported_twice() -> None:
     world = new_small_world()
     world.cluster.create(pod("greedy", gpus=9))
     live(world, 10)
@@ -275,7 +275,7 @@ def test_what_the_scenario_let_happen_does_not_happen_again_and_the_rest_still_d
     assert reasons_of_node(world, "gpu-1").count("GPUUnhealthy") == 1
 
 
-def test_a_silence_that_nobody_had_noticed_is_noticed_in_time() -> None:
+def test_a_silence_that_was_not_noticed_yet_is_noticed_in_time() -> None:
     world = new_small_world(outages=(Outage("gpu-1", at=Duration(600)),))
     live(world, 620)
     world = woken(world)
@@ -320,7 +320,7 @@ def test_what_was_deleted_stays_deleted_also_what_every_new_cluster_has() -> Non
     assert world.cluster.get(NAMESPACES, None, "kube-node-lease") is None
 
 
-def test_watchers_of_the_earlier_life_are_told_to_begin_anew() -> None:
+def test_watchers_of_the_earlier_life_have_to_begin_anew() -> None:
     world = new_small_world()
     version = world.cluster.resource_version
     world = woken(world)

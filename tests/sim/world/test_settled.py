@@ -106,7 +106,7 @@ def test_equal_seeds_give_equal_histories() -> None:
     assert history_hash(settled_scenario(), 3, 120) == history_hash(settled_scenario(), 3, 120)
 
 
-def test_an_entry_with_a_count_stands_so_many_times() -> None:
+def test_an_entry_with_a_count_stands_for_that_count() -> None:
     scenario = parse_scenario(COUNTED, "mine.toml")
     assert scenario.namespaces == ("t-1", "t-2", "t-3")
     assert [(node.path, node.namespaces) for node in scenario.quota[1:]] == [
@@ -140,7 +140,7 @@ def test_faults_of_counted_entries_name_the_line_that_was_written(
     assert told in caught.value.what
 
 
-def test_the_large_scenario_is_as_large_as_it_says() -> None:
+def test_the_large_scenario_has_its_promised_size() -> None:
     scenario = load_scenario("large")
     jobs = sum(stream.standing for stream in scenario.streams)
     pods = sum(service.replicas for service in scenario.services) + jobs

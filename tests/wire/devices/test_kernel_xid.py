@@ -104,7 +104,7 @@ def test_two_reports_of_two_sources_within_two_seconds_are_one(apart: float, cou
 
 
 @pytest.mark.parametrize("source", ["nvml", "kernel"])
-def test_what_one_source_tells_twice_happened_twice(source: str) -> None:
+def test_what_one_source_reports_twice_happened_twice(source: str) -> None:
     told = [XidReport("0000:3b:00", 79, at, source=source) for at in (1000.0, 1000.0, 1001.5)]
     assert fresh_reports(told) == tuple(told)
     assert fresh_reports(told[1:], known=told[:1]) == tuple(told[1:])

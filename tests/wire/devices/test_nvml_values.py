@@ -133,7 +133,7 @@ def test_every_field_of_the_table_is_asked_by_its_id() -> None:
         (USHORT, 2**16 - 1),
     ],
 )
-def test_a_value_is_read_as_its_type_says(kind: int, value: int | float) -> None:
+def test_a_value_is_read_by_its_type(kind: int, value: int | float) -> None:
     assert parse_field_values(packed(150, kind, value))[0].number == value
     assert number(packed(150, kind, value)) == int(value)
 
@@ -150,7 +150,7 @@ def test_all_ones_of_64_bits_are_no_value() -> None:
     assert number(packed(83, ULONGLONG, 2**64 - 1)) is None
 
 
-def test_a_type_that_nobody_knows_is_no_value() -> None:
+def test_an_unknown_type_is_no_value() -> None:
     assert number(packed(150, 7, 5)) is None
 
 
