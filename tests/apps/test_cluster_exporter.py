@@ -306,12 +306,12 @@ async def test_waiting_pods_by_reason_and_what_is_claimed() -> None:
         "gates": ("fairlead.io/quota",),
         "labels": {"arena.kubeflow.org/console-user": "bob"},
     }
-    said = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=EPOCH)
+    printed = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=EPOCH)
     first, *rest = (
         pod for pod in company().pods if pod.namespace == "vision" and pod.requests.get("cpu")
     )
     waiting = (
-        structs.replace(first, conditions=(said,), **spec),
+        structs.replace(first, conditions=(printed,), **spec),
         *(structs.replace(pod, **spec) for pod in rest),
     )
     others = [pod for pod in company().pods if pod not in (first, *rest)]
@@ -368,11 +368,11 @@ async def test_a_pod_that_lacks_gpus_waits_for_gpus_alone() -> None:
     samples = parse_page(
         await page_text(structs.replace(company(), pods=(*company().pods, waiting)))
     ).samples
-    told = {
+    reported = {
         each.labels["resource"]: each.value
         for each in named(samples, "fairlead_quota_waiting_for", quota="root.vision")
     }
-    assert {name for name, units in told.items() if units} == {"nvidia.com/gpu"} < set(told)
+    assert {name for name, units in reported.items() if units} == {"nvidia.com/gpu"} < set(reported)
     assert [
         (each.labels["path"], each.labels["resource"], each.value)
         for each in named(samples, "fairlead_quota_pending_smallest")
@@ -471,9 +471,9 @@ async def test_the_reference_families_can_be_left_out() -> None:
 
 
 async def test_names_from_outside_are_escaped() -> None:
-    odd = company()
-    node = structs.replace(odd.nodes[1], name='<img onerror="x">\\\n', labels={})
-    page = parse_page(await page_text(structs.replace(odd, nodes=(node,)))).samples
+    malformed = company()
+    node = structs.replace(malformed.nodes[1], name='<img onerror="x">\\\n', labels={})
+    page = parse_page(await page_text(structs.replace(malformed, nodes=(node,)))).samples
     assert named(page, "fairlead_node_gpus")[0].labels["node_name"] == node.name
 
 

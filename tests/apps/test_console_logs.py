@@ -192,10 +192,10 @@ async def test_a_right_that_is_missing_is_named() -> None:
         )
     ) as page:
         status, _, body = await page.get(f"{JOB}/logs?follow=true")
-        told = json.loads(body)
-    assert (status, told["code"]) == (403, "forbidden")
-    assert 'cannot get resource "pods/log"' in told["error"]
-    assert told["hint"] == (
+        reported = json.loads(body)
+    assert (status, reported["code"]) == (403, "forbidden")
+    assert 'cannot get resource "pods/log"' in reported["error"]
+    assert reported["hint"] == (
         "the console's account needs the right `get` of `pods/log` in namespace `team-a`"
     )
 
@@ -256,13 +256,13 @@ async def test_a_manifest_comes_from_where_discovery_points_without_secrets() ->
         return web.json_response({"kind": "APIGroupList", "groups": groups})
 
     async with page_over(answer) as page:
-        told = json.loads((await page.get(f"{JOB}/manifest"))[2])
+        reported = json.loads((await page.get(f"{JOB}/manifest"))[2])
     assert (
-        "A_TOKEN" in told["yaml"]
-        and "hunter2" not in told["yaml"]
-        and "managedFields" not in told["yaml"]
+        "A_TOKEN" in reported["yaml"]
+        and "hunter2" not in reported["yaml"]
+        and "managedFields" not in reported["yaml"]
     )
-    assert told["redacted"] == ["env[0].value"]
+    assert reported["redacted"] == ["env[0].value"]
 
 
 async def test_a_saved_snapshot_has_no_logs_and_the_page_states_it() -> None:

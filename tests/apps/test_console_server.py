@@ -261,8 +261,8 @@ async def test_markup_in_labels_is_json_text_that_no_browser_renders() -> None:
 
 
 async def test_no_answer_has_a_number_that_json_does_not_know() -> None:
-    odd = reading(ratio=math.nan, used_mib=math.inf)
-    async with console(still_world(cluster([gpu_node(gpus=1)], gpus=[odd]))) as page:
+    malformed = reading(ratio=math.nan, used_mib=math.inf)
+    async with console(still_world(cluster([gpu_node(gpus=1)], gpus=[malformed]))) as page:
         for path in ("/overview", "/nodes", "/nodes/gpu-1", "/gpus/map"):
             status, _, body = await page.get(BASE + path)
             assert status == 200 and not re.search(rb"NaN|Infinity", body), path
@@ -292,10 +292,10 @@ async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
             ), path
             assert "`pods`" in json.loads(body)["error"]
         status, headers, body = await page.get("/readyz")
-        told = json.loads(body)
-        assert (status, told["code"], headers["Retry-After"]) == (503, "not-ready", "1")
-        assert "`pods`" in told["error"]
-        assert told.keys() >= {"hint", "requestId"}
+        reported = json.loads(body)
+        assert (status, reported["code"], headers["Retry-After"]) == (503, "not-ready", "1")
+        assert "`pods`" in reported["error"]
+        assert reported.keys() >= {"hint", "requestId"}
         assert (await page.get("/healthz"))[0] == 200
         assert (await page.json("/me"))["cluster"]["name"] == "test-cluster"
 
@@ -454,16 +454,16 @@ async def test_the_ring_is_filled_and_drawn() -> None:
 
 
 async def test_charts_show_the_past_that_the_server_was_given() -> None:
-    is_told = False
+    is_reported = False
 
     def past() -> Iterator[ClusterSnapshot]:
-        nonlocal is_told
+        nonlocal is_reported
         for ago in range(8, 0, -1):
             yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 15 * ago)
-        is_told = True
+        is_reported = True
 
     async with console(past=past()) as page:
-        await until(lambda: is_told)
+        await until(lambda: is_reported)
         chart = await page.json("/charts/cluster-gpus-allocated")
         assert all(
             value is not None for line in chart["series"] for _, value in line["points"][-8:]

@@ -99,18 +99,18 @@ async def test_what_it_reported_last_stays(
 
 async def test_a_change_is_news_and_nothing_else_is(tmp_path: Path) -> None:
     source, counters = made(GOOD, tmp_path)
-    heard: list[int] = []
-    following = asyncio.create_task(counters.follow(lambda: heard.append(1)))
+    received: list[int] = []
+    following = asyncio.create_task(counters.follow(lambda: received.append(1)))
 
-    async def told(count: int) -> bool:
-        return len(heard) == count
+    async def reported(count: int) -> bool:
+        return len(received) == count
 
     try:
-        await until(lambda: told(1))
+        await until(lambda: reported(1))
         source.says = OTHER
-        await until(lambda: told(2))
+        await until(lambda: reported(2))
         source.says = None
-        await until(lambda: told(3))
+        await until(lambda: reported(3))
         assert not await counters.look()
     finally:
         following.cancel()
@@ -119,17 +119,17 @@ async def test_a_change_is_news_and_nothing_else_is(tmp_path: Path) -> None:
 async def test_a_request_does_not_wait(tmp_path: Path) -> None:
     source, _ = made(GOOD, tmp_path)
     counters = CountersMap(source, "monitoring:counters", CountersFile(), look_seconds=3600)
-    heard: list[str | None] = []
-    following = asyncio.create_task(counters.follow(lambda: heard.append(str(source.says))))
+    received: list[str | None] = []
+    following = asyncio.create_task(counters.follow(lambda: received.append(str(source.says))))
 
-    async def told(count: int) -> bool:
-        return len(heard) == count
+    async def reported(count: int) -> bool:
+        return len(received) == count
 
     try:
-        await until(lambda: told(1))
+        await until(lambda: reported(1))
         source.says = OTHER
         counters.ask_now()
-        await until(lambda: told(2))
+        await until(lambda: reported(2))
     finally:
         following.cancel()
 

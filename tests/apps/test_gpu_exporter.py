@@ -681,8 +681,8 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_f
         assert made.page is page
         wall.at += 26
         assert await ask(made.app, "GET", "/healthz") == (503, "no sample for 26 s\n")
-        (said,) = [each for each in caplog.records if "because of a bug" in each.getMessage()]
-        assert said.exc_info is not None
+        (logged,) = [each for each in caplog.records if "because of a bug" in each.getMessage()]
+        assert logged.exc_info is not None
         fault.clear()
         devices.tell()
         await until(lambda: made.page is not page)
@@ -855,20 +855,20 @@ async def test_a_reload_under_way_is_reported(tmp_path: Path) -> None:
     devices, counters = FakeDevices([device()]), counters_file.CountersFile(str(path), sleep=hold)
     async with serving(devices, counters=counters) as url, aiohttp.ClientSession() as session:
 
-        async def told() -> str:
+        async def reported() -> str:
             return (await session.get(f"{url}/health")).headers["X-Reload-In-Progress"]
 
-        assert await told() == "false"
+        assert await reported() == "false"
         path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
         devices.tell()
         try:
             await until(begun.is_set)
-            assert await told() == "true"
+            assert await reported() == "true"
         finally:
             may_end.set()
 
         async def is_over() -> bool:
-            return await told() == "false"
+            return await reported() == "false"
 
         await until(is_over)
 

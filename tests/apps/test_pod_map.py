@@ -91,20 +91,20 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
 
 async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, ask_seconds=0.01)
-    heard: list[int] = []
-    running = asyncio.create_task(pods.run(lambda: heard.append(1)))
+    received: list[int] = []
+    running = asyncio.create_task(pods.run(lambda: received.append(1)))
     asked = 0
 
     async def after(change: object) -> int:
         """The number of announcements after two more reads."""
         nonlocal asked
-        heard.clear()
+        received.clear()
         wanted = node.asked + 3
         await until(lambda: node.asked >= wanted)
-        return len(heard)
+        return len(received)
 
     try:
-        await until(lambda: heard)
+        await until(lambda: received)
         assert await after(None) == 0
         node.held = ()
         assert await after("gone") == 1
@@ -294,8 +294,10 @@ async def test_a_mig_instance_reports_what_its_only_holder_uses_and_several_in_o
     node: Node,
 ) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
-    told = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
-    parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (GpuProcess(7, "C", 300 << 20, None),))]
+    reported = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
+    parts = [
+        MigInstance(1, 0, "3g.71gb", "MIG-a", reported, (GpuProcess(7, "C", 300 << 20, None),))
+    ]
     node.held = (
         held("nvidia.com/mig-3g.71gb", "MIG-a"),
         HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"),
@@ -311,7 +313,7 @@ async def test_a_mig_instance_reports_what_its_only_holder_uses_and_several_in_o
         ]
 
     assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
-    other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", told, ())
+    other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", reported, ())
     assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], (
         "what the two do together is nobody's"
     )
@@ -335,14 +337,14 @@ class Known:
         return {("ns", "p"): self._pod}
 
 
-OURS = {
+OWN = {
     "fairlead.io/gpu-allocation": f'{{"c":[{{"uuid":"{CARD}","index":7,"units":4,"mib":4301}}]}}'
 }
 THEIRS = {"scheduler.framework.gpushare.allocation": '{"1":{"0":4}}'}
 OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 
 
-@pytest.mark.parametrize(("annotations", "mib"), [(OURS, 4301), (THEIRS, None), (OLDER, None)])
+@pytest.mark.parametrize(("annotations", "mib"), [(OWN, 4301), (THEIRS, None), (OLDER, None)])
 async def test_without_a_row_of_the_agent_a_pods_annotations_name_the_card_it_shares(
     node: Node, annotations: dict[str, str], mib: int | None
 ) -> None:

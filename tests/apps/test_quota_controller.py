@@ -187,8 +187,8 @@ def test_long_rows_of_conditions_do_not_hold_up_an_admission() -> None:
             server.calls.clear()
             server.remove("uid-full")
             await until(lambda: bool(server.done(AdmitPod)))
-            told = [type(action) for _, action in server.calls]
-            assert told.index(AdmitPod) < 400, (
+            reported = [type(action) for _, action in server.calls]
+            assert reported.index(AdmitPod) < 400, (
                 "it does not wait for a thousand conditions; while a thread plans, time jumps on"
             )
             assert server.most_under_way <= WIDTH

@@ -104,12 +104,12 @@ async def test_a_request_in_another_protocol_is_answered_in_http_and_nothing_is_
     reader, writer = await asyncio.open_connection("127.0.0.1", sock.getsockname()[1])
     with caplog.at_level("INFO"):
         writer.write(upgrade.encode())
-        told = await asyncio.wait_for(reader.readuntil(b"hello"), 5)
+        reported = await asyncio.wait_for(reader.readuntil(b"hello"), 5)
     writer.close()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert told.startswith(b"HTTP/1.1 200 OK")
+    assert reported.startswith(b"HTTP/1.1 200 OK")
     assert [
         record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")
     ] == []

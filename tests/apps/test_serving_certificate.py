@@ -52,14 +52,14 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
     try:
         before = await asyncio.to_thread(serial, port)
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return "the old certificate goes on" in caplog.text
 
         async def renewed() -> bool:
             return await asyncio.to_thread(serial, port) != before
 
         (tmp_path / "tls.crt").write_bytes(b"no certificate")
-        await until(told)
+        await until(reported)
         assert await asyncio.to_thread(serial, port) == before
         put(second, tmp_path)
         await until(renewed)

@@ -228,7 +228,7 @@ async def test_framings_of_other_times_and_of_attackers(
         ): b"HTTP/1.1 400",
     }
     async with running(server) as stranger:
-        answers = {said: (await stranger.say(said))[:12] for said in words}
+        answers = {printed: (await stranger.say(printed))[:12] for printed in words}
     assert answers == words
     assert complaints(caplog) == []
 

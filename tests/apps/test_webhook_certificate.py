@@ -187,8 +187,10 @@ class Stored:
         assert isinstance(action, PatchObject)
         found = self.objects[action.target.kind, action.target.name]
         if action.patch["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
-            told = "the object has been modified; please apply your changes to the latest version"
-            return Outcome(Result.REFUSED, told, failure=OutsideError("kubernetes", told))
+            message = (
+                "the object has been modified; please apply your changes to the latest version"
+            )
+            return Outcome(Result.REFUSED, message, failure=OutsideError("kubernetes", message))
         more = {key: value for key, value in action.patch.items() if key != "metadata"}
         self._put(action.target, {**found, **more})
         return Outcome()
@@ -289,10 +291,10 @@ async def test_no_answer_is_sent_before_the_api_server_can_get_it(
     running = asyncio.create_task(one.run())
     try:
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return "nobody answers" in caplog.text
 
-        await until(told)
+        await until(reported)
         assert not one.is_ready.is_set()
         api.is_down, api.forbids = False, True
 

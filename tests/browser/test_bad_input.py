@@ -138,10 +138,12 @@ def test_marks_of_direction_are_seen_and_reorder_nothing(
         window(browser, simulated.url, height=2400) as tab,
     ):
         tab.open("/overview", "overview")
-        said = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
-        expect(said).to_contain_text("⟨U+202E⟩desreveR")
-        expect(said).to_contain_text("user⟨U+200B⟩ \u05e9\u05dc\u05d5\u05dd ⟨U+2066⟩left⟨U+2069⟩")
-        assert said.locator("b").evaluate("it => getComputedStyle(it).unicodeBidi") == "isolate"
+        printed = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
+        expect(printed).to_contain_text("⟨U+202E⟩desreveR")
+        expect(printed).to_contain_text(
+            "user⟨U+200B⟩ \u05e9\u05dc\u05d5\u05dd ⟨U+2066⟩left⟨U+2069⟩"
+        )
+        assert printed.locator("b").evaluate("it => getComputedStyle(it).unicodeBidi") == "isolate"
         tab.keep("marks-of-direction")
 
 

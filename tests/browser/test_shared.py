@@ -133,13 +133,13 @@ def test_the_page_of_the_node_shows_each_holders_part_of_the_card(
     with window(browser, shared.console.url, locale, scheme=scheme) as tab:
         tab.open(f"/nodes/{NODE}", "node")
         expect(tab.at("sentence")).to_contain_text(f"14 {word}")
-        told = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
-        assert set(told.values()) == {"4,308 MiB"}
+        reported = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
+        assert set(reported.values()) == {"4,308 MiB"}
         page = {
             key.split()[1].rsplit("/", 1)[0]: text
             for key, text in seat_rows(tab.column("node-gpus", memory)).items()
         }
-        assert page == told
+        assert page == reported
         assert card_rows(tab.column("node-gpus", units)) == {"0": "12 / 14"}
         assert card_rows(tab.column("node-gpus", free)) == {"0": f"2 {word}"}
         assert card_rows(tab.column("node-gpus", memory)) == {"0": "12.6 / 14.7 GiB"}

@@ -416,7 +416,7 @@ def commands_of(tab: Window, kind: str) -> list[str]:
     return commands
 
 
-SAID = """globalThis.said = [];
+PRINTED = """globalThis.said = [];
 const statuses = () => [...document.querySelectorAll("[role=status]")];
 new MutationObserver(() => said.push(...statuses().map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
@@ -437,7 +437,7 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_announced(
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        tab.page.add_init_script(SAID)
+        tab.page.add_init_script(PRINTED)
         tab.open(f"/nodes/{node}", "node")
         uuid = tab.at("table-node-gpus").locator("tr[data-row='0'] .copied", has_text="GPU-")
         for box, text in ((tab.page.locator("h1 + .copy"), node), (uuid, str(uuid.text_content()))):

@@ -131,11 +131,13 @@ def test_gpus_that_a_node_no_longer_offers_are_counted_where_they_are_not_named(
 
 
 @pytest.mark.parametrize(
-    ("since_grace", "told"), [(121.0, ["pod-stuck"]), (119.0, []), (-30.0, [])]
+    ("since_grace", "reported"), [(121.0, ["pod-stuck"]), (119.0, []), (-30.0, [])]
 )
-def test_a_pod_is_stuck_two_minutes_after_its_grace(since_grace: float, told: list[str]) -> None:
+def test_a_pod_is_stuck_two_minutes_after_its_grace(
+    since_grace: float, reported: list[str]
+) -> None:
     going = replace(pod("goes", "gpu-1", gpus=1), deleted_at=EPOCH - since_grace)
-    assert [line.kind for line in lines(cluster([node("gpu-1")], [going]))] == told
+    assert [line.kind for line in lines(cluster([node("gpu-1")], [going]))] == reported
 
 
 def test_crash_loops_and_images_stand_apart() -> None:
@@ -150,17 +152,20 @@ def test_crash_loops_and_images_stand_apart() -> None:
 
 
 def test_a_name_is_one_word_of_its_command() -> None:
-    odd = "x; reboot $(id) 'y'"
+    malformed = "x; reboot $(id) 'y'"
     (line,) = lines(
         cluster(
-            [node("gpu-1")], [waiting(pod(odd, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)]
+            [node("gpu-1")],
+            [waiting(pod(malformed, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)],
         )
     )
-    assert shlex.split(line.command) == ["kubectl", "-n", "team-a", "logs", odd, "--previous"]
+    assert shlex.split(line.command) == ["kubectl", "-n", "team-a", "logs", malformed, "--previous"]
 
 
-@pytest.mark.parametrize(("waited", "told"), [(601.0, ["pod-unschedulable"]), (599.0, [])])
-def test_a_pod_without_a_node_for_ten_minutes_is_reported(waited: float, told: list[str]) -> None:
+@pytest.mark.parametrize(("waited", "reported"), [(601.0, ["pod-unschedulable"]), (599.0, [])])
+def test_a_pod_without_a_node_for_ten_minutes_is_reported(
+    waited: float, reported: list[str]
+) -> None:
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
     waits = replace(
         pod("waits", "", gpus=9),
@@ -168,7 +173,7 @@ def test_a_pod_without_a_node_for_ten_minutes_is_reported(waited: float, told: l
         created_at=EPOCH - waited,
         conditions=unscheduled,
     )
-    assert [line.kind for line in lines(cluster([node("gpu-1")], [waits]))] == told
+    assert [line.kind for line in lines(cluster([node("gpu-1")], [waits]))] == reported
 
 
 def test_pods_without_gpus_are_nobodys_business_here() -> None:
@@ -232,7 +237,7 @@ def test_jobs_that_wait_are_listed_the_longest_first_with_the_reason() -> None:
 
 
 def test_a_starved_quota_is_shown_in_a_readable_unit() -> None:
-    for leaf, told in (
+    for leaf, reported in (
         (
             StarvedLeaf("root.a", "memory", "bytes", min=128 << 30, used=12 << 30, waiting_pods=1),
             "1 pod waits; the worst has 12 of 128 GiB (memory)",
@@ -247,7 +252,7 @@ def test_a_starved_quota_is_shown_in_a_readable_unit() -> None:
         ),
     ):
         (line,) = attention_lines(cluster(), (), [leaf], {}, {}, (), Idleness((), EPOCH), EPOCH)
-        assert line.sentence.text == f"1 quota below the guaranteed minimum while {told}"
+        assert line.sentence.text == f"1 quota below the guaranteed minimum while {reported}"
 
 
 def test_a_job_that_its_owner_suspended_needs_no_attention() -> None:

@@ -346,7 +346,7 @@ def test_the_cells_of_a_silent_node_are_unreachable_and_of_a_cordoned_one_closed
     ],
     ids=[
         "cards without identity are filled in order",
-        "which card is held cannot be said",
+        "which card is held cannot be printed",
         "all cards must be held",
     ],
 )

@@ -30,12 +30,12 @@ structs = msgspec.structs
 def bound(name: str, at: float, started: float | None, **status: Any) -> Pod:
     state = ContainerState.WAITING if started is None else ContainerState.RUNNING
     made = pod(name, "gpu-1", {"nvidia.com/gpu": 1}, job=training_job())
-    told = ContainerStatus("main", state=state, started_at=started, **status)
+    reported = ContainerStatus("main", state=state, started_at=started, **status)
     conditions = (
         Condition("PodScheduled", "True", at=at),
         Condition("fairlead.io/QuotaAdmitted", "True", at=at - 5),
     )
-    return structs.replace(made, conditions=conditions, statuses=(told,))
+    return structs.replace(made, conditions=conditions, statuses=(reported,))
 
 
 def steps(
@@ -160,11 +160,13 @@ def test_one_pod_that_came_anew_moves_nothing_of_the_others() -> None:
     ]
 
 
-@pytest.mark.parametrize(("ago", "told"), [(1321, False), (1320, False), (1319, True)])
-def test_pods_that_a_controller_makes_within_a_minute_are_no_step(ago: float, told: bool) -> None:
+@pytest.mark.parametrize(("ago", "reported"), [(1321, False), (1320, False), (1319, True)])
+def test_pods_that_a_controller_makes_within_a_minute_are_no_step(
+    ago: float, reported: bool
+) -> None:
     job = training_job(created_at=EPOCH - 1380)
     each = JobInstances(job, (made(bound("bert-worker-0", EPOCH - 1300, EPOCH - 1200), ago),))
-    assert ("pods" in [step.step for step in job_life(each, (), EPOCH)]) is told
+    assert ("pods" in [step.step for step in job_life(each, (), EPOCH)]) is reported
 
 
 def test_what_is_not_reported_is_left_out() -> None:

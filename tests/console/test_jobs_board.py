@@ -305,9 +305,9 @@ def why(node: Node, limits: dict[str, int], choice: NodeChoice | None = None) ->
 
 
 def test_requested_and_granted_are_shown_in_one_unit() -> None:
-    told = why(gpu_node(), {"memory": 1000 << 30})
-    assert told.text == "needs 1000 GiB of memory on one node; the largest of 1, gpu-1, has 512"
-    assert told.values == {
+    reported = why(gpu_node(), {"memory": 1000 << 30})
+    assert reported.text == "needs 1000 GiB of memory on one node; the largest of 1, gpu-1, has 512"
+    assert reported.values == {
         "asked": 1000,
         "resource": "memory",
         "nodes": 1,

@@ -216,9 +216,9 @@ class Blocked(Json, frozen=True):
     max: float | None
 
 
-class Told(Json, frozen=True):
+class Described(Json, frozen=True):
     reason: str
-    told: list[Sentence]
+    reported: list[Sentence]
     sentence: Sentence | None
 
 
@@ -226,18 +226,18 @@ class Waiter(Json, frozen=True):
     name: str
     by_user: list[UserPart]
     blocked: list[Blocked]
-    told: list[Sentence]
-    waiting: Told | None
+    reported: list[Sentence]
+    waiting: Described | None
 
 
 def test_a_file_has_no_sentences_for_other_languages_and_nothing_of_python() -> None:
-    said = Sentence("clause-x", {"n": None}, "x")
+    printed = Sentence("clause-x", {"n": None}, "x")
     row = Waiter(
         "a",
         [UserPart("ann", 4), UserPart(None, 7)],
         [Blocked("root", 8, None)],
-        [said],
-        Told("Full", [said], said),
+        [printed],
+        Described("Full", [printed], printed),
     )
     assert read_csv(render_csv([row], Waiter)) == [
         ["name", "byUser", "blocked", "waiting.reason"],

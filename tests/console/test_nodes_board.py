@@ -100,8 +100,8 @@ def test_the_status_is_one_of_three_words_and_cordoned_is_no_status(ready: str, 
 
 
 def test_the_address_is_the_internal_one_else_the_first() -> None:
-    odd = Node("odd", addresses=(("ExternalIP", "1.2.3.4"), ("Hostname", "odd")))
-    rows = rows_by_name(board_state([gpu_node(), odd]))
+    malformed = Node("odd", addresses=(("ExternalIP", "1.2.3.4"), ("Hostname", "odd")))
+    rows = rows_by_name(board_state([gpu_node(), malformed]))
     assert (rows["gpu-1"].ip, rows["odd"].ip) == ("10.0.0.1", "1.2.3.4")  # type: ignore[attr-defined]
 
 

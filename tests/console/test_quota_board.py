@@ -198,8 +198,8 @@ def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans:
     pod = next(each for each in seen.snapshot.pods if each.conditions == (condition,))
     wait = why_pod_waits(pod)
     assert wait is not None and wait.message == "words of an older version"
-    told = seen.explainer.explain(wait, [pod]).clauses
-    assert [(each.code, each.values) for each in told] == (
+    reported = seen.explainer.explain(wait, [pod]).clauses
+    assert [(each.code, each.values) for each in reported] == (
         [(each.code, each.values) for each in row.clauses] if reason_is_the_plans else []
     )
     assert row.clauses[0].code == "clause-asks" and row.clauses[0].values == {

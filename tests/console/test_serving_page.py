@@ -99,12 +99,12 @@ def test_pods_that_are_missing_or_start_are_counted() -> None:
         inference=[inference_service("c", "1", "http://c.example")],
         pods=[serving_pod("b", "1", "b-0", ready=False)],
     )
-    told = [
+    reported = [
         (row.waiting.reason, row.waiting.message)
         for row in (missing, starting, none)
         if row.waiting
     ]
-    assert told == [
+    assert reported == [
         ("PodsMissing", "0 of 3 pods exist; the Deployment controller creates the rest"),
         ("Starting", "1 of 1 pods run"),
         (

@@ -150,7 +150,7 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
     seen = some_cluster(seed)
-    told = [each for each in seen.warnings("overview") if each.code == "series-missing"]
+    reported = [each for each in seen.warnings("overview") if each.code == "series-missing"]
     ratios = [
         card.reading.utilization_ratio
         for each in seen.occupancy.nodes
@@ -158,7 +158,7 @@ def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
         if card.reading
     ]
     known = [ratio for ratio in ratios if ratio is not None]
-    for warning in told:
+    for warning in reported:
         assert warning.values["over"] == len(known) == seen.overview.gpus_reporting
         assert seen.overview.gpu_util_percent == pytest.approx(
             100 * sum(known) / len(known), abs=0.01

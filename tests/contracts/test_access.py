@@ -320,11 +320,11 @@ def test_only_a_user_that_may_do_everything_gathers_roles(api: ApiClient, space:
     answer = api.as_user("mia").post(
         f"{RBAC}/clusterroles", role(f"all-{space}", aggregationRule=gathers)
     )
-    told = (
+    message = (
         f'clusterroles.rbac.authorization.k8s.io "all-{space}" is forbidden: must have '
         "cluster-admin privileges to use the aggregationRule"
     )
-    assert (answer.status, answer.message) == (403, told)
+    assert (answer.status, answer.message) == (403, message)
 
 
 def test_a_gathered_role_has_the_rules_of_its_parts(api: ApiClient, space: str) -> None:
@@ -354,12 +354,12 @@ def test_a_gathered_role_has_the_rules_of_its_parts(api: ApiClient, space: str) 
 def test_the_role_of_a_binding_stays(api: ApiClient, space: str, change: dict[str, str]) -> None:
     made(api.post(bindings(space), binding("b", "r", "bob")))
     answer = api.patch(bindings(space, "b"), {"roleRef": change})
-    told = {
+    reported = {
         "APIGroup": rights.GROUP,
         "Kind": change.get("kind", "Role"),
         "Name": change.get("name", "r"),
     }
-    shown = "{" + ",".join(f'"{key}":"{value}"' for key, value in told.items()) + "}"
+    shown = "{" + ",".join(f'"{key}":"{value}"' for key, value in reported.items()) + "}"
     message = (
         f'RoleBinding.rbac.authorization.k8s.io "b" is invalid: roleRef: Invalid value: {shown}: '
         "cannot change roleRef"
@@ -450,7 +450,7 @@ def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]
             item["metadata"]["name"]: item
             for item in simulated.get(f"{RBAC}/{plural}").body["items"]
         }
-        ours = {
+        own = {
             name: item
             for name, item in found.items()
             if "kubernetes.io/bootstrapping" in item["metadata"].get("labels", {})
@@ -460,8 +460,8 @@ def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]
             "system:basic-user",
             "system:discovery",
             "system:public-info-viewer",
-        } <= set(ours)
-        for name, item in ours.items():
+        } <= set(own)
+        for name, item in own.items():
             theirs = real.get(f"{RBAC}/{plural}/{name}").body
             for field in ("labels", "annotations"):
                 assert item["metadata"].get(field) == theirs["metadata"].get(field), name
@@ -681,7 +681,7 @@ def test_the_rules_are_read_as_the_real_server_reads_them(request: pytest.Fixtur
         policy = Policy({("", name): parse_rules({"rules": rules})}, [bound])
         for _ in range(QUESTIONS):
             asked = _random_request(dice)
-            ours = judge(Identity(user), asked, policy).is_allowed
-            assert ours is _asked_of(api, user, asked), f"{asked} under {rules}"
-            decided.append(ours)
+            own = judge(Identity(user), asked, policy).is_allowed
+            assert own is _asked_of(api, user, asked), f"{asked} under {rules}"
+            decided.append(own)
     assert 0.1 < sum(decided) / len(decided) < 0.9, "the draw decides nothing"

@@ -237,9 +237,9 @@ def test_metadata_alone(api: ApiClient, space: str) -> None:
 
 
 def test_what_was_stored_comes_back_letter_by_letter(api: ApiClient, space: str) -> None:
-    odd = {"a": "<img src=x onerror=alert(1)>", "b": "中文 ✓", "c": '"\\\n\t\u2028'}
-    api.post(config_maps(space), config_map(data=odd))
-    assert api.get(config_maps(space, "a")).body["data"] == odd
+    malformed = {"a": "<img src=x onerror=alert(1)>", "b": "中文 ✓", "c": '"\\\n\t\u2028'}
+    api.post(config_maps(space), config_map(data=malformed))
+    assert api.get(config_maps(space, "a")).body["data"] == malformed
 
 
 def test_an_update_keeps_what_strategic_merge_did_not_name(api: ApiClient, space: str) -> None:

@@ -413,12 +413,12 @@ def test_spec_and_status_have_their_own_doors(api: ApiClient, space: str) -> Non
     api.post(pods(space), pod())
     changed = api.patch(pods(space, "a"), {"status": {"message": "mine"}})
     assert "message" not in changed.body["status"]
-    told = api.patch(
+    answer = api.patch(
         pods(space, "a", "status"),
         {"status": {"message": "mine"}, "spec": {"activeDeadlineSeconds": 9}},
     )
-    assert told.body["status"]["message"] == "mine"
-    assert "activeDeadlineSeconds" not in told.body["spec"]
+    assert answer.body["status"]["message"] == "mine"
+    assert "activeDeadlineSeconds" not in answer.body["spec"]
 
 
 def test_a_spec_change_is_a_new_generation(api: ApiClient, space: str) -> None:

@@ -163,8 +163,8 @@ def test_every_sentence_has_its_words(language: str) -> None:
 
 def test_both_languages_ask_for_the_same_values() -> None:
     english, chinese = catalogue("en"), catalogue("zh-CN")
-    told = [key for key in english if key.startswith(("sentence.", "warning.", "attention."))]
-    missing = {key: placeholders(chinese[key]) - placeholders(english[key]) for key in told}
+    reported = [key for key in english if key.startswith(("sentence.", "warning.", "attention."))]
+    missing = {key: placeholders(chinese[key]) - placeholders(english[key]) for key in reported}
     assert {key: names for key, names in missing.items() if names} == {}
 
 
@@ -246,9 +246,11 @@ def test_no_hint_of_the_server_is_replaced_by_a_general_one() -> None:
 def test_what_quota_reports_has_its_words_with_all_its_values(language: str) -> None:
     words = catalogue(language)
     for code, english in CLAUSES.items():
-        said = words[f"sentence.clause-{code}"]
+        printed = words[f"sentence.clause-{code}"]
         assert (
-            said == english if language == "en" else placeholders(said) == placeholders(english)
+            printed == english
+            if language == "en"
+            else placeholders(printed) == placeholders(english)
         ), code
 
 

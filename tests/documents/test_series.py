@@ -168,20 +168,20 @@ def test_dcgmproftester_prints_what_document_002_prints() -> None:
     world = world_of("002")
     started_tester(world)
     live(world, 130)
-    told = [
+    reported = [
         text
         for _, text in world.logs.lines("default", "dcgmproftester", "dcgmproftester11", False)
         or ()
     ]
     theirs = [line.rstrip() for line in PRINTED.splitlines()]
-    assert told[:12] == theirs[:12]
-    assert [without_gflops(line) for line in told[12:14]] == [
+    assert reported[:12] == theirs[:12]
+    assert [without_gflops(line) for line in reported[12:14]] == [
         without_gflops(line) for line in theirs[12:14]
     ]
-    assert all(26_000 < gflops(line) < 29_000 for line in told if "gflops" in line), (
+    assert all(26_000 < gflops(line) < 29_000 for line in reported if "gflops" in line), (
         "as the T4 of the document"
     )
-    assert sum("gflops" in line for line in told) == 120, "one a second"
+    assert sum("gflops" in line for line in reported) == 120, "one a second"
 
 
 def without_gflops(line: str) -> str:

@@ -224,11 +224,11 @@ async def test_a_pod_without_the_port_is_reported(cluster: Cluster) -> None:
         cluster.start(manifest_pod("exporter-a", 9400))
         await until(lambda: pages.source().state == SourceState.FAILING)
     source = pages.source()
-    said = (
+    message = (
         f"pod `{NAMESPACE}/exporter-a` has no port `web`",
         "name its port with `--gpu-exporter-port`",
     )
-    assert (source.message, source.hint) == said
+    assert (source.message, source.hint) == message
 
 
 async def test_a_user_that_may_not_list_pods_gets_the_reason() -> None:

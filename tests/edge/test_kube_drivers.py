@@ -298,16 +298,16 @@ def test_a_clock_that_is_behind_is_reported_with_both_times(twin: MakeTwin) -> N
         pytest.raises(Unreachable) as caught,
     ):
         twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
-    told = re.fullmatch(
+    reported = re.fullmatch(
         (
             r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's "
             r"clock is at (\S+)"
         ),
         caught.value.what,
     )
-    assert told is not None, caught.value.what
-    assert datetime.fromisoformat(told[1]) == begins
-    assert abs(datetime.fromisoformat(told[2]) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert reported is not None, caught.value.what
+    assert datetime.fromisoformat(reported[1]) == begins
+    assert abs(datetime.fromisoformat(reported[2]) - datetime.now(UTC)) < timedelta(minutes=5)
     assert "clock" in caught.value.hint and "another" not in caught.value.hint
 
 

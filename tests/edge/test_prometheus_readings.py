@@ -87,9 +87,9 @@ async def test_a_card_that_two_targets_report_counts_once_and_is_reported() -> N
         "UUID": "GPU-a",
         "instance": "a1:9400",
     }
-    ours = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
+    own = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
     prometheus.answer = [
-        Answer(ours, 995.0, 1),
+        Answer(own, 995.0, 1),
         Answer({**LABELS, "instance": "n1:9400"}, 995.0, 0.5),
         Answer(dcgm, 999.0, 70),
     ]

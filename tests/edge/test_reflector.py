@@ -465,8 +465,8 @@ async def test_invalid_frames_are_reported_and_the_watch_goes_on_in_json(
         await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
         assert watched_versions(server) == ["10", "11"] and followed.reflector.lists_total == 1
         assert [PROTOBUF in seen.headers["accept"] for seen in server.seen] == [True, True, False]
-    [told] = [line for line in caplog.messages if "is asked for JSON from here on" in line]
-    assert words in told
+    [logged] = [line for line in caplog.messages if "is asked for JSON from here on" in line]
+    assert words in logged
 
 
 @in_protobuf

@@ -336,7 +336,7 @@ async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
 @pytest.mark.parametrize("levels", [200, 2000])
 @pytest.mark.parametrize("is_told_by_the_watch", [False, True])
 async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_is_reported(
-    levels: int, is_told_by_the_watch: bool
+    levels: int, is_reported_by_the_watch: bool
 ) -> None:
     root = b'{"name":"root"}'
     for level in range(levels - 1):
@@ -344,11 +344,11 @@ async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_is_reported(
     deep = json.dumps(tree({})).encode().replace(b'"root": {}', b'"root": ' + root)
     listed = (
         page([tree({"name": "small"})])
-        if is_told_by_the_watch
+        if is_reported_by_the_watch
         else Reply(b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % deep)
     )
     watched = Stream(
-        [b'{"type":"MODIFIED","object":%s}\n' % deep] if is_told_by_the_watch else [], "hold"
+        [b'{"type":"MODIFIED","object":%s}\n' % deep] if is_reported_by_the_watch else [], "hold"
     )
     async with living(small_cluster(TREES=[listed], WATCH_TREES=[watched])) as (world, _):
         snapshot = await world.until(
@@ -357,8 +357,8 @@ async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_is_reported(
             )
         )
         assert snapshot.quota_tree is not None
-        told = [fault.message for fault in snapshot.quota_tree.faults]
-        assert told == (
+        reported = [fault.message for fault in snapshot.quota_tree.faults]
+        assert reported == (
             []
             if levels == 200
             else ["l1748: lies deeper than 250 levels, which is as deep as a tree may be"]

@@ -98,18 +98,18 @@ class TestRealCluster:
         assert printed.endswith("\n\nTotal Allocated/Requested GPUs of Training Jobs: 14/14\n")
 
     def test_get(self, company: ControlPlane) -> None:
-        told = json.loads(
+        reported = json.loads(
             run_arena("get", "bert", "-n", "research", "-o", "json", kubeconfig=company.kubeconfig)
         )
         pods = {pod["metadata"]["name"]: pod for pod in company.admin.get("pods", "-n", "research")}
-        assert [each["name"] for each in told["instances"]] == [
+        assert [each["name"] for each in reported["instances"]] == [
             "bert-launcher",
             *(f"bert-worker-{index}" for index in range(3)),
         ]
-        for each in told["instances"]:
+        for each in reported["instances"]:
             assert each["node"] == pods[each["name"]]["spec"]["nodeName"]
             assert each["nodeIP"] == pods[each["name"]]["status"].get("hostIP", "")
-        assert (told["chiefName"], told["requestGPUs"], told["allocatedGPUs"]) == (
+        assert (reported["chiefName"], reported["requestGPUs"], reported["allocatedGPUs"]) == (
             "bert-launcher",
             12,
             12,
@@ -119,10 +119,10 @@ class TestRealCluster:
         printed = run_arena(
             "get", "waits", "-n", "research", "--explain", "-e", kubeconfig=company.kubeconfig
         )
-        ours = r"needs 12 GPUs on one node; the largest of \d+, gpu-\d+, has 8"
+        own = r"needs 12 GPUs on one node; the largest of \d+, gpu-\d+, has 8"
         assert re.search(
             (
-                rf"^Pending:\n  waits-worker-0: {ours}; "
+                rf"^Pending:\n  waits-worker-0: {own}; "
                 r"Unschedulable: 0/22 nodes are available"
             ),
             printed,
@@ -259,13 +259,13 @@ class TestRights:
         assert refused.returncode == 1 and 'cannot delete resource \\"tfjobs\\"' in refused.stderr
 
     def test_a_user_without_any_right_gets_a_sentence(self, admin: Kubectl, tmp_path: Path) -> None:
-        nobody = _as("nobody", admin, tmp_path)
-        done = arena("list", "-n", "rights", kubeconfig=nobody)
+        unknown = _as("nobody", admin, tmp_path)
+        done = arena("list", "-n", "rights", kubeconfig=unknown)
         assert (done.returncode, done.stdout) == (1, "")
         assert (
             "the user has no privileges to list the training jobs in namespace rights"
         ) in done.stderr
-        assert json.loads(run_arena("whoami", kubeconfig=nobody))["Name"] == "nobody"
+        assert json.loads(run_arena("whoami", kubeconfig=unknown))["Name"] == "nobody"
 
 
 @pytest.fixture(scope="module")

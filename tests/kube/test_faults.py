@@ -178,7 +178,7 @@ def overview_or_nothing(console: Server) -> dict[str, Any] | None:
     return overview
 
 
-class TestOddAnswers:
+class TestUnusualAnswers:
     @contextlib.contextmanager
     def exporter(self, company: ControlPlane, proxy: FaultProxy, name: str) -> Iterator[Server]:
         with running(

@@ -75,13 +75,15 @@ def test_versions_addresses_and_series_are_those_that_the_servers_report(
             "the API server is well and GPU values came", lambda: _settled(_rows(server)), 60
         )
         rows = _rows(server)
-        told = json.loads(company.admin.run("version", "-o", "json"))["serverVersion"]["gitVersion"]
+        reported = json.loads(company.admin.run("version", "-o", "json"))["serverVersion"][
+            "gitVersion"
+        ]
         with urllib.request.urlopen(
             f"{prometheus.url}/api/v1/status/buildinfo", timeout=10
         ) as answer:
             built = json.loads(answer.read())["data"]["version"]
         assert (values(rows["cluster-api"])["version"], values(rows["cluster-api"])["address"]) == (
-            told,
+            reported,
             company.server,
         )
         assert (values(rows["prometheus"])["version"], values(rows["prometheus"])["address"]) == (
@@ -162,10 +164,10 @@ def _may_list(company: ControlPlane, resource: str) -> bool:
         "user": "system:serviceaccount:default:sees-nodes-alone",
         "resourceAttributes": attributes,
     }
-    told = company.admin.run(
+    reported = company.admin.run(
         "create", "-f", "-", "-o", "json", stdin=json.dumps({**review, "spec": spec})
     )
-    return bool(json.loads(told)["status"]["allowed"])
+    return bool(json.loads(reported)["status"]["allowed"])
 
 
 def test_an_api_server_that_is_gone_is_reported_before_the_caches_are_filled(

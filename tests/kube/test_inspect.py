@@ -217,8 +217,8 @@ def test_json_is_the_extenders_answer_and_needs_no_extender(room: Room) -> None:
     """Memory in use is left out, because the extender does not receive it. Runs last: it stops the
     extender.
     """
-    (told,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
-    pods = told["devs"][0]["pods"]
+    (reported,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
+    pods = reported["devs"][0]["pods"]
     assert [pod["containers"]["tf-notebook"] for pod in pods] == [
         {"units": 4, "mib": 4308, "core": 0}
     ] * 3
@@ -227,6 +227,6 @@ def test_json_is_the_extenders_answer_and_needs_no_extender(room: Room) -> None:
     asked = room.extender.inspect()[NODE]
     for pod in [*pods, *asked["devs"][0]["pods"]]:
         pod.pop("usedMiB")
-    assert asked == told
+    assert asked == reported
     room.extender.component.stop()
     assert room.print("kubectl inspect cgpu") == SUMMARY

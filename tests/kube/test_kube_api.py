@@ -242,9 +242,9 @@ async def test_a_mirror_follows_every_change(company: ControlPlane, namespace: s
         for number in range(0, 30, 3):
             await api.delete(CONFIG_MAPS, f"leaf-{number:02}", namespace)
         await until(lambda: reflector.events_total >= 55)
-        told = company.admin.get("configmaps", "-n", namespace, "-l", "leaflet=yes")
+        reported = company.admin.get("configmaps", "-n", namespace, "-l", "leaflet=yes")
         assert [(row.name, row.text) for row in mirror.rows()] == sorted(
-            (each["metadata"]["name"], each["data"]["text"]) for each in told
+            (each["metadata"]["name"], each["data"]["text"]) for each in reported
         )
         assert (reflector.events_total, reflector.lists_total) == (55, 1)
         await end(task)

@@ -75,9 +75,9 @@ def test_whoami(kubectl: Kubectl, ci: Kubectl) -> None:
         ["Username", "fairlead-admin"],
         ["Groups", "[system:masters system:authenticated]"],
     ]
-    told = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
-    assert told["username"] == "system:serviceaccount:team:ci"
-    assert told["groups"] == [
+    reported = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    assert reported["username"] == "system:serviceaccount:team:ci"
+    assert reported["groups"] == [
         "system:serviceaccounts",
         "system:serviceaccounts:team",
         "system:authenticated",

@@ -141,7 +141,7 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
                 argv, env=typed_in, capture_output=True, text=True, timeout=60, check=True
             ).stdout
         )
-        told = [
+        reported = [
             (each["name"], each["gpuMetrics"])
             for job in listed
             for each in job["instances"]
@@ -149,7 +149,7 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
         ]
         return {
             name: {index: use.get("totalGPUMemory") for index, use in metrics.items()}
-            for name, metrics in told
+            for name, metrics in reported
         }
 
     def agree() -> bool:

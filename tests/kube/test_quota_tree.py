@@ -136,7 +136,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def before_ours(cluster: ControlPlane) -> dict[str, Any]:
+def before_own(cluster: ControlPlane) -> dict[str, Any]:
     """A tree under ACK's definition, with a fault that it accepts, over which Fairlead's definition
     is installed. Yields the tree as it was before.
     """
@@ -170,7 +170,7 @@ def _is_done(kubectl: Kubectl, tree: Any) -> bool:
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: ControlPlane, before_ours: dict[str, Any]) -> Kubectl:
+def admin(cluster: ControlPlane, before_own: dict[str, Any]) -> Kubectl:
     return cluster.admin
 
 
@@ -203,14 +203,14 @@ def read(kubeconfig: Path) -> QuotaTree:
 
 
 def test_fairleads_goes_over_acks_and_the_objects_stay(
-    cluster: ControlPlane, before_ours: dict[str, Any]
+    cluster: ControlPlane, before_own: dict[str, Any]
 ) -> None:
     now = json.loads(
         cluster.admin.run("get", "eqtree", "elasticquotatree", "-n", "kube-system", "-o", "json")
     )
-    assert now["metadata"]["uid"] == before_ours["metadata"]["uid"]
-    typo = before_ours["spec"]["root"]["children"][0].pop("namespace")
-    assert (now["spec"], typo) == (before_ours["spec"], ["typo"])
+    assert now["metadata"]["uid"] == before_own["metadata"]["uid"]
+    typo = before_own["spec"]["root"]["children"][0].pop("namespace")
+    assert (now["spec"], typo) == (before_own["spec"], ["typo"])
 
 
 def test_a_tree_in_acks_form_is_taken_as_it_is(either: Kubectl) -> None:

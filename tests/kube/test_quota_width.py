@@ -29,7 +29,7 @@ from tests.kube.quota_line import (
     settled,
     stateful_set,
 )
-from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -91,7 +91,7 @@ def test_a_budget_is_kept_and_named(cluster: ControlPlane, truth: QuotaTruth) ->
     cluster.admin.create([deployment("back", "owner", 2, "5")])
     wait_until("the owner is told", lambda: truth.reasons("owner") == {"PDBBlocked": 2}, 30)
     sentences = {
-        said(pod)["message"]
+        quota_condition(pod)["message"]
         for pod in list(truth.pods.values())
         if pod["metadata"]["namespace"] == "owner"
     }

@@ -126,8 +126,8 @@ def test_ctrl_c_in_a_terminal_ends_the_command_there_and_not_arena(att: Arena) -
 class Terminal:
     """A program on a terminal of its own; its output is read until the expected text appears."""
 
-    def __init__(self, ours: int, theirs: int, process: subprocess.Popen[bytes]) -> None:
-        self._ours, self._theirs, self._process = ours, theirs, process
+    def __init__(self, own: int, theirs: int, process: subprocess.Popen[bytes]) -> None:
+        self._own, self._theirs, self._process = own, theirs, process
         self.mode_before = self.mode()
         self._shown = b""
 
@@ -135,7 +135,7 @@ class Terminal:
         return termios.tcgetattr(self._theirs)
 
     def type(self, text: str) -> None:
-        os.write(self._ours, text.encode())
+        os.write(self._own, text.encode())
 
     def resize(self, rows: int, columns: int) -> None:
         set_size(self._theirs, rows, columns)
@@ -160,20 +160,20 @@ class Terminal:
 
     def _read(self) -> bool:
         try:
-            self._shown += os.read(self._ours, 4096)
+            self._shown += os.read(self._own, 4096)
         except BlockingIOError:
-            select.select([self._ours], [], [], 0.02)
+            select.select([self._own], [], [], 0.02)
         return False
 
 
 @contextmanager
 def terminal(arena: Arena, *words: str, rows: int = 24, columns: int = 80) -> Iterator[Terminal]:
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
+    own, theirs = pty.openpty()
+    os.set_blocking(own, False)
     set_size(theirs, rows, columns)
     with arena.started(*words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        yield Terminal(ours, theirs, process)
-    os.close(ours)
+        yield Terminal(own, theirs, process)
+    os.close(own)
     os.close(theirs)
 
 

@@ -195,7 +195,7 @@ def test_means_of_a_plain_machine(driver: NvmlDriver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "driver_version", "cuda"),
+    ("state_given", "driver_version", "cuda"),
     [
         ({"driver": "535.104.05", "cuda": 12020}, 535, (12, 2)),
         ({"driver": "570.86.15", "cuda": 12080}, 570, (12, 8)),
@@ -213,11 +213,11 @@ def test_means_of_a_plain_machine(driver: NvmlDriver) -> None:
 def test_versions(
     driver: NvmlDriver,
     state: StubState,
-    said: dict[str, object],
+    state_given: dict[str, object],
     driver_version: int,
     cuda: tuple[int, int],
 ) -> None:
-    state.say(said)
+    state.say(state_given)
     means = driver.means()
     assert (means.driver, means.cuda) == (driver_version, cuda)
 

@@ -294,9 +294,9 @@ async def test_a_card_that_was_lost_for_a_moment_and_counts_on_was_not_reset(
 async def test_one_collector_that_fails_costs_its_own_fields_only(exported: Exported) -> None:
     exported.script.readings[1] = GroupReading({UTIL: 77}, failures={"gpm": "Unknown Error"})
     await exported.until(lambda: exported.card(1).fields.get(UTIL) == 77)
-    told = runs(exported.card(1))
-    assert [name for name in told if not told[name].is_good] == ["gpm"] and list(
-        told["gpm"].errors
+    reported = runs(exported.card(1))
+    assert [name for name in reported if not reported[name].is_good] == ["gpm"] and list(
+        reported["gpm"].errors
     ) == ["unknown_error"]
     exported.script.readings[1] = GroupReading({UTIL: 78})
     await exported.until(lambda: exported.card(1).fields.get(UTIL) == 78)
@@ -466,8 +466,8 @@ class Records(KernelLog):
     def drain(self) -> list[XidReport]:
         if self.failure is not None:
             raise self.failure
-        told, self.records = self.records, []
-        return told
+        reported, self.records = self.records, []
+        return reported
 
 
 async def test_xids_without_a_listener_stand_in_the_kernels_log_and_count_once(
@@ -483,14 +483,14 @@ async def test_xids_without_a_listener_stand_in_the_kernels_log_and_count_once(
         assert (event.xid, event.count) == (79, 1) and event.last_at == pytest.approx(500.0, abs=60)
         state.report_xid(63, 1)
         await made.until(lambda: len(made.card(1).xids) == 2)
-        heard_at = time.monotonic()
-        log.records = [XidReport("0000:08:00", 79, heard_at - 700)]
+        received_at = time.monotonic()
+        log.records = [XidReport("0000:08:00", 79, received_at - 700)]
         await made.until(lambda: made.card(1).xids[1].count == 2)
         assert made.card(1).xids[1].last_at == event.last_at, (
             "an older one does not set its time back"
         )
         made.wall += 3600
-        log.records = [XidReport("0000:08:00", 63, heard_at)]
+        log.records = [XidReport("0000:08:00", 63, received_at)]
         await made.turns()
         again = made.card(1).xids[0]
         assert (again.xid, again.count, again.last_at) == (63, 1, pytest.approx(1000.0, abs=60)), (
@@ -538,10 +538,10 @@ async def test_a_record_of_the_kernel_is_the_pair_of_one_event_only(
         for _ in range(2):
             state.report_xid(94, 1)
         await made.until(lambda: [event.count for event in made.card(1).xids] == [2])
-        heard_at = time.monotonic()
-        log.records = [XidReport("0000:08:00", 94, heard_at) for _ in range(3)]
+        received_at = time.monotonic()
+        log.records = [XidReport("0000:08:00", 94, received_at) for _ in range(3)]
         await made.until(lambda: [event.count for event in made.card(1).xids] == [3])
-        log.records = [XidReport("0000:08:00", 94, heard_at)]
+        log.records = [XidReport("0000:08:00", 94, received_at)]
         await made.until(lambda: [event.count for event in made.card(1).xids] == [4])
     finally:
         await made.stop()
@@ -635,17 +635,17 @@ async def test_an_xid_79_before_the_start_raises_the_alert_of_an_exporter_that_n
         page = GpuExporter(made.devices, FixedClock(1000.0), GpuExporterSettings(node="n1"))
         await page.refresh()
         samples = parse_page(b"".join(page.page.pieces).decode()).samples
-        (told,) = [
+        (reported,) = [
             each for each in samples if each.name == "fairlead_gpu_xid_last_timestamp_seconds"
         ]
-        assert told.labels == {
+        assert reported.labels == {
             "node_name": "n1",
             "gpu": "0000:08:00",
             "uuid": "",
             "model": "",
             "xid": "79",
         }
-        assert 0 <= 1000.0 - told.value < 600, "FairleadGpuXidCritical holds"
+        assert 0 <= 1000.0 - reported.value < 600, "FairleadGpuXidCritical holds"
         ups = {
             each.labels["gpu"]: (each.value, each.labels["uuid"])
             for each in samples

@@ -26,7 +26,7 @@ def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: S
     assert driver.xids() == []
     for xid, card in ((31, 0), (79, 1), (48, 0)):
         state.report_xid(xid, card)
-    assert _heard(driver, 3) == [
+    assert _received(driver, 3) == [
         DriverXid(31, uuid(0)),
         DriverXid(79, uuid(1)),
         DriverXid(48, uuid(0)),
@@ -37,7 +37,7 @@ def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: S
 def test_an_event_without_a_card_is_of_none(driver: NvmlDriver, state: StubState) -> None:
     driver.cards()
     state.report_xid(62)
-    assert _heard(driver, 1) == [DriverXid(62, None)]
+    assert _received(driver, 1) == [DriverXid(62, None)]
 
 
 def test_asking_does_not_wait(driver: NvmlDriver) -> None:
@@ -51,7 +51,7 @@ def test_a_card_that_fell_off_the_bus_is_still_named(driver: NvmlDriver, state: 
     driver.cards()
     state.fail("nvmlDeviceGetUUID", LOST, 1)
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(1))]
 
 
 def test_a_card_too_old_for_events_is_left_in_peace(
@@ -62,7 +62,7 @@ def test_a_card_too_old_for_events_is_left_in_peace(
     driver.cards()
     state.report_xid(48, 0)
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(1))]
     assert state.calls().count("set") == 1
     assert caplog.records == []
 
@@ -82,7 +82,7 @@ def test_a_driver_without_events_has_cards_all_the_same(
     state.say({"count": 1})
     driver.cards()
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(0))]
 
 
 def test_a_card_that_cannot_be_registered_is_tried_again(
@@ -101,7 +101,7 @@ def test_a_card_that_cannot_be_registered_is_tried_again(
     state.fail("nvmlDeviceRegisterEvents", None, 0)
     driver.cards()
     state.report_xid(48, 0)
-    assert _heard(driver, 1) == [DriverXid(48, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(48, uuid(0))]
 
 
 def test_a_card_that_comes_back_is_noticed(driver: NvmlDriver, state: StubState) -> None:
@@ -110,7 +110,7 @@ def test_a_card_that_comes_back_is_noticed(driver: NvmlDriver, state: StubState)
     state.fail("nvmlDeviceGetHandleByIndex_v2", None, 1)
     driver.cards()
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(1))]
 
 
 @pytest.mark.parametrize("code", [LOST, UNKNOWN])
@@ -126,12 +126,12 @@ def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, 
     state.fail("nvmlEventSetWait_v2", None)
     seen: list[DriverXid] = []
 
-    def is_heard() -> bool:
+    def is_received() -> bool:
         state.report_xid(48, 0)
         seen.extend(driver.xids())
         return bool(seen)
 
-    wait_until("an XID", is_heard, 10.0, 0.05)
+    wait_until("an XID", is_received, 10.0, 0.05)
     assert set(seen) == {DriverXid(48, uuid(0))}
     assert state.calls().count("init") == 1
 
@@ -152,7 +152,7 @@ def test_what_was_received_is_reported_before_the_driver_is_gone(
     state.fail("nvmlInitWithFlags", None)
     assert driver.xids() == []
     state.report_xid(48, 1)
-    assert _heard(driver, 1) == [DriverXid(48, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(48, uuid(1))]
 
 
 def test_a_call_that_does_not_come_back_is_reported_until_it_does(
@@ -166,7 +166,7 @@ def test_a_call_that_does_not_come_back_is_reported_until_it_does(
     state.say({"hang": None, "longest-wait": None})
     wait_until("it is back", lambda: not _is_refused(driver.cards), 10.0, 0.02)
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(0))]
     assert not any("waits" in call for call in state.calls())
 
 
@@ -214,7 +214,7 @@ def _threads() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
 
 
-def _heard(driver: NvmlDriver, count: int) -> list[DriverXid]:
+def _received(driver: NvmlDriver, count: int) -> list[DriverXid]:
     seen: list[DriverXid] = []
 
     def is_all() -> bool:
@@ -310,4 +310,4 @@ def test_a_driver_that_does_not_state_which_events_it_has_reports_xids(
     state.fail("nvmlDeviceGetSupportedEventTypes", FUNCTION_NOT_FOUND)
     driver.cards()
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(0))]

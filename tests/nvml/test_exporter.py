@@ -22,7 +22,7 @@ ENDS_WITHIN = 5.0
 LOST, UNKNOWN = 15, 999
 
 
-ODD_TOTAL, ODD_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
+UNEVEN_TOTAL, UNEVEN_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
 """Memory of one card: no whole MiB, and the rest of the reserve is larger than the rest of the
 total.
 """
@@ -30,7 +30,7 @@ total.
 
 def busy(state: StubState, cards: int) -> None:
     state.show_cards(cards)
-    state.say({"3.total": ODD_TOTAL, "3.reserved": ODD_RESERVED})
+    state.say({"3.total": UNEVEN_TOTAL, "3.reserved": UNEVEN_RESERVED})
     state.say(
         {f"{card}.gpu": 10 + card for card in range(cards)}
         | {f"{card}.memory": 5 for card in range(cards)}
@@ -52,11 +52,11 @@ def test_what_the_page_prints_is_what_the_library_returns(exporter: Exporter) ->
         uuid(card) for card in range(8)
     }
     cards = dict.fromkeys("01234567", 15360 * MIB)
-    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": ODD_TOTAL}, (
+    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": UNEVEN_TOTAL}, (
         "to the byte (docs/spec/telemetry.md#device-metrics)"
     )
-    assert exporter.values("nvidia_gpu_memory_total_bytes", "minor_number")["3"] == ODD_TOTAL
-    grantable = (ODD_TOTAL - ODD_RESERVED) // MIB * MIB
+    assert exporter.values("nvidia_gpu_memory_total_bytes", "minor_number")["3"] == UNEVEN_TOTAL
+    grantable = (UNEVEN_TOTAL - UNEVEN_RESERVED) // MIB * MIB
     assert exporter.values("fairlead_gpu_memory_grantable_bytes")["3"] == grantable, (
         "shares are of whole MiB (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)"
     )

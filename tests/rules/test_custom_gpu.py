@@ -32,9 +32,9 @@ def page(sample: DeviceSample) -> list[tuple[str, dict[str, str], float]]:
 
 def of(sample: DeviceSample, name: str) -> dict[tuple[str, str, str, str], float]:
     """Values by pod, number, name and type of the process."""
-    told = ("PodName", "ProcessId", "ProcessName", "ProcessType")
+    message = ("PodName", "ProcessId", "ProcessName", "ProcessType")
     return {
-        tuple(labels.get(each, "") for each in told): value
+        tuple(labels.get(each, "") for each in message): value
         for found, labels, value in page(sample)
         if found == name
     }  # type: ignore[misc]
@@ -47,10 +47,10 @@ def held() -> DeviceSample:
         core_limit_ratio=0.3,
         processes=2,
     )
-    nobody = structs.replace(
+    unknown = structs.replace(
         process("", "exclusive", 50, 0, 9), pod="", namespace="", container="", members=(STRANGER,)
     )
-    return device(0, processes=(busy, process("quiet", "share", 0, 4301, 0), nobody))
+    return device(0, processes=(busy, process("quiet", "share", 0, 4301, 0), unknown))
 
 
 def test_each_process_has_its_series_and_a_container_without_one_has_0() -> None:

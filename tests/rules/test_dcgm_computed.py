@@ -65,9 +65,9 @@ def test_xids_of_the_window_are_counted_and_forgotten(
             at, xid, card = waiting.pop(0)
             counts.reported(card, xid, float(at))
         for card in "ab":
-            past = [xid for at, xid, whose in happened if whose == card and at <= now]
+            past = [xid for at, xid, owner in happened if owner == card and at <= now]
             recent = [
-                xid for at, xid, whose in happened if whose == card and now - window < at <= now
+                xid for at, xid, owner in happened if owner == card and now - window < at <= now
             ]
             expected = {str(xid): recent.count(xid) for xid in recent} or {"": 0}
             assert flat(counts.rows(card, float(now)), "xid") == (expected if past else {})

@@ -249,8 +249,8 @@ def test_a_field_of_one_link_carries_the_links_labels_in_place_of_its_cards() ->
     )
     families = dcgm_families([card, device(1)], counters, DcgmLabels())
     page = b"".join(render_page(families, render_dcgm_number)).decode()
-    told = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
-    assert [line for line in told if not line.startswith("#")] == [
+    reported = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
+    assert [line for line in reported if not line.startswith("#")] == [
         f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",'
         'device="nvidia0",model_name="Tesla T4",Hostname="gpu-1",'
         f'DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'
@@ -315,7 +315,7 @@ def test_a_pod_label_never_stands_beside_one_of_fairlead_of_its_name(labels: Dcg
             if family.keys
         }
 
-    ours = {name for names in names_of({}).values() for name in names}
+    own = {name for names in names_of({}).values() for name in names}
     assert {
         "nvlink",
         "gpu_uuid",
@@ -327,8 +327,8 @@ def test_a_pod_label_never_stands_beside_one_of_fairlead_of_its_name(labels: Dcg
         "health_watch",
         "hpc_job",
         "vgpu",
-    } <= ours
+    } <= own
     for family, names in names_of(
-        dict(printed_labels(dict.fromkeys(ours, "of the pod"), []).labels)
+        dict(printed_labels(dict.fromkeys(own, "of the pod"), []).labels)
     ).items():
         assert len(names) == len(set(names)), f"{family} says a label twice: {names}"

@@ -80,7 +80,7 @@ def test_a_boards_power_is_printed_once_and_an_instances_memory_for_each() -> No
 def test_an_xid_is_of_its_instance_and_of_the_card_where_it_struck_the_whole() -> None:
     """docs/spec/telemetry.md#mig-instances."""
 
-    def told(of_card: int) -> list[tuple[str, str, float, str]]:
+    def reported(of_card: int) -> list[tuple[str, str, float, str]]:
         card = divided()
         parts = tuple(
             structs.replace(each, fields={**each.fields, XID: 94 * (each.gpu_instance == 9)})
@@ -94,8 +94,8 @@ def test_an_xid_is_of_its_instance_and_of_the_card_where_it_struck_the_whole() -
         ]
 
     parts = [("1", "2", 0, "0"), ("1", "9", 94, "94")]
-    assert told(0) == [("0", "", 0, "0"), *parts]
-    assert told(79) == [("0", "", 0, "0"), ("1", "", 79, "79"), *parts]
+    assert reported(0) == [("0", "", 0, "0"), *parts]
+    assert reported(79) == [("0", "", 0, "0"), ("1", "", 79, "79"), *parts]
 
 
 def test_pods_of_instances_stand_on_their_instances() -> None:

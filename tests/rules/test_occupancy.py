@@ -318,18 +318,18 @@ def asks(name: str, resource: str, count: int = 1) -> Pod:
     return pod(name, "n1", containers=(Container("main", limits={resource: count}),))
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_mig_instances_count_by_their_compute_slices_in_every_sum(is_told: bool) -> None:
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_mig_instances_count_by_their_compute_slices_in_every_sum(is_reported: bool) -> None:
     """The driver offers six slices of one card. Without the exporter's readings it is unknown that
     they are one card.
     """
     node = exclusive_node(gpus=0)
     node = structs.replace(node, capacity={LARGE: 1, SMALL: 3, GPU_COUNT: 1}, allocatable={})
     pods = [asks("large", LARGE), asks("small", SMALL)]
-    allocated, seated, of_pods = worth_together(node, pods, [divided()] if is_told else [])
+    allocated, seated, of_pods = worth_together(node, pods, [divided()] if is_reported else [])
     assert allocated == pytest.approx(4 / 6)
     assert of_pods == pytest.approx([3 / 6, 1 / 6])
-    assert seated == pytest.approx(4 / 6 if is_told else 0)
+    assert seated == pytest.approx(4 / 6 if is_reported else 0)
 
 
 def test_a_node_with_whole_cards_and_a_divided_one_counts_both() -> None:

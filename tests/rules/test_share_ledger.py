@@ -346,7 +346,7 @@ class Storm(RuleBasedStateMachine):
     @rule(
         uid=asked,
         name=NODES,
-        outcome=st.sampled_from(["told", "untold", "refused", "unknown", "lost"]),
+        outcome=st.sampled_from(["reported", "untold", "refused", "unknown", "lost"]),
     )
     def bind(self, uid: str, name: str, outcome: str) -> None:
         asker = self.pods.get(uid)
@@ -507,8 +507,8 @@ class Storm(RuleBasedStateMachine):
             return  # the rebuilt ledger knows less than this one
         again = self.rebuilt()
         for name, account in self.ledger.nodes.items():
-            ours = [(card.key, card.used, card.core_used, card.free) for card in account.cards]
-            assert ours == [
+            own = [(card.key, card.used, card.core_used, card.free) for card in account.cards]
+            assert own == [
                 (card.key, card.used, card.core_used, card.free) for card in again.nodes[name].cards
             ]
             assert account.strays == again.nodes[name].strays

@@ -219,7 +219,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(),
             "node not yet known to the GPU share scheduler",
             False,
-            id="a node nobody told of",
+            id="a node nobody reported of",
         ),
     ],
 )

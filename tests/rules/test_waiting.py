@@ -31,15 +31,15 @@ KILLED = ContainerStatus("main", state="terminated", reason="OOMKilled", exit_co
 
 def test_a_running_pod_whose_container_crashes_again_and_again_waits_for_its_next_try() -> None:
     crashing = pod("p", "n1", statuses=(BACK_OFF,))
-    said = {"container": "main", "pod": "p", "said": "back-off 10s restarting failed container"}
-    told = Wait(
+    printed = {"container": "main", "pod": "p", "said": "back-off 10s restarting failed container"}
+    reported = Wait(
         "CrashLoopBackOff",
         "container main of pod p: back-off 10s restarting failed container",
         "container-said",
-        said,
+        printed,
     )
-    assert why_pod_waits(crashing) == told
-    assert why_job_waits(job(), [pod("q", "n1"), crashing]) == told
+    assert why_pod_waits(crashing) == reported
+    assert why_job_waits(job(), [pod("q", "n1"), crashing]) == reported
 
 
 def test_a_pod_that_runs_starts_or_has_ended_waits_for_nothing() -> None:
@@ -77,10 +77,10 @@ def test_a_job_that_waits_beside_a_failed_pod_shows_how_that_ended() -> None:
 
 
 def test_a_pod_with_fairleads_gate_waits_for_what_its_quota_condition_contains() -> None:
-    told = Condition(
+    reported = Condition(
         "fairlead.io/QuotaAdmitted", "False", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20"
     )
-    gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(told,))
+    gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(reported,))
     assert why_pod_waits(gated) == Wait("OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
     assert why_job_waits(job(), [gated]) == why_pod_waits(gated)
 

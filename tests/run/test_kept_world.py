@@ -55,13 +55,13 @@ class KeptServer:
             START_SECONDS,
             0.01,
         )
-        told = json.loads(ready_file.read_text())
-        self.version = int(told["version"])
+        reported = json.loads(ready_file.read_text())
+        self.version = int(reported["version"])
         self._headers = {
-            "authorization": f"Bearer {told['token']}",
+            "authorization": f"Bearer {reported['token']}",
             "content-type": "application/merge-patch+json",
         }
-        self._http = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=20)
+        self._http = http.client.HTTPConnection("127.0.0.1", reported["port"], timeout=20)
 
     def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Object]:
         """Raises OSError or HTTPException when the server dies before its answer is whole."""
@@ -423,28 +423,35 @@ def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
         (lambda path: os.truncate(path, 0), "is empty"),
         (lambda path: overwrite(path, 5000, b"\xff" * 9000), "damaged"),
         (
-            lambda path: told(path, "PRAGMA user_version = 2"),
+            lambda path: reported(path, "PRAGMA user_version = 2"),
             "has format 2, which is newer than this program's 1",
         ),
-        (lambda path: told(path, "PRAGMA application_id = 0"), "is a database of another program"),
         (
-            lambda path: told(path, "UPDATE world SET header = CAST('nonsense' AS BLOB)"),
+            lambda path: reported(path, "PRAGMA application_id = 0"),
+            "is a database of another program",
+        ),
+        (
+            lambda path: reported(path, "UPDATE world SET header = CAST('nonsense' AS BLOB)"),
             "is damaged: JSON is malformed",
         ),
         (
-            lambda path: told(path, "UPDATE world SET header = CAST('{}' AS BLOB)"),
+            lambda path: reported(path, "UPDATE world SET header = CAST('{}' AS BLOB)"),
             "is damaged: Object missing required field",
         ),
-        (lambda path: told(path, "DELETE FROM world"), "is damaged: it has no header"),
+        (lambda path: reported(path, "DELETE FROM world"), "is damaged: it has no header"),
         (
-            lambda path: told(path, "UPDATE objects SET body = CAST('{}' AS BLOB) WHERE id = 3"),
+            lambda path: reported(
+                path, "UPDATE objects SET body = CAST('{}' AS BLOB) WHERE id = 3"
+            ),
             "is damaged: an object lacks its `apiVersion`",
         ),
         (
-            lambda path: told(path, "UPDATE objects SET body = CAST('[1]' AS BLOB) WHERE id = 3"),
+            lambda path: reported(
+                path, "UPDATE objects SET body = CAST('[1]' AS BLOB) WHERE id = 3"
+            ),
             "is damaged: an object is no object: `[1]`",
         ),
-        (lambda path: told(path, UNKNOWN_KIND), 'is damaged: no kind "Wodget" is registered'),
+        (lambda path: reported(path, UNKNOWN_KIND), 'is damaged: no kind "Wodget" is registered'),
         (lambda path: (path.unlink(), path.mkdir()), "cannot be opened: is a directory"),
     ],
 )
@@ -470,7 +477,7 @@ def overwrite(path: Path, at: int, data: bytes) -> None:
         file.write(data)
 
 
-def told(path: Path, statement: str) -> None:
+def reported(path: Path, statement: str) -> None:
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(statement)
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -177,7 +177,7 @@ NAMESAKE = (
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"my thesis", "is a str, not a mapping with clusters, users and contexts"),
         (b"- a\n- b\n", "is a list, not a mapping"),
@@ -196,7 +196,7 @@ NAMESAKE = (
     ],
 )
 def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(
-    text: bytes, told: str, tmp_path: Path
+    text: bytes, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "config"
     path.write_bytes(text)
@@ -207,7 +207,9 @@ def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(
     for act in acts:
         with pytest.raises(UserError) as refused:
             act(SharedKubeconfig(path))
-        assert told in refused.value.what and str(path) in refused.value.what and refused.value.hint
+        assert (
+            message in refused.value.what and str(path) in refused.value.what and refused.value.hint
+        )
     assert path.read_bytes() == text and [each.name for each in tmp_path.iterdir()] == ["config"]
 
 

@@ -57,7 +57,7 @@ def message(world: World, name: str = "p") -> str:
     return str(condition(get_pod(world, name), "PodScheduled").get("message", ""))
 
 
-def told(world: World, about: str, reason: str) -> list[tuple[str, str]]:
+def reported(world: World, about: str, reason: str) -> list[tuple[str, str]]:
     """(component, message) of the Events with this reason, in any order."""
     found = [
         event
@@ -90,7 +90,7 @@ def test_four_notebooks_of_document_003() -> None:
         "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest "
         "free 2 GiB"
     )
-    assert told(world, "n3", "GPUShareNoRoom") == [("fairlead-scheduler", sentence)]
+    assert reported(world, "n3", "GPUShareNoRoom") == [("fairlead-scheduler", sentence)]
     world.cluster.delete(PODS, NAMESPACE, "n1")
     live(world, 60)
     assert phase(world, "n3") == "Running"
@@ -108,7 +108,7 @@ def test_room_on_two_cards_does_not_add_up_and_kube_scheduler_prints_fairleads_s
         "largest free 4 GiB. no new claims to deallocate, preemption: 0/1 nodes are available: 1 "
         "No preemption victims found for incoming pod."
     )
-    assert {component for component, _ in told(world, "p", "FailedScheduling")} == {
+    assert {component for component, _ in reported(world, "p", "FailedScheduling")} == {
         "fairlead-scheduler"
     }
 
@@ -164,12 +164,15 @@ def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_shows_
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
     )
     live(world, 10)
-    (told_once, *_) = [
+    (reported_once, *_) = [
         event
         for event in world.cluster.list(EVENTS, NAMESPACE)
         if event["reason"] == "FailedCreate"
     ]
-    assert told_once["involvedObject"]["kind"] == "ReplicaSet" and refused in told_once["message"]
+    assert (
+        reported_once["involvedObject"]["kind"] == "ReplicaSet"
+        and refused in reported_once["message"]
+    )
 
 
 def test_two_cards_and_containers_apart() -> None:
@@ -227,7 +230,7 @@ def test_preemption_frees_one_card_and_not_the_sum() -> None:
     assert left == ["a1", "a2", "thief", "vip"]
     assert grants(world, "vip") == {"main": [(1, 15, 16130)]}
     assert phase(world, "thief") == "Pending"
-    assert told(world, "b1", "Preempted")[0][0] == "fairlead-scheduler"
+    assert reported(world, "b1", "Preempted")[0][0] == "fairlead-scheduler"
 
 
 def test_a_free_sum_without_victims_is_kube_schedulers_own_error() -> None:
@@ -256,7 +259,7 @@ def test_a_pod_that_was_bound_by_hand_is_adopted() -> None:
     live(world, 90)
     assert (grants(world, "hand")["main"][0][0], phase(world, "hand")) == (0, "Running")
     assert (grants(world, "large")["main"][0][0], phase(world, "large")) == (1, "Running")
-    assert told(world, "none", "GPUShareNotPlaced") == [
+    assert reported(world, "none", "GPUShareNotPlaced") == [
         (
             "fairlead-scheduler",
             (
@@ -348,8 +351,8 @@ def test_labels_that_contradict_each_other_are_reported_once() -> None:
 
     world.cluster.mutate(NODES, None, "shared-1", labelled)
     live(world, 600)
-    said = "label cgpu=true overrides gpushare=false: the GPUs of this node are shared"
-    assert told(world, "shared-1", "GPUModeConflict") == [("fairlead-scheduler", said)]
+    sentence = "label cgpu=true overrides gpushare=false: the GPUs of this node are shared"
+    assert reported(world, "shared-1", "GPUModeConflict") == [("fairlead-scheduler", sentence)]
 
 
 def relabel(world: World, node: str, value: str) -> None:
@@ -558,8 +561,10 @@ def test_a_pod_with_shared_memory_goes_to_fairleads_scheduler() -> None:
         "plain": "default-scheduler",
     }
     live(world, 20)
-    assert [component for component, _ in told(world, "p", "Scheduled")] == ["fairlead-scheduler"]
-    assert [component for component, _ in told(world, "plain", "Scheduled")] == [
+    assert [component for component, _ in reported(world, "p", "Scheduled")] == [
+        "fairlead-scheduler"
+    ]
+    assert [component for component, _ in reported(world, "plain", "Scheduled")] == [
         "default-scheduler"
     ]
 

@@ -197,15 +197,20 @@ def test_unknown_words_are_read_as_the_api_server_and_the_exporters_are() -> Non
     """
     document = json.loads(gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0))))
     snapshot = document["snapshot"]
-    odd = {"index": 0, "uuid": "GPU-0", "health": "Sick", "mode": "fractional"}
-    snapshot["nodes"][0]["gpus"] = [odd]
+    malformed = {"index": 0, "uuid": "GPU-0", "health": "Sick", "mode": "fractional"}
+    snapshot["nodes"][0]["gpus"] = [malformed]
     snapshot["pods"][0] |= {"phase": "Evicted", "statuses": [{"name": "main", "state": "paused"}]}
     snapshot["gpus"][0]["holders"][0]["mode"] = "vgpu"
     snapshot["sources"]["nodes"]["state"] = "stuck"
     read = parse_snapshot(packed(**document), "s").snapshot
     annotated = parse_node(
         msgspec.convert(
-            {"metadata": {"name": "n", "annotations": {"fairlead.io/gpus": json.dumps([odd])}}},
+            {
+                "metadata": {
+                    "name": "n",
+                    "annotations": {"fairlead.io/gpus": json.dumps([malformed])},
+                }
+            },
             WireNode,
         )
     )

@@ -97,11 +97,11 @@ def test_the_first_violation_that_stops_is_reported_before_any_other() -> None:
 
 
 def test_why_the_tree_is_not_enforced_is_reported() -> None:
-    told = "the policy fairlead-quota is not there"
-    assert conditions(WriteTreeStatus(tree(), not_enforced=told))["Enforced"] == (
+    message = "the policy fairlead-quota is not there"
+    assert conditions(WriteTreeStatus(tree(), not_enforced=message))["Enforced"] == (
         "False",
         "NotEnforced",
-        told,
+        message,
     )
     assert conditions(WriteTreeStatus(tree()))["Enforced"] == ("True", "Enforced", "")
 
@@ -116,11 +116,11 @@ def test_a_condition_that_does_not_change_keeps_its_time() -> None:
 
 
 def test_a_status_that_others_wrote_is_no_trouble() -> None:
-    for odd in (
+    for malformed in (
         {"conditions": "ill"},
         {"conditions": [5, {"type": "Valid", "status": "True", "lastTransitionTime": 5}]},
     ):
-        assert conditions(WriteTreeStatus(tree(odd)))["Valid"][0] == "True"
+        assert conditions(WriteTreeStatus(tree(malformed)))["Valid"][0] == "True"
 
 
 def test_a_tree_without_a_root_has_no_leaves() -> None:

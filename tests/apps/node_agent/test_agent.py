@@ -282,12 +282,12 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
         limits = parse_limits((world.folders.state / "containers" / name / "limits").read_bytes())
         assert not isinstance(limits, Refusal)
         assert [(each.uuid, each.memory_mib) for each in limits.cards] == [(uuid(0), 4308)]
-        said = world.api.pods["uid-p"].annotations
+        answer = world.api.pods["uid-p"].annotations
         assert (
-            said["ALIYUN_COM_GPU_MEM_ASSIGNED"],
-            said["scheduler.framework.gpushare.assigned"],
+            answer["ALIYUN_COM_GPU_MEM_ASSIGNED"],
+            answer["scheduler.framework.gpushare.assigned"],
         ) == ("true", "true")
-        at = said["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
+        at = answer["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
         await asyncio.sleep(5)
         assert await world.memory.answers.start(chosen) is None
         assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"] == at, (

@@ -110,7 +110,7 @@ def test_a_dry_run_is_what_is_created() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (
             "cron tfjob --name=j --image=i run",
@@ -150,11 +150,11 @@ def test_a_dry_run_is_what_is_created() -> None:
         (f"{CRON}", "not found command args"),
     ],
 )
-def test_what_cannot_be_is_reported_before_any_request(line: str, told: str) -> None:
+def test_what_cannot_be_is_reported_before_any_request(line: str, message: str) -> None:
     cluster = KeepingCluster()
     with pytest.raises(UserError) as refused:
         run_verb(line, cluster)
-    assert told in refused.value.what and cluster.calls == []
+    assert message in refused.value.what and cluster.calls == []
 
 
 @pytest.mark.parametrize(

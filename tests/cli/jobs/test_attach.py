@@ -147,7 +147,7 @@ def test_what_cannot_be_attached_to_is_reported_before_anything_is_asked(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "message"),
     [
         (
             status(403, "Forbidden", 'User "eve" cannot create resource "pods/exec"'),
@@ -174,7 +174,7 @@ def test_what_cannot_be_attached_to_is_reported_before_anything_is_asked(tmp_pat
     ],
 )
 def test_a_server_that_refuses_is_quoted(
-    refusal: Reply, told: str, tmp_path: Path, server: ExecServer
+    refusal: Reply, message: str, tmp_path: Path, server: ExecServer
 ) -> None:
     server.refusal = refusal
     try:
@@ -182,7 +182,7 @@ def test_a_server_that_refuses_is_quoted(
     finally:
         server.refusal = None
     assert (done.returncode, done.stdout) == (1, "")
-    assert told in done.stderr and "Traceback" not in done.stderr
+    assert message in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_server_that_speaks_no_v5_is_too_old(tmp_path: Path, server: ExecServer) -> None:
@@ -238,7 +238,7 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_exec", "stdout", "told"),
+    ("on_exec", "stdout", "message"),
     [
         (_not_found, "", 'container not found (\\"main\\")'),
         (_hang_up, "half\n", "the API server hung up before the command ended: kubelet is away"),
@@ -249,12 +249,12 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
     ],
 )
 def test_a_command_that_does_not_come_to_its_end_is_an_error(
-    on_exec: Any, stdout: str, told: str, tmp_path: Path
+    on_exec: Any, stdout: str, message: str, tmp_path: Path
 ) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=on_exec) as server:
         done = attach_here(tmp_path, server, "bert")
     assert (done.returncode, done.stdout) == (1, stdout)
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr and "this is a bug" not in done.stderr
 
 

@@ -68,7 +68,7 @@ def test_flags_reach_the_server(flags: str, query: dict[str, str], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         ("--since 2x", "is not a length of time"),
         ("--since 0s", "--since must be more than nothing"),
@@ -83,12 +83,12 @@ def test_flags_reach_the_server(flags: str, query: dict[str, str], tmp_path: Pat
     ],
 )
 def test_bad_flags_are_refused_before_anything_is_asked(
-    flags: str, told: str, tmp_path: Path
+    flags: str, message: str, tmp_path: Path
 ) -> None:
     with ScriptedServer(with_pods()) as server:
         done = run(tmp_path, server, "logs", "bert", *flags.split())
         assert server.seen == []
-    assert done.returncode == 1 and told in done.stderr
+    assert done.returncode == 1 and message in done.stderr
 
 
 def test_a_log_comes_as_it_is_written_and_letters_may_be_cut(

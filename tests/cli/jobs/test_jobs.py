@@ -360,11 +360,11 @@ def test_why_it_finds_no_shared_gpu() -> None:
     jobs = cluster([ASIDE], [waiting])
     whole = msgspec.structs.replace(jobs, nodes=nodes.nodes, pods=(*jobs.pods, *nodes.pods))
     printed = run_command("get aside --explain", whole).out
-    ours = (
+    own = (
         "aside-master-0: the only node that it may use does not share GPUs (0/1 nodes have room: 1 "
     )
-    assert ours in printed
-    assert printed.index(ours) < printed.index("; it starts"), "our own sentence first"
+    assert own in printed
+    assert printed.index(own) < printed.index("; it starts"), "our own sentence first"
 
 
 def test_absent_and_twice() -> None:
@@ -484,10 +484,10 @@ def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -
         "mpijobs": Source("mpijobs", "forbidden", "forbidden: no"),
         "jobs.batch.volcano.sh": Source("v", "failing", "etcd is away"),
     }
-    told = run_command("list", company(sources=kinds)).err
+    printed = run_command("list", company(sources=kinds)).err
     assert (
-        "skipped mpijobs.kubeflow.org: forbidden: no" in told
-        and ("skipped jobs.batch.volcano.sh: etcd is away") in told
+        "skipped mpijobs.kubeflow.org: forbidden: no" in printed
+        and ("skipped jobs.batch.volcano.sh: etcd is away") in printed
     )
     with pytest.raises(OutsideError, match=r"Not found.*\(mpijobs\.kubeflow\.org: forbidden: no\)"):
         run_command(

@@ -111,15 +111,18 @@ class TestTables:
             {"index": index, "units": 15, "mode": mode}
             for index, mode in enumerate(("draining", "draining", "shared", "shared"))
         ]
-        told = {"labels": {"cgpu": "true"}, "annotations": {"fairlead.io/gpus": json.dumps(slots)}}
-        joining = share(units=30, gpus=2, allocatable={"aliyun.com/gpu-mem": "15"}, **told)
+        reported = {
+            "labels": {"cgpu": "true"},
+            "annotations": {"fairlead.io/gpus": json.dumps(slots)},
+        }
+        joining = share(units=30, gpus=2, allocatable={"aliyun.com/gpu-mem": "15"}, **reported)
         assert lines("top node", joining)[1].split()[-1] == "1"
         waiting = node(
             "gpu-1",
             "10.0.0.1",
             {"nvidia.com/gpu": "4"},
             allocatable={"nvidia.com/gpu": "2"},
-            **told,
+            **reported,
         )
         assert "UNHEALTHY" not in lines("top node", waiting)[0]
 
@@ -333,8 +336,8 @@ class TestUnits:
         assert cell("top node", 1, 5, share(units=15079, gpus=1)) == "0.0/14.7"
 
     def test_an_annotation_decides(self) -> None:
-        told = share(units=900, gpus=1, annotations={"fairlead.io/gpu-mem-unit": "MiB"})
-        assert cell("top node", 1, 5, told) == "0.0/0.9"
+        reported = share(units=900, gpus=1, annotations={"fairlead.io/gpu-mem-unit": "MiB"})
+        assert cell("top node", 1, 5, reported) == "0.0/0.9"
 
     def test_parts_of_a_gpu_are_rounded_once_per_node_half_up(self) -> None:
         pods = [sharer("a", 3, 0), sharer("b", 3, 1)]  # 3/15 + 3/15 = 0.4
@@ -484,9 +487,9 @@ class TestDocuments:
         lost = reading("gpu-1", 0, None, None, None, holders)
         inventory = {"fairlead.io/gpus": json.dumps([{"index": 0, "memoryMiB": 15360}])}
         pods = [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})]
-        for told, known in (({}, {}), (inventory, {"totalGPUMemory": 15 << 30})):
+        for reported, known in (({}, {}), (inventory, {"totalGPUMemory": 15 << 30})):
             snapshot = snapshot_of(
-                [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=told)],
+                [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=reported)],
                 pods,
                 readings=[lost],
             )

@@ -280,8 +280,8 @@ def test_json_has_no_legacy_layout() -> None:
 
 
 def test_the_layout_of_a_site(tmp_path: Path) -> None:
-    told = io.StringIO()
-    messages = Messages("fairlead", told)
+    reported = io.StringIO()
+    messages = Messages("fairlead", reported)
     home = {"HOME": str(tmp_path)}
     assert not is_legacy_layout(home, OwnMachine(home), messages)
     assert is_legacy_layout({**home, "ARENA_OUTPUT": "legacy"}, OwnMachine(home), messages)
@@ -290,7 +290,7 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
     config.write_text("output=legacy\n")
     assert is_legacy_layout(home, OwnMachine(home), messages)
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"}, OwnMachine(home), messages)
-    assert told.getvalue() == ""
+    assert reported.getvalue() == ""
     config.write_text("output=wrong\n")
     assert not is_legacy_layout(home, OwnMachine(home), messages) and not is_legacy_layout(
         home, OwnMachine(home), messages
@@ -299,10 +299,10 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
         f"warning: `output=wrong` in `{config}` is not a layout of tables and is ignored: use "
         "`legacy` or `current`\n"
     )
-    assert told.getvalue() == is_wrong
+    assert reported.getvalue() == is_wrong
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, OwnMachine(home), messages)
     assert (
-        told.getvalue()
+        reported.getvalue()
         .removeprefix(is_wrong)
         .startswith("warning: `ARENA_OUTPUT=Legacy` is not a layout")
     )

@@ -21,7 +21,7 @@ from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot
 
-TOLD = Condition(
+REPORTED = Condition(
     "PodScheduled",
     "False",
     "Unschedulable",
@@ -48,7 +48,7 @@ def cluster() -> ClusterSnapshot:
             phase="Running",
         ),
         pod("unplaced", 1, node="gpu"),
-        pod("waits", 6, conditions=(TOLD,), scheduler="fairlead-scheduler"),
+        pod("waits", 6, conditions=(REPORTED,), scheduler="fairlead-scheduler"),
         pod("small", 2, scheduler="fairlead-scheduler"),
         pod("odd", 7, cards=2),
     ]
@@ -103,13 +103,15 @@ def test_limits_that_no_node_can_meet(limits: dict[str, int], why: str) -> None:
     created such a pod.
     """
     asker = pod(
-        "wrong", containers=(Container("main", requests=limits, limits=limits),), conditions=(TOLD,)
+        "wrong",
+        containers=(Container("main", requests=limits, limits=limits),),
+        conditions=(REPORTED,),
     )
     text = run_command(
         "why wrong", ClusterSnapshot(nodes=(node("gpu"),), pods=(asker,)), "fairlead"
     ).out
-    (said,) = (line for line in text.splitlines() if line.startswith("Why:"))
-    assert why in said
+    (printed,) = (line for line in text.splitlines() if line.startswith("Why:"))
+    assert why in printed
     assert "something else" not in text
 
 

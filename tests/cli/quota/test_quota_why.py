@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.cli.command import run_command
-from tests.cli.quota.demo import demo, nginx, said
+from tests.cli.quota.demo import demo, nginx, not_admitted
 
 from fairlead.errors import UserError
 from fairlead.model.event import Event
@@ -172,7 +172,7 @@ def test_table_is_the_default_and_other_formats_are_refused() -> None:
 
 
 def test_the_sentence_of_the_condition_everywhere() -> None:
-    condition = said("WaitingForIdleQuota", "the sentence that stands in the condition")
+    condition = not_admitted("WaitingForIdleQuota", "the sentence that stands in the condition")
     snapshot = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
 
     assert why("namespace3/nginx3-2", snapshot).startswith(
@@ -204,7 +204,7 @@ def test_what_is_no_name(text: str) -> None:
 
 
 def test_a_hostile_sentence_moves_no_cursor() -> None:
-    condition = said("WaitingForIdleQuota", "all is well\x1b[2J\nReason: Admitted")
+    condition = not_admitted("WaitingForIdleQuota", "all is well\x1b[2J\nReason: Admitted")
     snapshot = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
     text = why("namespace3/nginx3-2", snapshot)
     assert "\x1b" not in text

@@ -276,10 +276,10 @@ def test_a_request_for_both_is_reported(line: str) -> None:
 
 
 def test_dcgm_exporters_own_defaults_are_no_wish() -> None:
-    told = "--kubernetes --no-hostname --devices f -p f -s f -m none -x 300000"
+    message = "--kubernetes --no-hostname --devices f -p f -s f -m none -x 300000"
     assert (
         warnings_of(
-            parsed(f"{told} --kubernetes-gpu-id-type uid --log-format text --dump-enabled=false")
+            parsed(f"{message} --kubernetes-gpu-id-type uid --log-format text --dump-enabled=false")
         )
         == []
     )

@@ -263,7 +263,7 @@ def test_fast_ends_with_the_first_good_value() -> None:
 
 
 def test_without_a_page_the_test_fails_and_prints_the_reason_once() -> None:
-    status, lines, told = outcome(["-t 1004", "-d 20"])
+    status, lines, reported = outcome(["-t 1004", "-d 20"])
     assert (
         status == 1
         and (
@@ -273,9 +273,11 @@ def test_without_a_page_the_test_fails_and_prints_the_reason_once() -> None:
         )
         in lines
     )
-    assert told.count("no page at") == 1
+    assert reported.count("no page at") == 1
 
 
 def test_flags_that_change_nothing_are_reported() -> None:
-    _, _, told = outcome(["--no-dcgm-validation", "-t 1004", "-d 1", "--sync-count", "3", "--dvs"])
-    assert "--sync-count has no effect" in told and "--dvs has no effect" in told
+    _, _, reported = outcome(
+        ["--no-dcgm-validation", "-t 1004", "-d 1", "--sync-count", "3", "--dvs"]
+    )
+    assert "--sync-count has no effect" in reported and "--dvs has no effect" in reported

@@ -147,7 +147,7 @@ async def test_ctrl_c_pauses_a_run_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("rewind", "`rewind` is not an action"),
         ("pause 5m", "`pause` takes nothing, not `5m`"),
@@ -162,11 +162,13 @@ async def test_ctrl_c_pauses_a_run_where_it_is() -> None:
         ("speed 0", "speed `0` is not between 0.01 and 100000"),
     ],
 )
-async def test_what_cannot_be_is_reported_with_its_value_and_a_hint(line: str, told: str) -> None:
+async def test_what_cannot_be_is_reported_with_its_value_and_a_hint(
+    line: str, message: str
+) -> None:
     async with laptop() as (driver, command):
         with pytest.raises(UserError) as refused:
             await command(line)
-        assert told in refused.value.what
+        assert message in refused.value.what
         assert refused.value.hint
         assert (driver.state().is_paused, driver.state().until) == (False, None)
 

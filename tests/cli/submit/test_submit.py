@@ -201,8 +201,8 @@ def test_deprecated_spellings_work_and_are_reported() -> None:
         assert f"--{twin} " in old
         new = new.replace(f"--{twin} ", f"--{flag} ")
     assert dry_run(old) == dry_run(new)
-    told = submit(f"{old.removesuffix('run')} --dry-run run").err.splitlines()
-    assert sorted(told) == sorted(
+    printed = submit(f"{old.removesuffix('run')} --dry-run run").err.splitlines()
+    assert sorted(printed) == sorted(
         f"Flag --{twin} has been deprecated, please use --{flag} instead"
         for twin, flag in pairs.items()
     )
@@ -261,11 +261,11 @@ def test_without_a_cluster_nothing_can_be_submitted() -> None:
 )
 def test_values_that_yaml_readers_take_for_something_else_stay_text(text: str) -> None:
     job = dry_run([*shlex.split(PT), "-e", f"A={text}", "--", "run"])[0]
-    told = {
+    reported = {
         each["name"]: each.get("value")
         for each in at(job, f"spec|pytorchReplicaSpecs|Master|{FIRST}|env")
     }
-    assert told["A"] == text
+    assert reported["A"] == text
 
 
 @pytest.mark.parametrize("text", ["1e3", "0o17", "y", "N", "1_0"])

@@ -246,13 +246,13 @@ def test_why_none_is_taken_is_one_line() -> None:
     def broken() -> Any:
         raise RuntimeError("cudaErrorInsufficientDriver: too old\nsecond line")
 
-    with pytest.raises(OutsideError) as told:
+    with pytest.raises(OutsideError) as caught:
         find_array_library([("cupy", broken), ("torch", missing("torch"))])
-    assert told.value.what == (
+    assert caught.value.what == (
         "no GPU can be made busy (cupy: cudaErrorInsufficientDriver: too old; torch is not "
         "installed); `--backend sim` needs none"
     )
-    assert told.value.hint == ""
+    assert caught.value.hint == ""
     with pytest.raises(OutsideError, match=r"\bcupy\b.*\bno card\b"):
         find_array_library([("cupy", lambda: PlayedLibrary(count=0))])
 

@@ -28,7 +28,7 @@ from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, MountedFile, OfferedDevice
 
 DEVICES = (OfferedDevice("GPU-1-_-0"), OfferedDevice("GPU-1-_-1", is_healthy=False))
-TOLD: list[Message] = [
+REPORTED: list[Message] = [
     [(1, packed((1, "GPU-1-_-0"), (2, "Healthy"))), (1, packed((1, "GPU-1-_-1"), (2, "Unhealthy")))]
 ]
 
@@ -62,7 +62,7 @@ async def test_a_kubelet_gets_the_plugins_endpoint_and_the_whole_list_at_once(
     assert kubelet.registrations == [
         [(1, b"v1beta1"), (2, ENDPOINT.encode()), (3, RESOURCE.encode()), (4, options)]
     ]
-    assert kubelet.lists == TOLD
+    assert kubelet.lists == REPORTED
     assert unpacked(options) == await kubelet.call("GetDevicePluginOptions")
     assert (served.is_watched, served.trouble, answers.times_registered) == (True, "", 1)
 
@@ -80,7 +80,7 @@ async def test_every_stream_receives_a_change_and_nothing_else(
     await until(lambda: len(kubelet.lists) >= 2 and len(second) >= 2)
     served.offer(())
     await until(lambda: len(kubelet.lists) >= 3 and len(second) >= 3)
-    assert kubelet.lists == second == [*TOLD, TOLD[0][:1], []]
+    assert kubelet.lists == second == [*REPORTED, REPORTED[0][:1], []]
     watching.cancel()
 
 
@@ -174,7 +174,7 @@ async def test_a_kubelet_that_starts_anew_takes_the_resource_again(
         await kubelet.stop()
         await kubelet.start(sweeps=sweeps)
         await until(lambda times=times: answers.times_registered == times, 5)
-        await until(lambda times=times: kubelet.lists == TOLD * times, 5)
+        await until(lambda times=times: kubelet.lists == REPORTED * times, 5)
 
 
 @pytest.mark.long
@@ -198,7 +198,7 @@ async def test_a_socket_that_is_swept_away_comes_back(
 ) -> None:
     (kubelet.folder / ENDPOINT).unlink()
     await until(lambda: answers.times_registered == 2, 5)
-    await until(lambda: kubelet.lists == TOLD * 2, 5)
+    await until(lambda: kubelet.lists == REPORTED * 2, 5)
     assert await kubelet.call("PreStartContainer", (1, "a")) == []
 
 

@@ -136,14 +136,14 @@ def test_a_disk_that_takes_nothing_is_reported_with_its_path(
 
 def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> None:
     assert files.lock() and files.lock()
-    told = (
+    message = (
         "import sys; from pathlib import Path; from fairlead.edge.node.agent_files import *; p = "
         "Path(sys.argv[1]);"
     )
     ask = [
         sys.executable,
         "-c",
-        f"{told} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())",
+        f"{message} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())",
         str(folders.state),
     ]
     assert (

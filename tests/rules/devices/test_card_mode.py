@@ -30,8 +30,8 @@ CARDS = [t4(0), t4(1)]
 def counts(plan: CardPlan) -> dict[str, tuple[int, int]]:
     """Capacity and allocatable by resource, as a kubelet computes them from the list."""
     return {
-        resource: (len(told), sum(each.is_healthy for each in told))
-        for resource, told in plan.lists.items()
+        resource: (len(reported), sum(each.is_healthy for each in reported))
+        for resource, reported in plan.lists.items()
     }
 
 

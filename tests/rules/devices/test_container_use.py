@@ -77,12 +77,12 @@ def test_a_grant_without_a_process_uses_nothing_and_with_an_unknown_process_is_u
         GpuProcess(2, "C", None, None),
         GpuProcess(3, "C", MIB, 20.0),
     ]
-    ours, other = container_use(
+    own, other = container_use(
         [holder("a", "ua"), holder("b", "ub")],
         seen,
         {1: ProcessHome("ua"), 2: ProcessHome("ua"), 3: ProcessHome("ub")},
     )
-    assert (ours.memory_used_bytes, ours.sm_percent, ours.processes) == (None, None, 2)
+    assert (own.memory_used_bytes, own.sm_percent, own.processes) == (None, None, 2)
     assert (other.memory_used_bytes, other.sm_percent, other.processes) == (MIB, 20.0, 1), (
         "its neighbour's is known"
     )
@@ -94,8 +94,8 @@ def test_what_is_unknown_of_an_only_holder_comes_from_the_card(mode: GpuMode) ->
     rows = container_use(
         [holder("a", "ua", mode=mode)], seen, {1: ProcessHome("ua"), 2: ProcessHome()}
     )
-    ours, stranger = filled_use(rows, 10 * MIB, 55.0)
-    assert (ours.memory_used_bytes, ours.sm_percent) == (7 * MIB, 55.0), (
+    own, stranger = filled_use(rows, 10 * MIB, 55.0)
+    assert (own.memory_used_bytes, own.sm_percent) == (7 * MIB, 55.0), (
         "of memory, what the others leave"
     )
     assert (stranger.memory_used_bytes, stranger.sm_percent) == (3 * MIB, None)

@@ -343,10 +343,10 @@ def test_guarded_a_container_without_placement_may_be_the_one_that_asks() -> Non
     found = guarded(pod(share(1), name="p"), pod(name="q"))
     assert isinstance(found, DeviceRefusal)
     assert "pod ns/q container c has no GPU placement" in found.reason
-    nobody = guarded()
-    assert isinstance(nobody, DeviceRefusal)
-    assert not nobody.is_final
-    assert nobody.reason == "no container of this node waits for 4 units of aliyun.com/gpu-mem"
+    unknown = guarded()
+    assert isinstance(unknown, DeviceRefusal)
+    assert not unknown.is_final
+    assert unknown.reason == "no container of this node waits for 4 units of aliyun.com/gpu-mem"
 
 
 def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
@@ -354,7 +354,7 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
     assert isinstance(found_now, ContainerGrant)
     answered = container_limits(found_now, {}).cards
     assert otherwise_answered(given(pod(share(1, core=0))), answered) is None
-    for other, told in (
+    for other, reported in (
         (share(0), f"4308 MiB of GPU {uuid(0)}"),
         (share(1, mib=3500), f"3500 MiB of GPU {uuid(1)}"),
     ):
@@ -362,7 +362,7 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
         assert found is not None
         assert found.is_final
         assert found.reason == (
-            f"the kubelet was given 4308 MiB of GPU {uuid(1)}, the pod's placement is {told}; "
+            f"the kubelet was given 4308 MiB of GPU {uuid(1)}, the pod's placement is {reported}; "
             "delete the pod"
         )
 
@@ -391,19 +391,19 @@ def test_what_is_granted_of_a_card_is_never_more_than_it_has(
     asked: list[tuple[int, int, bool]],
 ) -> None:
     units_left, total_mib = 14, 0
-    for units, mib, is_told in asked:
+    for units, mib, is_reported in asked:
         if units > units_left:
             continue
         asker = pod(
-            share(units=units, mib=mib if is_told else None), containers=(part(units=units),)
+            share(units=units, mib=mib if is_reported else None), containers=(part(units=units),)
         )
         found = granted(ids(units), IdsOwner(asker, ("c",)), CARDS)
         exact = Fraction(15079 * units, 14)
-        assert isinstance(found, ContainerGrant) is (not is_told or 0 < mib <= exact)
+        assert isinstance(found, ContainerGrant) is (not is_reported or 0 < mib <= exact)
         if isinstance(found, ContainerGrant):
             units_left -= units
             total_mib += found.cards[0].memory_mib or 0
-            assert is_told or 0 <= exact - (found.cards[0].memory_mib or 0) < 1
+            assert is_reported or 0 <= exact - (found.cards[0].memory_mib or 0) < 1
     assert total_mib <= 15079
 
 

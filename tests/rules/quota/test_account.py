@@ -72,8 +72,8 @@ def test_added_pod_by_pod_or_filled_at_once(seed: int, is_strict: bool) -> None:
     follower = Follower(seed)
 
     def plan(state: QuotaState) -> QuotaPlan:
-        full, told = plan_quota(state), follower.plan(state)
-        assert _bytes(told) == _bytes(replace(full, nodes=())), f"seed {seed}"
+        full, reported = plan_quota(state), follower.plan(state)
+        assert _bytes(reported) == _bytes(replace(full, nodes=())), f"seed {seed}"
         return full
 
     recipe = random_recipe(seed)

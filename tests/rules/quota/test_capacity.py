@@ -328,12 +328,12 @@ def test_a_kept_sentence_follows_what_there_is() -> None:
         QuotaState(root, (*firm, pod("f9", gpus=4, is_preemptible=False)), nodes=(room("n1", 12),))
     )
 
-    def said() -> str:
+    def message() -> str:
         [row] = plan_account(account, 1.0).waiting()
         return row.message
 
-    assert "configured 20, available 12, so 10 counts as 6" in said()
+    assert "configured 20, available 12, so 10 counts as 6" in message()
     account.set_nodes((room("n1", 13),))
-    assert "configured 20, available 13, so 10 counts as 6" in said()
+    assert "configured 20, available 13, so 10 counts as 6" in message()
     account.set_nodes((room("n1", 11),))
-    assert "configured 20, available 11, so 10 counts as 5" in said()
+    assert "configured 20, available 11, so 10 counts as 5" in message()

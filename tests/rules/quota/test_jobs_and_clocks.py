@@ -80,11 +80,11 @@ def test_a_job_that_its_owner_suspended_is_left_alone() -> None:
     )
     plan = plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": job}))
     assert (plan.resume, plan.waiting) == ((), ())
-    ours = replace(job, suspended_for="b/p001")
+    own = replace(job, suspended_for="b/p001")
     assert [
         each.workload
-        for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": ours})).resume
-    ] == [ours]
+        for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": own})).resume
+    ] == [own]
 
 
 def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
@@ -187,10 +187,10 @@ def test_a_pod_that_is_never_bound_returns_and_a_bare_one_is_reported() -> None:
     )
     state = QuotaState(tree("root[4]{a[4]}"), (owned, bare, running("bound")), now=300.0)
     assert plan_quota(state).returned == ()
-    told = {
+    reported = {
         each.pod.name: each.is_event_only for each in plan_quota(replace(state, now=301.0)).returned
     }
-    assert told == {"owned": False, "bare": True}
+    assert reported == {"owned": False, "bare": True}
 
 
 def test_no_pod_returns_where_no_scheduler_answers() -> None:

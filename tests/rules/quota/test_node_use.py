@@ -47,8 +47,8 @@ def test_a_plan_hands_in_its_claims_and_units_else_conditions_contain_them() -> 
     assert uses(claimant)["a"].claimed == {"cpu": 5}
     assert uses(claimant, promised={})["a"].claimed == {}
     claims = [QuotaClaim("n3/z", "a.2", {"cpu": 6, "memory": 7})]
-    told = uses(claimant, promised=promised_by_leaf(claims, {}), units={"a.1": 1})
-    assert {name: (use.claimed, use.waiting_units) for name, use in told.items()} == {
+    reported = uses(claimant, promised=promised_by_leaf(claims, {}), units={"a.1": 1})
+    assert {name: (use.claimed, use.waiting_units) for name, use in reported.items()} == {
         "root": ({"cpu": 6}, 1),
         "a": ({"cpu": 6}, 1),
         "a.1": ({}, 1),

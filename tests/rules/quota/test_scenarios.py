@@ -184,11 +184,11 @@ def test_non_preemptible_pods_stay_within_the_min_and_are_nobodys_victims() -> N
     world.add("ml", 9, 1, is_preemptible=False)
     world.settle()
     assert world.running("ml") == (8,)
-    told = (
+    message = (
         "gpu asks 1; non-preemptible pods use 8 of guaranteed 8 of ml; label preemptible=true to "
         "borrow"
     )
-    assert world.sentences("ml") == [told]
+    assert world.sentences("ml") == [message]
     world.add("b", 8, 1)
     world.settle()
     assert (world.running("ml", "b"), world.evictions) == ((8, 8), 0)

@@ -383,7 +383,7 @@ def test_a_ray_jobs_submitter_comes_late() -> None:
         1,
     )
     assert found.request == {"cpu": 8500, "memory": 200 << 20}
-    told = read_workload(
+    reported = read_workload(
         workload(
             "ray.io/v1",
             "RayJob",
@@ -391,7 +391,7 @@ def test_a_ray_jobs_submitter_comes_late() -> None:
             {"rayClusterSpec": cluster, "submitterPodTemplate": template("1")},
         )
     )
-    assert told.late == {"cpu": 1000}
+    assert reported.late == {"cpu": 1000}
     none = read_workload(
         workload(
             "ray.io/v1", "RayJob", "ray", {"rayClusterSpec": cluster, "submissionMode": "HTTPMode"}
@@ -681,8 +681,8 @@ def test_bare_pods_are_not_preemptible_without_a_label(
 
 
 def test_a_claim_lives_on_the_pods_condition() -> None:
-    said = condition("False", Reason.WAITING_FOR_EVICTIONS.value, message="waits")
-    found = counted({**gated(), "status": {"phase": "Pending", "conditions": [said]}})
+    printed = condition("False", Reason.WAITING_FOR_EVICTIONS.value, message="waits")
+    found = counted({**gated(), "status": {"phase": "Pending", "conditions": [printed]}})
     assert (
         found.claim_since,
         found.condition_reason,
@@ -698,7 +698,7 @@ def test_a_claim_lives_on_the_pods_condition() -> None:
         {**gated(), "status": {"phase": "Pending", "conditions": [condition("False", "OverMax")]}}
     )
     assert (other.claim_since, other.condition_reason) == (None, "OverMax")
-    admitted = counted(pod(status={"conditions": [said]}))
+    admitted = counted(pod(status={"conditions": [printed]}))
     assert admitted.claim_since is None, "its gate is gone: what it waited for has come"
 
 

@@ -117,7 +117,7 @@ def test_positions_count_within_the_leaf() -> None:
 
 
 def test_what_the_condition_contains_stays_if_it_is_for_the_same_reason() -> None:
-    said = replace(
+    printed = replace(
         AFTER_NGINX3[-1],
         condition_reason="WaitingForIdleQuota",
         condition_message="as the controller wrote it",
@@ -126,7 +126,7 @@ def test_what_the_condition_contains_stays_if_it_is_for_the_same_reason() -> Non
         AFTER_NGINX3[-1], condition_reason="OverMax", condition_message="as it was before"
     )
 
-    assert ask("b1/web-4", [*AFTER_NGINX3[:-1], said]).sentence == "as the controller wrote it"
+    assert ask("b1/web-4", [*AFTER_NGINX3[:-1], printed]).sentence == "as the controller wrote it"
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], other]).sentence == ask("b1/web-4").sentence
 
 
@@ -177,8 +177,8 @@ def test_a_pod_with_room_that_goes_first_or_that_has_to_go_gets_the_reason() -> 
     claimed = ask("b1/web-0", pods)
     assert claimed.reason == "WaitingForEvictions"
     victim = next(each for each in plan_quota(QuotaState(DEMO, tuple(pods), now=100.0)).evict)
-    told = ask(victim.pod.key, pods)
-    assert (told.reason, "b1/web-0" in told.sentence) == ("Reclaimed", True)
+    answer = ask(victim.pod.key, pods)
+    assert (answer.reason, "b1/web-0" in answer.sentence) == ("Reclaimed", True)
 
     lone = deployment("b1", 0, 1)
     assert ask("b1/web-0", lone).reason == "HasRoom"
@@ -268,13 +268,13 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
     assert unit.ahead_elsewhere == {"b1": 1, "b2": 1}
     assert (answer.since, answer.priority, answer.reason_since) == (5.0, 0, None)
     assert ask("a1/urgent", pods).priority == 7
-    said = [
+    printed = [
         replace(pod, condition_reason="OverMax", condition_since=60.0, condition_message="x")
         if pod.name == "old"
         else pod
         for pod in pods
     ]
-    assert ask("a1/old", said).reason_since == (60.0 if answer.reason == "OverMax" else None)
+    assert ask("a1/old", printed).reason_since == (60.0 if answer.reason == "OverMax" else None)
 
 
 def test_those_before_it_are_named_up_to_a_number_and_counted() -> None:

@@ -70,8 +70,8 @@ def test_every_code_that_refuses_a_write_has_a_file() -> None:
         "OverMaxNow",
         "UnderUse",
     }
-    told = {code for file in tree_files() for code, _ in file.errors}
-    assert told == {str(code) for code in ViolationCode} - warnings
+    reported = {code for file in tree_files() for code, _ in file.errors}
+    assert reported == {str(code) for code in ViolationCode} - warnings
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -90,10 +90,10 @@ def test_the_laptop_prints_it(file: TreeFile) -> None:
         cluster.create(standing().tree, ADMIN.name)
         cluster.create(pod("runs", namespace="busy"), ADMIN.name)
         world.run_until(world.clock.now() + 30)
-    told = ""
+    message = ""
     try:
         (cluster.update if file.needs_standing else cluster.create)(file.tree, ADMIN.name)
     except ApiStatus as refusal:
-        told = refusal.message
-    assert bool(told) == bool(file.errors)
-    assert all(f"{code}: {sentence}" in told for code, sentence in file.errors), told
+        message = refusal.message
+    assert bool(message) == bool(file.errors)
+    assert all(f"{code}: {sentence}" in message for code, sentence in file.errors), message

@@ -80,12 +80,12 @@ async def test_a_fault_of_fairlead_is_logged_with_its_trace_and_the_cards_grow_o
 
 
 async def test_it_announces_each_snapshot_until_it_is_cancelled() -> None:
-    told = asyncio.Event()
+    reported = asyncio.Event()
     devices = SampledDevices(Cards().parts, FixedClock().now, 0.01)
-    task = asyncio.create_task(devices.run(told.set))
+    task = asyncio.create_task(devices.run(reported.set))
     for _ in range(3):
-        await asyncio.wait_for(told.wait(), 10)
-        told.clear()
+        await asyncio.wait_for(reported.wait(), 10)
+        reported.clear()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -143,13 +143,13 @@ def test_a_job_of_a_tutorial_completes_and_a_cron_job_strikes_again() -> None:
         for found in pods(world)
         if found["metadata"]["name"].startswith("tick-")
     ]
-    told = [lines(world, name) for name in ticks]
+    reported = [lines(world, name) for name in ticks]
     assert all(
         len(each) == 2
         and each[0].endswith("UTC 2026")
         and each[1] == "Hello from the Kubernetes cluster"
-        for each in told
-    ), told
+        for each in reported
+    ), reported
     assert len(ticks) >= 2
 
 
@@ -215,11 +215,11 @@ def test_init_containers_and_sidecars_follow_their_annotations_too() -> None:
     ]
     world.cluster.create(pod(initContainers=inits, containers=[container(args=["sleep", "30"])]))
     live(world, 200)
-    told = {
+    reported = {
         each["name"]: each["state"] for each in get_pod(world)["status"]["initContainerStatuses"]
     }
-    assert ran_seconds(told["wait"]["terminated"]) == 15
-    assert ran_seconds(told["until"]["terminated"]) == 3
+    assert ran_seconds(reported["wait"]["terminated"]) == 15
+    assert ran_seconds(reported["until"]["terminated"]) == 3
     assert phase(world) == "Succeeded", "a sidecar keeps no pod"
 
 

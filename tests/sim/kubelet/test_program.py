@@ -94,7 +94,7 @@ def really(text: str, flags: str = "-c") -> tuple[str, int]:
     return done.stdout, done.returncode
 
 
-def told(program: Program) -> tuple[list[str | None], int]:
+def reported(program: Program) -> tuple[list[str | None], int]:
     return [text for _, text in program.lines], program.exit_code
 
 
@@ -104,7 +104,10 @@ def test_a_one_liner_prints_and_ends_as_in_a_shell(text: str, flags: str) -> Non
     program = shell(text, flags)
     assert program is not None, "not understood"
     printed, exit_code = really(text, flags)
-    assert told(program) == (printed.removesuffix("\n").split("\n") if printed else [], exit_code)
+    assert reported(program) == (
+        printed.removesuffix("\n").split("\n") if printed else [],
+        exit_code,
+    )
 
 
 @pytest.mark.parametrize("text", NOT_UNDERSTOOD)
@@ -130,7 +133,7 @@ def test_any_chain_of_them_does_what_a_shell_does(chain: list[tuple[str, str]], 
     program = shell(text, flags)
     assert program is not None
     printed, exit_code = really(text, flags)
-    assert told(program) == (
+    assert reported(program) == (
         printed.removesuffix("\n").split("\n") if printed else [],
         exit_code,
     ), text
@@ -193,13 +196,13 @@ def test_a_loop_goes_on_whatever_it_does(body: str) -> None:
 def test_a_loop_in_quotes_is_no_loop() -> None:
     program = shell("echo 'while true; do x; done'")
     assert program is not None
-    assert told(program) == (["while true; do x; done"], 0)
+    assert reported(program) == (["while true; do x; done"], 0)
 
 
 def test_kubernetes_substitutes_values_before_a_program_reads_its_arguments() -> None:
     greeting = program_of(["echo"], ["$(WORD) $(TWO) $(UNKNOWN) $$(WORD)"], ENVIRONMENT)
     assert greeting is not None
-    assert told(greeting) == (["ship two  words $(UNKNOWN) $(WORD)"], 0)
+    assert reported(greeting) == (["ship two  words $(UNKNOWN) $(WORD)"], 0)
 
 
 @pytest.mark.parametrize("words", [["/app/echo"], ["./sleep", "5"], ["/srv/sh", "-c", "exit 3"]])

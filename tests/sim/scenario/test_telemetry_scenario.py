@@ -128,13 +128,13 @@ async def test_the_application_s_xid_leaves_the_card_healthy_and_the_lost_one_fa
 
 async def test_profiling_is_hopper_s_alone(page: Page) -> None:
     assert sorted(page._values["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]) != []
-    told = {
+    reported = {
         dict(key)["Hostname"]
         for name, rows in page._values.items()
         if name.startswith("DCGM_FI_PROF_")
         for key in rows
     }
-    assert told == {"hopper-1", "mig-1"}
+    assert reported == {"hopper-1", "mig-1"}
     assert page.of("DCGM_FI_PROF_PCIE_TX_BYTES", Hostname="mig-1") == [], (
         "of a divided card only its instances are measured"
     )
@@ -215,15 +215,15 @@ async def test_a_divided_card_s_power_counts_once_and_each_instance_has_its_hold
 
 async def test_the_snapshot_and_the_page_agree_on_instances(page: Page, world: World) -> None:
     taken = {each.index: each for each in take_snapshot(world).gpus if each.node == "mig-1"}
-    told = {
+    reported = {
         each.index: each
         for each in parse_readings(parse_page(page.text.decode()).samples, world.clock.now())
         if each.node == "mig-1"
     }
-    assert [[(each.id, each.profile) for each in told[index].instances] for index in (0, 1)] == [
-        [(1, "3g.71gb"), (3, "2g.35gb"), (7, "1g.18gb"), (8, "1g.18gb")]
-    ] * 2
-    for index, reading in told.items():
+    assert [
+        [(each.id, each.profile) for each in reported[index].instances] for index in (0, 1)
+    ] == [[(1, "3g.71gb"), (3, "2g.35gb"), (7, "1g.18gb"), (8, "1g.18gb")]] * 2
+    for index, reading in reported.items():
         assert (reading.instances, reading.memory_used_mib) == (
             taken[index].instances,
             taken[index].memory_used_mib,

@@ -182,7 +182,7 @@ def test_a_global_default_is_for_pods_that_name_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         (
             {"priorityClassName": "nope"},
@@ -196,9 +196,9 @@ def test_a_global_default_is_for_pods_that_name_none() -> None:
         ),
     ],
 )
-def test_what_the_admission_refuses(spec: dict[str, Any], told: str) -> None:
+def test_what_the_admission_refuses(spec: dict[str, Any], message: str) -> None:
     world = world_of()
     with pytest.raises(ApiStatus) as caught:
         world.cluster.create(pod(**spec))
-    assert (caught.value.code, caught.value.message) == (403, told)
+    assert (caught.value.code, caught.value.message) == (403, message)
     assert world.cluster.get(PODS, NAMESPACE, "p") is None

@@ -358,15 +358,15 @@ def test_shares_in_the_reference_s_words_stand_on_their_cards_and_count() -> Non
     assert holders(world) == {"s/0": [], "s/1": ["p"]}
     found = world.cluster.get(PODS, "default", "p")
     assert found is not None
-    ours = json.loads(found["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
-    assert ours["main"][0] | {"uuid": ""} == {
+    own = json.loads(found["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
+    assert own["main"][0] | {"uuid": ""} == {
         "uuid": "",
         "index": 1,
         "units": 4,
         "mib": 4096,
         "core": 0,
     }
-    assert ours["main"][0]["uuid"] == world.devices.cards("s")[1].uuid
+    assert own["main"][0]["uuid"] == world.devices.cards("s")[1].uuid
 
 
 def test_a_node_that_shares_without_the_label_goes_on_sharing() -> None:

@@ -324,9 +324,9 @@ def test_watchers_of_the_earlier_life_have_to_begin_anew() -> None:
     world = new_small_world()
     version = world.cluster.resource_version
     world = woken(world)
-    with pytest.raises(ApiStatus) as told:
+    with pytest.raises(ApiStatus) as caught:
         world.cluster.watch(PODS, None, version)
-    assert told.value.code == 410
+    assert caught.value.code == 410
     watch = world.cluster.watch(PODS, None, world.cluster.resource_version)
     world.cluster.create(pod("new"))
     assert [event.type for event in watch.poll()] == ["ADDED"]
@@ -398,9 +398,9 @@ def test_objects_of_a_kind_of_ones_own_come_back() -> None:
     ref = next(ref for ref in world.cluster.kinds() if ref.kind == "Wodget")
     found = world.cluster.get(ref, "work", "w")
     assert found is not None and found["size"] == 3
-    with pytest.raises(ApiStatus) as told:
+    with pytest.raises(ApiStatus) as caught:
         world.cluster.watch(ref, None, version)
-    assert told.value.code == 410
+    assert caught.value.code == 410
 
 
 def test_cards_divided_by_mig_are_divided_again_and_their_instances_held_by_the_same_pods() -> None:

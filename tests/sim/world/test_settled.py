@@ -118,7 +118,7 @@ def test_an_entry_with_a_count_stands_for_that_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (
             'namespaces = ["t"]\ncount = 3\n[[quota]]',
@@ -133,11 +133,11 @@ def test_an_entry_with_a_count_stands_for_that_count() -> None:
     ],
 )
 def test_faults_of_counted_entries_name_the_line_that_was_written(
-    old: str, new: str, told: str
+    old: str, new: str, message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
         parse_scenario(COUNTED.replace(old, new, 1), "mine.toml")
-    assert told in caught.value.what
+    assert message in caught.value.what
 
 
 def test_the_large_scenario_has_its_promised_size() -> None:
