@@ -22,8 +22,8 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "image": ("image",),
-    "installation": ("upgrade",),
-    "laptop": ("laptop_start", "large_world", "simulated_week"),
+    "installation": ("install", "upgrade", "doctor"),
+    "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),
     "exporter": (
         "gpu_exporter",
         "gpu_exporter_peer",

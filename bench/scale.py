@@ -9,11 +9,12 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import yaml
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
@@ -42,8 +43,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 AGENT_NODE: Final = "agent-node"
 SCRAPE_SECONDS: Final = 15.0
 """As `deploy/prometheus/servicemonitor.yaml` has it."""
-KEPT_SECONDS: Final = 15.0
-"""How long a pod of the load exists."""
+LOOK_SECONDS: Final = 3.0
+"""Between two looks for pods of the load that have ended."""
 STILL_SECONDS: Final = 6.0
 WEBHOOKS: Final = ("admission-webhook.yaml", "gpushare-webhook.yaml", "quota-webhook.yaml")
 ACCOUNTS: Final = {
@@ -56,6 +57,18 @@ ACCOUNTS: Final = {
     ),
     NODE_SPACE: ("fairlead-node-agent", "fairlead-gpu-exporter"),
 }
+LEASES: Final = {
+    "extender": "fairlead-gpushare",
+    "quota controller": "fairlead-quota",
+    "cluster exporter": "fairlead-cluster-exporter",
+}
+ON_NODES: Final = ("node agent", "GPU exporter")
+SCHEDULER: Final = "kube-scheduler"
+REQUESTS_AIM, MEMORY_AIM_MIB = 2.0, 700
+REPORT_SECONDS: Final = 300
+"""Mean time between two reports of a node that does not change: a kubelet's default. KWOK's own
+stage sends those of all nodes of one age at once.
+"""
 MEMORY: Final = "memory, MiB"
 MEMORY_WITH_PAGES: Final = "memory with values of GPUs, MiB"
 IDLE_CPU: Final = "idle: CPU ms/s"
@@ -130,6 +143,7 @@ def measure_scale() -> None:
     formulas = _formulas(found[: len(args.sizes)])
     for size, figures in found[len(args.sizes) :]:
         _print(formulas, size, figures)
+        _print_sums(size, figures)
     _save(args.save, found, formulas)
 
 
@@ -152,6 +166,25 @@ def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Fig
         print(
             f"| {part} | {figure} | {_text(formula)} | {_number(said)} | {_number(was)} | {off} |"
         )
+
+
+def _print_sums(size: Size, figures: Figures) -> None:
+    """What an idle installation costs in all: two of everything but the console."""
+    agents = size.nodes * sum(figures[each, IDLE_REQUESTS] for each in ON_NODES)
+    others = sum(
+        value
+        for (part, figure), value in figures.items()
+        if figure == IDLE_REQUESTS and part not in ON_NODES
+    )
+    print(f"\nidle requests/s: {others:.2f} + on nodes {agents:.2f} (<= {REQUESTS_AIM:g})")
+    for title, most in (("without values of GPUs", MEMORY), ("with them", MEMORY_WITH_PAGES)):
+        mib = sum(
+            max(value, figures.get((part, most), 0.0))
+            for (part, figure), value in figures.items()
+            if figure == MEMORY and part not in (*ON_NODES, SCHEDULER)
+        )
+        print(f"memory of all Fairlead's control-plane processes {title}: {mib:.0f} MiB")
+    print(f"(<= {MEMORY_AIM_MIB}); each kube-scheduler {figures[SCHEDULER, MEMORY]:.0f} MiB more")
 
 
 def _text(formula: Formula) -> str:
@@ -236,7 +269,8 @@ class Stage:
         self._round += 1
         figures: Figures = {}
         with ExitStack() as leaving:
-            parts = self._all_parts(leaving)
+            parts = self._in_roles(self._all_parts(leaving))
+            self._start_scheduler(parts["extender"], leaving)
             enforce(self._plane, self.company.root, adopts_running=True)
             self._settle()
             scraping = leaving.enter_context(_scraped(parts.values()))
@@ -247,7 +281,8 @@ class Stage:
         for kind in kinds:
             self._plane.admin.run("delete", kind, "-l", "app.kubernetes.io/part-of=fairlead")
         with ExitStack() as leaving:
-            self._pages(self._exporters(leaving, pages=True), seconds, figures)
+            exporters = self._in_roles(self._exporters(leaving, pages=True))
+            self._pages(exporters, seconds, figures)
         with ExitStack() as leaving:
             self._pages({"console": self._console(leaving, pages=True)}, seconds, figures)
         return figures
@@ -255,7 +290,7 @@ class Stage:
     # --- components -------------------------------------------------------------------------------
 
     def _all_parts(self, leaving: ExitStack) -> dict[str, Part]:
-        """Ready. The first of each pair is the one that works."""
+        """Ready, two of those that have a standby."""
         parts: dict[str, Part] = {}
         door = leaving.enter_context(open_door(0))
         hooks = [each for file in WEBHOOKS for each in of_file(file)]
@@ -313,13 +348,28 @@ class Stage:
             ("gpu-exporter", "--kubernetes", "--kmsg=off", node, *gpus),
             node=AGENT_NODE,
         )
+        return parts
+
+    def _start_scheduler(self, extender: Part, leaving: ExitStack) -> None:
         scheduler = scheduler_at(
-            self._plane, parts["extender"].port, f"scheduler-{self._round}", backoff_seconds=1
+            self._plane, extender.port, f"scheduler-{self._round}", backoff_seconds=1
         )
         leaving.callback(scheduler.stop)
         scheduler.start()
         self.scheduler: Component = scheduler
-        return parts
+
+    def _in_roles(self, parts: dict[str, Part]) -> dict[str, Part]:
+        """Pairs exchanged where the second has the Lease: a slow machine hands some over."""
+        named = dict(parts)
+        for name, lease in LEASES.items():
+            if name in parts and self._holder(lease) == parts[f"{name}, standby"].name:
+                named[name], named[f"{name}, standby"] = named[f"{name}, standby"], named[name]
+        return named
+
+    def _holder(self, lease: str) -> str:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/{lease}"
+        found = json.loads(self._plane.admin.run("get", "--raw", path))
+        return str(found["spec"].get("holderIdentity") or "")
 
     def _exporters(self, leaving: ExitStack, *, pages: bool) -> dict[str, Part]:
         return {
@@ -383,7 +433,7 @@ class Stage:
             figures[name, IDLE_BYTES] = use.down / seconds
             watches = part.open_watches(self._audit) / part.watch_seconds
             figures[name, IDLE_REQUESTS] = use.requests.others / seconds + watches
-        figures["kube-scheduler", MEMORY] = memory(self.scheduler.pid, "VmRSS")
+        figures[SCHEDULER, MEMORY] = memory(self.scheduler.pid, "VmRSS")
         self._tell("idle", figures)
         for name, part in parts.items():
             now = part.named_requests(self._audit)
@@ -395,19 +445,26 @@ class Stage:
     def _loaded(
         self, parts: Mapping[str, Part], seconds: float, rate: float, figures: Figures
     ) -> None:
-        with _load(self._plane, rate) as load:
-            load.until_it_flows()
-            before = load.ended
-            spent = self._window(parts, seconds)
-            pods = load.ended - before
-        print(f"  load: {pods / seconds:.1f} pods a second ended of {rate:g} created", flush=True)
-        for name, use in spent.items():
+        """From the first pod's creation until the last is gone: a slow machine loses none."""
+        pods = round(rate * seconds)
+        before = {name: part.usage(self._audit) for name, part in parts.items()}
+        began = time.monotonic()
+        _live(self._plane, pods, rate)
+        self._settle()
+        took = time.monotonic() - began
+        print(f"  load: {pods} pods in {took:.0f} s", flush=True)
+        for name, part in parts.items():
+            use = _difference(part.usage(self._audit), before[name])
             idle_cpu, idle_bytes = figures[name, IDLE_CPU], figures[name, IDLE_BYTES]
-            figures[name, POD_CPU] = max(0.0, 1000 * use.cpu - idle_cpu * seconds) / pods
-            figures[name, POD_BYTES] = max(0.0, use.down - idle_bytes * seconds) / pods / 1000
-            figures[name, POD_REQUESTS] = use.requests.others / pods
+            idle_requests = figures[name, IDLE_REQUESTS] - part.open_watches(self._audit) / (
+                part.watch_seconds
+            )
+            figures[name, POD_CPU] = max(0.0, 1000 * use.cpu - idle_cpu * took) / pods
+            figures[name, POD_BYTES] = max(0.0, use.down - idle_bytes * took) / pods / 1000
+            figures[name, POD_REQUESTS] = (
+                max(0.0, use.requests.others - idle_requests * took) / pods
+            )
         self._tell("a pod", figures)
-        wait_until("the load is gone", lambda: load.is_gone(), 300.0, 1.0)
 
     def _pages(self, parts: Mapping[str, Part], seconds: float, figures: Figures) -> None:
         wanted = self._pages_read() + 3 * self.company.nodes * len(parts)
@@ -476,6 +533,7 @@ def _stage(most_nodes: int) -> Iterator[Stage]:
         running_control_plane(audited=users) as plane,
         ExitStack() as leaving,
     ):
+        _spread_reports(plane)
         install(plane)
         files = (
             *("reader.yaml", "cluster-exporter.yaml", "gpushare-extender.yaml"),
@@ -512,6 +570,20 @@ def _stage(most_nodes: int) -> Iterator[Stage]:
         loop.run(kubelet.start())
         leaving.callback(lambda: loop.run(kubelet.stop()))
         yield Stage(plane, loop, company, port, plane.folder / "node" / "kubelet")
+
+
+def _spread_reports(plane: ControlPlane) -> None:
+    """Let KWOK's nodes report at random times, as nodes of different ages do."""
+    stages = plane.folder / "stages.yaml"
+    found = list(yaml.safe_load_all(stages.read_text(encoding="utf-8")))
+    (beat,) = (each for each in found if each["metadata"]["name"] == "node-heartbeat-with-lease")
+    beat["spec"]["delay"] = {
+        "durationMilliseconds": 1,
+        "jitterDurationMilliseconds": 2000 * REPORT_SECONDS,
+    }
+    plane.components["kwok"].stop()
+    stages.write_text(yaml.safe_dump_all(found, sort_keys=False), encoding="utf-8")
+    plane.start_component("kwok")
 
 
 def _agent_node() -> dict[str, Any]:
@@ -554,71 +626,34 @@ def _scraped(parts: Any) -> Iterator[threading.Event]:
         thread.join(60)
 
 
-class Load:
-    """`rate` pods a second; each is deleted some time after its creation. `ended`: deleted ones."""
+def _live(plane: ControlPlane, count: int, rate: float) -> None:
+    """Create `rate` pods a second; each is deleted when it has ended. Returns when all are gone."""
+    connection = find_connection(str(plane.kubeconfig))
+    assert connection is not None
+    creating, deleting = (KubeBlocking(connection) for _ in range(2))
+    failed: list[FairleadError] = []
 
-    def __init__(self, plane: ControlPlane, rate: float) -> None:
-        connection = find_connection(str(plane.kubeconfig))
-        assert connection is not None
-        self.made = self.ended = 0
-        self._plane = plane
-        self._apis = [KubeBlocking(connection) for _ in range(2)]
-        self._born: list[float] = []
-        self._rate = rate
-        self._stopped = threading.Event()
-        self._refused: list[str] = []
-        acts: tuple[Callable[[], None], ...] = (self._create, self._delete)
-        self._threads = [threading.Thread(target=act, daemon=True) for act in acts]
-
-    def start(self) -> None:
-        for each in self._threads:
-            each.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        for each in self._threads:
-            each.join(120)
-        assert not self._refused, self._refused[:3]
-
-    def until_it_flows(self) -> None:
-        """As many pods end as are created."""
-        wait_until("pods end", lambda: self.ended > 5 * self._rate, 300.0)
-
-    def is_gone(self) -> bool:
-        path = f"/api/v1/namespaces/{LOAD}/pods?limit=1"
-        return not json.loads(self._plane.admin.run("get", "--raw", path))["items"]
-
-    def _create(self) -> None:
+    def create() -> None:
         due = time.monotonic()
-        while not self._stopped.wait(max(0.0, due - time.monotonic())):
-            name = f"{time.monotonic_ns()}"
-            try:
-                pod = passing(self.made)
-                pod["metadata"]["name"] = f"p{self.made}"
-                self._apis[0].create(PODS, pod, LOAD)
-            except FairleadError as error:
-                self._refused.append(f"{name}: {error}")
-            self._born.append(time.monotonic())
-            self.made += 1
-            due += 1 / self._rate
+        try:
+            for number in range(count):
+                time.sleep(max(0.0, due - time.monotonic()))
+                creating.create(PODS, passing(number), LOAD)
+                due += 1 / rate
+        except FairleadError as error:
+            failed.append(error)
 
-    def _delete(self) -> None:
-        while not self._stopped.is_set() or self.ended < self.made:
-            is_due = self.ended < self.made and (
-                self._stopped.is_set() or time.monotonic() > self._born[self.ended] + KEPT_SECONDS
-            )
-            if not is_due:
-                time.sleep(0.02)
-                continue
-            self._apis[1].delete(PODS, f"p{self.ended}", LOAD)
-            self.ended += 1
-
-
-@contextmanager
-def _load(plane: ControlPlane, rate: float) -> Iterator[Load]:
-    load = Load(plane, rate)
-    load.start()
-    try:
-        yield load
-    finally:
-        load.stop()
+    thread = threading.Thread(target=create, daemon=True)
+    thread.start()
+    limit, gone = time.monotonic() + 10 * count / rate + 300, 0
+    while gone < count:
+        assert not failed, failed
+        if time.monotonic() > limit:
+            raise TimeoutError(f"{gone} of {count} pods are gone")
+        time.sleep(LOOK_SECONDS)
+        path = f"/api/v1/namespaces/{LOAD}/pods?fieldSelector=status.phase%3DSucceeded"
+        for pod in json.loads(plane.admin.run("get", "--raw", path))["items"]:
+            if "deletionTimestamp" not in pod["metadata"]:
+                deleting.delete(PODS, pod["metadata"]["name"], LOAD)
+                gone += 1
+    thread.join()

@@ -46,7 +46,8 @@ CPU: Final = 1_000_000
 class Company:
     """What the cluster has so far; `nodes` and `pods` count what was created.
 
-    The pods of GPU exporters, one for each node, come on top. `page_port`: where they serve.
+    The pods of GPU exporters, one for each node, come on top. `page_port`: where they serve;
+    0: there are none.
     """
 
     def __init__(self, plane: ControlPlane, most_nodes: int, page_port: int) -> None:
@@ -98,7 +99,10 @@ class Company:
                 self._ledger.set_node(parse_node(_typed(each, WireNode)))
             exporters = [self._exporter(number) for number in range(self.nodes, nodes)]
             self.nodes = nodes
-            await at_once(lambda number: _create_exporter(api, exporters[number]), range(len(new)))
+            if self._page_port:
+                await at_once(
+                    lambda number: _create_exporter(api, exporters[number]), range(len(new))
+                )
             made = [self._pod(number) for number in range(self.pods, pods)]
             for space in dict.fromkeys(each["metadata"]["namespace"] for each in made):
                 if space not in self._teams:
