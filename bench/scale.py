@@ -161,10 +161,10 @@ def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Fig
     print("| component | figure | formula | predicted | measured | deviation |")
     print("|---|---|---|---|---|---|")
     for (part, figure), formula in formulas.items():
-        said, was = formula.at(size.point), figures[part, figure]
-        off = f"{said / was - 1:+.0%}" if was else "–"
+        predicted, was = formula.at(size.point), figures[part, figure]
+        off = f"{predicted / was - 1:+.0%}" if was else "–"
         print(
-            f"| {part} | {figure} | {_text(formula)} | {_number(said)} | {_number(was)} | {off} |"
+            f"| {part} | {figure} | {_text(formula)} | {_number(predicted)} | {_number(was)} | {off} |"
         )
 
 

@@ -1,6 +1,6 @@
 """Requests of each client, from the audit log of an API server.
 
-Clients are told apart by their credential, so two replicas of one account are two clients.
+Clients are distinguished by their credential, so two replicas of one account are two clients.
 """
 
 from __future__ import annotations
