@@ -163,9 +163,8 @@ def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Fig
     for (part, figure), formula in formulas.items():
         predicted, was = formula.at(size.point), figures[part, figure]
         off = f"{predicted / was - 1:+.0%}" if was else "–"
-        print(
-            f"| {part} | {figure} | {_text(formula)} | {_number(predicted)} | {_number(was)} | {off} |"
-        )
+        cells = (part, figure, _text(formula), _number(predicted), _number(was), off)
+        print(f"| {' | '.join(cells)} |")
 
 
 def _print_sums(size: Size, figures: Figures) -> None:
@@ -241,29 +240,13 @@ class Stage:
 
     def rest(self) -> None:
         """Wait until KWOK runs all pods."""
-        wanted = self.company.pods
+        path = "/api/v1/pods?limit=1&fieldSelector=status.phase%3DPending"
 
-        def running() -> int:
-            return self._count("status.phase=Running")
+        def waiting() -> list[Any]:
+            found: list[Any] = json.loads(self._plane.admin.run("get", "--raw", path))["items"]
+            return found
 
-        wait_until(
-            lambda: f"{wanted} pods run: {running()}",
-            lambda: running() >= wanted + self.company.nodes,
-            1200.0,
-            2.0,
-        )
-
-    def _count(self, fields: str) -> int:
-        answer = json.loads(
-            self._plane.admin.run(
-                "get", "--raw", f"/api/v1/pods?limit=1&fieldSelector={fields.replace('=', '%3D')}"
-            )
-        )
-        left = answer["metadata"].get("remainingItemCount")
-        if left is not None:
-            return int(left) + len(answer["items"])
-        path = f"/api/v1/pods?fieldSelector={fields.replace('=', '%3D')}"
-        return len(json.loads(self._plane.admin.run("get", "--raw", path))["items"])
+        wait_until(lambda: f"no pod waits: {waiting()}", lambda: not waiting(), 1800.0, 2.0)
 
     def measured(self, seconds: float, rate: float) -> Figures:
         self._round += 1
