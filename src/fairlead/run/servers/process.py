@@ -18,7 +18,12 @@ from fairlead.run.invocation import Invocation, Process, needing_simulation
 from fairlead.run.log_lines import log_to_stderr
 
 _READERS: Final = ("console", "cluster-exporter")
-_DECIDERS: Final = ("scheduler-extender", "admission-webhook", "quota-controller")
+_DECIDERS: Final = (
+    "scheduler-extender",
+    "admission-webhook",
+    "quota-controller",
+    "people-controller",
+)
 
 
 def run_process(
