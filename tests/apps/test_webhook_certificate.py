@@ -163,7 +163,7 @@ class Stored:
     async def get(self, target: ObjectRef) -> Manifest | None:
         await asyncio.sleep(0)
         if self.is_down:
-            raise OutsideError("kubernetes", "nobody answers")
+            raise OutsideError("kubernetes", "no answer")
         return self.objects.get((target.kind, target.name))
 
     async def apply(self, action: Action) -> Outcome:
@@ -196,7 +196,7 @@ class Stored:
         return Outcome()
 
     def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"nobody asks for {name}")
+        raise AssertionError(f"unexpected request for {name}")
 
     @property
     def secret(self) -> IssuedCertificate:
@@ -292,7 +292,7 @@ async def test_no_answer_is_sent_before_the_api_server_can_get_it(
     try:
 
         async def reported() -> bool:
-            return "nobody answers" in caplog.text
+            return "no answer" in caplog.text
 
         await until(reported)
         assert not one.is_ready.is_set()

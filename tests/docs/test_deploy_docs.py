@@ -138,7 +138,7 @@ def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
     for page in DOCS:
         text = page.read_text(encoding="utf-8")
         assert "39999" not in text or "12345" in text or page.name == "cli.md", (
-            f"{page.name} does not tell the shipped port"
+            f"{page.name} does not contain the shipped port"
         )
     assert f"else {SCHEDULER_EXTENDER_PORT}" in PAGE
 

@@ -633,7 +633,8 @@ def test_three_fit_on_a_card_and_the_fourth_gets_the_reason(
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
     (last,) = (name for name in names if not is_placed(deployed, name))
     wait_until(
-        "the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in reported(deployed, last)
+        "the fourth gets the reason",
+        lambda: "Insufficient aliyun.com/gpu-mem" in reported(deployed, last),
     )
     described = ("describe", "pod", last, "-n", "default")
     wait_until(
@@ -709,7 +710,8 @@ def test_without_the_extender_shared_pods_wait_and_others_do_not(
     deployed.admin.create([pod("shared", 4), pod("plain", 0)])
     wait_until("the plain one is placed", lambda: is_placed(deployed, "plain"))
     wait_until(
-        "the shared one is told", lambda: "connection refused" in reported(deployed, "shared")
+        "the shared one gets the reason",
+        lambda: "connection refused" in reported(deployed, "shared"),
     )
     assert not is_placed(deployed, "shared")
     beside.start_extender()
@@ -745,7 +747,7 @@ def test_a_pod_placed_by_hand_is_adopted_or_reported(
         "--field-selector",
         "involvedObject.name=fits-not,reason=GPUShareNotPlaced",
     )
-    wait_until("the other is told", lambda: len(deployed.admin.get(*events)) == 1)
+    wait_until("the other is reported", lambda: len(deployed.admin.get(*events)) == 1)
 
 
 def test_the_default_scheduler_asks_the_extender_as_on_the_page(
