@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import HELM_NAMESPACE
 from fairlead.model.keys import (
     ANNOTATION_ALLOCATION,
     ANNOTATION_CORE_PERCENTAGE,
@@ -185,6 +186,7 @@ QUOTA_TREE_NAMESPACE: Final = "kube-system"
 
 KEPT_ANNOTATION_PREFIXES: Final = (
     PREFIX,
+    HELM_NAMESPACE,
     "ALIYUN_COM_GPU_",
     "scheduler.framework.gpushare.",
     "gpushare.alibabacloud.com/",
