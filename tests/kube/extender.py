@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kube.addresses import free_port
+from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
@@ -29,11 +30,17 @@ SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 
 class Extender:
     """One extender process; its port stays the same over restarts. `server`: the API server's
-    address, if the extender uses another one than the cluster's own.
+    address, if the extender uses another one than the cluster's own. `clock`: seconds by which its
+    clock is ahead.
     """
 
     def __init__(
-        self, cluster: ControlPlane, name: str, flags: Sequence[str] = (), server: str = ""
+        self,
+        cluster: ControlPlane,
+        name: str,
+        flags: Sequence[str] = (),
+        server: str = "",
+        clock: float = 0.0,
     ) -> None:
         self.port = free_port()
         pair = cluster.issue_user(USER)
@@ -51,7 +58,8 @@ class Extender:
             f"--identity={name}",
             *flags,
         ]
-        self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
+        surroundings = environment() | clock_ahead(clock)
+        self.component = Component(name, argv, cluster.logs / f"{name}.log", surroundings)
         self._server = Server(self.component, f"http://127.0.0.1:{self.port}")
 
     def start(self, seconds: float = READY_SECONDS) -> None:

@@ -1,7 +1,8 @@
 """An extender that stands still between its decision and its request binds nothing afterwards.
 
 The request is held at a proxy and the process frozen, until another extender has taken the Lease
-and granted the same memory. Then the request reaches the API server.
+and granted the same memory. Then the request reaches the API server. The clocks of the two are an
+hour ahead and an hour behind.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.api_client import until as until_real
+from tests.kube.clocks import HOUR
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import of_file
 from tests.kube.extender import SYSTEM, USER, Extender
@@ -96,7 +98,8 @@ def test_what_it_decided_before_another_took_the_lease_is_refused(
     with ExitStack() as leaving:
         proxy = leaving.enter_context(running_fault_proxy(cluster, acting=USER))
         first, second = (
-            Extender(cluster, f"frozen-{name}", server=proxy.server) for name in ("first", "second")
+            Extender(cluster, f"frozen-{name}", server=proxy.server, clock=clock)
+            for name, clock in (("first", HOUR), ("second", -HOUR))
         )
         for each in (first, second):
             leaving.callback(each.component.stop)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,6 +65,44 @@ def killed_while_pods_start(line: Line) -> None:
         line.remove_all()
         wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
         wait_until("and files", lambda: not line.agent.tokens(), SECONDS)
+
+
+def frozen_while_pods_start(line: Line) -> None:
+    """SIGSTOP when one container has files: no container starts without an answer, and all start
+    when the agent goes on.
+    """
+    names = [f"frozen-{each}" for each in range(4)]
+    line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
+    wait_until("one has files", line.agent.tokens, SECONDS, pause_seconds=0.005)
+    for pid in line.agent.pids():
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until("all are bound", lambda: all(is_bound(line, name) for name in names), SECONDS)
+        line.create(plain("other", container("app", 0, SHOWS)))
+        line.runs("other")  # the kubelet goes on with pods without GPUs
+        assert set(line.agent.tokens()) <= {row["token"] for row in line.agent.grants()}
+    finally:
+        for pid in line.agent.pids():
+            os.kill(pid, signal.SIGCONT)
+    all_settle(line, names)
+    agrees(line, *names)
+    line.remove_all()
+
+
+def api_server_away(line: Line) -> None:
+    """Containers outlive it, and one that crashed is started again with its grant."""
+    before = keeper_and_falls(line)
+    count = line.restarts("falls")
+    line.cluster.components["kube-apiserver"].kill()
+    started = line.agent.grants()
+    line.cluster.start_component("kube-apiserver")
+    falls_again(line, count)
+    line.create(shared("later", container("app", 5, SHOWS)))
+    line.runs("later")
+    assert lives(line, "keeper") == before
+    assert {row["pod"] for row in started} == {"keeper", "falls"}
+    agrees(line, "keeper", "later", "falls")
+    line.remove_all()
 
 
 def deleted_before_they_start(line: Line) -> None:
@@ -303,6 +342,8 @@ meets && code=9; sleep {seconds}; meets && code=9; rm {mine}; exit ${{code:-0}}"
 FAULTS = (
     several_cards,
     killed_while_pods_start,
+    frozen_while_pods_start,
+    api_server_away,
     deleted_before_they_start,
     runtime_starts_anew,
     checkpoint_of_garbage,

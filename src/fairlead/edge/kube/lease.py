@@ -4,7 +4,6 @@ controller elect the active one.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from fairlead.edge.kube.api_failure import Conflict
@@ -37,7 +36,7 @@ class KubeLease:
             return None
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
-        lease = _render_lease(record, self._namespace, self._name, time.time())
+        lease = _render_lease(record, self._namespace, self._name, self._api.clock.now())
         try:
             written = _parse_lease(
                 await self._api.update(LEASES, self._name, lease, self._namespace)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import parse_qsl
@@ -102,20 +101,19 @@ class KubeWriter:
         return Outcome()
 
     async def _request(self, action: Action, manager: str) -> ApiRequest:
+        now = self._api.clock.now()
         match action:
             case BindPod():
-                return _in_term(_binding_request(action), manager)
+                return _in_term(_binding_request(action, now), manager)
             case WriteGrants():
-                grants = render_action(action, time.time())
+                grants = render_action(action, now)
                 return _in_term(_annotate_request(action.pod, grants), manager)
             case TouchPod():
-                return _annotate_request(
-                    action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))}
-                )
+                return _annotate_request(action.pod, {ANNOTATION_GPU_RETRY: str(round(now * 1000))})
             case RecordEvent():
-                return event_request(action, time.time())
+                return event_request(action, now)
             case RecordObjectEvent():
-                return object_event_request(action, time.time())
+                return object_event_request(action, now)
             case AdmitPod():
                 return _in_term(pod_request(action), manager)
             case EvictPod() | SetPodCondition():
@@ -175,9 +173,9 @@ def _in_term(request: ApiRequest, manager: str) -> ApiRequest:
     return structs.replace(request, path=with_query(path, **kept, fieldManager=manager))
 
 
-def _binding_request(action: BindPod) -> ApiRequest:
+def _binding_request(action: BindPod, now: float) -> ApiRequest:
     pod = action.pod
-    metadata = {"name": pod.name, "uid": pod.uid, "annotations": render_action(action, time.time())}
+    metadata = {"name": pod.name, "uid": pod.uid, "annotations": render_action(action, now)}
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
