@@ -90,6 +90,15 @@ class Agent:
     def kill(self) -> None:
         self.stop(signal.SIGKILL)
 
+    def freeze(self) -> None:
+        """Send SIGSTOP. The program that entered the namespaces stops itself, too."""
+        for each in self.pids():
+            os.kill(each, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for each in (self.component.pid, *self.pids()):
+            os.kill(each, signal.SIGCONT)
+
     def pids(self) -> list[int]:
         if not self.component.is_running:
             return []

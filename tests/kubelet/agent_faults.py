@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,16 +73,14 @@ def frozen_while_pods_start(line: Line) -> None:
     names = [f"frozen-{each}" for each in range(4)]
     line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
     wait_until("one has files", line.agent.tokens, SECONDS, pause_seconds=0.005)
-    for pid in line.agent.pids():
-        os.kill(pid, signal.SIGSTOP)
+    line.agent.freeze()
     try:
         wait_until("all are bound", lambda: all(is_bound(line, name) for name in names), SECONDS)
         line.create(plain("other", container("app", 0, SHOWS)))
         line.runs("other")  # the kubelet goes on with pods without GPUs
         assert set(line.agent.tokens()) <= {row["token"] for row in line.agent.grants()}
     finally:
-        for pid in line.agent.pids():
-            os.kill(pid, signal.SIGCONT)
+        line.agent.thaw()
     all_settle(line, names)
     agrees(line, *names)
     line.remove_all()
