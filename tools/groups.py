@@ -365,6 +365,7 @@ def _lint_steps() -> tuple[Step, ...]:
         _tool("ruff check", "check", "."),
         _tool("ruff format", "format", "--check", "."),
         _python("house lint", house),
+        _python("plain English", str(Path(__file__).with_name("plain_english.py"))),
     )
 
 

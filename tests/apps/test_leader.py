@@ -63,7 +63,7 @@ def test_a_holder_that_is_called_itself_keeps_it() -> None:
     assert first.turn() and not second.turn()
 
 
-def test_nobody_holds_it_before_the_last_holder_has_ended() -> None:
+def test_no_process_holds_it_before_the_last_holder_has_ended() -> None:
     lease, clock = OneLease(), Clock()
     first, second = Candidate(lease, "first", clock), Candidate(lease, "second", clock)
     first.turn()
@@ -79,7 +79,7 @@ def test_nobody_holds_it_before_the_last_holder_has_ended() -> None:
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
-def test_who_starts_under_a_name_that_holds_it_waits_until_that_ones_requests_have_ended(
+def test_a_start_under_the_holders_name_waits_until_the_holders_requests_have_ended(
     times: LeaseTimes,
 ) -> None:
     lease, clock = OneLease(), Clock()
@@ -128,7 +128,9 @@ def test_an_api_server_that_does_not_answer_lets_it_run_out() -> None:
     clock.now += SAFE_SECONDS
     assert not first.turn() and first.leader.trouble
     lease.away = False
-    assert first.turn() and first.taken == 1, "nobody else has had it: what is known is still known"
+    assert first.turn() and first.taken == 1, (
+        "no other process has had it: what is known is still known"
+    )
 
 
 class SlowLease(OneLease):

@@ -87,7 +87,7 @@ def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sig
         expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
 
 
-def test_the_legend_lights_up_what_it_counts_and_says_so_in_the_address(
+def test_the_legend_lights_up_what_it_counts_and_the_address_contains_it(
     browser: Browser, faults: Sight
 ) -> None:
     with window(browser, faults.url) as tab:
@@ -205,8 +205,8 @@ def test_a_table_with_the_focus_stays_when_it_is_scrolled_out_of_sight(
 @pytest.mark.parametrize(
     ("address", "board"),
     [
-        ("/nodes/nobody", "/nodes"),
-        ("/jobs/a/mpijob/nobody", "/jobs"),
+        ("/nodes/absent", "/nodes"),
+        ("/jobs/a/mpijob/absent", "/jobs"),
         ("/nodes?sort=nonsense", "/nodes"),
     ],
 )
@@ -416,9 +416,9 @@ def commands_of(tab: Window, kind: str) -> list[str]:
     return commands
 
 
-SAID = """globalThis.said = [];
+PRINTED = """globalThis.printed = [];
 const statuses = () => [...document.querySelectorAll("[role=status]")];
-new MutationObserver(() => said.push(...statuses().map((each) => each.textContent)))
+new MutationObserver(() => printed.push(...statuses().map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
 """An announcement is visible for a moment, and disappears when the banner changes, so each one is
 recorded.
@@ -426,25 +426,25 @@ recorded.
 
 
 def copy_by_keyboard(tab: Window, box: Locator) -> None:
-    tab.page.evaluate("said = []")
+    tab.page.evaluate("printed = []")
     box.get_by_role("button").press("Enter")
-    wait_until("it is said", lambda: bool(tab.page.evaluate("said.includes('Copied')")))
+    wait_until("it is announced", lambda: bool(tab.page.evaluate("printed.includes('Copied')")))
 
 
-def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(
+def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_announced(
     browser: Browser, simulated: Sight
 ) -> None:
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        tab.page.add_init_script(SAID)
+        tab.page.add_init_script(PRINTED)
         tab.open(f"/nodes/{node}", "node")
         uuid = tab.at("table-node-gpus").locator("tr[data-row='0'] .copied", has_text="GPU-")
         for box, text in ((tab.page.locator("h1 + .copy"), node), (uuid, str(uuid.text_content()))):
             copy_by_keyboard(tab, box)
             assert tab.page.evaluate("navigator.clipboard.readText()") == text
         assert text.startswith("GPU-")
-        tab.page.goto(f"{simulated.url}/nodes/nobody")
+        tab.page.goto(f"{simulated.url}/nodes/absent")
         of_error = tab.at("request-id")
         shown = [of_error.locator(".mono").text_content()]
         copy_by_keyboard(tab, of_error)
@@ -493,7 +493,7 @@ def test_an_error_stays_while_the_request_is_sent_again(
 
 
 @pytest.mark.parametrize("way", ["by selection", "not at all"])
-def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(
+def test_a_clipboard_that_may_not_be_written_is_worked_around_or_reported(
     browser: Browser, simulated: Sight, way: str
 ) -> None:
     """A page that is not served over https has no clipboard; a browser may refuse the other way,
@@ -563,8 +563,8 @@ def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(
         for elsewhere in ("status=Nothing", "size=1&page=2&sort=name", "by=owner"):
             tab.open(f"/gpus?{elsewhere}&open={pod}", "holders")
             expect(tab.at("side-panel")).to_contain_text("Running")
-        tab.open("/gpus?open=research/nobody", "holders")
-        expect(tab.at("side-panel")).to_contain_text("research/nobody no longer holds a GPU")
+        tab.open("/gpus?open=research/absent", "holders")
+        expect(tab.at("side-panel")).to_contain_text("research/absent no longer holds a GPU")
 
 
 @pytest.mark.parametrize("key", ["/", "Control+k", "?"])
@@ -596,7 +596,9 @@ def test_g_leads_to_every_board_from_a_row_of_a_table(browser: Browser, simulate
             expect(tab.at(f"page-{page}")).to_be_visible()
 
 
-def test_a_page_of_the_address_is_the_page_that_is_told(browser: Browser, simulated: Sight) -> None:
+def test_a_page_of_the_address_is_the_page_that_is_announced(
+    browser: Browser, simulated: Sight
+) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/devices?size=7&page=2", "devices")
         expect(tab.at("table-range")).to_contain_text("8–14 of ")

@@ -52,7 +52,7 @@ def test_every_file_is_named_and_every_named_file_exists() -> None:
     assert "deploy/chart/" in HELM_PAGE, "so is the chart"
 
 
-def test_who_follows_annotations_scrapes_nothing_twice() -> None:
+def test_a_prometheus_that_follows_annotations_scrapes_nothing_twice() -> None:
     """Pods have no `prometheus.io/scrape` annotations, because the jobs of deploy/prometheus find
     the same pods.
     """
@@ -134,7 +134,7 @@ def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
     for page in DOCS:
         text = page.read_text(encoding="utf-8")
         assert "39999" not in text or "12345" in text or page.name == "cli.md", (
-            f"{page.name} does not tell the shipped port"
+            f"{page.name} does not contain the shipped port"
         )
     assert f"else {SCHEDULER_EXTENDER_PORT}" in PAGE
 

@@ -75,9 +75,9 @@ def test_whoami(kubectl: Kubectl, ci: Kubectl) -> None:
         ["Username", "fairlead-admin"],
         ["Groups", "[system:masters system:authenticated]"],
     ]
-    told = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
-    assert told["username"] == "system:serviceaccount:team:ci"
-    assert told["groups"] == [
+    reported = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    assert reported["username"] == "system:serviceaccount:team:ci"
+    assert reported["groups"] == [
         "system:serviceaccounts",
         "system:serviceaccounts:team",
         "system:authenticated",
@@ -150,7 +150,7 @@ def test_a_token_works_as_far_as_its_rights_go(ci: Kubectl) -> None:
         ci.run("create", "rolebinding", "more", "--clusterrole=admin", "--serviceaccount=team:ci")
 
 
-def test_acting_as_somebody_takes_a_right(ci: Kubectl) -> None:
+def test_acting_as_another_user_takes_a_right(ci: Kubectl) -> None:
     """`edit` may act as the accounts of its namespace, and as no other user."""
     assert rows(ci.run("auth", "whoami", "--as", "system:serviceaccount:team:default"))[1] == [
         "Username",
@@ -163,8 +163,8 @@ def test_acting_as_somebody_takes_a_right(ci: Kubectl) -> None:
 def test_tokens_that_cannot_be_had(kubectl: Kubectl, ci: Kubectl) -> None:
     with pytest.raises(KubectlError, match="may not specify a duration less than 10 minutes"):
         kubectl.run("create", "token", "ci", "-n", "team", "--duration=1m")
-    with pytest.raises(KubectlError, match='serviceaccounts "nobody" not found'):
-        kubectl.run("create", "token", "nobody")
+    with pytest.raises(KubectlError, match='serviceaccounts "absent" not found'):
+        kubectl.run("create", "token", "absent")
     with pytest.raises(KubectlError, match='cannot create resource "serviceaccounts/token"'):
         ci.run("create", "token", "default", "-n", "default")
     with pytest.raises(KubectlError, match='secrets "none" not found'):

@@ -362,8 +362,8 @@ def test_logs(kubectl: Kubectl, server: SimulatedServer) -> None:
         KubectlError, match=('previous terminated container "main" in pod "train-a" not found')
     ):
         kubectl.run("logs", "train-a", "--previous")
-    with pytest.raises(KubectlError, match="container nobody is not valid for pod train-a"):
-        kubectl.run("logs", "train-a", "-c", "nobody")
+    with pytest.raises(KubectlError, match="container absent is not valid for pod train-a"):
+        kubectl.run("logs", "train-a", "-c", "absent")
 
 
 def test_logs_follow_until_the_container_ends(kubectl: Kubectl, server: SimulatedServer) -> None:
@@ -423,12 +423,12 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (["get", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
+        (["get", "pod", "absent"], 'Error from server (NotFound): pods "absent" not found'),
         (["get", "dragons"], 'the server doesn\'t have a resource type "dragons"'),
         (["get", "pods", "-l", "a in b"], "Error from server (BadRequest)"),
-        (["delete", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
+        (["delete", "pod", "absent"], 'Error from server (NotFound): pods "absent" not found'),
         (
             ["patch", "pod", "train-a", "-p", '{"spec":{"restartPolicy":"Never"}}'],
             ('The Pod "train-a" is invalid: spec: Forbidden'),
@@ -439,10 +439,12 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
         ),
     ],
 )
-def test_what_cannot_be_done_is_said(kubectl: Kubectl, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_reported(
+    kubectl: Kubectl, arguments: list[str], message: str
+) -> None:
     with pytest.raises(KubectlError) as caught:
         kubectl.run(*arguments)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_another_token_is_not_let_in(server: SimulatedServer, tmp_path: Path) -> None:

@@ -93,17 +93,17 @@ def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(
         stood = fairlead_time(laptop, "pause")
         # a line printed before may still be on its way to the stream
         spoken = len(kubectl.run("logs", "talks").splitlines())
-        wait_until("the stream has said all of it", lambda: len(logs.lines) == spoken)
+        wait_until("the stream has printed all of it", lambda: len(logs.lines) == spoken)
         made = kubectl.run("run", "waits", "--image=train:1m", "--restart=Never")
         assert made == "pod/waits created\n"
         wait_until(
-            "the watch tells of the write",
+            "the watch reports the write",
             lambda: any(line.startswith("waits") for line in watch.lines),
         )
         first = kubectl.run("get", "pods")
         for _ in range(3):
             threading.Event().wait(1.2)
-            assert kubectl.run("get", "pods") == first, "ages stand still, and nobody schedules"
+            assert kubectl.run("get", "pods") == first, "ages stand still, and no scheduler acts"
         assert [line.split()[2] for line in first.splitlines()[1:] if line.startswith("waits")] == [
             "Pending"
         ]
@@ -132,16 +132,18 @@ def test_a_day_goes_by_and_kubectl_sees_it(laptop: Laptop) -> None:
     fairlead_time(laptop, "resume")
 
 
-def test_each_step_is_one_instant_and_tells_its_writes(laptop: Laptop) -> None:
+def test_each_step_is_one_instant_and_reports_its_writes(laptop: Laptop) -> None:
     fairlead_time(laptop, "pause")
     laptop.kubectl.run("run", "walks", "--image=train:1m", "--restart=Never")
-    told: list[str] = []
+    reported: list[str] = []
     for _ in range(60):
         stepped = fairlead_time(laptop, "step")
-        told += [f"{each['verb']} {each['kind']}/{each['name']}" for each in stepped["happened"]]
+        reported += [
+            f"{each['verb']} {each['kind']}/{each['name']}" for each in stepped["happened"]
+        ]
         phase = laptop.kubectl.run("get", "pod", "walks", "-o", "jsonpath={.status.phase}")
         if phase == "Succeeded":
             break
     assert phase == "Succeeded"
-    assert told.count("modified Pod/walks") >= 3
+    assert reported.count("modified Pod/walks") >= 3
     fairlead_time(laptop, "resume")

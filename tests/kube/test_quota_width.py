@@ -29,7 +29,7 @@ from tests.kube.quota_line import (
     settled,
     stateful_set,
 )
-from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -89,9 +89,9 @@ def test_a_budget_is_kept_and_named(cluster: ControlPlane, truth: QuotaTruth) ->
     cluster.admin.create([budget("web", "lender", "web", 0), deployment("web", "lender", 8, "5")])
     settled(truth, {"lender": 8})
     cluster.admin.create([deployment("back", "owner", 2, "5")])
-    wait_until("the owner is told", lambda: truth.reasons("owner") == {"PDBBlocked": 2}, 30)
+    wait_until("the owner gets the reason", lambda: truth.reasons("owner") == {"PDBBlocked": 2}, 30)
     sentences = {
-        said(pod)["message"]
+        quota_condition(pod)["message"]
         for pod in list(truth.pods.values())
         if pod["metadata"]["namespace"] == "owner"
     }
@@ -121,7 +121,7 @@ def test_a_pod_under_two_budgets_is_never_a_victim(
     )
     settled(truth, {"lender": 8})
     cluster.admin.create([deployment("back", "owner", 1, "5")])
-    wait_until("the owner is told", lambda: truth.reasons("owner") == {"PDBBlocked": 1}, 30)
+    wait_until("the owner gets the reason", lambda: truth.reasons("owner") == {"PDBBlocked": 1}, 30)
     cluster.admin.run("delete", "pdb", "two", "-n", "lender")
     settled(truth, {"lender": 7, "owner": 1})
     assert len(truth.evicted) == 1
@@ -307,14 +307,16 @@ def test_a_namespace_that_leaves_the_tree_is_let_go(
     enforce(cluster, ROOT)
 
 
-def test_while_the_tree_or_its_kind_is_away_nobody_is_admitted_and_nobody_evicted(
+def test_while_the_tree_or_its_kind_is_away_no_pod_is_admitted_and_none_evicted(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     cluster.admin.create([deployment("web", "lender", 8, "5")])
     settled(truth, {"lender": 8})
     cluster.admin.run("delete", "crd", TREES, "--wait")
     cluster.admin.create([deployment("back", "owner", 2, "5")])
-    wait_until("those who wait are told", lambda: truth.reasons("owner") == {"TreeInvalid": 2}, 30)
+    wait_until(
+        "waiting pods get the reason", lambda: truth.reasons("owner") == {"TreeInvalid": 2}, 30
+    )
     scale(cluster, "web", "lender", 6)
     settled(truth, {"lender": 6})
     assert truth.evicted == {}
@@ -324,7 +326,7 @@ def test_while_the_tree_or_its_kind_is_away_nobody_is_admitted_and_nobody_evicte
     assert truth.evicted == {}
 
 
-def test_a_tree_that_cannot_be_read_admits_nobody_and_says_why(
+def test_a_tree_that_cannot_be_read_admits_no_pod_and_gives_the_reason(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     twice = {**ROOT, "children": [*ROOT["children"][:2], {**ROOT["children"][2], "name": "owner"}]}
@@ -333,8 +335,8 @@ def test_a_tree_that_cannot_be_read_admits_nobody_and_says_why(
         "patch", TREES, "elasticquotatree", "-n", "kube-system", "--type=merge", "-p", patch
     )
     cluster.admin.create([deployment("web", "lender", 1, "5")])
-    wait_until("it is told", lambda: truth.reasons("lender") == {"TreeInvalid": 1}, 30)
+    wait_until("it is reported", lambda: truth.reasons("lender") == {"TreeInvalid": 1}, 30)
     events = ("events", "-n", "kube-system", "--field-selector=reason=QuotaTreeInvalid")
-    wait_until("an Event tells it", lambda: bool(cluster.admin.get(*events)), 30)
+    wait_until("an Event reports it", lambda: bool(cluster.admin.get(*events)), 30)
     enforce(cluster, ROOT)
     settled(truth, {"lender": 1})

@@ -69,7 +69,7 @@ CASES = {
         pod("d", 6, rank="low"),
         pod("e", 15, rank="high"),
     ],
-    "nobody has to go and no card has room": [
+    "no pod has to go and no card has room": [
         pod("a", 11, rank="low"),
         pod("b", 11, rank="low"),
         pod("c", 8, rank="high"),
@@ -116,7 +116,7 @@ def really(cluster: ControlPlane, pods: Sequence[Object]) -> dict[str, Object | 
         cluster.admin.create([obj])
         name = obj["metadata"]["name"]
         wait_until(
-            f"pod {name} is placed or told",
+            f"pod {name} is placed or gets the reason",
             lambda name=name: settled(found(cluster, name)),
             seconds=30,
         )  # type: ignore[misc]
@@ -128,10 +128,10 @@ def quiet(cluster: ControlPlane, wanted: Sequence[str]) -> dict[str, Object | No
     looks: list[dict[str, Object | None]] = []
     for _ in range(60):
         time.sleep(PAUSE_SECONDS)
-        told = {
+        reported = {
             obj["metadata"]["name"]: fate(obj) for obj in cluster.admin.get("pods", "-n", "default")
         }
-        looks.append({name: told.get(name) for name in wanted})
+        looks.append({name: reported.get(name) for name in wanted})
         if len(looks) > QUIET_LOOKS and all(
             look == looks[-1] for look in looks[-QUIET_LOOKS - 1 :]
         ):
@@ -159,9 +159,7 @@ def filters(extender: Extender) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_worlds_place_alike_and_say_the_same(
-    real: tuple[ControlPlane, Extender], case: str
-) -> None:
+def test_both_worlds_place_alike_and_agree(real: tuple[ControlPlane, Extender], case: str) -> None:
     cluster, extender = real
     before = filters(extender)
     try:
@@ -182,7 +180,7 @@ def test_both_worlds_place_alike_and_say_the_same(
             pod("x", 0, annotations={names.ANNOTATION_ALLOCATION: "{}"}),
             id="a grant on a pod without GPU",
         ),
-        pytest.param(pod("x", 7, **LABELS), id="an odd split"),
+        pytest.param(pod("x", 7, **LABELS), id="a malformed split"),
         pytest.param(pod("x", 8, labels={"aliyun.com/gpu-count": "x"}), id="a word for a number"),
         pytest.param(pod("x", 0, core=30), id="core percent alone"),
     ],
@@ -193,8 +191,8 @@ def test_both_worlds_refuse_alike(real: tuple[ControlPlane, Extender], obj: Obje
     with pytest.raises(ApiStatus) as refused:
         simulated().cluster.create(obj)
     # kubectl leaves this prefix out for an object that is Invalid
-    told = str(refused.value.message).removeprefix('pods "x" is forbidden: ')
-    assert told in str(really_refused.value) and told != refused.value.message
+    reported = str(refused.value.message).removeprefix('pods "x" is forbidden: ')
+    assert reported in str(really_refused.value) and reported != refused.value.message
 
 
 @pytest.mark.parametrize(

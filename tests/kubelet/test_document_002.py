@@ -40,9 +40,9 @@ from tests.kubelet.scene_002 import (
     at_rest,
     is_ready,
     page_of,
+    reported,
     show,
     shown,
-    told,
     url_of,
 )
 from tests.nvml.stub import StubState, uuid
@@ -106,7 +106,7 @@ def scene(
     with applied(node, *document.EXPORTER_OBJECTS):
         log, selector = node.logs / "document-002-prometheus.log", EXPORTER_PODS
         wait_until(
-            lambda: f"the exporter is ready: {told(node, selector)}",
+            lambda: f"the exporter is ready: {reported(node, selector)}",
             lambda: is_ready(node, selector),
             SECONDS,
         )
@@ -119,14 +119,14 @@ def scene(
 # --- the board ------------------------------------------------------------------------------------
 
 
-def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -> None:
+def test_every_expression_of_board_12239_has_the_cards_values(scene: Scene) -> None:
     scene.until_board_shows([])
     page = scene.page()
     assert page.value("fairlead_exporter_config_rows_rejected") == 0
     assert page.labels("fairlead_exporter_build_info")["backend"] == "nvml"
     assert (
         page.value("fairlead_exporter_nvml_up", node_name=scene.exporter()["metadata"]["name"]) == 1
-    ), "this chart tells no pod its node"
+    ), "this chart gives no pod its node"
     assert "kmsg" not in collectors(page) and {*collectors(page).values()} == {1.0}, (
         "no kernel's log is mounted there, and nothing else is missing"
     )
@@ -135,7 +135,7 @@ def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -
         target["labels"]["pod"] == scene.exporter()["metadata"]["name"]
         and target["labels"]["container"] == "exporter"
     )
-    assert not scene.owners(), "nobody has a card yet"
+    assert not scene.owners(), "no pod has a card yet"
 
 
 def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
@@ -151,7 +151,7 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
         assert inside.strip() == card
         scene.until_board_shows([card])
         wait_until(
-            lambda: f"its card bears its name: {scene.owners()}",
+            lambda: f"its card carries its name: {scene.owners()}",
             lambda: scene.owners() == {card: TESTER},
             SECONDS,
         )
@@ -177,13 +177,13 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
             SECONDS,
         )
         for name in (TESTER, short):
-            said = cluster.admin.run("logs", name, "-n", NAMESPACE)
-            assert [line for line in LINES if line not in said] == []
+            printed = cluster.admin.run("logs", name, "-n", NAMESPACE)
+            assert [line for line in LINES if line not in printed] == []
     assert not [*(scene.cards.folder.parent / "loads").glob("*.load")], (
         "asked to end, it takes its load along"
     )
     scene.until_board_shows([])
-    wait_until("its card is nobody's", lambda: not scene.owners(), SECONDS)
+    wait_until("its card has no owner", lambda: not scene.owners(), SECONDS)
 
 
 # --- the autoscaler -------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_a_load_scales_a_deployment_up_and_back(scene: Scene) -> None:
         )
         scene.until_board_shows([])
         wait_until(
-            lambda: f"one is told at rest: {works(scene)}",
+            lambda: f"one is reported at rest: {works(scene)}",
             lambda: works(scene) == rests(scene),
             SECONDS,
         )
@@ -246,9 +246,9 @@ def replicas(scene: Scene) -> int:
 
 
 def scaler(scene: Scene) -> str:
-    return str([each["status"] for each in scene.cluster.admin.get("hpa", "-n", NAMESPACE)]) + told(
-        scene.cluster, "app=inference"
-    )
+    return str(
+        [each["status"] for each in scene.cluster.admin.get("hpa", "-n", NAMESPACE)]
+    ) + reported(scene.cluster, "app=inference")
 
 
 def works(scene: Scene) -> dict[str, str]:
@@ -277,7 +277,7 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
     cluster.admin.apply(of_file("namespace.yaml"))
     with labelled(cluster, label), applied(cluster, *objects), applied(cluster, holder("holds")):
         ready = lambda: is_ready(cluster, selector, system)  # noqa: E731 - asked often
-        wait_until(lambda: f"it is ready: {told(cluster, selector, system)}", ready, SECONDS)
+        wait_until(lambda: f"it is ready: {reported(cluster, selector, system)}", ready, SECONDS)
         (exporter,) = cluster.admin.get("pods", "-n", system, "-l", selector)
         url, named = url_of(exporter), {card_of(scene, "holds"): "holds"}
         wait_until(
@@ -306,7 +306,7 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
         wanted = of_kind(gpu_exporter(Installation(kernel_log=True)), "DaemonSet")
         cluster.admin.run("replace", "-f", "-", stdin=json.dumps(wanted))
         wait_until(
-            lambda: f"it reads it: {told(cluster, selector, system)}", reads_the_log, SECONDS
+            lambda: f"it reads it: {reported(cluster, selector, system)}", reads_the_log, SECONDS
         )
 
 
@@ -328,17 +328,17 @@ def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
         cluster.admin.run("label", "node", NODE, f"{label.partition('=')[0]}-")
 
 
-def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
+def test_the_pod_of_the_document_sets_what_its_card_shows(scene: Scene) -> None:
     """The pod as docs/how-to/gpu-load.md prints it, with a folder of the node."""
     pod, folder = (
-        document.told_load_pod(),
+        document.reported_load_pod(),
         scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load",
     )
     name = pod["metadata"]["name"]
     with applied(scene.cluster, pod):
         card = card_of(scene, name)
         wait_until(
-            lambda: f"it tells: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}",
+            lambda: f"it prints: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}",
             lambda: [*folder.glob("*.load")],
             SECONDS,
         )

@@ -20,7 +20,7 @@ from tests.kube.addresses import free_port, is_listening
 from tests.kube.component import Component
 from tests.kube.kubectl import Kubectl
 from tests.kube.kubelet import is_ready
-from tests.kube.node_images import SIMULATED, TELLS
+from tests.kube.node_images import PRINTS, SIMULATED
 from tests.kube.programs import program
 from tests.nodes.cluster import CARDS, FAIRLEAD_IMAGE, SYSTEM, Cluster, is_true, uuid
 from tests.waiting import wait_until
@@ -235,7 +235,7 @@ def shared_pod(name: str) -> Object:
     """A pod that takes more than half of a card's memory."""
     container = {
         "name": "app",
-        "image": TELLS,
+        "image": PRINTS,
         "imagePullPolicy": "Never",
         "resources": {"limits": {MEMORY: "8"}},
     }

@@ -32,7 +32,7 @@ gpm.SAMPLE_GAP_SECONDS = 0.0
 open_library(sys.argv[1])
 wanted = frozenset([*GPM_METRICS, *BANDWIDTHS, "DCGM_FI_DEV_PCIE_TX_THROUGHPUT"])
 readers = [CardReader(shown_card(card), wanted=wanted) for card in range(int(sys.argv[2]))]
-told = [set() for _ in readers]
+returned = [set() for _ in readers]
 
 def read(card):
     reader = readers[card]
@@ -40,7 +40,7 @@ def read(card):
         for reading in (reader.fast(), reader.slow(), reader.static()):
             assert not reading.failures, reading.failures
             fields = reading.fields
-            told[card] |= {fields[name] for name in ["DCGM_FI_DEV_GPU_UTIL"] if name in fields}
+            returned[card] |= {fields[name] for name in ["DCGM_FI_DEV_GPU_UTIL"] if name in fields}
         reader.forget()
 
 threads = [threading.Thread(target=read, args=(card,)) for card in range(len(readers))]
@@ -48,7 +48,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 for reader in readers: reader.close()
 close_library()
-print(json.dumps([sorted(each) for each in told]))
+print(json.dumps([sorted(each) for each in returned]))
 """
 
 
@@ -110,9 +110,9 @@ def test_all_calls_under_the_sanitizers_while_the_state_changes(
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert len(told) == CARDS
-    assert all(each and set(each) <= {37, 41, 42} for each in told)
+    printed = json.loads(done.stdout)
+    assert len(printed) == CARDS
+    assert all(each and set(each) <= {37, 41, 42} for each in printed)
 
 
 def test_a_state_that_is_being_written_is_the_former_one(
@@ -143,16 +143,17 @@ def test_a_card_of_which_no_call_comes_back(state: StubState, reader_on: ReaderO
     state.show_h200(1)
     readers = [reader_on(card) for card in range(2)]
     state.say({"hang.*.0": 1})
-    told: list[object] = []
+    reported: list[object] = []
     thread = threading.Thread(
-        target=lambda: told.append(readers[0].fast().fields["DCGM_FI_DEV_GPU_UTIL"]), daemon=True
+        target=lambda: reported.append(readers[0].fast().fields["DCGM_FI_DEV_GPU_UTIL"]),
+        daemon=True,
     )
     thread.start()
     assert readers[1].fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
-    assert (told, thread.is_alive()) == ([], True)
+    assert (reported, thread.is_alive()) == ([], True)
     state.say({"hang.*.0": None, "0.gpu": 8})
     thread.join(20)
-    assert told == [8]
+    assert reported == [8]
 
 
 def test_a_still_state_is_read_once(

@@ -83,7 +83,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(units=4, core=7),
             "gpu-core 7 is not a multiple of 5 from 5 to 100",
             True,
-            id="odd core",
+            id="malformed core",
         ),
         pytest.param(
             ledger(),
@@ -104,14 +104,14 @@ def in_mib(shared: Node) -> Ledger:
             pod(annotations={"fairlead.io/gpu-placement": "tight"}),
             "annotation fairlead.io/gpu-placement=tight is neither binpack nor spread",
             True,
-            id="a placement nobody knows",
+            id="an unknown placement",
         ),
         pytest.param(
             ledger(),
             pod(annotations={"fairlead.io/gpu-split": "yes"}),
             "annotation fairlead.io/gpu-split=yes is not per-container",
             True,
-            id="a split nobody knows",
+            id="an unknown split",
         ),
         pytest.param(
             ledger(node(labels={})),
@@ -160,7 +160,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(units=20),
             "need 20 GiB on one GPU, largest healthy has 15 GiB",
             True,
-            id="the large card is sick",
+            id="the large card is unhealthy",
         ),
         pytest.param(
             ledger(node(units=(15, 79), slots={1: DRAINING})),
@@ -219,7 +219,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(),
             "node not yet known to the GPU share scheduler",
             False,
-            id="a node nobody told of",
+            id="an unknown node",
         ),
     ],
 )
@@ -287,7 +287,7 @@ def test_an_operator_takes_a_card_out_and_gives_it_back() -> None:
     assert made.verdict_on("n", pod()) is None
 
 
-def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
+def test_two_cards_that_claim_one_uuid_take_no_pod() -> None:
     made = ledger(node(units=(15, 15, 8), slots={1: {"uuid": "GPU-n-0"}}))
     assert made.verdict_on("n", pod(units=9)) == Verdict(
         "need 9 GiB on one GPU, largest healthy has 8 GiB", True
@@ -308,7 +308,7 @@ def test_a_pod_that_asks_for_none_of_it_goes_anywhere() -> None:
     assert ledger(node(labels={})).filter(pod(units=0), ["n"]).passed == ["n"]
 
 
-def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
+def test_a_node_of_another_unit_takes_no_pod_however_the_question_comes() -> None:
     """A pod's number counts the cluster's unit, of which there is one
     (docs/spec/gpu-sharing.md#units-and-the-proportional-grant). On a node of another unit 4 GiB
     would be read as 4 MiB.
@@ -316,7 +316,7 @@ def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
     made = ledger(IN_MIB)
     why = "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB"
     assert made.reserve(pod(), "n") == Refusal(why)
-    assert made.adopt(pod(node="n")) == Refusal(why), "who was put there by hand is told"
+    assert made.adopt(pod(node="n")) == Refusal(why), "a pod placed by hand gets the reason"
     made.set_pod(placed(pod("held", 4), "n", {"main": [(0, 4)]}))
     assert made.nodes["n"].cards[0].used == 4, (
         "what is granted already is counted in the node's unit"

@@ -53,7 +53,7 @@ def test_nothing_is_offered_before_all_is_known(world: World) -> None:
     world.play(story, follows=False)
 
 
-def test_a_label_changes_the_lists_and_the_node_says_so(world: World) -> None:
+def test_a_label_changes_the_lists_and_the_node_shows_it(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
         await until(lambda: world.api.node.capacity.get("aliyun.com/gpu-count") == 2)
@@ -73,7 +73,7 @@ def test_a_label_changes_the_lists_and_the_node_says_so(world: World) -> None:
     world.play(story)
 
 
-def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(
+def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_its_users_are_reported(
     world: World,
 ) -> None:
     world.api.pods = {"uid-p": pod("p"), "uid-q": pod("q", card=1)}
@@ -282,12 +282,12 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
         limits = parse_limits((world.folders.state / "containers" / name / "limits").read_bytes())
         assert not isinstance(limits, Refusal)
         assert [(each.uuid, each.memory_mib) for each in limits.cards] == [(uuid(0), 4308)]
-        said = world.api.pods["uid-p"].annotations
+        answer = world.api.pods["uid-p"].annotations
         assert (
-            said["ALIYUN_COM_GPU_MEM_ASSIGNED"],
-            said["scheduler.framework.gpushare.assigned"],
+            answer["ALIYUN_COM_GPU_MEM_ASSIGNED"],
+            answer["scheduler.framework.gpushare.assigned"],
         ) == ("true", "true")
-        at = said["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
+        at = answer["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
         await asyncio.sleep(5)
         assert await world.memory.answers.start(chosen) is None
         assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"] == at, (
@@ -336,7 +336,7 @@ def test_a_start_waits_for_what_may_be_known_in_a_moment(world: World) -> None:
     world.play(story)
 
 
-def test_a_refused_start_is_told_once_and_heals(world: World) -> None:
+def test_a_refused_start_is_reported_once_and_heals(world: World) -> None:
     world.api.pods = {"uid-p": structs.replace(pod("p"), grants={})}
 
     async def story() -> None:
@@ -358,7 +358,7 @@ def test_a_refused_start_is_told_once_and_heals(world: World) -> None:
     world.play(story)
 
 
-def test_a_disk_that_takes_nothing_is_told_to_kubelet_and_owner(world: World) -> None:
+def test_a_disk_that_takes_nothing_is_reported_to_kubelet_and_owner(world: World) -> None:
     world.api.pods = {"uid-p": pod("p")}
 
     async def story() -> None:
@@ -400,7 +400,7 @@ def test_guarded_an_answer_is_kept_and_held_against_the_start(world: World) -> N
     world.play(story)
 
 
-def test_guarded_nobody_is_answered_while_it_is_not_one_answer_for_all(world: World) -> None:
+def test_guarded_no_start_is_answered_while_answers_differ(world: World) -> None:
     world.api.pods = {"uid-p": pod("p", card=0), "uid-q": pod("q", card=1)}
 
     async def story() -> None:
@@ -430,7 +430,7 @@ def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world
     world.play(story)
 
 
-def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: World) -> None:
+def test_the_node_shows_what_the_kubelet_got_earlier(world: World) -> None:
     """The kubelet updates the node every ten seconds. The agent writes the node once; it does not
     overwrite what the kubelet writes later.
     """
@@ -453,7 +453,7 @@ def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: Wor
     world.play(story)
 
 
-def test_what_no_kubelet_was_told_is_not_told_the_node(world: World) -> None:
+def test_what_no_kubelet_got_is_not_written_to_the_node(world: World) -> None:
     async def story() -> None:
         for served in world.served.values():
             served.is_away = True
@@ -476,7 +476,7 @@ def test_another_plugin_that_serves_more_cards_is_seen_in_the_end(world: World) 
             structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2})
         )
         await asyncio.sleep(30)
-        assert world.memory.counts == (28, 28), "what a node says lags behind"
+        assert world.memory.counts == (28, 28), "what a node reports lags behind"
         await until(lambda: world.memory.counts == (0, 0), seconds=60)
         await until(
             lambda: (
@@ -555,7 +555,7 @@ def test_what_the_api_server_refuses_is_tried_again(world: World) -> None:
     world.play(story)
 
 
-def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
+def test_a_pod_that_uses_more_than_its_grant_is_reported(world: World) -> None:
     world.api.pods = {"uid-p": pod("p")}
 
     async def story() -> None:

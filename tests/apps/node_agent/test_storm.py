@@ -170,8 +170,8 @@ class Storm:
             grants = self.ledger.reserve(asked, "n1")
             if isinstance(grants, Refusal):
                 return
-            said = render_action(BindPod(asked, "n1", grants, T4_UNITS), EPOCH)
-            pod = structs.replace(asked, node="n1", grants=grants, annotations=said)
+            printed = render_action(BindPod(asked, "n1", grants, T4_UNITS), EPOCH)
+            pod = structs.replace(asked, node="n1", grants=grants, annotations=printed)
         self.kubelet.pods[pod.uid] = pod
         self.ledger.set_pod(pod)
         world.api.put(pod)
@@ -353,5 +353,5 @@ def test_every_container_has_its_own_card_whatever_happens(tmp_path: Path, seed:
     storm = Storm(tmp_path, seed)
     storm.live()
     assert storm.started > (10 if seed < 2 else 0), (
-        "a storm in which nothing starts proves nothing; where both cards are ill, little does"
+        "a storm in which nothing starts proves nothing; where both cards are broken, little does"
     )

@@ -67,7 +67,7 @@ def test_what_is_no_port(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["console", "cluster-exporter", "api-server"])
-def test_a_default_port_that_is_taken_gives_way_and_a_named_one_does_not(verb: str) -> None:
+def test_a_default_port_that_is_taken_gives_way_and_a_named_port_does_not(verb: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
         stream = io.StringIO()

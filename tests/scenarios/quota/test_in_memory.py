@@ -142,12 +142,12 @@ class _Player:
             assert world.reasons(leaf) == reasons, f"{which}: {leaf}"
         for leaf, sentences in expect.sentences.items():
             assert set(sentences) <= set(world.sentences(leaf)), (
-                f"{which}: {leaf} says {world.sentences(leaf)}"
+                f"{which}: {leaf} has {world.sentences(leaf)}"
             )
 
 
 @pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
-def test_a_tree_is_valid_or_refused_as_its_file_says(path: Path) -> None:
+def test_a_tree_is_valid_or_refused_as_its_file_states(path: Path) -> None:
     scenario = read_scenario(path)
     for text in ("", *(step.tree for step in scenario.steps if step.tree)):
         found = validate(QuotaTree("elasticquotatree", "kube-system", scenario.root(text)))
