@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.kube.addresses import free_port
 from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
@@ -22,6 +23,7 @@ from tests.kube.objects import namespace
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, Page, Server, environment
 
 Object = dict[str, Any]
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 PREFIX = "/gpushare-scheduler"
 USER = "system:serviceaccount:fairlead-system:fairlead-scheduler"
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
@@ -121,18 +123,33 @@ def extended_scheduler(
 
 
 def scheduler_for(
-    cluster: ControlPlane, extender: Extender, name: str, qps: int = 50, backoff_seconds: int = 10
+    cluster: ControlPlane,
+    extender: Extender,
+    name: str,
+    qps: int = 50,
+    backoff_seconds: int = 10,
+    *,
+    is_shipped: bool = False,
 ) -> Component:
-    """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease.
-    `backoff_seconds`: the longest pause between tries.
+    """A kube-scheduler, not started, of the profile `fairlead-scheduler`, as an administrator and
+    without a lease. `backoff_seconds`: the longest pause between tries. `is_shipped`: with the
+    account and the leader election of deploy/gpushare-scheduler.yaml.
     """
-    path = _configuration(cluster, extender.port, name, qps, backoff_seconds)
-    return cluster.extra_component("kube-scheduler", name, f"--config={path}")
+    path = _configuration(cluster, extender.port, name, qps, backoff_seconds, is_shipped=is_shipped)
+    elected = ["--leader-elect=true"] if is_shipped else []
+    return cluster.extra_component("kube-scheduler", name, f"--config={path}", *elected)
 
 
 def _configuration(
-    cluster: ControlPlane, port: int, name: str, qps: int, backoff_seconds: int
+    cluster: ControlPlane,
+    port: int,
+    name: str,
+    qps: int,
+    backoff_seconds: int,
+    *,
+    is_shipped: bool,
 ) -> Path:
+    pair = cluster.issue_user(USER) if is_shipped else cluster.admin_pair
     verbs = {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
     managed = [
         {"name": name, "ignoredByScheduler": False}
@@ -149,11 +166,11 @@ def _configuration(
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {
-            "kubeconfig": str(cluster.write_kubeconfig(name, cluster.admin_pair)),
+            "kubeconfig": str(cluster.write_kubeconfig(name, pair)),
             "qps": qps,
             "burst": 2 * qps,
         },
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": _shipped_election() if is_shipped else {"leaderElect": False},
         "podMaxBackoffSeconds": backoff_seconds,
         "profiles": [{"schedulerName": "fairlead-scheduler"}],
         "extenders": [{**extender, **verbs, "managedResources": managed}],
@@ -161,3 +178,15 @@ def _configuration(
     path = cluster.folder / f"{name}.json"
     path.write_text(json.dumps(config))
     return path
+
+
+def _shipped_election() -> Object:
+    """The leader election of the shipped configuration."""
+    (made,) = (
+        each
+        for each in yaml.safe_load_all((DEPLOY / "gpushare-scheduler.yaml").read_text("utf-8"))
+        if each and each["kind"] == "ConfigMap"
+    )
+    (text,) = made["data"].values()
+    found: Object = yaml.safe_load(text)["leaderElection"]
+    return found

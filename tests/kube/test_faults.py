@@ -37,7 +37,7 @@ from tests.kube.fault_proxy import (
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
-from tests.kube.servers import Page, Server, running
+from tests.kube.servers import FAIRLEAD, Page, Server, environment, running
 from tests.waiting import wait_until
 
 OUTAGE_SECONDS = 20
@@ -436,3 +436,17 @@ class TestDiskFull:
             assert "no space left on device" in text.lower()
             assert str(full_disk) in text
             assert "Traceback" not in text
+
+    @pytest.mark.parametrize("verb", [("snapshot", "save"), ("doctor", "--bundle")])
+    def test_a_command_that_writes_a_file_leaves_none(
+        self, full_disk: Path, company: ControlPlane, verb: tuple[str, str]
+    ) -> None:
+        path = full_disk / "written"
+        argv = [*FAIRLEAD, *verb, str(path), f"--kubeconfig={company.kubeconfig}"]
+        ended = subprocess.run(
+            argv, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ended.returncode == 2, ended.stderr
+        assert str(path) in ended.stderr
+        assert "no space left on device" in ended.stderr.lower()
+        assert {each.name for each in full_disk.iterdir()} == {"filler"}
