@@ -96,7 +96,7 @@ class ControlPlane:
         """One more program, which is not started and stopped with the others; its log is
         `<name>.log`.
         """
-        return self._component(program_name, *arguments, *_NO_SERVING, log=name)
+        return self._component(program_name, *_NO_SERVING, *arguments, log=name)
 
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
         """A kubeconfig file for a client certificate."""
