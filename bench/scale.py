@@ -62,6 +62,13 @@ LEASES: Final = {
     "quota controller": "fairlead-quota",
     "cluster exporter": "fairlead-cluster-exporter",
 }
+WITHOUT_LEASES: Final = {
+    "kwok": ("--node-lease-duration-seconds=0",),
+    "kube-controller-manager": ("--node-monitor-grace-period=5h",),
+}
+"""Leases of nodes concern no component of Fairlead, and would cost a small machine more than all
+that is measured.
+"""
 ON_NODES: Final = ("node agent", "GPU exporter")
 SCHEDULER: Final = "kube-scheduler"
 REQUESTS_AIM, MEMORY_AIM_MIB = 2.0, 700
@@ -252,7 +259,7 @@ class Stage:
         self._round += 1
         figures: Figures = {}
         with ExitStack() as leaving:
-            parts = self._in_roles(self._all_parts(leaving))
+            parts = self._in_roles(_ready(self._all_parts(leaving)))
             self._start_scheduler(parts["extender"], leaving)
             enforce(self._plane, self.company.root, adopts_running=True)
             self._settle()
@@ -264,16 +271,17 @@ class Stage:
         for kind in kinds:
             self._plane.admin.run("delete", kind, "-l", "app.kubernetes.io/part-of=fairlead")
         with ExitStack() as leaving:
-            exporters = self._in_roles(self._exporters(leaving, pages=True))
+            exporters = self._in_roles(_ready(self._exporters(leaving, pages=True)))
             self._pages(exporters, seconds, figures)
         with ExitStack() as leaving:
-            self._pages({"console": self._console(leaving, pages=True)}, seconds, figures)
+            console = _ready({"console": self._console(leaving, pages=True)})
+            self._pages(console, seconds, figures)
         return figures
 
     # --- components -------------------------------------------------------------------------------
 
     def _all_parts(self, leaving: ExitStack) -> dict[str, Part]:
-        """Ready, two of those that have a standby."""
+        """Started, two of those that have a standby."""
         parts: dict[str, Part] = {}
         door = leaving.enter_context(open_door(0))
         hooks = [each for file in WEBHOOKS for each in of_file(file)]
@@ -387,9 +395,17 @@ class Stage:
     ) -> Part:
         name = f"{title.replace(', ', '-').replace(' ', '-')}-{self._round}-{time.monotonic_ns()}"
         more = (f"--identity={name}",) if is_one_of_two else ()
-        part = Part(self._plane, self._loop, name, account, (*words, *more), node=node)
+        part = Part(
+            self._plane,
+            self._loop,
+            name,
+            account,
+            (*words, *more),
+            node=node,
+            ready_line=ready_line,
+        )
         leaving.callback(part.stop)
-        part.start(ready_line)
+        part.component.start()
         return part
 
     def _settle(self) -> None:
@@ -493,6 +509,13 @@ def _most(asked: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {title}" for title, count in rows[:6] if count)
 
 
+def _ready(parts: dict[str, Part]) -> dict[str, Part]:
+    """The same, when all serve."""
+    for each in parts.values():
+        each.wait_until_ready()
+    return parts
+
+
 def _difference(after: Usage, before: Usage) -> Usage:
     requests = type(after.requests)(
         *(one - other for one, other in zip(after.requests, before.requests, strict=True))
@@ -513,7 +536,7 @@ def _stage(most_nodes: int) -> Iterator[Stage]:
     ]
     with (
         running_loop() as loop,
-        running_control_plane(audited=users) as plane,
+        running_control_plane(audited=users, flags=WITHOUT_LEASES) as plane,
         ExitStack() as leaving,
     ):
         _spread_reports(plane)

@@ -49,7 +49,9 @@ class ControlPlane:
         routes_to_endpoints: bool = False,
         audited: Sequence[str] = (),
         has_real_nodes: bool = False,
+        flags: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        self._flags = flags or {}
         self.folder = folder
         self.logs = logs
         self.port = free_port()
@@ -224,7 +226,10 @@ class ControlPlane:
             if not key.lower().endswith("_proxy") and key != "KUBECONFIG"
         }
         return Component(
-            name, [program(name), *arguments], self.logs / f"{log or name}.log", environment
+            name,
+            [program(name), *arguments, *self._flags.get(name, ())],
+            self.logs / f"{log or name}.log",
+            environment,
         )
 
     def _component_kubeconfig(self, name: str) -> Path:
@@ -340,7 +345,11 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 @contextmanager
 def running_control_plane(
-    *, routes_to_endpoints: bool = False, nodes_at: str = "", audited: Sequence[str] = ()
+    *,
+    routes_to_endpoints: bool = False,
+    nodes_at: str = "",
+    audited: Sequence[str] = (),
+    flags: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -353,6 +362,8 @@ def running_control_plane(
     server. KWOK then plays none.
 
     `audited`: users of which requests are written to `audit_log`.
+
+    `flags`: further flags of a program, by its name; of two that differ the later is in force.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -369,6 +380,7 @@ def running_control_plane(
             routes_to_endpoints=routes_to_endpoints,
             audited=audited,
             has_real_nodes=bool(nodes_at),
+            flags=flags,
         )
         leaving.callback(control_plane.stop)
         control_plane.start()
