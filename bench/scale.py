@@ -123,6 +123,7 @@ def measure_scale() -> None:
 
         python -m bench scale [--sizes 200x2000,200x4000,500x5000] [--check 1000x10000]
             [--seconds 60] [--rate 5] [--save FILE]
+        python -m bench scale --read FILE
 
     A real control plane with KWOK's nodes grows from size to size (nodes x pods). At each size all
     components start, two of those that have a standby, under their shipped accounts. Idle: nothing
@@ -137,8 +138,12 @@ def measure_scale() -> None:
     parser.add_argument("--check", type=_sizes, default=_sizes("1000x10000"))
     parser.add_argument("--seconds", type=float, default=60.0, help="of each window")
     parser.add_argument("--rate", type=float, default=5.0, help="pods a second of the load")
-    parser.add_argument("--save", type=Path, help="where figures and formulas go as JSON")
+    parser.add_argument("--save", type=Path, help="where all figures go as JSON")
+    parser.add_argument("--read", type=Path, help="print the tables of a saved file, and end")
     args = parser.parse_args()
+    if args.read:
+        _print_all(_kept(args.read), len(args.sizes))
+        return
     found: list[tuple[Size, Figures]] = []
     with _stage(max(each.nodes for each in (*args.sizes, *args.check))) as stage:
         for size in (*args.sizes, *args.check):
@@ -146,12 +151,16 @@ def measure_scale() -> None:
             stage.rest()
             print(f"\n{size}: made; load {os.getloadavg()[0]:.1f}", flush=True)
             found.append((size, stage.measured(args.seconds, args.rate)))
-            _save(args.save, found, {})
-    formulas = _formulas(found[: len(args.sizes)])
-    for size, figures in found[len(args.sizes) :]:
+            _save(args.save, found)
+    _print_all(found, len(args.sizes))
+
+
+def _print_all(found: Sequence[tuple[Size, Figures]], fits: int) -> None:
+    """The first `fits` make the formulas, the others are compared with them."""
+    formulas = _formulas(found[:fits])
+    for size, figures in found[fits:]:
         _print(formulas, size, figures)
         _print_sums(size, figures)
-    _save(args.save, found, formulas)
 
 
 def _formulas(found: Sequence[tuple[Size, Figures]]) -> dict[tuple[str, str], Formula]:
@@ -164,14 +173,18 @@ def _formulas(found: Sequence[tuple[Size, Figures]]) -> dict[tuple[str, str], Fo
 
 
 def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Figures) -> None:
+    """A table for each figure, in Markdown."""
     print(f"\n{size}")
-    print("| component | figure | formula | predicted | measured | deviation |")
-    print("|---|---|---|---|---|---|")
-    for (part, figure), formula in formulas.items():
-        predicted, was = formula.at(size.point), figures[part, figure]
-        off = f"{predicted / was - 1:+.0%}" if was else "–"
-        cells = (part, figure, _text(formula), _number(predicted), _number(was), off)
-        print(f"| {' | '.join(cells)} |")
+    for title in AMOUNTS:
+        rows = {part: each for (part, figure), each in formulas.items() if figure == title}
+        print(f"\n**{title}**\n")
+        print("| component | formula | predicted | measured | deviation |")
+        print("|---|---|---|---|---|")
+        for part, formula in rows.items():
+            predicted, was = formula.at(size.point), figures[part, title]
+            off = f"{predicted / was - 1:+.0%}" if was else "–"
+            cells = (part, _text(formula), _number(predicted), _number(was), off)
+            print(f"| {' | '.join(cells)} |")
 
 
 def _print_sums(size: Size, figures: Figures) -> None:
@@ -195,7 +208,7 @@ def _print_sums(size: Size, figures: Figures) -> None:
 
 def _text(formula: Formula) -> str:
     terms = [
-        _number(factor) if name == CONSTANT else f"{_number(1000 * factor)} × {name} / 1,000"
+        _number(factor) if name == CONSTANT else f"{_number(1000 * factor)} × 1,000 {name}"
         for name, factor in formula.factors.items()
         if factor
     ]
@@ -213,19 +226,21 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _save(
-    path: Path | None,
-    found: Sequence[tuple[Size, Figures]],
-    formulas: Mapping[tuple[str, str], Formula],
-) -> None:
-    if path is None:
-        return
-    rows = [
-        {"size": size, "figures": [[*key, value] for key, value in figures.items()]}
-        for size, figures in found
+def _save(path: Path | None, found: Sequence[tuple[Size, Figures]]) -> None:
+    if path is not None:
+        rows = [
+            {"size": size, "figures": [[*key, value] for key, value in figures.items()]}
+            for size, figures in found
+        ]
+        path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+def _kept(path: Path) -> list[tuple[Size, Figures]]:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        (Size(*row["size"]), {(part, figure): value for part, figure, value in row["figures"]})
+        for row in rows
     ]
-    kept = [[*key, formula.factors] for key, formula in formulas.items()]
-    path.write_text(json.dumps({"found": rows, "formulas": kept}, indent=1), encoding="utf-8")
 
 
 # --- the stage ------------------------------------------------------------------------------------
