@@ -1065,8 +1065,12 @@ def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.csv` cannot be read"):
+    with pytest.raises(UserError) as caught:
         exporter([], GpuExporterSettings(collectors=str(tmp_path / "none.csv")))
+    assert (
+        caught.value.what
+        == f"counters file `{tmp_path}/none.csv` cannot be read: no such file or directory"
+    )
     bad = tmp_path / "bad.csv"
     bad.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_TEA, gauge, Cups.\n")
     with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA`"):

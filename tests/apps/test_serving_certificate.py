@@ -71,8 +71,9 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
 def test_invalid_certificate_files_are_reported(tmp_path: Path) -> None:
     authority = Authority(tmp_path, "ca")
     first, second = (authority.issue(name) for name in ("first", "second"))
-    with pytest.raises(UserError, match=r"`.*nowhere\.pem`: no such file"):
+    with pytest.raises(UserError) as caught:
         ServingCertificate(first.certificate, tmp_path / "nowhere.pem")
+    assert caught.value.what == f"cannot read `{tmp_path}/nowhere.pem`: no such file or directory"
     with pytest.raises(UserError, match="mismatch"):
         ServingCertificate(first.certificate, second.key)
     if os.geteuid():

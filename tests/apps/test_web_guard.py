@@ -607,11 +607,16 @@ def test_what_cannot_guard_a_page_ends_the_start(tmp_path: Path, text: str, why:
 
 
 def test_what_is_no_file_ends_the_start(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"web\.yaml` cannot be read: no such file"):
+    with pytest.raises(UserError) as caught:
         WebGuard(tmp_path / "web.yaml")
+    assert (
+        caught.value.what
+        == f"web configuration `{tmp_path}/web.yaml` cannot be read: no such file or directory"
+    )
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is no regular file"):
+    with pytest.raises(UserError) as caught:
         WebGuard(tmp_path / "pipe")
+    assert caught.value.what == f"web configuration `{tmp_path}/pipe` is no regular file"
     (tmp_path / "large").write_bytes(b"#" * (2 << 20))
     with pytest.raises(UserError, match=r"large`.*1 MiB"):
         WebGuard(tmp_path / "large")

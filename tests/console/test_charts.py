@@ -122,8 +122,9 @@ def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
         False,
         True,
     ]
-    with pytest.raises(UserError, match="names no pod"):
+    with pytest.raises(UserError) as caught:
         request("holder=x", query.name)
+    assert caught.value.what == "`holder=x` names no pod"
 
 
 async def test_what_only_a_prometheus_keeps_is_reported_missing_without_one() -> None:

@@ -209,10 +209,15 @@ def test_without_bounds_of_its_own_the_operators_count() -> None:
     assert [
         each["spec"].get("toAdd", each["spec"].get("toDelete")) for each in cluster.created
     ] == [{"count": 1}, {"count": 998}]
-    with pytest.raises(UserError, match="exceeds the max-workers"):
+    with pytest.raises(UserError) as caught:
         scale("scaleout etjob --name bert --count 999", cluster, elastic("Running", 2, None, None))
+    assert caught.value.what == (
+        "the number of scaling out plus the number of current workers exceeds the "
+        "max-workers. please try again later."
+    )
 
 
 def test_without_a_cluster() -> None:
-    with pytest.raises(UserError, match="there is no cluster to submit to"):
+    with pytest.raises(UserError) as caught:
         scale("scaleout etjob --name bert", None, elastic("Running", 2))
+    assert caught.value.what == "there is no cluster to submit to"

@@ -196,8 +196,9 @@ def test_what_is_no_tree(text: str, sentence: str, tmp_path: Path) -> None:
 
 
 def test_a_cluster_without_a_tree_and_one_that_may_not_be_read() -> None:
-    with pytest.raises(UserError, match="the cluster has no quota tree"):
+    with pytest.raises(UserError) as caught:
         plan(snapshot=build_snapshot(taken_at=1.0, pods=after_nginx3()))
+    assert caught.value.what == "the cluster has no quota tree"
     hidden = Source("elasticquotatrees", SourceState.FORBIDDEN, "forbidden")
     with pytest.raises(OutsideError, match=r"elasticquotatrees.*: forbidden"):
         plan(snapshot=build_snapshot(taken_at=1.0, pods=after_nginx3(), sources=[hidden]))

@@ -372,30 +372,32 @@ def test_one_request_per_object() -> None:
 
 def test_what_is_there_already_stays() -> None:
     cluster = KeepingCluster(full=["fast-v1-custom-serving"])
-    with pytest.raises(
-        UserError,
-        match=(
-            r"the job fast is already exist, please delete it first. "
-            r"use 'arena serve delete fast'"
-        ),
-    ) as refused:
+    with pytest.raises(UserError) as refused:
         serve(CUSTOM, cluster)
+    assert refused.value.what == (
+        "the job fast is already exist, please delete it first. use 'arena serve delete fast'"
+    )
     assert refused.value.hint == "`arena serve delete fast --version v1 -n default` removes it"
     assert cluster.created == cluster.deleted == []
 
 
 def test_nothing_stays_of_a_job_that_failed_half_way() -> None:
     taken, broken = KeepingCluster(full=["fast-v1"]), KeepingCluster(broken=["fast-v1"])
-    with pytest.raises(UserError, match="the service fast-v1 is already exist"):
+    with pytest.raises(UserError) as caught:
         serve(CUSTOM, taken)
-    with pytest.raises(OutsideError, match="cannot make fast-v1"):
+    assert caught.value.what == (
+        "the service fast-v1 is already exist, so the job fast-v1-custom-serving was not submitted"
+    )
+    with pytest.raises(OutsideError) as caught:
         serve(CUSTOM, broken)
+    assert caught.value.what == "cannot make fast-v1"
     assert taken.deleted == broken.deleted == ["Deployment fast-v1-custom-serving"]
 
 
 def test_without_a_cluster_only_a_dry_run() -> None:
-    with pytest.raises(UserError, match="there is no cluster to submit to"):
+    with pytest.raises(UserError) as caught:
         serve(CUSTOM)
+    assert caught.value.what == "there is no cluster to submit to"
 
 
 def test_old_spellings_are_reported() -> None:
