@@ -939,13 +939,14 @@ def test_what_is_no_file_of_rows_is_refused_at_once(tmp_path: Path) -> None:
     with large.open("wb") as file:
         file.truncate(300 << 20)
     for path, why in (
-        (pipe, "is no regular file"),
-        (tmp_path, "is a directory"),
-        (large, "is larger than 16 MiB"),
-        (Path("/dev/zero"), "is no"),
+        (pipe, f"`{pipe}` is no regular file"),
+        (tmp_path, f"`{tmp_path}` cannot be read: is a directory"),
+        (large, f"`{large}` is larger than 16 MiB"),
+        (Path("/dev/zero"), "`/dev/zero` is no regular file"),
     ):
-        with pytest.raises(UserError, match=why):
+        with pytest.raises(UserError) as caught:
             exporter([], GpuExporterSettings(collectors=str(path)))
+        assert caught.value.what == f"counters file {why}"
 
 
 def test_rows_that_are_skipped_are_named_once_five_and_a_count(

@@ -229,8 +229,11 @@ def test_a_layout_that_cannot_be_edited_is_refused_with_what_to_do(tmp_path: Pat
 def test_a_directory_or_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(UserError, match="it is no regular file"):
+        with pytest.raises(UserError) as refused:
             SharedKubeconfig(path).check()
+        assert refused.value.what == (
+            f"kubeconfig `{path}` cannot be written: it is no regular file"
+        )
 
 
 def test_while_kubectl_holds_its_lock_it_is_waited_for(config: Path) -> None:

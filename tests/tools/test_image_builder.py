@@ -50,13 +50,14 @@ def test_a_tree_gives_one_tar_whatever_its_order() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04", r"x\.deb is no Debian package: it begins with b'PK"),
-        (b"!<arch>\n", r"x\.deb has no member data\.tar"),
+        (b"PK\x03\x04", "x.deb is no Debian package: it begins with b'PK\\x03\\x04'"),
+        (b"!<arch>\n", "x.deb has no member data.tar"),
     ],
 )
 def test_a_file_that_is_no_package_is_refused(content: bytes, message: str) -> None:
-    with pytest.raises(failure(), match=message):
+    with pytest.raises(failure()) as caught:
         [*module("image.debian_root").unpacked(content, "x.deb")]
+    assert caught.value.what == message
 
 
 def test_a_package_of_another_hash_is_refused(

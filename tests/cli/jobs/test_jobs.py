@@ -448,8 +448,9 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
     ("line", "why"), [("whoami", "knows no users"), ("logs bert", "has no logs")]
 )
 def test_what_needs_a_cluster_is_reported(line: str, why: str) -> None:
-    with pytest.raises(UserError, match=rf"(?m)^a snapshot of the tests {why}$"):
+    with pytest.raises(UserError) as caught:
         run_command(line, company())
+    assert caught.value.what == f"a snapshot of the tests {why}"
 
 
 def test_a_snapshot_is_not_changed() -> None:
