@@ -63,6 +63,7 @@ LIMITS = {
         *("fairlead-node-agent-pods", "fairlead-node-agent-deletes", "fairlead-node-agent-nodes"),
         *("fairlead-scheduler-writes", "fairlead-quota-namespaces", "fairlead-quota-pods"),
         *("fairlead-quota-ends", "fairlead-quota-workloads"),
+        *("fairlead-scheduler-term", "fairlead-quota-term"),
     )
     for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 }

@@ -26,6 +26,7 @@ DEFAULTS = {
     "scheduler-extender": "",
     "device-plugin": ":9403",
     "quota-controller": "127.0.0.1:9402",
+    "people-controller": "127.0.0.1:9404",
     "api-server": "127.0.0.1:6443",
     "admission-webhook": ":8443",
 }
