@@ -92,7 +92,7 @@ class StoredCluster:
         self._listeners: dict[ResourceKind, list[Callable[[LoggedChange], None]]] = {}
         self._witnesses: list[Callable[[LoggedChange], None]] = []
         self._oldest_version = 0
-        self._untold: deque[tuple[ResourceKind, LoggedChange]] = deque()
+        self._pending_events: deque[tuple[ResourceKind, LoggedChange]] = deque()
         self._notifying = False
         self._is_rehearsal = False
         self.admission: Admission | None = None
@@ -257,8 +257,8 @@ class StoredCluster:
         bucket[name] = obj
         self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, obj)
-        self._untold.append((ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"]))))
-        self._tell()
+        self._pending_events.append((ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"]))))
+        self._notify()
 
     def update(self, obj: Object, user: str = "") -> Object:
         """Replace everything but system metadata and status. A resourceVersion, where given, must
@@ -479,8 +479,8 @@ class StoredCluster:
         self._index_owners((ref, namespace, name), old, None if event_type == DELETED else stored)
         event = LoggedChange(event_type, stored, old, self.resource_version)
         self._logs[ref].append(event)
-        self._untold.append((ref, event))
-        self._tell()
+        self._pending_events.append((ref, event))
+        self._notify()
         return stored
 
     def _index_owners(
@@ -513,13 +513,13 @@ class StoredCluster:
         for listeners in self._listeners.values():
             listeners.append(listener)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._notifying:
             return
         self._notifying = True
         try:
-            while self._untold:
-                ref, event = self._untold.popleft()
+            while self._pending_events:
+                ref, event = self._pending_events.popleft()
                 for listener in tuple(self._listeners[ref]):
                     listener(event)
         finally:
