@@ -72,7 +72,8 @@ def read_table(text: str) -> list[Avoided]:
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
         if len(cells) == 4 and cells[2].startswith("`"):
             pattern = cells[2].strip("`")
-            words = re.findall(r"[a-z]+", pattern.replace(r"\b", " "))
+            plain = pattern.replace(r"\b", " ")
+            words = re.findall(r"[a-z]+", plain) + re.findall(r"([a-z]+)[a-z]\?", plain)
             expanded = words if cells[3] == "yes" else cells[3].split()
             rows.append(
                 Avoided(

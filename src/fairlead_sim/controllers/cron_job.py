@@ -100,7 +100,7 @@ def _start_due(
         return
     if policy == "Replace":
         plan.delete += active
-        plan.tell += [
+        plan.events += [
             ("Normal", "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
             for job in active
         ]

@@ -169,7 +169,7 @@ class Card:
         self.counted.add(self._worked(run, at))
         self._recent.append(run)
 
-    def tell(self, parts: Mapping[int, float], at: float) -> None:
+    def show_load(self, parts: Mapping[int, float], at: float) -> None:
         """What it shows from now on beside the work of its containers; nothing ends that."""
         before = self._outside_load
         if (

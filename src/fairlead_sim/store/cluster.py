@@ -257,7 +257,9 @@ class StoredCluster:
         bucket[name] = obj
         self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, obj)
-        self._pending_events.append((ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"]))))
+        self._pending_events.append(
+            (ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"])))
+        )
         self._notify()
 
     def update(self, obj: Object, user: str = "") -> Object:

@@ -436,7 +436,7 @@ class NvmlDevices:
         self._known_xids = tuple(each for each in joined.alone if now - each.at < _KNOWN_SECONDS)
         for report in joined.fresh:
             tally = by_bus.get(report.bus) or self._unnamed.setdefault(report.bus, XidTally())
-            tally.hear(report.xid, booted_at + report.at, report.gpu_instance)
+            tally.receive(report.xid, booted_at + report.at, report.gpu_instance)
 
     def _publish(self, cycle_seconds: float) -> None:
         cards = sorted(self._cards.values(), key=lambda card: card.seen.index)
