@@ -49,8 +49,9 @@ _TARGETS = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
 
 @dataclass(slots=True)
 class _Work:
-    """One look at a Job. `status` is what will be written; `succeeded` and `failed` count indexes
-    or pods up to now.
+    """One look at a Job.
+
+    `status` is what will be written; `succeeded` and `failed` count indexes or pods up to now.
     """
 
     obj: Object

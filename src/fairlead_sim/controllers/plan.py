@@ -114,8 +114,9 @@ def is_controlled_by(child: Object, uid: str) -> bool:
 
 
 def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
-    """The children of a kind that the object selects: its own, and orphans that it adopts. It
-    releases children that it no longer selects.
+    """The children of a kind that the object selects: its own, and orphans that it adopts.
+
+    It releases children that it no longer selects.
     """
     chooses = selects(obj["spec"].get("selector"))
     mine = []

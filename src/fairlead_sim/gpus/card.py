@@ -61,8 +61,9 @@ class Run:
 
 @dataclass(slots=True)
 class Hold:
-    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run`
-    is None between its runs; `gpu_instance` where it has no MIG instance.
+    """A grant of (a part of) a card to a container, from its admission until its pod is gone.
+
+    `run` is None between its runs; `gpu_instance` where it has no MIG instance.
     """
 
     namespace: str

@@ -356,8 +356,9 @@ class Scheduler:
     def _filter(
         self, asker: PodInRoom, neighbours: AllowedTopologies
     ) -> tuple[list[Room], dict[str, Shortfall]]:
-        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each
-        time going on where it stopped.
+        """Rooms that fit, and why the others do not.
+
+        In a large cluster it stops at enough, each time going on where it stopped.
         """
         promised = self.ledger.promised_room(asker.uid)
         if (

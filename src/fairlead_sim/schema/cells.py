@@ -24,8 +24,9 @@ NONE = "<none>"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a kind and how one object fills them. `condition` gives (reason, message) of a
-    row that is over and done.
+    """The columns of a kind and how one object fills them.
+
+    `condition` gives (reason, message) of a row that is over and done.
     """
 
     columns: tuple[Column, ...]

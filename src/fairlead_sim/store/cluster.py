@@ -247,8 +247,9 @@ class StoredCluster:
             log.forgotten_version = resource_version
 
     def restore(self, obj: Object) -> None:
-        """Put an object of an earlier life back exactly as it was, version included. Listeners are
-        called; no watch can exist yet.
+        """Put an object of an earlier life back exactly as it was, version included.
+
+        Listeners are called; no watch can exist yet.
         """
         ref, metadata = self.kind_of(obj), obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
@@ -263,8 +264,9 @@ class StoredCluster:
         self._notify()
 
     def update(self, obj: Object, user: str = "") -> Object:
-        """Replace everything but system metadata and status. A resourceVersion, where given, must
-        be the stored one (409).
+        """Replace everything but system metadata and status.
+
+        A resourceVersion, where given, must be the stored one (409).
         """
         ref, old = self._stored_like(obj)
         validation.check_deletion(ref, obj, old)
@@ -368,8 +370,9 @@ class StoredCluster:
     # --- what deletion and defaults build on ------------------------------------------------------
 
     def replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
-        """Store `new` as it stands over `old`: system metadata
-        included. For the store's own parts.
+        """Store `new` as it stands over `old`: system metadata included.
+
+        For the store's own parts.
         """
         return self._store(ref, new, old, MODIFIED)
 
@@ -417,8 +420,9 @@ class StoredCluster:
         is_wish: bool = True,
         is_trusted: bool = False,
     ) -> Object:
-        """Check and store a changed object; nothing happens when nothing changed. What is no wish
-        (a status) is no new generation.
+        """Check and store a changed object; nothing happens when nothing changed.
+
+        What is no wish (a status) is no new generation.
         """
         # a status write, the most frequent one, has nothing to fill in
         if new.get("spec") is not old.get("spec") or "spec" not in new:
@@ -534,8 +538,9 @@ class StoredCluster:
         since: int | None = None,
         matches: Predicate | None = None,
     ) -> Subscription:
-        """Read along from resourceVersion `since` on (None: from now on). Raises 410 when `since`
-        is no longer kept.
+        """Read along from resourceVersion `since` on (None: from now on).
+
+        Raises 410 when `since` is no longer kept.
         """
         log = self._logs[ref]
         cursor = log.end if since is None else log.cursor_after(since)

@@ -20,8 +20,9 @@ SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 
 
 def with_priority(cluster: StoredCluster, pod: Object) -> Object:
-    """The pod with its class's `priority` and `preemptionPolicy`. Raises 403 for an unknown class,
-    or a number that is not the class's.
+    """The pod with its class's `priority` and `preemptionPolicy`.
+
+    Raises 403 for an unknown class, or a number that is not the class's.
     """
     spec = pod.get("spec")
     if not isinstance(spec, dict):

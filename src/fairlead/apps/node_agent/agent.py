@@ -360,8 +360,9 @@ class NodeAgent:
         return [*(each for each in found if each is not None), *seen.assigned]
 
     async def _write_counts(self) -> None:
-        """Write the device counts of each new list that the kubelet has, once per list. The kubelet
-        writes them itself some seconds later, and its numbers count.
+        """Write the device counts of each new list that the kubelet has, once per list.
+
+        The kubelet writes them itself some seconds later, and its numbers count.
         """
         if not self._new_lists():
             return

@@ -84,6 +84,7 @@ class ClusterReader(Protocol):
 
 class ClusterJobs(Protocol):
     """The training jobs of a cluster as the job verbs see them.
+
     Blocking; `namespace` "" means all.
     """
 
@@ -406,8 +407,9 @@ class Machine(Protocol):
         ...
 
     def page(self, url: str) -> str:
-        """The body of a page. Raises OutsideError when it cannot be had,
-        UserError for what is no address.
+        """The body of a page.
+
+        Raises OutsideError when it cannot be had, UserError for what is no address.
         """
         ...
 
@@ -423,8 +425,9 @@ class Output(Protocol):
 
 
 class Context(NamedTuple):
-    """One invocation. `program` is how it was started (`fairlead` or `arena`);
-    `now` gives epoch seconds.
+    """One invocation.
+
+    `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds.
     """
 
     program: str

@@ -257,8 +257,9 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
 
 
 def global_options(args: argparse.Namespace) -> GlobalOptions:
-    """The checked global flags. A verb with a flag of the same
-    spelling keeps that flag for itself.
+    """The checked global flags.
+
+    A verb with a flag of the same spelling keeps that flag for itself.
     """
     defaults = GlobalOptions._field_defaults
     options = GlobalOptions(

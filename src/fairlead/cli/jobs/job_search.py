@@ -105,8 +105,9 @@ def find_job(
     absent: str = NOT_FOUND,
     with_readings: bool = False,
 ) -> ClusterSnapshot:
-    """The one job of this name with its pods. Raises UserError
-    for none, or one in several kinds.
+    """The one job of this name with its pods.
+
+    Raises UserError for none, or one in several kinds.
     """
     check_name(name)
     kinds = kinds_of(word)

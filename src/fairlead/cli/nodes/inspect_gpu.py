@@ -58,6 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode]:
     """Used memory is read only for the document, which shows it.
+
     Draining cards cause warnings on stderr.
     """
     from fairlead.rules.sharing.inspect import draining_cards, inspect_shares, unknown_node

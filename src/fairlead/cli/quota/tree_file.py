@@ -16,8 +16,9 @@ _HINT = "name a file with one ElasticQuotaTree, or `-` for stdin"
 
 
 def read_tree(filename: str, machine: Machine) -> QuotaTree:
-    """Its faults are in the tree. Raises UserError when the file
-    holds no tree, or more than one.
+    """Its faults are in the tree.
+
+    Raises UserError when the file holds no tree, or more than one.
     """
     import sys
 

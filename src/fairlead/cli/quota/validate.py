@@ -51,8 +51,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _cluster(context: Context) -> ClusterSnapshot | None:
-    """None if none is available: the embedded cluster has no relevant namespaces. A cluster that
-    does not respond causes a warning.
+    """None if none is available: the embedded cluster has no relevant namespaces.
+
+    A cluster that does not respond causes a warning.
     """
     if not context.options.snapshot and context.world.objects() is None:
         return None

@@ -44,8 +44,9 @@ def answer_document(answer: QuotaAnswer) -> Object:
 
 
 def _unit(unit: QueuedUnit) -> Object:
-    """A unit of the plan, and where it stands. `lacks.at` is ""
-    for the cluster's nodes together.
+    """A unit of the plan, and where it stands.
+
+    `lacks.at` is "" for the cluster's nodes together.
     """
     row = unit.row
     return {

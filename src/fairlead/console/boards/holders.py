@@ -46,8 +46,9 @@ def holder_rows(
     idle: Idleness,
     namespaces: Collection[str] | None = None,
 ) -> RowSet[Holder]:
-    """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) ->
-    user.
+    """The largest first.
+
+    `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
 
     `owner_by_pod`: of pods of training jobs, the job's kind and name; another owner may stand
     between. `namespaces`: those that the reader may see; None = all.

@@ -50,8 +50,9 @@ SCHEDULER_LINE: Final = "scheduler"
 
 
 class WorkScope(Struct, frozen=True):
-    """The work of a user, or all work of a namespace; both "" = none was chosen. `namespaces`: its
-    places.
+    """The work of a user, or all work of a namespace; both "" = none was chosen.
+
+    `namespaces`: its places.
     """
 
     user: str

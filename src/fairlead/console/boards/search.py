@@ -216,8 +216,9 @@ def _hit(thing: _Thing, found: _Found, asked: str, job_by_pod: Mapping[str, str]
 
 
 def _piece(text: str, asked: str) -> str:
-    """As the field writes it. A letter may have another length in lower case:
-    then it is the whole field.
+    """As the field writes it.
+
+    A letter may have another length in lower case: then it is the whole field.
     """
     lowered = text.lower()
     at = lowered.find(asked)

@@ -109,6 +109,7 @@ def _reading_samples(reading: GpuReading) -> Iterator[LineSample]:
 
 def _holder_samples(reading: GpuReading) -> Iterator[LineSample]:
     """What each container uses of the card.
+
     Of one that has the card for itself, its limit is the card.
     """
     card = (("node", reading.node), ("gpu", str(reading.index)), ("uuid", reading.uuid))

@@ -35,8 +35,9 @@ Scalar = str | int | float | None
 
 
 class Json(Struct, frozen=True, gc=False, rename=wire_key):
-    """Sets the style of keys; holds nothing. Rows have no
-    circles: the collector passes over them.
+    """Sets the style of keys; holds nothing.
+
+    Rows have no circles: the collector passes over them.
     """
 
 
@@ -96,6 +97,7 @@ class FieldFault(Json, frozen=True):
 
 class ErrorAnswer(Json, frozen=True):
     """Every answer from 400 up.
+
     `request_id` is also in the header `X-Request-Id` and in the server's log.
     """
 

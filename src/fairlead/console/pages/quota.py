@@ -60,8 +60,9 @@ class QuotaRow(Json, frozen=True):
 
 
 class TreeFault(Json, frozen=True):
-    """What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or
-    `warning`.
+    """What is wrong with the quota tree.
+
+    `path`: the name of the node; `level`: `error` or `warning`.
 
     While one of them `stops`, nothing is admitted and nothing evicted.
     """

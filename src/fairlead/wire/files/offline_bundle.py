@@ -28,8 +28,10 @@ class BundleFault(NamedTuple):
 
 
 class BundleReport(NamedTuple):
-    """What was found in a bundle. `folder`: its one folder; `size`: of its files, in bytes;
-    `digest`: the SHA-256 of the tar, in hexadecimal.
+    """What was found in a bundle.
+
+    `folder`: its one folder; `size`: of its files, in bytes; `digest`: the SHA-256 of the tar, in
+    hexadecimal.
     """
 
     folder: str

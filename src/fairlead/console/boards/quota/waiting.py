@@ -31,6 +31,7 @@ from fairlead.rules.quota.plan import plan_quota
 
 class PlannedQuota:
     """The quota plan of one moment, made when its first question is asked.
+
     `state` None: there is no tree.
     """
 
