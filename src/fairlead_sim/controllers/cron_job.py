@@ -1,6 +1,4 @@
-"""The CronJob controller: a Job at every strike of the schedule,
-as the concurrency policy allows.
-"""
+"""The CronJob controller: a Job at each time of the schedule, if the concurrency policy allows."""
 
 from __future__ import annotations
 

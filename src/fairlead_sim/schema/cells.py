@@ -1,5 +1,6 @@
-"""The one language of the tables that kubectl prints: columns with a JSONPath or a function each,
-and words such as `<none>`.
+"""The language of the tables that kubectl prints.
+
+Each column has a JSONPath or a function; words such as `<none>` stand for absent values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The Priority admission: a class's number and policy are written
-into the pod when it is created.
-"""
+"""The Priority admission writes a class's number and policy into a pod when it is created."""
 
 from __future__ import annotations
 

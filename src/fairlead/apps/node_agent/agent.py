@@ -1,5 +1,7 @@
-"""The driver of a node's machine: reports of the API server, the GPU driver and the kubelet go in;
-device lists, files and API calls come out.
+"""The driver of a node's decider.
+
+Reports of the API server, the GPU driver and the kubelet go in; device lists, files and API calls
+come out.
 
 A look never waits for the API server: a separate loop writes what the API server does not show yet,
 always the newest. No device is offered to the kubelet before every source has reported once. From

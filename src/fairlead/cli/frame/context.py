@@ -1,5 +1,6 @@
-"""What a verb gets beside its own arguments: the global options, where to print, the cluster and
-the machine it speaks to.
+"""What a verb gets beside its own arguments.
+
+The global options, where to print, the cluster and the machine that it talks to.
 
 Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and
 `context.machine`. Named tuples instead of msgspec structs, because `arena version` is measured in

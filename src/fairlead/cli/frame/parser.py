@@ -1,5 +1,4 @@
-"""Makes a verb and its arguments of a command line: first finds the verb, then parses with that
-verb's flags only.
+"""Parses a command line: finds the verb, then parses with that verb's flags only.
 
 Global flags may stand before, between or after everything else (docs/spec/arena-cli.md#parsing), so
 the verb's words are found and taken out first, and the rest goes through one parser that has both

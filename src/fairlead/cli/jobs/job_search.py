@@ -1,5 +1,6 @@
-"""Finds the jobs that a command means, and warns of what could not be seen
-(docs/spec/arena-cli.md#partial-results).
+"""Finds the jobs that a command means, and warns of what could not be seen.
+
+See docs/spec/arena-cli.md#partial-results.
 
 All job verbs use it.
 

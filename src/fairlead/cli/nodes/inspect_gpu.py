@@ -1,5 +1,6 @@
-"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows which pods hold which shared GPUs: as
-a table, blocks or a document.
+"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows which pods hold shared GPUs.
+
+It prints a table, blocks or a document.
 
 It reads only nodes and pods, so it works while the scheduler extender is down.
 """

@@ -1,6 +1,4 @@
-"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON,
-beside other objects if need be.
-"""
+"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON, alone or beside other objects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""`fairlead quota validate FILE`: everything that is wrong with a
-quota tree, before it is applied.
-"""
+"""`fairlead quota validate FILE` lists the faults of a quota tree before it is applied."""
 
 from __future__ import annotations
 

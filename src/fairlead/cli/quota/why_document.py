@@ -1,5 +1,6 @@
-"""The document of `quota why -o json`: all keys always present, amounts as canonical quantities,
-times as RFC 3339 or null.
+"""The document of `quota why -o json`.
+
+All keys are always present; amounts are canonical quantities, times RFC 3339 or null.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Holders of GPUs: every pod, whatever created it, and the sums
-by owner, leaf, user or namespace.
+"""Holders of GPUs, and the sums by owner, leaf, user or namespace.
+
+Every pod counts, whatever created it.
 """
 
 from __future__ import annotations

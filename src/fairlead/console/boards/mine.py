@@ -1,6 +1,4 @@
-"""My work: what one user or namespace holds, may use,
-could start now, and waits for, with the queue.
-"""
+"""My work: what one user or namespace holds, may use, could start now, and waits for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What goes into the built-in history each tick: every chart's numbers, from the board state that
-pages show.
+"""What goes into the built-in history at each tick: the numbers of the board state.
 
 Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are
 left out and become gaps.

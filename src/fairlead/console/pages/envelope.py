@@ -1,5 +1,4 @@
-"""What every answer of the console's API has in common: keys, times, warnings, sentence of state,
-error.
+"""What every answer of the console's API has: keys, times, warnings, state, error.
 
 Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key
 is always present: clients test for null, not for absence.

@@ -1,5 +1,4 @@
-"""The form of the Quota board: one row per quota node and managed resource, leaves split by
-namespace.
+"""The form of the Quota board: one row per node and managed resource, leaves by namespace.
 
 And of the list of who waits for quota, and why.
 

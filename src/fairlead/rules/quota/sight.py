@@ -1,5 +1,6 @@
-"""The state that a quota plan reads, made from a cluster: which pods quota counts, what each asks
-for, and to which owner, user and gang it belongs.
+"""The state that a quota plan reads, made from a cluster.
+
+It has the pods that quota counts, what each requests, and the owner, user and gang of each.
 
 A pod that was created with the gate has the label `fairlead.io/managed`. That label, set by
 admission, shows whether a pod is exempt; owners that a pod names are not trusted for this.

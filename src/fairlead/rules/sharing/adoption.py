@@ -1,5 +1,6 @@
-"""Adoption: cards for pods that another scheduler or a user bound to a node, and damaged grants
-that are written again.
+"""Adoption: cards for pods that another scheduler or a user bound to a node.
+
+Damaged grants are written again.
 
 Three Events report what users cannot see otherwise: a conflict of GPU modes on a node, a pod
 without a known card (`GPUShareNotPlaced`), and a pod without room (`GPUShareNoRoom`).

@@ -1,5 +1,6 @@
-"""The bundle of `make bundle`, one tar for a cluster without internet: which paths it may have, and
-whether its files are those that its SHA256SUMS lists.
+"""The bundle of `make bundle`, one tar for a cluster without internet.
+
+Which paths it may have, and whether its files are those that its SHA256SUMS lists.
 
 The tar is not compressed: what is large in it is compressed already.
 """

@@ -1,5 +1,6 @@
-"""Units that wait for quota, and their reasons: the units of a plan that were not admitted, as
-rows.
+"""Units that wait for quota, and their reasons.
+
+The rows are the units of a plan that were not admitted.
 
 Units that the plan admits wait, too, until their gates are removed: they come first, without a
 reason.
