@@ -135,7 +135,20 @@ def scheduler_for(
     without a lease. `backoff_seconds`: the longest pause between tries. `is_shipped`: with the
     account and the leader election of deploy/gpushare-scheduler.yaml.
     """
-    path = _configuration(cluster, extender.port, name, qps, backoff_seconds, is_shipped=is_shipped)
+    return scheduler_at(cluster, extender.port, name, qps, backoff_seconds, is_shipped=is_shipped)
+
+
+def scheduler_at(
+    cluster: ControlPlane,
+    port: int,
+    name: str,
+    qps: int = 50,
+    backoff_seconds: int = 10,
+    *,
+    is_shipped: bool = False,
+) -> Component:
+    """The same for the extender at a port of this machine."""
+    path = _configuration(cluster, port, name, qps, backoff_seconds, is_shipped=is_shipped)
     elected = ["--leader-elect=true"] if is_shipped else []
     return cluster.extra_component("kube-scheduler", name, f"--config={path}", *elected)
 

@@ -28,6 +28,11 @@ HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 Helm makes the release's namespace without a label; the chart makes that of the nodes' pods.
 """
 
+OLDEST_VERSION: Final = "0.1.0"
+"""The oldest version that understands all that this one writes: objects, annotations, Leases and
+files of nodes. A change that older versions would misread raises it.
+"""
+
 DEFAULT_IMAGE: Final = "fairlead:0.1.0"
 DEFAULT_KUBE_SCHEDULER_IMAGE: Final = "registry.k8s.io/kube-scheduler:v1.36.3"
 
