@@ -279,7 +279,7 @@ NOT_HERE: Final = {
     **dict.fromkeys(("bundle verify", "bundle extract"), "no text of the cluster: test_bundle"),
     **dict.fromkeys(
         (
-            *(f"user {word}" for word in ("create", "list", "show", "update", "delete")),
+            *(f"user {word}" for word in ("create", "list", "show", "update", "delete", "import")),
             *(f"group {word}" for word in ("create", "list", "delete")),
             *(f"kubeconfig {word}" for word in ("create", "list", "delete")),
         ),

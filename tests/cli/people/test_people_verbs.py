@@ -31,6 +31,7 @@ class Cluster:
 
     def __init__(self, server: SimulatedServer, home: Path) -> None:
         self.api = ApiClient("simulated", server.kubeconfig)
+        self.do = server.do
         self._server, self._home = server, home
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:

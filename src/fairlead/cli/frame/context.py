@@ -238,6 +238,17 @@ class ClusterPeople(Protocol):
 
     def delete_group(self, group: UserGroup) -> None: ...
 
+    def vendor_objects(self) -> list[Manifest]:
+        """Users and groups that ACK's console keeps in the cluster."""
+        ...
+
+    def adopt_service_account(self, name: str) -> None:
+        """Give the ServiceAccount of the users namespace to the user of its name.
+
+        None of that name: nothing.
+        """
+        ...
+
     def issue(self, user: str, seconds: int, note: str) -> tuple[Credential, str]:
         """A new token for the user, with its record."""
         ...

@@ -23,7 +23,7 @@ _WRITING: Final = frozenset(
         ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
         *("install", "upgrade", "uninstall"),
-        *("user create", "user update", "user delete"),
+        *("user create", "user update", "user delete", "user import"),
         *("group create", "group delete", "kubeconfig create", "kubeconfig delete"),
     )
 )
@@ -330,6 +330,11 @@ VERBS: Final = (
         "change a user's groups or roles, or disable or enable the user",
     ),
     Verb(("user", "delete"), "people.user_delete", "delete users", aliases=("del",)),
+    Verb(
+        ("user", "import"),
+        "people.user_import",
+        "create the users and groups of files, or of ACK's console",
+    ),
     Verb(("group", "create"), "people.group_create", "create a group of users on a quota leaf"),
     Verb(("group", "list"), "people.group_list", "list the groups of users", aliases=("ls",)),
     Verb(("group", "delete"), "people.group_delete", "delete groups of users", aliases=("del",)),

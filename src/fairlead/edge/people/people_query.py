@@ -19,7 +19,7 @@ from fairlead.edge.kube.api_request import ApiRequest, Selection, encode_body
 from fairlead.edge.kube.follow.followed_kind import QUOTA_SUBJECT, FollowedKind
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.object_writer import ObjectWriter
-from fairlead.edge.kube.resource import CONFIG_MAPS, SECRETS
+from fairlead.edge.kube.resource import CONFIG_MAPS, SECRETS, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.people.people_api import (
     GROUP_SUBJECT,
@@ -28,7 +28,7 @@ from fairlead.edge.people.people_api import (
     WORK_SUBJECTS,
 )
 from fairlead.errors import FairleadError, NotFound, OutsideError, UserError
-from fairlead.model.actions import CreateObject, DeleteObject, PatchObject, Result
+from fairlead.model.actions import CreateObject, DeleteObject, Manifest, PatchObject, Result
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
 from fairlead.model.people.rows import (
     ANNOTATION_FORCE_DELETE,
@@ -39,7 +39,7 @@ from fairlead.model.people.rows import (
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.time import parse_time
-from fairlead.wire.names import USER_GROUPS, USERS
+from fairlead.wire.names import USER_GROUPS, USERS, VENDOR_PEOPLE_API
 from fairlead.wire.people.credentials import (
     LABEL_CREDENTIAL,
     WireSecretHead,
@@ -53,6 +53,10 @@ from fairlead.wire.people.people_objects import render_group, render_user
 
 _NOT_SERVED: Final = "docs/how-to/users.md describes how this part is installed"
 _SERVICE_ACCOUNTS: Final = SERVICE_ACCOUNT_SUBJECT.resource
+
+
+class _Listed(msgspec.Struct):
+    items: list[Manifest] = []
 
 
 class PeopleQuery:
@@ -107,6 +111,26 @@ class PeopleQuery:
     def delete_group(self, group: UserGroup) -> None:
         target = group_ref(group.name, group.namespace, group.uid)
         self._writer.apply(DeleteObject(target)).expect(Result.GONE)
+
+    def vendor_objects(self) -> list[Manifest]:
+        group, _, version = VENDOR_PEOPLE_API.partition("/")
+        found = list[Manifest]()
+        for plural in (USERS, USER_GROUPS):
+            path = Resource(group, version, plural).path()
+            try:
+                answer = self._api.send(ApiRequest("list", "GET", path))
+            except NotFound as error:
+                raise UserError(
+                    f"the cluster serves no {plural} of {VENDOR_PEOPLE_API}",
+                    "import the objects from a file",
+                ) from error
+            found += msgspec.json.decode(answer.body, type=_Listed).items
+        return found
+
+    def adopt_service_account(self, name: str) -> None:
+        labels = {"metadata": {"labels": {LABEL_BOUND_USER: name}}}
+        target = service_account_ref(name, USERS_NAMESPACE)
+        self._writer.apply(PatchObject(target, labels)).expect(Result.GONE)
 
     # --- credentials ------------------------------------------------------------------------------
 
