@@ -21,6 +21,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file, on_this_machine, rights_of_agents
 from tests.kube.extender import scheduler_at
 from tests.kube.front_door import open_door
+from tests.kube.kubectl import KubectlError
 from tests.kube.objects import namespace
 from tests.kube.quota_line import enforce, install
 from tests.kube.servers import FAIRLEAD, Server, environment
@@ -356,7 +357,7 @@ class Stage:
         with ExitStack() as leaving:
             parts = self._in_roles(_ready(self._all_parts(leaving)))
             self._start_scheduler(parts["extender"], leaving)
-            enforce(self._plane, self.company.root, adopts_running=True)
+            wait_until("the tree is enforced", self._is_enforced, 600.0, 1.0)
             self._settle()
             scraping = leaving.enter_context(_scraped(parts.values()))
             self._idle(parts, seconds, figures)
@@ -435,6 +436,16 @@ class Stage:
             node=AGENT_NODE,
         )
         return parts
+
+    def _is_enforced(self) -> bool:
+        """A slow machine's webhook may not answer in time: then it is asked again."""
+        try:
+            enforce(self._plane, self.company.root, adopts_running=True)
+        except KubectlError as error:
+            if "deadline exceeded" not in str(error):
+                raise
+            return False
+        return True
 
     def _start_scheduler(self, extender: Part, leaving: ExitStack) -> None:
         scheduler = scheduler_at(
