@@ -18,6 +18,7 @@ from debian import (
     CHINESE_FONTS,
     CHROMIUM,
     CONTAINERD,
+    FAKE_TIME,
     FISH,
     GROFF,
     NFTABLES,
@@ -28,7 +29,7 @@ from debian import (
     Package,
 )
 from environment import PYTHON
-from kube_programs import BUILT_ON_DEMAND, Family
+from kube_programs import MONITORING, OTHER_KUBERNETES, Family
 from progress import cache_home
 from toolchains import REPOSITORY
 
@@ -51,6 +52,7 @@ REAL_FOLDERS = (
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
+COMPATIBILITY = "tests/kube/test_compatibility.py"
 _IN_BOTH_WORLDS = (
     *("same_end", "training_same_end", "operators", "kubectl_twins", "kubectl_kinds"),
     *("kubectl_access", "sharing_words", "serve", "startable", "idle_hours", "default_over_time"),
@@ -186,7 +188,7 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED, *BOTH_WORLDS)),
+            *_but((QUOTA, DISCOVERED, COMPATIBILITY, *BOTH_WORLDS)),
         ),
         _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
         _with_image(
@@ -253,7 +255,15 @@ def on_demand_groups() -> tuple[Group, ...]:
         "what the Prometheus operator and Prometheus itself find in a cluster",
         DISCOVERED,
     )
-    return (replace(found, more_programs=BUILT_ON_DEMAND),)
+    played = _cluster_group(
+        "compatibility",
+        f"install, share, quota and uninstall on Kubernetes {' and '.join(OTHER_KUBERNETES)}",
+        COMPATIBILITY,
+    )
+    return (
+        replace(found, more_programs=MONITORING),
+        replace(played, more_programs=tuple(OTHER_KUBERNETES.values())),
+    )
 
 
 def _pytest(name: str, *arguments: str) -> Step:
@@ -281,7 +291,13 @@ def _folder_group(
 def _cluster_group(name: str, what: str, *arguments: str) -> Group:
     steps = (_pytest(name, *arguments),)
     return Group(
-        name, what, steps, REAL_SILENCE_SECONDS, (PROMETHEUS,), needs_kube=True, needs_console=True
+        name,
+        what,
+        steps,
+        REAL_SILENCE_SECONDS,
+        (PROMETHEUS, FAKE_TIME),
+        needs_kube=True,
+        needs_console=True,
     )
 
 
@@ -294,7 +310,7 @@ def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Gro
         what,
         (_pytest(name, f"tests/{name}"),),
         silence_seconds=REAL_SILENCE_SECONDS,
-        packages=(*NODE_PACKAGES, *packages),
+        packages=(*NODE_PACKAGES, FAKE_TIME, *packages),
         needs_kube=True,
         needs_console=True,
         missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",

@@ -24,7 +24,7 @@ from chart.recorded import points_of
 from chart.template import template_text
 from docs_installation_values import MEANINGS
 from fairlead import __version__
-from fairlead.model.installation import Installation
+from fairlead.model.installation import OLDEST_VERSION, Installation
 from fairlead.model.installed.chart_values import ChartValues
 from fairlead.rules.installation.finding_lists import dotted
 from fairlead.rules.installation.server_versions import (
@@ -255,6 +255,7 @@ def _release() -> str:
         "definitions": "{{ .Values.crds.enabled | quote }}",
         # JSON: readers of YAML disagree about unquoted words.
         "values": f"{{{{ {values} }}}}",
+        "oldest": f'"{OLDEST_VERSION}"',
     }
     assert tuple(data) == ReleaseRecord.__struct_fields__
     return (

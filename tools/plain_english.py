@@ -124,7 +124,7 @@ def _strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             parts.update(node.values)
             text = "".join(
-                each.value if isinstance(each, ast.Constant) else VALUE for each in node.values
+                str(each.value) if isinstance(each, ast.Constant) else VALUE for each in node.values
             )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
             text = node.value

@@ -68,3 +68,14 @@ def test_upgrade_of_a_helm_release_names_the_command_of_helm() -> None:
     with pytest.raises(UserError) as refused:
         fairlead("upgrade", MemoryTarget())
     assert refused.value.hint == "`fairlead install` makes one"
+
+
+def test_upgrade_goes_back_to_this_version_only_with_the_flag() -> None:
+    cluster = cluster_with(replace(DONE, version="99.0.0"))
+    with pytest.raises(UserError) as refused:
+        fairlead("upgrade --wait 0", cluster)
+    assert refused.value.hint.endswith("`fairlead upgrade --allow-downgrade` goes back")
+    assert cluster.writes == []
+    assert fairlead("upgrade --allow-downgrade --wait 0", cluster).status == 0
+    found = cluster.inventory(SYSTEM_NAMESPACE)
+    assert found is not None and parse_inventory(found).version == __version__

@@ -49,6 +49,8 @@ class ControlPlane:
         routes_to_endpoints: bool = False,
         audited: Sequence[str] = (),
         has_real_nodes: bool = False,
+        kubernetes: str = "",
+        emulated: str = "",
         flags: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._flags = flags or {}
@@ -61,6 +63,8 @@ class ControlPlane:
         self._audited = audited
         self.audit_log = logs / "audit.log"
         self._has_real_nodes = has_real_nodes
+        self._kubernetes = kubernetes
+        self._emulated = emulated
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -94,7 +98,7 @@ class ControlPlane:
         """One more program, which is not started and stopped with the others; its log is
         `<name>.log`.
         """
-        return self._component(program_name, *arguments, *_NO_SERVING, log=name)
+        return self._component(program_name, *_NO_SERVING, *arguments, log=name)
 
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
         """A kubeconfig file for a client certificate."""
@@ -227,7 +231,7 @@ class ControlPlane:
         }
         return Component(
             name,
-            [program(name), *arguments, *self._flags.get(name, ())],
+            [program(name, self._kubernetes), *arguments, *self._flags.get(name, ())],
             self.logs / f"{log or name}.log",
             environment,
         )
@@ -290,6 +294,7 @@ class ControlPlane:
             "--shutdown-delay-duration=0s",
             "--shutdown-watch-termination-grace-period=1s",
             *self._audit_flags(),
+            *([f"--emulated-version={self._emulated}"] if self._emulated else []),
         )
 
     def _audit_flags(self) -> list[str]:
@@ -349,6 +354,8 @@ def running_control_plane(
     routes_to_endpoints: bool = False,
     nodes_at: str = "",
     audited: Sequence[str] = (),
+    kubernetes: str = "",
+    emulated: str = "",
     flags: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
@@ -363,6 +370,8 @@ def running_control_plane(
 
     `audited`: users of which requests are written to `audit_log`.
 
+    `kubernetes`: another minor version of Kubernetes, "1.34" for example (`other_kubernetes`).
+    `emulated`: an earlier one, of which the API server has the features and the expressions.
     `flags`: further flags of a program, by its name; of two that differ the later is in force.
     """
     _remove_outputs_of_dead_runs()
@@ -380,6 +389,8 @@ def running_control_plane(
             routes_to_endpoints=routes_to_endpoints,
             audited=audited,
             has_real_nodes=bool(nodes_at),
+            kubernetes=kubernetes,
+            emulated=emulated,
             flags=flags,
         )
         leaving.callback(control_plane.stop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import HELM_NAMESPACE
 from fairlead.model.keys import (
     ANNOTATION_ALLOCATION,
     ANNOTATION_CORE_PERCENTAGE,
@@ -183,8 +184,17 @@ QUOTA_PLURAL: Final = "elasticquotatrees"
 QUOTA_TREE_NAME: Final = "elasticquotatree"
 QUOTA_TREE_NAMESPACE: Final = "kube-system"
 
+# Users and groups (docs/spec/people.md#objects)
+PEOPLE_GROUP: Final = "fairlead.io"
+PEOPLE_VERSION: Final = "v1"
+USERS: Final = "users"
+USER_GROUPS: Final = "usergroups"
+VENDOR_PEOPLE_API: Final = "data.kubeai.alibabacloud.com/v1"
+"""Users and groups of ACK's console, which are read on import only."""
+
 KEPT_ANNOTATION_PREFIXES: Final = (
     PREFIX,
+    HELM_NAMESPACE,
     "ALIYUN_COM_GPU_",
     "scheduler.framework.gpushare.",
     "gpushare.alibabacloud.com/",

@@ -366,8 +366,9 @@ def test_a_disk_that_takes_nothing_is_reported_to_kubelet_and_owner(world: World
         chosen = ids(world, 0)
         world.hold(chosen, "p")
         world.folders.run.write_text("a file in the place of a directory", encoding="utf-8")
-        with pytest.raises(OutsideError, match="cannot be written"):
+        with pytest.raises(OutsideError) as failed:
             await world.memory.answers.start(chosen)
+        assert failed.value.system == "disk" and f"`{world.folders.run}/" in failed.value.what
         await until(lambda: world.api.events() == [("Pod", "p", "GPUShareAllocateFailed")])
         world.folders.run.unlink()
         assert await world.memory.answers.start(chosen) is None

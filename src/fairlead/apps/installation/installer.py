@@ -7,7 +7,7 @@ inventory lists them before they exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -15,14 +15,27 @@ from msgspec import Struct
 from fairlead.apps.installation.held_back import held_back
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
-from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, Installation
+from fairlead.model.installation import (
+    INSTALLATION_LABEL,
+    OLDEST_VERSION,
+    SYSTEM_NAMESPACE,
+    Installation,
+)
 from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
+from fairlead.rules.installation.downgrade import (
+    is_older,
+    kind_of,
+    refuse_loss,
+    refuse_older,
+    refuse_too_old,
+)
 from fairlead.rules.installation.finding_lists import lines
 from fairlead.rules.installation.order import (
     DATA_KINDS,
     NAMESPACE,
     WORKLOADS,
+    Identity,
     in_order,
     is_ready,
     is_webhooks,
@@ -36,7 +49,6 @@ from fairlead.rules.installation.refusals import (
     refuse_move,
     refuse_namespace,
     refuse_releases,
-    refuse_version,
 )
 from fairlead.rules.installation.server_versions import (
     fitting_scheduler,
@@ -46,7 +58,11 @@ from fairlead.rules.installation.server_versions import (
 )
 from fairlead.rules.sharing.admission import SCHEDULER
 from fairlead.settings import HELM_CHART, QUOTA_CONTROLLER_POD
-from fairlead.wire.installation.components import account_limits, installed_objects
+from fairlead.wire.installation.components import (
+    account_limits,
+    every_object,
+    installed_objects,
+)
 from fairlead.wire.installation.inventory import (
     COMPLETE,
     WRITING,
@@ -65,15 +81,25 @@ Report = Callable[[str], object]
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be installed: Fairlead of a version, with the chosen values."""
+    """What is to be installed: Fairlead of a version, with the chosen values.
+
+    `oldest`: the oldest version that understands what this one writes.
+    """
 
     version: str
     chosen: Installation
+    oldest: str = OLDEST_VERSION
 
     @property
     def objects(self) -> tuple[Manifest, ...]:
         """In any order."""
         return tuple(installed_objects(self.chosen))
+
+    @property
+    def definitions(self) -> frozenset[Identity]:
+        """Of all kinds that this version can define, with these values or others."""
+        every = map(object_ref, every_object(self.chosen))
+        return frozenset(each.identity for each in every if each.kind in DATA_KINDS)
 
     @property
     def values(self) -> str:
@@ -121,8 +147,13 @@ class Installer:
         found = self._cluster.inventory(first)
         return None if found is None else parse_inventory(found)
 
-    def plan(self, wanted: Wanted, *, is_forced: bool = False) -> InstallationPlan:
-        """Checks everything and writes nothing. Raises UserError with all that is refused."""
+    def plan(
+        self, wanted: Wanted, *, is_forced: bool = False, may_go_back: bool = False
+    ) -> InstallationPlan:
+        """Checks everything and writes nothing. Raises UserError with all that is refused.
+
+        `may_go_back`: an older version than the installed one is accepted if it loses nothing.
+        """
         self._check_server(wanted.chosen)
         offered = wanted.objects
         wanted_spaces = [each for each in offered if each["kind"] == NAMESPACE]
@@ -136,14 +167,14 @@ class Installer:
         if before is not None:
             hint = "leave out the value `namespace`; or uninstall, and install again"
             _check(refuse_move(before.namespace, wanted.namespace), hint)
-            hint = f"use the fairlead of version {before.version} or later"
-            _check(refuse_version(before.version, wanted.version), hint)
+            _check_version(before, wanted.version, may_go_back=may_go_back)
             image = refuse_image(before.version, wanted.version, wanted.chosen.image)
             _check(image, "name the new one: `--set image=NAME:TAG`")
         objects = in_order(self._without_foreign(offered, before))
         self._check_served(objects)
         existing = {each["metadata"]["name"] for each in spaces if each is not None}
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
+        self._check_loss(objects)
         results = self._trial(objects, is_forced=is_forced, lacking_spaces=lacking)
         removed = left_over(before.objects, objects, account_limits()) if before else []
         self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
@@ -159,8 +190,7 @@ class Installer:
         Raises UserError if they cannot.
         """
         refs = tuple(object_ref(each) for each in plan.objects)
-        wanted = plan.wanted
-        complete = Inventory(wanted.version, COMPLETE, wanted.values, refs, wanted.namespace)
+        complete = _inventory(plan, COMPLETE, (*refs, *_unknown_definitions(plan)))
         if plan.before != complete:
             self._begin(plan, refs, is_forced=is_forced)
         unanswered: list[Manifest] = []
@@ -212,9 +242,7 @@ class Installer:
         for each in plan.objects:
             if each["kind"] == NAMESPACE:
                 self._cluster.put(each, is_forced=is_forced)
-        wanted = plan.wanted
-        writing = Inventory(wanted.version, WRITING, wanted.values, both, wanted.namespace)
-        self._cluster.put(render_inventory(writing), is_forced=True)
+        self._cluster.put(render_inventory(_inventory(plan, WRITING, both)), is_forced=True)
 
     def _check_server(self, chosen: Installation) -> None:
         """Raises UserError for an API server that is too old for these values."""
@@ -275,6 +303,13 @@ class Installer:
             hint = "without that part they wait forever: wait until they run, or delete them"
             raise UserError("; ".join(reasons), hint)
 
+    def _check_loss(self, objects: Sequence[Manifest]) -> None:
+        """Refuses a definition with which fields of existing objects would be lost."""
+        for each in objects:
+            if each["kind"] in DATA_KINDS and self._cluster.get(object_ref(each)) is not None:
+                refusal = refuse_loss(each, self._cluster.list_objects(kind_of(each)))
+                _check(refusal, "remove these fields first, or keep the installed version")
+
     def _check_served(self, objects: Sequence[Manifest]) -> None:
         unserved = self._cluster.unserved(map(object_ref, objects))
         if unserved:
@@ -285,12 +320,11 @@ class Installer:
         self, objects: Sequence[Manifest], *, is_forced: bool, lacking_spaces: Collection[str]
     ) -> list[Manifest | None]:
         """What each object would become; None if that cannot be tried, then rights are checked."""
-        lacking = {each["metadata"]["name"] for each in objects if self._lacks_parameter(each)}
+        untested = {id(each) for each in self._without_parameter(objects)}
         untried = [
             each
             for each in objects
-            if each["metadata"].get("namespace") in lacking_spaces
-            or ("Admission" in each["kind"] and each["metadata"]["name"] in lacking)
+            if each["metadata"].get("namespace") in lacking_spaces or id(each) in untested
         ]
         tried = [each for each in objects if each not in untried]
         answers = self._cluster.try_objects(tried, is_forced=is_forced)
@@ -309,16 +343,25 @@ class Installer:
             for each in objects
         ]
 
-    def _lacks_parameter(self, obj: Manifest) -> bool:
-        """Whether the kind of a policy's parameter is defined only later in this run.
+    def _without_parameter(self, objects: Sequence[Manifest]) -> Iterator[Manifest]:
+        """Policies whose parameter's kind is defined only later in this run, and bindings of a
+        policy with a parameter that is written only later in this run.
 
-        Until then the API server asks the user for a right to read all kinds, for the policy and
-        for its binding.
+        Until then the API server asks the user for a right to read all kinds.
         """
-        kind = obj.get("spec", {}).get("paramKind")
-        return bool(
-            kind and self._cluster.unserved([ObjectRef(kind["apiVersion"], kind["kind"], "")])
-        )
+        lacking = set()
+        for each in objects:
+            kind = each.get("spec", {}).get("paramKind")
+            if kind is None:
+                continue
+            if self._cluster.unserved([ObjectRef(kind["apiVersion"], kind["kind"], "")]):
+                yield each
+            elif self._cluster.get(object_ref(each)) is not None:
+                continue
+            lacking.add(each["metadata"]["name"])
+        for each in objects:
+            if each.get("spec", {}).get("policyName") in lacking:
+                yield each
 
     def _is_ready(self, target: ObjectRef) -> bool:
         found = self._cluster.get(target)
@@ -328,6 +371,35 @@ class Installer:
 def _check(refusal: Refusal | None, hint: str) -> None:
     if refusal is not None:
         raise UserError(refusal.reason, hint)
+
+
+def _check_version(before: Inventory, offered: str, *, may_go_back: bool) -> None:
+    hint = f"use the fairlead of version {before.version} or later"
+    _check(refuse_too_old(before.version, offered, before.oldest), hint)
+    if not may_go_back:
+        back = "`fairlead upgrade --allow-downgrade` goes back"
+        _check(refuse_older(before.version, offered), f"{hint}; {back}")
+
+
+def _inventory(plan: InstallationPlan, state: str, objects: Sequence[ObjectRef]) -> Inventory:
+    """As this run leaves it. After a downgrade, what the newer version has written is still in the
+    cluster, so the oldest version that understands it stays, too.
+    """
+    wanted, before = plan.wanted, plan.before
+    oldest = wanted.oldest
+    is_newer = before is None or is_older(before.version, wanted.version)
+    if before is not None and not is_newer and is_older(oldest, before.oldest):
+        oldest = before.oldest
+    return Inventory(
+        wanted.version, state, wanted.values, tuple(objects), wanted.namespace, oldest=oldest
+    )
+
+
+def _unknown_definitions(plan: InstallationPlan) -> list[ObjectRef]:
+    """Definitions that only another version has; they stay, with their objects."""
+    earlier = plan.before.objects if plan.before else ()
+    known = plan.wanted.definitions
+    return [each for each in earlier if each.kind in DATA_KINDS and each.identity not in known]
 
 
 def _refused(faults: Sequence[str]) -> UserError:

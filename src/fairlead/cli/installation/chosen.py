@@ -125,13 +125,16 @@ def write(
     context: Context,
     cluster: InstallationTarget,
     installation: Installation,
+    *,
+    may_go_back: bool = False,
 ) -> int:
     """Plans, prints or writes, and waits."""
     from fairlead.apps.installation.installer import Wanted
     from fairlead.model.actions import object_ref
 
     loop = installer(context, cluster)
-    plan = loop.plan(Wanted(__version__, installation), is_forced=args.force_conflicts)
+    wanted = Wanted(__version__, installation)
+    plan = loop.plan(wanted, is_forced=args.force_conflicts, may_go_back=may_go_back)
     if args.dry_run:
         context.stdout.write(difference(cluster, plan))
         return 0

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.installation import chosen as shared
 from fairlead.errors import UserError
 
@@ -15,11 +16,20 @@ if TYPE_CHECKING:
 NAME = "upgrade"
 HELP = """Upgrade an installation of `fairlead install` to this version, or change its values.
 Without --values the values of the installation are kept. Objects that the new version does not have
-are removed. After an interruption run the same command again."""
+are removed. After an interruption run the same command again.
+
+An older version than the installed one is refused. With --allow-downgrade it takes the installation
+over, unless it does not understand what the newer one has written, or fields of quota trees would
+be lost."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_arguments(parser)
+    parser.add_argument(
+        "--allow-downgrade",
+        action=BooleanFlag,
+        help="go back to this version where a newer one is installed, if nothing is lost",
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -31,7 +41,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     wanted = shared.chosen(args, context, before.values)
     if is_print_only:
         return shared.print_objects(context, wanted)
-    return shared.write(args, context, cluster, wanted)
+    return shared.write(args, context, cluster, wanted, may_go_back=args.allow_downgrade)
 
 
 def _nothing(cluster: InstallationTarget) -> UserError:

@@ -19,9 +19,9 @@ from fairlead.model.installed.facts import (
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.moment import Moment
 from fairlead.rules.installation.comparable import differing_fields
+from fairlead.rules.installation.downgrade import refuse_older
 from fairlead.rules.installation.finding_lists import again, counted, some, unread
 from fairlead.rules.installation.order import WORKLOADS, is_ready
-from fairlead.rules.installation.refusals import refuse_version
 from fairlead.settings import PART_LABEL
 
 RESTART_SECONDS: Final = 3600.0
@@ -56,7 +56,7 @@ def _inventory(found: InventoryFact, facts: InstallationFacts) -> Finding:
         return Finding("inventory", State.FAIL, sentence, "run the same command again")
     if found.version == facts.program_version:
         return Finding("inventory", State.OK, f"version `{found.version}`, {number}")
-    refusal = refuse_version(found.version, facts.program_version)
+    refusal = refuse_older(found.version, facts.program_version)
     if refusal is not None:
         mend = f"use the fairlead of version {found.version} or later"
         return Finding("inventory", State.WARN, refusal.reason, mend)

@@ -14,17 +14,6 @@ _SHOWN: Final = 5
 _HELM_OWNER: Final = "meta.helm.sh/release-name"
 
 
-def refuse_version(installed: str, offered: str) -> Refusal | None:
-    """The refusal to go back to an older version.
-
-    >>> refuse_version("0.10.0", "0.9.1").reason
-    'version `0.10.0` is installed, and `0.9.1` is older'
-    """
-    if _numbers(offered) >= _numbers(installed):
-        return None
-    return Refusal(f"version `{installed}` is installed, and `{offered}` is older")
-
-
 def refuse_image(installed: str, offered: str, image: str) -> Refusal | None:
     """The refusal to run another version with the image of the installed one.
 
@@ -137,9 +126,3 @@ def refuse_unscheduled(pods: Sequence[ObjectRef], scheduler: str) -> Refusal | N
 def _names(objects: Sequence[ObjectRef]) -> str:
     """The first of them by name, and the number of the others."""
     return some([f"{each.namespace}/{each.name}" for each in objects], most=_SHOWN)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version; a word after them does not count."""
-    head = version.partition("-")[0].partition("+")[0]
-    return tuple(int(word) for word in head.split(".") if word.isdigit())

@@ -19,7 +19,12 @@ from fairlead.run.log_lines import log_to_stderr
 from fairlead.run.servers.memory import give_back_large_blocks
 
 _READERS: Final = ("console", "cluster-exporter")
-_DECIDERS: Final = ("scheduler-extender", "admission-webhook", "quota-controller")
+_DECIDERS: Final = (
+    "scheduler-extender",
+    "admission-webhook",
+    "quota-controller",
+    "people-controller",
+)
 
 
 def run_process(

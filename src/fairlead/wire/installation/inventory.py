@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Manifest, ObjectRef
-from fairlead.model.installation import SYSTEM_NAMESPACE
+from fairlead.model.installation import OLDEST_VERSION, SYSTEM_NAMESPACE
 
 NAME: Final = "fairlead-installation"
 WRITING: Final = "writing"
@@ -25,6 +25,7 @@ class Inventory(Struct, frozen=True):
 
     `state`: WRITING from the first write of a run to its last, else COMPLETE. `namespace`: in which
     it is kept. `release`: the Helm release that it describes, "" = `fairlead install` wrote it.
+    `oldest`: the oldest version that understands what has been written in this cluster.
     """
 
     version: str
@@ -33,6 +34,7 @@ class Inventory(Struct, frozen=True):
     objects: tuple[ObjectRef, ...]
     namespace: str = SYSTEM_NAMESPACE
     release: str = ""
+    oldest: str = OLDEST_VERSION
 
 
 def inventory_ref(namespace: str) -> ObjectRef:
@@ -52,6 +54,7 @@ def render_inventory(inventory: Inventory) -> Manifest:
         },
         "data": {
             "version": inventory.version,
+            "oldest": inventory.oldest,
             "state": inventory.state,
             "values": inventory.values,
             "objects": _lines(rows),
@@ -67,7 +70,14 @@ def parse_inventory(manifest: Manifest) -> Inventory:
         data: dict[str, str] = msgspec.convert(manifest["data"], dict[str, str])
         rows = msgspec.json.decode(data["objects"], type=list[tuple[str, str, str, str]])
         refs = tuple(ObjectRef(row[0], row[1], row[3], row[2]) for row in rows)
-        return Inventory(data["version"], data["state"], data["values"], refs, namespace)
+        return Inventory(
+            data["version"],
+            data["state"],
+            data["values"],
+            refs,
+            namespace,
+            oldest=data.get("oldest", OLDEST_VERSION),
+        )
     except (KeyError, msgspec.MsgspecError) as error:
         hint = "restore it, or delete it and run `fairlead install` again"
         raise OutsideError("kubernetes", f"{place} is no inventory: {error}", hint) from error

@@ -5,19 +5,15 @@ It has the place of the inventory, which `fairlead install` writes.
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.installation import OLDEST_VERSION
 from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
 from fairlead.wire.installation.values import parse_values, read_values, render_values
-
-HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
-"""The annotation by which Helm knows its objects."""
 
 
 def release_ref(namespace: str, chart: str = HELM_CHART) -> ObjectRef:
@@ -27,13 +23,14 @@ def release_ref(namespace: str, chart: str = HELM_CHART) -> ObjectRef:
 
 class ReleaseRecord(msgspec.Struct, frozen=True):
     """`definitions`: whether the release has the definition of the quota tree ("true", "false").
-    `values`: JSON, of an installation.
+    `values`: JSON, of an installation. `oldest`: as in an inventory.
     """
 
     release: str
     version: str
     definitions: str
     values: str
+    oldest: str = OLDEST_VERSION
 
 
 def release_name(manifest: Manifest) -> str:
@@ -67,6 +64,7 @@ def parse_release(manifest: Manifest) -> Inventory:
         tuple(each for each in refs if each.identity != made_by_helm),
         place.namespace,
         record.release,
+        record.oldest,
     )
 
 
