@@ -402,7 +402,7 @@ def test_the_expressions_of_policies_are_those_of_an_older_api_server() -> None:
     with running_control_plane(kubernetes=oldest, emulated=EMULATED) as cluster:
         run_fairlead(cluster.kubeconfig, "install", *values, "--wait=0")
         found = cluster.admin.get("validatingadmissionpolicies")
-        assert {each["metadata"]["name"] for each in found} == LIMITS
+        assert LIMITS <= {each["metadata"]["name"] for each in found}
 
 
 EMULATED = "1.31"
@@ -411,4 +411,4 @@ LIMITS = {
     *("fairlead-quota-namespaces", "fairlead-quota-pods", "fairlead-quota-workloads"),
     "fairlead-scheduler-writes",
 }
-"""Policies about Fairlead's own accounts, which an installation with webhooks has, too."""
+"""Some policies about Fairlead's own accounts; an installation with webhooks has them, too."""
