@@ -554,7 +554,7 @@ class Stage:
             watches = part.open_watches(self._audit) / part.watch_seconds
             figures[name, IDLE_REQUESTS] = use.requests.others / seconds + watches
         figures[SCHEDULER, MEMORY] = memory(self.scheduler.pid, "VmRSS")
-        self._tell("idle", figures)
+        self._print_figures("idle", figures)
         for name, part in parts.items():
             now = part.named_requests(self._audit)
             asked = {
@@ -584,7 +584,7 @@ class Stage:
             figures[name, POD_REQUESTS] = (
                 max(0.0, use.requests.others - idle_requests * took) / pods
             )
-        self._tell("a pod", figures)
+        self._print_figures("a pod", figures)
 
     def _pages(self, parts: Mapping[str, Part], seconds: float, figures: Figures) -> None:
         wanted = self._pages_read() + 3 * self.company.nodes * len(parts)
@@ -599,7 +599,7 @@ class Stage:
             figures[name, PAGE_CPU] = (
                 max(0.0, 1000 * use.cpu - figures[name, IDLE_CPU] * seconds) / pages
             )
-        self._tell("pages", figures)
+        self._print_figures("pages", figures)
         idle = {name: 1000 * use.cpu / seconds for name, use in spent.items()}
         self._scrape(parts, SCRAPE_CPU_WITH_PAGES, figures, idle)
 
@@ -647,7 +647,7 @@ class Stage:
         with urllib.request.urlopen(f"http://127.0.0.1:{self._page_port}/read") as answer:
             return int(answer.read())
 
-    def _tell(self, what: str, figures: Figures) -> None:
+    def _print_figures(self, what: str, figures: Figures) -> None:
         print(f"  {what}; load {os.getloadavg()[0]:.1f}", flush=True)
         for (part, figure), value in figures.items():
             if figure.startswith(what) or (what == "idle" and figure == MEMORY):
