@@ -26,7 +26,7 @@ def words(path: Path, text: str) -> list[str]:
         ("def f(nobody: int) -> None: ...\n", ["nobody"]),  # plain-english: quoted
         ("ours = 1\n", ["ours"]),  # plain-english: quoted
         ("odd_rows = 1\n", ["odd_rows"]),
-        ("def hear() -> None: ...\n", ["hear"]),
+        ("def hear() -> None: ...\n", ["hear"]),  # plain-english: quoted
         ("def install() -> None: ...\n", []),
         ("b = 1\n", []),
         ("def test_a_pod_says_so() -> None: ...\n", ["test_a_pod_says_so"]),
@@ -62,7 +62,7 @@ def test_markdown(tmp_path: Path, text: str, found: list[str]) -> None:
         ("# nobody reads it\nname = 1\n", ["nobody"]),  # plain-english: quoted
         ('why = "it tells the time"\n', ["tells"]),  # plain-english: quoted
         ('manifest = """\nkind: nobody here\n"""\n', []),  # plain-english: quoted
-        ("name = 1\n", []),
+        ("name = 1\n", []),  # plain-english: quoted
     ],
 )
 def test_toml(tmp_path: Path, text: str, found: list[str]) -> None:
