@@ -1,5 +1,6 @@
-"""What a verb gets beside its own arguments: the global options, where to print, the cluster and
-the machine it speaks to.
+"""What a verb gets beside its own arguments.
+
+The global options, where to print, the cluster and the machine that it talks to.
 
 Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and
 `context.machine`. Named tuples instead of msgspec structs, because `arena version` is measured in
@@ -86,6 +87,7 @@ class ClusterReader(Protocol):
 
 class ClusterJobs(Protocol):
     """The training jobs of a cluster as the job verbs see them.
+
     Blocking; `namespace` "" means all.
     """
 
@@ -462,8 +464,9 @@ class Machine(Protocol):
         ...
 
     def page(self, url: str) -> str:
-        """The body of a page. Raises OutsideError when it cannot be had,
-        UserError for what is no address.
+        """The body of a page.
+
+        Raises OutsideError when it cannot be had, UserError for what is no address.
         """
         ...
 
@@ -479,8 +482,9 @@ class Output(Protocol):
 
 
 class Context(NamedTuple):
-    """One invocation. `program` is how it was started (`fairlead` or `arena`);
-    `now` gives epoch seconds.
+    """One invocation.
+
+    `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds.
     """
 
     program: str

@@ -1,5 +1,6 @@
-"""The only table of commands: each verb, its module and its summary; help, parser and reference
-read it.
+"""The only table of commands: each verb, its module and its summary.
+
+Help, parser and reference read it.
 
 Importing a verb's module here would cost every other verb its start-up time. `main` imports exactly
 one.
