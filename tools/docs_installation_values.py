@@ -39,6 +39,10 @@ MEANINGS: Final = {
     ),
     "image": "the image of all processes of Fairlead",
     "kubeSchedulerImage": "kube-scheduler, of the API server's minor version",
+    "pullSecrets": (
+        "names of Secrets of type `kubernetes.io/dockerconfigjson` by which the images are pulled; "
+        "each is in both namespaces"
+    ),
     "replicas": "replicas of each part of which one works and others stand by",
     "admission": "policies need Kubernetes 1.36; webhooks are for older API servers",
     "scheduler": (
@@ -80,6 +84,8 @@ def _values(schema: dict[str, Any]) -> str:
         return ", ".join(f"`{json.dumps(each)}`" for each in schema["enum"])
     if "minimum" in schema:
         return f"{schema['minimum']} to {schema['maximum']}"
+    if schema["type"] == "array":
+        return f"at most {schema['maxItems']} names"
     return {"boolean": "`true`, `false`", "string": "text"}[schema["type"]]
 
 

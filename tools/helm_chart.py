@@ -192,6 +192,8 @@ def _schema() -> dict[str, Any]:
 def _inlined(schema: dict[str, Any], types: Mapping[str, Any], key: str) -> dict[str, Any]:
     if "$ref" not in schema:
         found = {name: each for name, each in schema.items() if name != "default"}
+        if schema.get("type") == "array":
+            found["uniqueItems"] = True
         return {"description": _meaning(key), **found}
     target = types[schema["$ref"].rpartition("/")[2]]
     prefix = f"{key}." if key else ""

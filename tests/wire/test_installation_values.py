@@ -38,6 +38,7 @@ def test_no_values_are_the_defaults() -> None:
         Installation(),
         Installation(parts=Parts(quota=False), image="r.example.com/fairlead:1", replicas=3),
         Installation(admission="webhooks", scheduler="control-plane", prometheus="http://p:9090"),
+        Installation(pull_secrets=("registry", "mirror.example.com")),
     ],
 )
 def test_what_is_rendered_is_read_back(chosen: Installation) -> None:
@@ -62,6 +63,11 @@ def test_what_is_rendered_is_read_back(chosen: Installation) -> None:
         (f"namespace: {'x' * 64}", "value `namespace` is `xxx"),
         ("namespace: kube-system", "value `namespace` is `kube-system`, a namespace of Kubernetes"),
         ("nodeNamespace: default", "value `nodeNamespace` is `default`, a namespace of Kubernetes"),
+        ("pullSecrets: registry", "value `pullSecrets` is `registry`: expected `array`, got `str`"),
+        ("pullSecrets: [a, B]", "value `pullSecrets[1]` is `B`: expected `str` matching regex"),
+        ("pullSecrets: [a, 1]", "value `pullSecrets[1]` is `1`: expected `str`, got `int`"),
+        ("pullSecrets: [a, b, a]", "value `pullSecrets` names `a` twice"),
+        ("pullSecret: [a]", "there is no value `pullSecret`"),
         ("{namespace: a, nodeNamespace: a}", "values `namespace` and `nodeNamespace` are both `a`"),
     ],
 )
@@ -127,6 +133,22 @@ def test_a_scheduler_of_the_control_plane_keeps_its_pods() -> None:
     other = _names(Installation(scheduler="control-plane"))
     assert ("MutatingAdmissionPolicy", "fairlead-gpu-scheduler") in own - other
     assert ("DaemonSet", "fairlead-gpushare-extender") in other - own
+
+
+@pytest.mark.parametrize("scheduler", ["own", "control-plane"])
+def test_every_pod_names_the_pull_secrets_in_their_order(scheduler: Any) -> None:
+    chosen = Installation(pull_secrets=("b", "a"), scheduler=scheduler)
+    pods = [
+        each["spec"]["template"]["spec"]
+        for each in installed_objects(chosen)
+        if "template" in each.get("spec", {})
+    ]
+    assert len(pods) == 7
+    for pod in pods:
+        assert pod["imagePullSecrets"] == [{"name": "b"}, {"name": "a"}]
+    assert "imagePullSecrets" not in _text(
+        [each for each in installed_objects(Installation()) if "template" in each.get("spec", {})]
+    )
 
 
 @pytest.mark.parametrize("admission", ["policies", "webhooks"])

@@ -26,12 +26,19 @@ class Field(Struct, frozen=True):
 
     `alternatives`: all values between which functions may distinguish; () = none, a text that is
     only written. `is_safe`: no value can end or change the text of YAML in which it is written.
+    `is_list`: a list of texts, of which functions write each in the same way.
     """
 
     path: str
     expression: str
     alternatives: tuple[Any, ...]
     is_safe: bool = False
+    is_list: bool = False
+
+    @property
+    def written(self) -> str:
+        """What writes the value, or an item of the list: then the dot."""
+        return "." if self.is_list else self.expression
 
 
 def fields_of(type_: type[Struct], named: Mapping[str, str]) -> dict[str, Field]:
@@ -80,6 +87,10 @@ def _field(path: str, expression: str, kind: msgspec.inspect.Type) -> Field:
             for text in (mark, f"a{mark}a", f"a{mark}", f"{mark}a")
         )
         return Field(path, expression, ("", ANY) if may_be_empty else (), is_safe)
+    if isinstance(kind, inspect.VarTupleType):
+        item = _field(path, expression, kind.item_type)
+        if item.is_safe:
+            return Field(path, expression, ("", ANY), is_safe=True, is_list=True)
     raise Inexpressible(f"no template can distinguish the values of `{path}`")
 
 

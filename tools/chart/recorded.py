@@ -142,6 +142,8 @@ def _recording(
 
 def _marked(field: Field, point: Point) -> Any:
     value = point.get(field.path, field.alternatives[0] if field.alternatives else ANY)
+    if field.is_list:
+        return (MarkedText(field.path, ANY, is_word=False),) if value is ANY else ()
     if isinstance(value, bool):
         return value
     if isinstance(value, int):

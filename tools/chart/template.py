@@ -80,10 +80,22 @@ class _Document:
         for before, group, after in _groups(rows):
             if opening := _opening(group[0].when, before):
                 found.append(self._line(opening))
-            found += [self._tree(each.value) for each in group]
+            for each in group:
+                found += self._item(each.value)
             if closing := _closing(group[0].when, after):
                 found.append(self._line(closing))
         return found
+
+    def _item(self, value: Any) -> list[Any]:
+        """The item; one in which the values of a list are written is repeated for each."""
+        paths = _paths(value)
+        names = {each for each in paths if self._fields[each].is_list}
+        if not names or any(map(_has_list, _parts(value))):
+            return [self._tree(value)]
+        if names != set(paths) or len(names) > 1:
+            raise Inexpressible(f"an item has the values of `{min(names)}` beside others")
+        opening = f"{{{{- range {self._fields[names.pop()].expression} }}}}"
+        return [self._line(opening), self._tree(value), self._line("{{- end }}")]
 
     def _written(self, text: str) -> str:
         """The text, if the values written into it cannot end it; else a pipeline."""
@@ -100,7 +112,7 @@ class _Document:
         return self._in_place(f"{written} | quote")
 
     def _inline(self, path: str) -> str:
-        return f"{{{{ {self._fields[path].expression} }}}}"
+        return f"{{{{ {self._fields[path].written} }}}}"
 
     def _in_place(self, pipeline: str) -> str:
         return f"\ue003{self._place(f'{{{{ {pipeline} }}}}')}\ue003"
@@ -111,6 +123,26 @@ class _Document:
     def _place(self, text: str) -> int:
         self._set_in.append(text)
         return len(self._set_in) - 1
+
+
+def _paths(node: Any) -> list[str]:
+    """The fields that are written in it, and below it."""
+    if isinstance(node, Entries):
+        return [path for each in node.rows for path in _paths(each.value)]
+    if isinstance(node, Number):
+        return [node.path]
+    return MARK.findall(node) if isinstance(node, str) else []
+
+
+def _parts(node: Any) -> list[Any]:
+    return [each.value for each in node.rows] if isinstance(node, Entries) else []
+
+
+def _has_list(node: Any) -> bool:
+    """Whether there is a list in it: then an item of that list is repeated, not a larger one."""
+    if not isinstance(node, Entries):
+        return False
+    return not node.is_mapping or any(map(_has_list, _parts(node)))
 
 
 def _groups(

@@ -38,6 +38,8 @@ DEFAULT_KUBE_SCHEDULER_IMAGE: Final = "registry.k8s.io/kube-scheduler:v1.36.3"
 
 Image = Annotated[str, Meta(min_length=1, pattern=r"^\S+$")]
 Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+SecretName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")]
+SecretNames = Annotated[tuple[SecretName, ...], Meta(max_length=16)]
 Replicas = Annotated[int, Meta(ge=1, le=10)]
 
 
@@ -125,7 +127,8 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     the control plane. `gpu_source`, `prometheus`: flags of console and cluster exporter; "" = their
     defaults. `runtime_class`: of pods that load the GPU driver; "" = the node's default.
     `kernel_log`: the GPU exporter reads the node's kernel log, for which its container is
-    privileged. `network_policies`: limit which clients reach the pods.
+    privileged. `network_policies`: limit which clients reach the pods. `pull_secrets`: Secrets of
+    both namespaces by which nodes pull the images, each once.
     """
 
     parts: Parts = Parts()
@@ -141,6 +144,7 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     runtime_class: str = ""
     kernel_log: bool = False
     network_policies: bool = True
+    pull_secrets: SecretNames = ()
 
     @property
     def accounts(self) -> OwnAccounts:

@@ -25,6 +25,7 @@ from fairlead.wire.installation.object_parts import (
     cluster_rights,
     grant,
     labels,
+    pull_secrets,
     requests,
     rights,
 )
@@ -81,7 +82,7 @@ def doctor(chosen: ChartValues) -> list[Object]:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {**place.meta, "labels": labels(_DOCTOR)},
-        "spec": _hook_pod(_DOCTOR, container),
+        "spec": _hook_pod(_DOCTOR, container, chosen),
     }
     everywhere = [
         *_readable(),
@@ -127,7 +128,10 @@ def uninstall(chosen: ChartValues) -> list[Object]:
         "metadata": {**place.meta, "labels": labels(_END)},
         "spec": {
             "backoffLimit": 0,
-            "template": {"metadata": {"labels": labels(_END)}, "spec": _hook_pod(_END, container)},
+            "template": {
+                "metadata": {"labels": labels(_END)},
+                "spec": _hook_pod(_END, container, chosen),
+            },
         },
     }
     everywhere = [
@@ -146,9 +150,10 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     )
 
 
-def _hook_pod(name: str, container: Object) -> Object:
+def _hook_pod(name: str, container: Object, chosen: ChartValues) -> Object:
     return {
         "serviceAccountName": name,
+        **pull_secrets(chosen),
         "restartPolicy": "Never",
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "securityContext": NON_ROOT,

@@ -44,6 +44,7 @@ from fairlead.wire.installation.object_parts import (
     network_policy,
     port,
     probes,
+    pull_secrets,
     requests,
     rights,
     service,
@@ -180,6 +181,7 @@ def _scheduler_pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": _SCHEDULER,
+        **pull_secrets(chosen),
         "priorityClassName": _CLUSTER_CRITICAL,
         "nodeSelector": _LINUX,
         "tolerations": [CONTROL_PLANE],
@@ -207,6 +209,7 @@ def control_plane_extender(chosen: Installation) -> list[Object]:
     }
     pod = {
         "serviceAccountName": _EXTENDER,
+        **pull_secrets(chosen),
         "priorityClassName": _CLUSTER_CRITICAL,
         "hostNetwork": True,
         "nodeSelector": {**_LINUX, CONTROL_PLANE["key"]: ""},
@@ -281,6 +284,7 @@ def _agent_pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": _AGENT,
+        **pull_secrets(chosen),
         "priorityClassName": "system-node-critical",
         **runtime(chosen),
         # The watchdog looks at processes of the node.
@@ -362,6 +366,7 @@ def _quota_pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": QUOTA_CONTROLLER_POD,
+        **pull_secrets(chosen),
         "priorityClassName": _CLUSTER_CRITICAL,
         "nodeSelector": _LINUX,
         "tolerations": [CONTROL_PLANE],
@@ -429,6 +434,7 @@ def _webhook_pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": _WEBHOOK,
+        **pull_secrets(chosen),
         "priorityClassName": _CLUSTER_CRITICAL,
         "nodeSelector": _LINUX,
         **spread(_WEBHOOK),

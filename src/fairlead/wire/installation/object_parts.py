@@ -174,6 +174,13 @@ def withheld_gpu_rights(name: str, owner: PartPlace, *, binding: str = "") -> li
     return rights(name, owner, KUBE_SYSTEM, rules, binding=binding)
 
 
+def pull_secrets(chosen: Installation) -> Object:
+    """What a pod names the Secrets of its namespace by, with which its images are pulled."""
+    if not chosen.pull_secrets:
+        return {}
+    return {"imagePullSecrets": [{"name": each} for each in chosen.pull_secrets]}
+
+
 def deployment(place: PartPlace, replicas: int, pod: Mapping[str, Any]) -> Object:
     return {
         "apiVersion": "apps/v1",

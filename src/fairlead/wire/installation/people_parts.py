@@ -34,6 +34,7 @@ from fairlead.wire.installation.object_parts import (
     network_policy,
     port,
     probes,
+    pull_secrets,
     requests,
     rights,
     spread,
@@ -119,6 +120,7 @@ def _pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": _NAME,
+        **pull_secrets(chosen),
         "priorityClassName": "system-cluster-critical",
         "nodeSelector": _LINUX,
         "tolerations": [CONTROL_PLANE],

@@ -32,6 +32,7 @@ from fairlead.wire.installation.object_parts import (
     network_policy,
     port,
     probes,
+    pull_secrets,
     requests,
     rights,
     service,
@@ -99,6 +100,7 @@ def console(chosen: Installation) -> list[Object]:
     }
     pod = {
         "serviceAccountName": _READER,
+        **pull_secrets(chosen),
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "securityContext": NON_ROOT,
         "containers": [container],
@@ -151,6 +153,7 @@ def _cluster_exporter_pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": _EXPORTER,
+        **pull_secrets(chosen),
         "nodeSelector": {"kubernetes.io/os": "linux"},
         **spread(_EXPORTER),
         "securityContext": NON_ROOT,
@@ -196,6 +199,7 @@ def _gpu_exporter_pod(chosen: Installation) -> Object:
     }
     return {
         "serviceAccountName": _GPU_EXPORTER,
+        **pull_secrets(chosen),
         "automountServiceAccountToken": False,
         "priorityClassName": "system-node-critical",
         **runtime(chosen),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
@@ -64,6 +65,7 @@ def parse_values(values: Values, renamed: Mapping[str, str] = RENAMED) -> Instal
         expected = what[:1].lower() + what[1:]
         raise UserError(f"value `{key}` is `{_at(values, key)}`: {expected}", _PAGE) from error
     _check_namespaces(chosen)
+    _check_pull_secrets(chosen)
     return chosen
 
 
@@ -88,6 +90,13 @@ def _check_namespaces(chosen: Installation) -> None:
     if chosen.namespace == chosen.node_namespace:
         what = f"values `namespace` and `nodeNamespace` are both `{chosen.namespace}`"
         raise UserError(what, "pods that use their node need a namespace of their own")
+
+
+def _check_pull_secrets(chosen: Installation) -> None:
+    """Raises UserError for a Secret that is named twice: the API server refuses such pods."""
+    for each in chosen.pull_secrets:
+        if chosen.pull_secrets.count(each) > 1:
+            raise UserError(f"value `pullSecrets` names `{each}` twice", "name each Secret once")
 
 
 def _differing(values: Values, defaults: Values) -> Values:
@@ -136,6 +145,10 @@ def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def _at(values: Any, key: str) -> Any:
-    for word in key.split("."):
-        values = values.get(word) if isinstance(values, dict) else None
+    """The value of a key such as `parts.quota` or `pullSecrets[0]`."""
+    for word in re.findall(r"[^.\[\]]+", key):
+        if isinstance(values, list):
+            values = values[int(word)]
+        else:
+            values = values.get(word) if isinstance(values, dict) else None
     return values
