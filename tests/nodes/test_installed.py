@@ -20,19 +20,27 @@ from tests.kube.addresses import free_port, is_listening
 from tests.kube.component import Component
 from tests.kube.kubectl import Kubectl
 from tests.kube.kubelet import is_ready
-from tests.kube.node_images import SIMULATED, TELLS
 from tests.kube.programs import program
-from tests.nodes.cluster import CARDS, FAIRLEAD_IMAGE, SYSTEM, Cluster, is_true, uuid
+from tests.nodes.cluster import CARDS, NEWER, SOURCES, SYSTEM, Cluster, is_true, uuid
+from tests.nodes.load import running_load
+from tests.nodes.shared_pods import (
+    SECONDS,
+    is_running,
+    running,
+    running_versions,
+    shared_pod,
+    still_shared,
+    visible_card,
+)
+from tests.nodes.tutorial import Tutorial
 from tests.waiting import wait_until
 
+from fairlead import __version__
+
 Object = dict[str, Any]
-SERVES = next(name for name in SIMULATED if "nginx" in name)
-"""The image of a program that runs until it is asked to end."""
-MEMORY = "aliyun.com/gpu-mem"
 WRITTEN = ("/var/lib/fairlead", "/run/fairlead", "/var/run/cdi", "/var/lib/kubelet/device-plugins")
 """Folders of a node into which Fairlead writes."""
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
-SECONDS = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +49,19 @@ def files_before(cluster: Cluster) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: Cluster, files_before: object) -> Kubectl:
-    """kubectl, after the installation by the command of docs/how-to/install.md."""
-    admin = cluster.plane.admin
-    admin.run("label", "nodes", "--all", "nvidia.com/gpu.present=true", "cgpu=true")
-    written = cluster.fairlead("install", f"--set=image={FAIRLEAD_IMAGE}", "--wait=240")
-    assert written.splitlines()[-1].startswith("fairlead 0.1.0: ")
-    return admin
+def page(
+    cluster: Cluster, files_before: object, tmp_path_factory: pytest.TempPathFactory
+) -> Tutorial:
+    """docs/get-started/cluster.md, up to the installation."""
+    page = Tutorial(cluster, tmp_path_factory.mktemp("tutorial"))
+    page.play_all("Build the image", "Choose the cluster", "Label the nodes with GPUs", "Install")
+    return page
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: Cluster, page: Tutorial) -> Kubectl:
+    """kubectl, after the installation."""
+    return cluster.plane.admin
 
 
 def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
@@ -114,46 +128,20 @@ def test_no_card_is_sold_twice_and_each_container_has_the_card_of_its_grant(
     admin.delete("pods", "-l", "fairlead-test=shared", "-n", "default")
 
 
-def test_a_namespace_borrows_and_gives_back(cluster: Cluster, admin: Kubectl) -> None:
-    """A tree of 400m with two leaves of 200m each, and pods of 100m."""
-    for leaf in ("a", "b"):
-        admin.run("create", "namespace", f"team-{leaf}")
-    half, whole = {"cpu": "0.2"}, {"cpu": "0.4"}
-    leaves = [
-        {"name": leaf, "min": half, "max": whole, "namespaces": [f"team-{leaf}"]} for leaf in "ab"
-    ]
-    tree = {
-        "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
-        "kind": "ElasticQuotaTree",
-        "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
-        "spec": {"root": {"name": "root", "min": whole, "max": whole, "children": leaves}},
-    }
-    admin.create([tree])
-    for leaf in ("a", "b"):
-        wait_until(
-            f"team-{leaf} is enforced",
-            lambda leaf=leaf: has_quota(admin, f"team-{leaf}"),
-            SECONDS,
-        )
-    admin.create([deployment("team-a")])
-    settled(admin, {("team-a", "Running"): 4})
-    admin.create([deployment("team-b")])
-    settled(
-        admin,
-        {
-            ("team-a", "Running"): 2,
-            ("team-a", "Gated"): 2,
-            ("team-b", "Running"): 2,
-            ("team-b", "Gated"): 2,
-        },
-    )
-    admin.delete("deployment", "web", "-n", "team-b")
+def test_the_page_shares_a_gpu(page: Tutorial) -> None:
+    page.play_all("Share a GPU")
+
+
+def test_the_page_divides_the_cluster(admin: Kubectl, page: Tutorial) -> None:
+    """The page waits for two pods of each team; then team b ends, and team a borrows again."""
+    page.play_all("Divide the cluster")
     settled(admin, {("team-a", "Running"): 4})
 
 
 def test_the_console_shows_the_nodes_in_a_browser(
-    cluster: Cluster, admin: Kubectl, browser: Browser
+    cluster: Cluster, admin: Kubectl, browser: Browser, page: Tutorial
 ) -> None:
+    page.play_all("Open the console")
     with port_forward(cluster) as base, window(browser, base) as tab:
         tab.open("/nodes", "nodes")
         cards = tab.column("nodes", "Total GPUs")
@@ -162,7 +150,39 @@ def test_the_console_shows_the_nodes_in_a_browser(
     assert addresses == {name: node.link.address for name, node in cluster.nodes.items()}
 
 
-def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) -> None:
+def test_an_upgrade_under_load_and_the_way_back(
+    cluster: Cluster, admin: Kubectl, page: Tutorial
+) -> None:
+    """By the newer version's command, and back by the older one's."""
+    with running_load(cluster) as (load, truth):
+        for packages, version in ((cluster.newer_packages(), NEWER), (SOURCES, __version__)):
+            page.use(packages)
+            page.play("Upgrade")
+            assert running_versions(cluster) == {version}
+            assert admin_version(admin) == version
+            made = load.made
+            wait_until("pods are created after it", lambda made=made: load.made > made + 20, 60)
+        load.stop()
+        print(f"\n{load.rate:.1f} pods a second, gaps {load.gaps}, {load.answers} pages")
+        assert load.refused == []
+        wait_until(
+            lambda: f"all are placed: {len(truth.placements)} of {load.made}",
+            lambda: len(truth.placements) == load.made,
+            SECONDS,
+        )
+        ended = [pod for pod in truth.pods.values() if pod.phase == "Failed"]
+    assert ended == []
+    assert truth.faults == []
+    assert load.pages == []
+    assert load.gaps["cluster"] <= 1
+    assert load.rate > 5
+    page.play("Upgrade")
+    still_shared(admin)
+
+
+def test_a_node_is_unplugged_and_comes_back(
+    cluster: Cluster, admin: Kubectl, page: Tutorial
+) -> None:
     """The node of the quota controller that works: the other one takes over, without its pods."""
     leader = holder(admin, "fairlead-quota")
     name = next(
@@ -176,6 +196,7 @@ def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) ->
         admin.create([shared_pod(f"meanwhile-{number}") for number in range(CARDS * 3)])
         wait_until("pods run on the other nodes", lambda: len(running(admin)) == CARDS * 2, SECONDS)
         assert name not in {pod["spec"]["nodeName"] for pod in running(admin)}
+        page.play("Take a node away")
     finally:
         node.link.mend()
     wait_until("the node is Ready", lambda: is_ready(cluster.plane, name), 60)
@@ -188,14 +209,15 @@ def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) ->
         lambda: all(is_true(pod, "Ready") for pod in cluster.own_pods()),
         SECONDS,
     )
+    page.play("Take a node away")
 
 
 def test_nothing_is_left_after_the_removal(
-    cluster: Cluster, admin: Kubectl, files_before: dict[str, list[str]]
+    cluster: Cluster, admin: Kubectl, page: Tutorial, files_before: dict[str, list[str]]
 ) -> None:
-    """But for what docs/how-to/install.md lists."""
-    admin.delete("namespace", "team-a", "team-b")
-    cluster.fairlead("uninstall", "--delete-data")
+    """But for what docs/how-to/install.md lists. Each command of the page has been typed then."""
+    page.play_all("Change it", "Remove it")
+    assert page.left == {}
     kinds = admin.run("api-resources", "--verbs=list", "-o", "name").split()
     wanted = ",".join(each for each in kinds if each not in ("events", "events.events.k8s.io"))
     names = admin.run("get", wanted, "-A", "--no-headers", "-o", "name").splitlines()
@@ -231,68 +253,11 @@ def holder(admin: Kubectl, lease: str) -> str:
     return str(found["spec"]["holderIdentity"])
 
 
-def shared_pod(name: str) -> Object:
-    """A pod that takes more than half of a card's memory."""
-    container = {
-        "name": "app",
-        "image": TELLS,
-        "imagePullPolicy": "Never",
-        "resources": {"limits": {MEMORY: "8"}},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"fairlead-test": "shared"}},
-        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
-    }
-
-
-def running(admin: Kubectl) -> list[Object]:
-    pods = admin.get("pods", "-n", "default", "-l", "fairlead-test=shared")
-    return [pod for pod in pods if pod["status"]["phase"] == "Running"]
-
-
-def is_running(admin: Kubectl, name: str) -> bool:
-    return name in {pod["metadata"]["name"] for pod in running(admin)}
-
-
-def visible_card(admin: Kubectl, name: str) -> str:
-    """The card that the container sees."""
-    wait_until(
-        f"{name} has printed everything",
-        lambda: admin.run("logs", name, "-n", "default").endswith("end\n"),
-        SECONDS,
-    )
-    lines = dict(
-        line.partition("=")[::2] for line in admin.run("logs", name, "-n", "default").splitlines()
-    )
-    return lines["NVIDIA_VISIBLE_DEVICES"]
-
-
-def deployment(namespace: str) -> Object:
-    container = {
-        "name": "web",
-        "image": SERVES,
-        "imagePullPolicy": "Never",
-        "resources": {"requests": {"cpu": "100m"}},
-    }
-    labels = {"app": "web"}
-    pod = {"containers": [container], "terminationGracePeriodSeconds": 0}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {
-            "replicas": 4,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-
-
-def has_quota(admin: Kubectl, namespace: str) -> bool:
-    (found,) = admin.get("namespaces", f"--field-selector=metadata.name={namespace}")
-    return found["metadata"]["labels"].get("fairlead.io/quota") == "enforced"
+def admin_version(admin: Kubectl) -> str:
+    """As the inventory has it."""
+    where = ("-n", SYSTEM, "--field-selector=metadata.name=fairlead-installation")
+    (found,) = admin.get("configmaps", *where)
+    return str(found["data"]["version"])
 
 
 def settled(admin: Kubectl, wanted: dict[tuple[str, str], int]) -> None:
@@ -301,7 +266,7 @@ def settled(admin: Kubectl, wanted: dict[tuple[str, str], int]) -> None:
     def found() -> Counter[tuple[str, str]]:
         return Counter(
             (pod["metadata"]["namespace"], _state(pod))
-            for pod in admin.get("pods", "-l", "app=web")
+            for pod in admin.get("pods", "-l", "app=team")
         )
 
     wait_until(lambda: f"{wanted}, not {found()}", lambda: found() == wanted, SECONDS)
