@@ -35,8 +35,8 @@ def number_of(number: int, value: int) -> bytes:
 
 
 def envelope(kind: str, raw: bytes, api_version: str = "v1") -> bytes:
-    told = part(1, api_version.encode()) + part(2, kind.encode())
-    return b"k8s\0" + part(1, told) + part(2, raw) + part(3, b"") + part(4, b"")
+    reported = part(1, api_version.encode()) + part(2, kind.encode())
+    return b"k8s\0" + part(1, reported) + part(2, raw) + part(3, b"") + part(4, b"")
 
 
 def list_body(kind: str, items: Iterable[bytes], *, version: str = "7", token: str = "") -> bytes:

@@ -1,8 +1,8 @@
 """Prints words that docs/glossary.md asks to avoid: `python tools/plain_english.py [PATH …]`.
 
 It reads docstrings, comments, string constants with a space, and names in Python; the text of
-Markdown outside code; comments and strings with a space in TypeScript. It ends with status 1 where
-it finds any.
+Markdown outside code; comments and strings with a space in TypeScript. The name of a test is a
+sentence. It ends with status 1 where it finds any.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ PLACES = (
 )
 KINDS = frozenset((".py", ".md", ".ts", ".tsx"))
 IGNORED = frozenset(("node_modules", "web_dist", "__pycache__", "golden"))
+TEST = "test_"
 MARK = "plain-english: quoted"
 """A line with this comment quotes another program's words."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -157,6 +158,14 @@ def findings(paths: Iterable[Path], table: Iterable[Avoided]) -> Iterator[Findin
                     for match in row.pattern.finditer(text)
                 )
         for number, name in names(path):
+            if name.startswith(TEST):
+                sentence = name.removeprefix(TEST).replace("_", " ")
+                yield from (
+                    Finding(path, number, name, row.use)
+                    for row in table
+                    if row.pattern.search(sentence)
+                )
+                continue
             words = {word.lower() for word in _WORD.findall(name)}
             yield from (Finding(path, number, name, row.use) for row in table if words & row.names)
 

@@ -36,12 +36,12 @@ class FakeDevices:
 
     def __init__(self, samples: Sequence[DeviceSample] = (), at: float = EPOCH) -> None:
         self.snapshot = DeviceSnapshot(1, at, tuple(samples))
-        self.told: Callable[[], None] = lambda: None
+        self.reported: Callable[[], None] = lambda: None
         self.calls = 0
         self.wanted = frozenset[str]()
 
     async def run(self, on_snapshot: Callable[[], None]) -> None:
-        self.told = on_snapshot
+        self.reported = on_snapshot
         await asyncio.Event().wait()
 
     def latest(self) -> DeviceSnapshot:
@@ -54,7 +54,7 @@ class FakeDevices:
     def tell(self, **changes: object) -> None:
         """Fields that are not given keep their values."""
         self.snapshot = structs.replace(self.snapshot, number=self.snapshot.number + 1, **changes)
-        self.told()
+        self.reported()
 
 
 class FakeCluster:
@@ -102,7 +102,7 @@ class FakeReadings:
         tally: PageTally | None = None,
     ) -> None:
         self.readings = tuple(readings)
-        self.told = source or Source("gpu-telemetry", good_at=EPOCH)
+        self.reported = source or Source("gpu-telemetry", good_at=EPOCH)
         self.tallied = tally
 
     async def run(self) -> None:
@@ -112,7 +112,7 @@ class FakeReadings:
         return self.readings
 
     def source(self) -> Source:
-        return self.told
+        return self.reported
 
     def tally(self) -> PageTally | None:
         return self.tallied

@@ -116,8 +116,8 @@ class FakeQuotaServer:
 
     def carry_out(self, action: Action) -> Outcome:
         self.calls.append((self.now(), action))
-        if (said := self.outcome(action)) is not None:
-            return said
+        if (outcome := self.outcome(action)) is not None:
+            return outcome
         if isinstance(action, AdmitPod | SetPodCondition | EvictPod):
             pod = self.pods.get(action.target.uid)
             if pod is None:

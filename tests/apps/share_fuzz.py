@@ -54,7 +54,7 @@ UNITS = (
     None,
     [],
 )
-ODD: tuple[Any, ...] = (
+MALFORMED: tuple[Any, ...] = (
     None,
     True,
     0,
@@ -194,9 +194,9 @@ class Fuzz:
         return self.rng.randbytes(20) if chance < 0.16 else text
 
     def _good(self, verb: str) -> Object:
-        rng, heard = self.rng, self.extender.machine.feed.pods
+        rng, received = self.rng, self.extender.machine.feed.pods
         # for these the API server's object counts, not the request
-        known = [pod for pod in self.server.pods.values() if pod.uid in heard]
+        known = [pod for pod in self.server.pods.values() if pod.uid in received]
         name = (
             rng.choice(known).name if known and rng.random() < 0.8 else f"q{rng.randint(0, 10**6)}"
         )
@@ -267,7 +267,7 @@ class Fuzz:
         if isinstance(value, list) and value and rng.random() < 0.8:
             at = rng.randrange(len(value))
             return [*value[:at], self._spoiled(value[at]), *value[at + 1 :]]
-        return rng.choice(ODD)
+        return rng.choice(MALFORMED)
 
 
 def _node(name: str) -> Object:

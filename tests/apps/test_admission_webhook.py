@@ -57,7 +57,7 @@ def asked(
 
 
 @pytest.mark.parametrize("case", SENT)
-async def test_new_pods_are_sent_where_the_rules_say(case: str) -> None:
+async def test_new_pods_are_sent_where_the_rules_point(case: str) -> None:
     spec, scheduler = SENT[case]
     spec = {"schedulerName": "default-scheduler", **spec}
     response = await ask(
@@ -70,7 +70,7 @@ async def test_new_pods_are_sent_where_the_rules_say(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ATTEMPTS)
-async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
+async def test_writers_are_refused_by_the_rules(case: str) -> None:
     attempt: Attempt = ATTEMPTS[case]
     operation, resource, sub = RESOURCES.get(
         attempt.how, ("CREATE" if attempt.how == "create" else "UPDATE", "pods", None)
@@ -82,8 +82,8 @@ async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
     )
     assert response["allowed"] == (not attempt.refused)
     if attempt.refused:
-        told = f"only Fairlead writes the annotation {attempt.refused}"
-        assert response["status"] == {"code": 403, "reason": "Forbidden", "message": told}
+        message = f"only Fairlead writes the annotation {attempt.refused}"
+        assert response["status"] == {"code": 403, "reason": "Forbidden", "message": message}
 
 
 ELSEWHERE = ("one", "two")
@@ -132,7 +132,7 @@ async def test_a_tree_does_not_charge_fairleads_own_namespaces(namespace: str) -
 
 
 @pytest.mark.parametrize("case", ASKED)
-async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str) -> None:
+async def test_pods_that_no_node_can_run_are_refused_by_the_rules(case: str) -> None:
     asking = ASKED[case]
     written = {
         "metadata": {"name": "p", "labels": asking.labels, "annotations": asking.annotations},
@@ -149,7 +149,7 @@ async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str)
     assert (await ask("/asks", **asked("UPDATE", object=written, oldObject=written)))["allowed"]
 
 
-async def test_what_is_deleted_is_left_to_whoever_deletes() -> None:
+async def test_what_is_deleted_is_left_to_the_user_that_deletes_it() -> None:
     old = {"metadata": {"annotations": {"ALIYUN_COM_GPU_MEM_IDX": "0"}}}
     assert (await ask("/grants", **asked("DELETE", object=None, oldObject=old)))["allowed"]
 
@@ -165,7 +165,7 @@ async def test_only_new_pods_are_sent_to_a_scheduler(operation: str, sub: str | 
 
 
 @pytest.mark.parametrize("path", ["/scheduler", "/asks"])
-async def test_a_pod_that_nobody_could_read_is_refused_with_the_reason(path: str) -> None:
+async def test_a_pod_that_could_not_be_read_is_refused_with_the_reason(path: str) -> None:
     spec = {"containers": [{"name": "a", "resources": {"limits": {"aliyun.com/gpu-mem": "much"}}}]}
     response = await ask(path, **asked("CREATE", object={"metadata": {}, "spec": spec}))
     assert (response["allowed"], response["status"]["code"]) == (False, 400)
@@ -174,12 +174,12 @@ async def test_a_pod_that_nobody_could_read_is_refused_with_the_reason(path: str
 
 @pytest.mark.parametrize("path", ["/scheduler", "/grants", "/asks"])
 async def test_bad_input_gets_a_sentence(path: str) -> None:
-    for body, told in (
+    for body, reported in (
         (b"{", "no AdmissionReview: Input data was truncated"),
         (b"{}", "is not admission.k8s.io/v1 AdmissionReview"),
     ):
         status, answer = await send(APP, "POST", path, body, AS_JSON)
-        assert (status, told in answer) == (400, True), answer
+        assert (status, reported in answer) == (400, True), answer
     assert (await send(APP, "POST", path, b"{}"))[0] == 415
     assert (await send(APP, "POST", path, b" " * (BODY_BYTES_MAX + 1), AS_JSON))[0] == 413
     assert (await send(APP, "GET", path))[0] == 405
@@ -257,7 +257,7 @@ async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_besi
     """The webhook has 2 s for the rules; a liveness probe has one. Processor time is measured, so
     other work on the machine does not count.
     """
-    root, told = TOO_LARGE[case]
+    root, reported = TOO_LARGE[case]
     app = webhook_app(NoCluster())  # type: ignore[arg-type]
     request = {"uid": "u", **asked("CREATE", "elasticquotatrees", object=tree(root))}
     body = json.dumps(
@@ -272,7 +272,7 @@ async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_besi
         slowest, answered = max(slowest, time.thread_time() - before), answered + 1
     _, answer = await judged
     assert not answer["response"]["allowed"]
-    assert told in answer["response"]["status"]["message"]
+    assert reported in answer["response"]["status"]["message"]
     assert len(answer["response"]["status"]["message"]) < 200_000
     assert (time.process_time() - began) - (time.thread_time() - probing) < 2
     assert slowest < 1
@@ -348,8 +348,8 @@ async def warned(api: Busy, most: int) -> list[str]:
 
 
 async def test_bounds_under_what_is_used_are_warned_of() -> None:
-    told = await warned(Busy(), 1)
-    assert {each.partition(" (")[0] for each in told} == {
+    reported = await warned(Busy(), 1)
+    assert {each.partition(" (")[0] for each in reported} == {
         "OverMaxNow: r: uses 3 cpu, more than its max 1",
         "OverMaxNow: r.a: uses 3 cpu, more than its max 1",
         "UnderUse: r.a: pods that are not preemptible use 3 cpu, more than its min 1",
@@ -370,7 +370,7 @@ async def test_a_tree_is_taken_where_it_is_not_known_what_is_used() -> None:
     assert "pods could not be read in 0.05 s" in slow
 
 
-async def test_with_a_client_authority_only_who_shows_a_certificate_is_answered() -> None:
+async def test_with_a_client_authority_only_clients_with_a_certificate_are_answered() -> None:
     app = webhook_app(asks_certificate=True)
     status, answer = await send(app, "POST", "/grants", b"{}", AS_JSON)
     assert (status, "show a client certificate" in answer) == (403, True)

@@ -133,7 +133,7 @@ def _node(
     }
 
 
-async def test_values_of_nodes_and_minus_one_where_nobody_knows(page: list[Sample]) -> None:
+async def test_values_of_nodes_and_minus_one_where_unknown(page: list[Sample]) -> None:
     assert {
         each.labels["node_name"]: each.value for each in named(page, "arena_used_gpus_of_node")
     } == {
@@ -235,7 +235,7 @@ async def test_what_a_job_uses_and_what_each_of_its_pods_does(page: list[Sample]
     assert value(page, "arena_gpu_utilization_of_training_job", job_name="sleeps") == -1
 
 
-async def test_an_instance_that_nobody_measured_is_absent_and_its_job_is_minus_one() -> None:
+async def test_an_instance_without_a_measurement_is_absent_and_its_job_is_minus_one() -> None:
     page = parse_page(await page_text(company())).samples
     assert not named(
         page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-worker-0"
@@ -251,7 +251,7 @@ async def test_an_instance_that_nobody_measured_is_absent_and_its_job_is_minus_o
     assert value(page, "arena_used_gpu_memory_of_training_job", job_name="bert") == -1
 
 
-async def test_pods_with_gpus_say_why_they_do_not_run(page: list[Sample]) -> None:
+async def test_pods_with_gpus_show_why_they_do_not_run(page: list[Sample]) -> None:
     crash = named(page, "fairlead_gpu_pod_info", pod_name="crash")[0].labels
     assert (crash["phase"], crash["reason"], crash["gpu_mode"]) == (
         "Running",
@@ -300,18 +300,18 @@ async def test_quota_in_labels_for_the_reference_and_in_values_for_us(page: list
     )
 
 
-async def test_who_waits_by_reason_and_what_is_claimed() -> None:
+async def test_waiting_pods_by_reason_and_what_is_claimed() -> None:
     spec = {
         "node": "",
         "gates": ("fairlead.io/quota",),
         "labels": {"arena.kubeflow.org/console-user": "bob"},
     }
-    said = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=EPOCH)
+    printed = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=EPOCH)
     first, *rest = (
         pod for pod in company().pods if pod.namespace == "vision" and pod.requests.get("cpu")
     )
     waiting = (
-        structs.replace(first, conditions=(said,), **spec),
+        structs.replace(first, conditions=(printed,), **spec),
         *(structs.replace(pod, **spec) for pod in rest),
     )
     others = [pod for pod in company().pods if pod not in (first, *rest)]
@@ -368,11 +368,11 @@ async def test_a_pod_that_lacks_gpus_waits_for_gpus_alone() -> None:
     samples = parse_page(
         await page_text(structs.replace(company(), pods=(*company().pods, waiting)))
     ).samples
-    told = {
+    reported = {
         each.labels["resource"]: each.value
         for each in named(samples, "fairlead_quota_waiting_for", quota="root.vision")
     }
-    assert {name for name, units in told.items() if units} == {"nvidia.com/gpu"} < set(told)
+    assert {name for name, units in reported.items() if units} == {"nvidia.com/gpu"} < set(reported)
     assert [
         (each.labels["path"], each.labels["resource"], each.value)
         for each in named(samples, "fairlead_quota_pending_smallest")
@@ -405,7 +405,7 @@ async def test_without_readings_use_is_absent_and_counts_are_not() -> None:
 
 
 @pytest.mark.parametrize("state", ["forbidden", "syncing", "failing"])
-async def test_pods_that_nobody_could_read_are_not_zero_allocated(state: str) -> None:
+async def test_pods_that_could_not_be_read_are_not_zero_allocated(state: str) -> None:
     blind = structs.replace(
         company(), pods=(), sources={"nodes": Source("nodes"), "pods": Source("pods", state)}
     )
@@ -422,7 +422,7 @@ async def test_pods_that_nobody_could_read_are_not_zero_allocated(state: str) ->
     assert {each.value for each in named(page, "arena_used_gpus_of_node")} == {-1}
 
 
-async def test_a_source_that_fails_keeps_its_numbers_and_tells_its_age() -> None:
+async def test_a_source_that_fails_keeps_its_numbers_and_reports_its_age() -> None:
     old = structs.replace(
         company(),
         sources={
@@ -471,9 +471,9 @@ async def test_the_reference_families_can_be_left_out() -> None:
 
 
 async def test_names_from_outside_are_escaped() -> None:
-    odd = company()
-    node = structs.replace(odd.nodes[1], name='<img onerror="x">\\\n', labels={})
-    page = parse_page(await page_text(structs.replace(odd, nodes=(node,)))).samples
+    malformed = company()
+    node = structs.replace(malformed.nodes[1], name='<img onerror="x">\\\n', labels={})
+    page = parse_page(await page_text(structs.replace(malformed, nodes=(node,)))).samples
     assert named(page, "fairlead_node_gpus")[0].labels["node_name"] == node.name
 
 

@@ -49,7 +49,7 @@ async def test_an_order_answers_with_exactly_the_keys_it_describes() -> None:
     check_against(answer, schema, described["components"]["schemas"])
 
 
-async def test_a_step_tells_what_happened() -> None:
+async def test_a_step_reports_what_happened() -> None:
     async with moved() as one:
         one.driver.world.cluster.create(pod("p", "train:1m"))
         _, answer = await one.order({"action": "step"})
@@ -168,7 +168,7 @@ async def test_a_real_clusters_time_cannot_be_moved() -> None:
             assert "test-cluster" in json.loads(body)["error"]
 
 
-async def test_who_listens_hears_that_time_was_moved() -> None:
+async def test_a_listener_learns_that_time_was_moved() -> None:
     async with moved() as one, one.page.session.get(f"{one.page.url}{BASE}/changes") as stream:
         lines = stream.content
         async with asyncio.timeout(20):

@@ -58,17 +58,17 @@ async def listed(request: web.Request) -> web.StreamResponse:
 
 async def test_a_healthy_job_shows_its_normal_events_and_when_its_images_were_there() -> None:
     async with page_over(listed) as page:
-        told = json.loads((await page.get(JOB))[2])
+        reported = json.loads((await page.get(JOB))[2])
         alone = json.loads((await page.get(f"{JOB}/events"))[2])
-    assert [each["reason"] for each in told["events"]] == [
+    assert [each["reason"] for each in reported["events"]] == [
         "BackOff",
         "Pulled",
         "Pulled",
         "Scheduled",
     ]
-    assert alone["items"] == told["events"]
+    assert alone["items"] == reported["events"]
     assert [
-        parse_time(step["at"]) - EPOCH for step in told["life"] if step["step"] == "images"
+        parse_time(step["at"]) - EPOCH for step in reported["life"] if step["step"] == "images"
     ] == [-180]
 
 
@@ -88,23 +88,23 @@ async def test_a_page_that_refreshes_does_not_ask_each_time() -> None:
     ]
 
 
-async def test_events_that_may_not_be_read_are_said_and_name_the_right() -> None:
+async def test_events_that_may_not_be_read_are_reported_and_name_the_right() -> None:
     async with page_over(
         refusing(403, "Forbidden", ('events is forbidden: User "x" cannot list resource "events"'))
     ) as page:
-        told = json.loads((await page.get(JOB))[2])
-    [warning] = [each for each in told["warnings"] if each["source"] == "events"]
+        reported = json.loads((await page.get(JOB))[2])
+    [warning] = [each for each in reported["warnings"] if each["source"] == "events"]
     assert (warning["code"], warning["hint"]) == (
         "events-forbidden",
         "the console's account needs the right `list` of `events` in namespace `team-a`",
     )
-    assert told["events"] == [] and next(step["step"] for step in told["life"]) == "created"
+    assert reported["events"] == [] and next(step["step"] for step in reported["life"]) == "created"
 
 
-async def test_an_api_server_that_fails_is_said() -> None:
+async def test_an_api_server_that_fails_is_reported() -> None:
     async with page_over(refusing(500, "InternalError", "etcd is away")) as page:
-        told = json.loads((await page.get(f"{JOB}/events"))[2])
-    assert [(each["code"], "etcd is away" in each["message"]) for each in told["warnings"]] == [
+        reported = json.loads((await page.get(f"{JOB}/events"))[2])
+    assert [(each["code"], "etcd is away" in each["message"]) for each in reported["warnings"]] == [
         ("events-unread", True)
     ]
 
@@ -128,7 +128,7 @@ class Slow:
 EACH = JobInstances(training_job(), (pod("bert-worker-0", "gpu-1"),))
 
 
-async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
+async def test_no_page_waits_long_and_a_second_request_has_them() -> None:
     files, asked = Slow(), EventAnswers(patience=0.01)
     late = await asked.of(files, EACH)  # type: ignore[arg-type]
     assert isinstance(late, Warning) and late.code == "events-unread"
@@ -138,7 +138,7 @@ async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
     assert files.asked == 1
 
 
-async def test_many_who_look_at_once_are_one_question_and_the_answer_ages() -> None:
+async def test_many_readers_at_once_are_one_question_and_the_answer_ages() -> None:
     now = [0.0]
     files, asked = Slow(), EventAnswers(lambda: now[0])
     files.answer.set()

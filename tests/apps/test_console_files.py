@@ -88,7 +88,7 @@ async def test_no_file_outside_the_client_is_served(dist: Path, path: str) -> No
     assert b"secret words" not in body and body.startswith(b"HTTP/1.1 ")
 
 
-async def test_a_client_that_was_not_built_is_told_with_the_command(
+async def test_a_client_that_was_not_built_is_reported_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairlead.console.http.web_files.DIST", tmp_path / "none")
@@ -97,7 +97,7 @@ async def test_a_client_that_was_not_built_is_told_with_the_command(
     assert status == 503 and b"make up" in body and headers["Content-Type"].startswith("text/html")
 
 
-async def test_a_page_bears_the_build_that_its_server_tells_and_another_page_bears_another(
+async def test_a_page_carries_the_build_that_its_server_reports_and_another_page_another(
     dist: Path,
 ) -> None:
     builds = []
@@ -116,7 +116,7 @@ async def test_a_page_bears_the_build_that_its_server_tells_and_another_page_bea
     )
 
 
-async def test_a_server_without_a_page_tells_its_version_as_its_build(
+async def test_a_server_without_a_page_reports_its_version_as_its_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairlead.console.http.web_files.DIST", tmp_path / "none")

@@ -87,12 +87,12 @@ async def test_answers_hints_and_versions_count_alike() -> None:
                 sources=old.sources,
             )
         )
-        told = {
+        reported = {
             hint["topic"]: hint["version"]
             for hint in map(json.loads, await lines_until(stream.content, 2))
         }
         after = {path: (await page.json(path))["version"] for path in before}
-        assert {"overview": after["/overview"], "jobs": after["/jobs"]} == told, (
+        assert {"overview": after["/overview"], "jobs": after["/jobs"]} == reported, (
             "who was told has seen it when the answer says so"
         )
         moved = [path for path in before if int(after[path]) > int(before[path])]

@@ -169,7 +169,7 @@ async def test_a_slow_reader_slows_the_api_server_and_nothing_is_dropped() -> No
         writer.close()
 
 
-async def test_who_has_no_log_here_is_told_why() -> None:
+async def test_a_pod_without_a_log_here_gets_the_reason() -> None:
     async with page_over(refusing(500, "", "never asked")) as page:
         for asked, status, words in (
             ("pod=lonely", 404, "`lonely` is no instance of pytorchjob `bert`"),
@@ -192,10 +192,10 @@ async def test_a_right_that_is_missing_is_named() -> None:
         )
     ) as page:
         status, _, body = await page.get(f"{JOB}/logs?follow=true")
-        told = json.loads(body)
-    assert (status, told["code"]) == (403, "forbidden")
-    assert 'cannot get resource "pods/log"' in told["error"]
-    assert told["hint"] == (
+        reported = json.loads(body)
+    assert (status, reported["code"]) == (403, "forbidden")
+    assert 'cannot get resource "pods/log"' in reported["error"]
+    assert reported["hint"] == (
         "the console's account needs the right `get` of `pods/log` in namespace `team-a`"
     )
 
@@ -232,7 +232,7 @@ async def test_a_log_that_breaks_off_does_not_look_whole() -> None:
             await stream.read()
 
 
-async def test_a_manifest_comes_from_where_discovery_says_without_secrets() -> None:
+async def test_a_manifest_comes_from_where_discovery_points_without_secrets() -> None:
     manifest = {
         "kind": "PyTorchJob",
         "metadata": {"name": "bert", "managedFields": []},
@@ -256,16 +256,16 @@ async def test_a_manifest_comes_from_where_discovery_says_without_secrets() -> N
         return web.json_response({"kind": "APIGroupList", "groups": groups})
 
     async with page_over(answer) as page:
-        told = json.loads((await page.get(f"{JOB}/manifest"))[2])
+        reported = json.loads((await page.get(f"{JOB}/manifest"))[2])
     assert (
-        "A_TOKEN" in told["yaml"]
-        and "hunter2" not in told["yaml"]
-        and "managedFields" not in told["yaml"]
+        "A_TOKEN" in reported["yaml"]
+        and "hunter2" not in reported["yaml"]
+        and "managedFields" not in reported["yaml"]
     )
-    assert told["redacted"] == ["env[0].value"]
+    assert reported["redacted"] == ["env[0].value"]
 
 
-async def test_a_saved_snapshot_has_no_logs_and_says_so() -> None:
+async def test_a_saved_snapshot_has_no_logs_and_the_page_states_it() -> None:
     async with console() as page:
         status, _, body = await page.get(f"{JOB}/logs")
     assert status == 404

@@ -79,7 +79,7 @@ async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: 
     check_against(json.loads(body), schema, described["components"]["schemas"])
 
 
-async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:
+async def test_a_reader_learns_the_cluster_its_clock_and_its_speed() -> None:
     async with console(still_world(living_cluster(), speed=60.0)) as page:
         answer = await page.json("/me")
     assert answer["clock"] == {
@@ -188,7 +188,7 @@ async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
         ("/assets/none.js", 404, "not-found", "assets/none.js"),
     ],
 )
-async def test_a_refusal_says_what_with_the_value_and_a_hint(
+async def test_a_refusal_contains_the_value_and_a_hint(
     path: str, status: int, code: str, words: str
 ) -> None:
     async with console() as page:
@@ -231,7 +231,7 @@ async def test_a_known_answer_is_not_sent_again() -> None:
         ] == 200
 
 
-async def test_large_answers_are_compressed_for_who_reads_that() -> None:
+async def test_large_answers_are_compressed_for_clients_that_accept_it() -> None:
     async with console() as page:
         _, packed, body = await page.get(f"{BASE}/nodes", headers={"Accept-Encoding": "gzip"})
         _, plain, same = await page.get(f"{BASE}/nodes", headers={"Accept-Encoding": "identity"})
@@ -261,8 +261,8 @@ async def test_markup_in_labels_is_json_text_that_no_browser_renders() -> None:
 
 
 async def test_no_answer_has_a_number_that_json_does_not_know() -> None:
-    odd = reading(ratio=math.nan, used_mib=math.inf)
-    async with console(still_world(cluster([gpu_node(gpus=1)], gpus=[odd]))) as page:
+    malformed = reading(ratio=math.nan, used_mib=math.inf)
+    async with console(still_world(cluster([gpu_node(gpus=1)], gpus=[malformed]))) as page:
         for path in ("/overview", "/nodes", "/nodes/gpu-1", "/gpus/map"):
             status, _, body = await page.get(BASE + path)
             assert status == 200 and not re.search(rb"NaN|Infinity", body), path
@@ -292,15 +292,15 @@ async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
             ), path
             assert "`pods`" in json.loads(body)["error"]
         status, headers, body = await page.get("/readyz")
-        told = json.loads(body)
-        assert (status, told["code"], headers["Retry-After"]) == (503, "not-ready", "1")
-        assert "`pods`" in told["error"]
-        assert told.keys() >= {"hint", "requestId"}
+        reported = json.loads(body)
+        assert (status, reported["code"], headers["Retry-After"]) == (503, "not-ready", "1")
+        assert "`pods`" in reported["error"]
+        assert reported.keys() >= {"hint", "requestId"}
         assert (await page.get("/healthz"))[0] == 200
         assert (await page.json("/me"))["cluster"]["name"] == "test-cluster"
 
 
-async def test_an_unreadable_cluster_says_why_it_never_got_ready() -> None:
+async def test_an_unreadable_cluster_names_the_reason_it_never_got_ready() -> None:
     failing = Source(
         "nodes",
         "failing",
@@ -344,7 +344,7 @@ async def test_a_chart_whose_prometheus_fails_is_an_error_and_not_an_empty_chart
     assert "http://10.0.0.9:9090" in answer["error"]
 
 
-async def test_a_bug_is_a_500_that_tells_nothing_but_its_request_id(
+async def test_a_bug_is_a_500_that_reports_nothing_but_its_request_id(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
@@ -454,16 +454,16 @@ async def test_the_ring_is_filled_and_drawn() -> None:
 
 
 async def test_charts_show_the_past_that_the_server_was_given() -> None:
-    is_told = False
+    is_reported = False
 
     def past() -> Iterator[ClusterSnapshot]:
-        nonlocal is_told
+        nonlocal is_reported
         for ago in range(8, 0, -1):
             yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 15 * ago)
-        is_told = True
+        is_reported = True
 
     async with console(past=past()) as page:
-        await until(lambda: is_told)
+        await until(lambda: is_reported)
         chart = await page.json("/charts/cluster-gpus-allocated")
         assert all(
             value is not None for line in chart["series"] for _, value in line["points"][-8:]
@@ -473,7 +473,7 @@ async def test_charts_show_the_past_that_the_server_was_given() -> None:
         ), "before it nobody looked"
 
 
-async def test_a_past_that_breaks_is_told_and_the_charts_go_on(
+async def test_a_past_that_breaks_is_reported_and_the_charts_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken() -> Iterator[ClusterSnapshot]:

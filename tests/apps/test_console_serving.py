@@ -110,14 +110,14 @@ async def test_what_the_cluster_does_not_serve_is_no_warning_and_what_may_not_be
 async def test_without_the_right_to_list_deployments_the_page_names_it() -> None:
     async with page_over(Api(deployments=403)) as page:
         status, _, body = await page.get(f"{BASE}/serving")
-    told = msgspec.json.decode(body)
-    assert (status, told["error"]) == (403, "deployments: no")
-    assert told["hint"] == (
+    reported = msgspec.json.decode(body)
+    assert (status, reported["error"]) == (403, "deployments: no")
+    assert reported["hint"] == (
         "the console's account needs the right `list` of `deployments.apps` in all namespaces"
     )
 
 
-async def test_a_saved_snapshot_says_that_it_has_none() -> None:
+async def test_a_saved_snapshot_states_that_it_has_none() -> None:
     async with console(msgspec.structs.replace(still_world(cluster()), servings=None)) as page:
         status, _, body = await page.get(f"{BASE}/serving")
     assert (status, msgspec.json.decode(body)["error"]) == (

@@ -79,7 +79,7 @@ async def test_the_file_counts_until_the_map_can_be_read(
 
 
 @pytest.mark.parametrize("says", [None, OutsideError("kubernetes", "no answer"), "nonsense\n"])
-async def test_what_it_said_last_stays(
+async def test_what_it_reported_last_stays(
     says: str | Exception | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     source, counters = made(GOOD, tmp_path)
@@ -99,42 +99,42 @@ async def test_what_it_said_last_stays(
 
 async def test_a_change_is_news_and_nothing_else_is(tmp_path: Path) -> None:
     source, counters = made(GOOD, tmp_path)
-    heard: list[int] = []
-    following = asyncio.create_task(counters.follow(lambda: heard.append(1)))
+    received: list[int] = []
+    following = asyncio.create_task(counters.follow(lambda: received.append(1)))
 
-    async def told(count: int) -> bool:
-        return len(heard) == count
+    async def reported(count: int) -> bool:
+        return len(received) == count
 
     try:
-        await until(lambda: told(1))
+        await until(lambda: reported(1))
         source.says = OTHER
-        await until(lambda: told(2))
+        await until(lambda: reported(2))
         source.says = None
-        await until(lambda: told(3))
+        await until(lambda: reported(3))
         assert not await counters.look()
     finally:
         following.cancel()
 
 
-async def test_who_asks_does_not_wait(tmp_path: Path) -> None:
+async def test_a_request_does_not_wait(tmp_path: Path) -> None:
     source, _ = made(GOOD, tmp_path)
     counters = CountersMap(source, "monitoring:counters", CountersFile(), look_seconds=3600)
-    heard: list[str | None] = []
-    following = asyncio.create_task(counters.follow(lambda: heard.append(str(source.says))))
+    received: list[str | None] = []
+    following = asyncio.create_task(counters.follow(lambda: received.append(str(source.says))))
 
-    async def told(count: int) -> bool:
-        return len(heard) == count
+    async def reported(count: int) -> bool:
+        return len(received) == count
 
     try:
-        await until(lambda: told(1))
+        await until(lambda: reported(1))
         source.says = OTHER
         counters.ask_now()
-        await until(lambda: told(2))
+        await until(lambda: reported(2))
     finally:
         following.cancel()
 
 
-async def test_strictly_read_a_bad_row_of_the_map_is_told(tmp_path: Path) -> None:
+async def test_strictly_read_a_bad_row_of_the_map_is_reported(tmp_path: Path) -> None:
     _, counters = made(GOOD + "nonsense\n", tmp_path)
     await counters.look()
     with pytest.raises(UserError, match="ConfigMap `monitoring:counters` line 2"):

@@ -86,7 +86,7 @@ async def test_a_standby_prints_itself_alone_and_is_ready(
     assert second.exporter.probes.unready() == ""
 
 
-async def test_it_is_not_ready_while_nobody_leads(
+async def test_it_is_not_ready_while_no_process_leads(
     pair: tuple[OneLease, Clock, Replica, Replica],
 ) -> None:
     lease, _, first, _ = pair
@@ -96,7 +96,7 @@ async def test_it_is_not_ready_while_nobody_leads(
     assert first.exporter.probes.unready() == "connection refused"
 
 
-async def test_who_cannot_renew_stops_before_another_may_begin(
+async def test_a_leader_that_cannot_renew_stops_before_another_may_begin(
     pair: tuple[OneLease, Clock, Replica, Replica],
 ) -> None:
     """Checked every tenth of a second, with only a scrape in between, because the exporter's loop
@@ -121,7 +121,7 @@ async def test_who_cannot_renew_stops_before_another_may_begin(
     assert lease.record is not None and lease.record.holder == "second"
 
 
-async def test_who_gives_it_back_is_followed_at_once(
+async def test_a_released_lease_is_taken_at_once(
     pair: tuple[OneLease, Clock, Replica, Replica],
 ) -> None:
     _, _, first, second = pair

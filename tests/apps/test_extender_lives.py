@@ -304,7 +304,7 @@ def test_grants_that_are_never_taken_do_not_hold_up_the_others() -> None:
     live(scene)
 
 
-def test_a_pod_that_could_not_be_touched_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pod_that_could_not_be_touched_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         one = Scene()
         driver, api = await one.extender("a")
@@ -452,7 +452,7 @@ def test_a_binding_that_waits_in_vain_on_a_guarded_node_fails_before_the_schedul
     live(scene)
 
 
-def test_who_waits_on_a_guarded_node_is_told_that_the_extender_stops() -> None:
+def test_a_pod_that_waits_on_a_guarded_node_learns_that_the_extender_stops() -> None:
     async def scene() -> None:
         scene, (first, second, _) = guarded_scene()
         driver, _ = await scene.extender("a")
@@ -467,7 +467,7 @@ def test_who_waits_on_a_guarded_node_is_told_that_the_extender_stops() -> None:
     live(scene)
 
 
-def test_without_the_lease_a_binding_that_waits_on_a_guarded_node_is_told_so() -> None:
+def test_without_the_lease_a_binding_that_waits_on_a_guarded_node_gets_the_reason() -> None:
     async def scene() -> None:
         scene, (first, second, _) = guarded_scene()
         driver, api = await scene.extender("a")

@@ -518,7 +518,7 @@ async def test_what_dcgm_exporter_makes_itself_is_made_from_snapshot_to_snapshot
     assert gone["XID_ERRORS_COUNT", ""] == 0 and ("XID_ERRORS_COUNT", "63") not in gone
 
 
-async def test_a_driver_that_is_gone_is_said_and_the_page_stays() -> None:
+async def test_a_driver_that_is_gone_is_reported_and_the_page_stays() -> None:
     devices = FakeDevices()
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
     await made.refresh()
@@ -531,7 +531,7 @@ async def test_a_driver_that_is_gone_is_said_and_the_page_stays() -> None:
     ]
 
 
-async def test_what_is_read_less_often_stays_as_long_as_its_own_beat_allows() -> None:
+async def test_what_is_read_less_often_stays_for_its_own_period() -> None:
     slow = FieldGroup({"DCGM_FI_DEV_PCIE_REPLAY_COUNTER": 7}, EPOCH, 60.0)
     devices = FakeDevices()
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
@@ -681,8 +681,8 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_f
         assert made.page is page
         wall.at += 26
         assert await ask(made.app, "GET", "/healthz") == (503, "no sample for 26 s\n")
-        (said,) = [each for each in caplog.records if "because of a bug" in each.getMessage()]
-        assert said.exc_info is not None
+        (logged,) = [each for each in caplog.records if "because of a bug" in each.getMessage()]
+        assert logged.exc_info is not None
         fault.clear()
         devices.tell()
         await until(lambda: made.page is not page)
@@ -843,7 +843,7 @@ async def test_a_changed_file_is_news_whenever_pages_are_made(
         await until(is_new)
 
 
-async def test_a_reload_under_way_is_said(tmp_path: Path) -> None:
+async def test_a_reload_under_way_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "counters.csv"
     path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
     begun, may_end = threading.Event(), threading.Event()
@@ -855,20 +855,20 @@ async def test_a_reload_under_way_is_said(tmp_path: Path) -> None:
     devices, counters = FakeDevices([device()]), counters_file.CountersFile(str(path), sleep=hold)
     async with serving(devices, counters=counters) as url, aiohttp.ClientSession() as session:
 
-        async def told() -> str:
+        async def reported() -> str:
             return (await session.get(f"{url}/health")).headers["X-Reload-In-Progress"]
 
-        assert await told() == "false"
+        assert await reported() == "false"
         path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
         devices.tell()
         try:
             await until(begun.is_set)
-            assert await told() == "true"
+            assert await reported() == "true"
         finally:
             may_end.set()
 
         async def is_over() -> bool:
-            return await told() == "false"
+            return await reported() == "false"
 
         await until(is_over)
 
@@ -999,7 +999,7 @@ async def test_a_file_without_a_usable_row_costs_dcgms_metrics_and_no_others(
     ]
 
 
-async def test_a_reload_that_takes_long_holds_nobody_up(
+async def test_a_reload_that_takes_long_delays_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "counters.csv"
@@ -1127,7 +1127,7 @@ async def test_over_http_gzip_and_plain_are_the_same_page_and_no_scrape_touches_
         assert (await session.head(f"{url}/metrics")).headers["Content-Length"]
 
 
-async def test_a_scraper_that_never_reads_holds_nobody_up() -> None:
+async def test_a_scraper_that_never_reads_delays_no_request() -> None:
     many = [structs.replace(device(i), uuid=f"GPU-{i}", node=f"n{i // 8}") for i in range(400)]
     async with serving(FakeDevices(many)) as url, aiohttp.ClientSession() as session:
         port = int(url.rpartition(":")[2])

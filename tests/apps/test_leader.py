@@ -63,7 +63,7 @@ def test_a_holder_that_is_called_itself_keeps_it() -> None:
     assert first.turn() and not second.turn()
 
 
-def test_nobody_holds_it_before_the_last_holder_has_ended() -> None:
+def test_no_process_holds_it_before_the_last_holder_has_ended() -> None:
     lease, clock = OneLease(), Clock()
     first, second = Candidate(lease, "first", clock), Candidate(lease, "second", clock)
     first.turn()
@@ -79,7 +79,7 @@ def test_nobody_holds_it_before_the_last_holder_has_ended() -> None:
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
-def test_who_starts_under_a_name_that_holds_it_waits_until_that_ones_requests_have_ended(
+def test_a_start_under_the_holders_name_waits_until_the_holders_requests_have_ended(
     times: LeaseTimes,
 ) -> None:
     lease, clock = OneLease(), Clock()

@@ -75,7 +75,7 @@ def test_a_question_about_preemption_on_a_hundred_crowded_nodes(
     assert all(held) and len(held) > 10
 
 
-def test_a_thousand_pods_that_wait_and_are_told_why() -> None:
+def test_a_thousand_pods_that_wait_and_get_the_reason() -> None:
     async def tell(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
         ledger, began = driver.ledger, loop.moment
         fits = ledger.filter

@@ -26,16 +26,18 @@ class Pods:
     """Pods of the API server."""
 
     def __init__(self) -> None:
-        self.told: dict[tuple[str, str], LocalPod] = {}
+        self.reported: dict[tuple[str, str], LocalPod] = {}
 
     async def run(self, news: Callable[[], None]) -> None:
         raise AssertionError("nobody runs it here")
 
     def latest(self) -> Mapping[tuple[str, str], LocalPod]:
-        return self.told
+        return self.reported
 
 
-async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_path: Path) -> None:
+async def test_a_page_carries_what_is_reported_and_the_next_one_what_has_changed(
+    tmp_path: Path,
+) -> None:
     pods, chosen = Pods(), GpuExporterSettings(node="gpu-1", compat=("dcgm",))
     names = OwnerNames(pods, label_patterns(["^app$"]), CardJobs(tmp_path).jobs)
     exporter = GpuExporter(
@@ -50,7 +52,7 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
         return b"".join(exporter.page.pieces).decode()
 
     assert "app=" not in await page() and "hpc_job=" not in await page()
-    pods.told = {
+    pods.reported = {
         ("research", "job-1"): LocalPod(
             "research", "job-1", "u", "u", {"app": "train", "team": "vision"}
         )
@@ -59,7 +61,7 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
     found = await page()
     assert 'app="train"' in found and "team=" not in found
     assert 'hpc_job="4711"' in found and 'hpc_job="4712"' in found
-    pods.told = {}
+    pods.reported = {}
     (tmp_path / "0").unlink()
     assert "app=" not in await page() and "hpc_job=" not in await page()
 
@@ -73,7 +75,7 @@ async def test_labels_that_are_left_out_are_counted_and_logged_once(
     )
     taken = {"exported_pod": "other", "job": "x", "instance": "y"}
     named = {"app.kubernetes.io/name": "a", "app_kubernetes_io_name": "b"}
-    pods.told = {
+    pods.reported = {
         ("ns", name): LocalPod("ns", name, labels={**taken, **named}) for name in ("p", "q")
     }
     for _ in range(2):
@@ -90,14 +92,14 @@ async def test_labels_that_are_left_out_are_counted_and_logged_once(
         "instance",
         "job",
     ]
-    pods.told = {}
+    pods.reported = {}
     await exporter.refresh()
     assert b'left_out{node_name="gpu-1",reason="owned"} 0' in b"".join(exporter.page.pieces)
 
 
 async def test_where_no_labels_are_asked_for_none_is_left_out() -> None:
     pods = Pods()
-    pods.told = {("ns", "p"): LocalPod("ns", "p", labels={"job": "x"})}
+    pods.reported = {("ns", "p"): LocalPod("ns", "p", labels={"job": "x"})}
     exporter = GpuExporter(
         FakeDevices([device()]),
         FixedClock(),
@@ -115,16 +117,16 @@ def test_a_crowd_of_pods_makes_one_page_and_another_after_a_pause() -> None:
                 news()
                 await asyncio.sleep(0.001)
 
-    loop, told = JumpingLoop(), list[float]()
+    loop, reported = JumpingLoop(), list[float]()
 
     async def life() -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(10):
-                await OwnerNames(Crowd()).run(lambda: told.append(loop.time()))
+                await OwnerNames(Crowd()).run(lambda: reported.append(loop.time()))
 
     loop.run_until_complete(life())
     loop.close()
-    assert told[0] < 0.01 and 19 <= len(told) <= 21, "the first at once, then two a second"
+    assert reported[0] < 0.01 and 19 <= len(reported) <= 21, "the first at once, then two a second"
 
 
 def test_a_folder_of_jobs_in_every_state(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -138,8 +140,8 @@ def test_a_folder_of_jobs_in_every_state(tmp_path: Path, caplog: pytest.LogCaptu
     (tmp_path / "jobs" / "5").write_text("")
     (tmp_path / "jobs" / "README").write_text("no")
     assert files.jobs() == files.jobs() == {"4.2": ("a", "b"), "5": ()}
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 4 and all("jobs of cards are not known" in each for each in said), (
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) == 4 and all("jobs of cards are not known" in each for each in logged), (
         "each fault once"
     )
 

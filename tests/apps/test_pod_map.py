@@ -91,20 +91,20 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
 
 async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, ask_seconds=0.01)
-    heard: list[int] = []
-    running = asyncio.create_task(pods.run(lambda: heard.append(1)))
+    received: list[int] = []
+    running = asyncio.create_task(pods.run(lambda: received.append(1)))
     asked = 0
 
     async def after(change: object) -> int:
         """The number of announcements after two more reads."""
         nonlocal asked
-        heard.clear()
+        received.clear()
         wanted = node.asked + 3
         await until(lambda: node.asked >= wanted)
-        return len(heard)
+        return len(received)
 
     try:
-        await until(lambda: heard)
+        await until(lambda: received)
         assert await after(None) == 0
         node.held = ()
         assert await after("gone") == 1
@@ -116,7 +116,7 @@ async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) ->
         running.cancel()
 
 
-async def test_each_outage_is_said_and_counted_as_a_collector(
+async def test_each_outage_is_reported_and_counted_as_a_collector(
     node: Node, pods: PodMap, caplog: pytest.LogCaptureFixture
 ) -> None:
     def success() -> list[float | int | None]:
@@ -160,7 +160,7 @@ async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pod
     )
 
 
-async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
+async def test_a_pod_that_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
     await pods.ask()
     node.held = ()
     await pods.ask()
@@ -261,7 +261,7 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(
     assert families["fairlead_gpu_containers"].values == [1]
 
 
-async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(
+async def test_a_driver_that_does_not_report_processes_leaves_an_only_holder_the_cards_values(
     node: Node,
 ) -> None:
     """docs/spec/telemetry.md#container-metrics: for an exclusive holder the device's value is used;
@@ -290,12 +290,14 @@ async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_th
         ]
 
 
-async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(
+async def test_a_mig_instance_reports_what_its_only_holder_uses_and_several_in_one_share_it(
     node: Node,
 ) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
-    told = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
-    parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (GpuProcess(7, "C", 300 << 20, None),))]
+    reported = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
+    parts = [
+        MigInstance(1, 0, "3g.71gb", "MIG-a", reported, (GpuProcess(7, "C", 300 << 20, None),))
+    ]
     node.held = (
         held("nvidia.com/mig-3g.71gb", "MIG-a"),
         HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"),
@@ -311,7 +313,7 @@ async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one
         ]
 
     assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
-    other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", told, ())
+    other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", reported, ())
     assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], (
         "what the two do together is nobody's"
     )
@@ -335,15 +337,15 @@ class Known:
         return {("ns", "p"): self._pod}
 
 
-OURS = {
+OWN = {
     "fairlead.io/gpu-allocation": f'{{"c":[{{"uuid":"{CARD}","index":7,"units":4,"mib":4301}}]}}'
 }
 THEIRS = {"scheduler.framework.gpushare.allocation": '{"1":{"0":4}}'}
 OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 
 
-@pytest.mark.parametrize(("annotations", "mib"), [(OURS, 4301), (THEIRS, None), (OLDER, None)])
-async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_shares(
+@pytest.mark.parametrize(("annotations", "mib"), [(OWN, 4301), (THEIRS, None), (OLDER, None)])
+async def test_without_a_row_of_the_agent_a_pods_annotations_name_the_card_it_shares(
     node: Node, annotations: dict[str, str], mib: int | None
 ) -> None:
     """docs/spec/telemetry.md#device-ids: first the agent's ledger, then the annotations, the newest
@@ -375,7 +377,7 @@ async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_s
     ], "the ledger is exact"
 
 
-async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
+async def test_a_sharer_of_a_card_without_a_name_is_not_called_foreign(
     node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Shares of another plugin, or a grants file that is not mounted: an alert on foreign processes
@@ -406,7 +408,7 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(
 
 
 @pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])
-async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
+async def test_what_is_unknown_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
     """A card whose processes cannot be seen has no value for foreign bytes, not 0; before the
     kubelet has answered there is no count of containers.
     """
@@ -452,7 +454,7 @@ async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again
     assert (names(pods), pods.state.containers) == (["p"], 1)
 
 
-async def test_that_processes_cannot_be_seen_is_said(node: Node) -> None:
+async def test_processes_that_cannot_be_seen_are_reported(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)
     await pods.ask()
     pods.attributed([structs.replace(device(), uuid=CARD, seen=())])
@@ -489,9 +491,7 @@ class Strangers:
         return {pid: ProcessHome("somebody-else") for pid in pids}
 
 
-async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_soon_and_once() -> (
-    None
-):
+async def test_a_process_of_an_unknown_pod_makes_the_agent_ask_the_kubelet_soon_and_once() -> None:
     """At most once a second; the regular read would come only after an hour."""
     node, asked = Node(), asyncio.Event()
     count = 0

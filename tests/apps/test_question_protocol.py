@@ -76,10 +76,10 @@ async def test_a_body_in_chunks_and_a_head_alone() -> None:
             b"POST /a%20b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
             b"chunked\r\n\r\n2\r\nwo\r\n3\r\nrds\r\n0\r\n\r\n"
         )
-        said = await stranger.say(
+        answer = await stranger.say(
             chunks + b"HEAD /c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         )
-        first, _, second = said.partition(b"/a b words")
+        first, _, second = answer.partition(b"/a b words")
         assert (
             first.startswith(b"HTTP/1.1 200 OK\r\n")
             and b"content-length: 10\r\n" in first
@@ -98,12 +98,12 @@ async def test_a_body_that_means_nothing_is_not_kept(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 100)
     async with answering() as (stranger, answers):
         ask = b"%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000
-        said = await stranger.say(ask % b"GET /a" + ask % b"POST /refused" + LAST)
-        assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200", b"403", b"200"]
+        answer = await stranger.say(ask % b"GET /a" + ask % b"POST /refused" + LAST)
+        assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"200", b"403", b"200"]
         assert [asked.body for asked in answers.asked] == [b"", b""]
 
 
-async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_time_he_needs() -> (
+async def test_a_request_behind_a_slow_answer_has_its_own_after_it_and_all_the_time_it_needs() -> (
     None
 ):
     async with answering() as (stranger, answers):
@@ -146,26 +146,26 @@ async def test_a_refusal_behind_a_slow_answer_does_not_cut_it_short_and_is_the_l
 async def test_a_body_that_grows_too_large_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 100)
     async with answering() as (stranger, answers):
-        said = await stranger.say(
+        answer = await stranger.say(
             b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
             + b"40\r\n%s\r\n" % (b"x" * 64) * 2
         )
-        assert said.startswith(b"HTTP/1.1 413") and answers.asked == []
+        assert answer.startswith(b"HTTP/1.1 413") and answers.asked == []
 
 
 async def test_another_protocol_is_answered_in_this_one_and_ends() -> None:
     async with answering() as (stranger, _):
-        said = await stranger.say(
+        answer = await stranger.say(
             b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + LAST
         )
         assert (
-            said.startswith(b"HTTP/1.1 200")
-            and said.count(b"HTTP/1.1") == 1
-            and b"connection: close" in said
+            answer.startswith(b"HTTP/1.1 200")
+            and answer.count(b"HTTP/1.1") == 1
+            and b"connection: close" in answer
         )
 
 
-async def test_who_never_reads_does_not_fill_the_memory() -> None:
+async def test_a_client_that_never_reads_does_not_fill_the_memory() -> None:
     """More questions than the sockets hold answers for: when the client does not read, no more are
     answered.
     """
@@ -182,15 +182,15 @@ async def test_who_never_reads_does_not_fill_the_memory() -> None:
             seen = len(answers.asked)
             await asyncio.sleep(0.3)
         assert 0 < seen < 5000 and not sending.done()
-        heard, tail = 0, b""
-        while heard < 5000:
+        received, tail = 0, b""
+        while received < 5000:
             text = tail + await loop.sock_recv(sock, 1 << 20)
-            heard, tail = heard + text.count(b"HTTP/1.1"), text[-7:]
+            received, tail = received + text.count(b"HTTP/1.1"), text[-7:]
         await sending
         sock.close()
 
 
-async def test_a_stop_lets_an_answer_be_finished_and_ends_who_only_waits() -> None:
+async def test_a_stop_lets_an_answer_be_finished_and_ends_idle_connections() -> None:
     async with answering() as (stranger, answers):
         reader, writer = await stranger.connect()
         idle_reader, idle_writer = await stranger.connect()
@@ -199,7 +199,7 @@ async def test_a_stop_lets_an_answer_be_finished_and_ends_who_only_waits() -> No
         answers.stop()
         assert await idle_reader.read() == b""
         answers.go_on.set()
-        said = await reader.read()
-        assert said.endswith(b"/slow {}") and b"connection: close" in said
+        printed = await reader.read()
+        assert printed.endswith(b"/slow {}") and b"connection: close" in printed
         for each in (writer, idle_writer):
             each.close()

@@ -57,7 +57,7 @@ async def until(what: Callable[[], bool], seconds: float = 60.0) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_who_fits_is_admitted_and_the_others_are_told() -> None:
+def test_pods_that_fit_are_admitted_and_the_others_get_the_reason() -> None:
     async def story(server: FakeQuotaServer) -> None:
         for number in range(12):
             server.write(waiting_pod(f"p{number:02}"))
@@ -113,7 +113,7 @@ def test_while_another_holds_the_lease_nothing_is_followed_or_written() -> None:
     live(story)
 
 
-def test_who_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
+def test_a_leader_that_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
     async def story(server: FakeQuotaServer) -> None:
         async with running(server) as controller:
             await until(lambda: not controller.unready)
@@ -187,8 +187,8 @@ def test_long_rows_of_conditions_do_not_hold_up_an_admission() -> None:
             server.calls.clear()
             server.remove("uid-full")
             await until(lambda: bool(server.done(AdmitPod)))
-            told = [type(action) for _, action in server.calls]
-            assert told.index(AdmitPod) < 400, (
+            reported = [type(action) for _, action in server.calls]
+            assert reported.index(AdmitPod) < 400, (
                 "it does not wait for a thousand conditions; while a thread plans, time jumps on"
             )
             assert server.most_under_way <= WIDTH

@@ -184,8 +184,8 @@ async def test_bind_is_one_call_and_may_be_repeated() -> None:
 async def test_a_pod_that_asks_for_nothing_of_shared_gpus_is_not_bound() -> None:
     async with extender() as asked:
         asked.server.write(pod_row(units=0))
-        told = (await asked.ask("bind", bind()))["Error"]
-        assert told == (
+        answer = (await asked.ask("bind", bind()))["Error"]
+        assert answer == (
             "pod default/p asks for nothing of shared GPUs: its scheduler binds it itself"
         )
         assert asked.server.bindings == {}
@@ -197,13 +197,13 @@ async def test_what_is_no_name_of_kubernetes_is_refused_in_one_short_line(
     where: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with extender() as asked:
-        status, told = await asked.post("bind", {**bind(), where: name})
-    assert (status, f"{where} is '" in told, "which is no name of Kubernetes" in told) == (
+        status, reported = await asked.post("bind", {**bind(), where: name})
+    assert (status, f"{where} is '" in reported, "which is no name of Kubernetes" in reported) == (
         400,
         True,
         True,
     )
-    assert len(told.splitlines()) == 1 and len(told) < 200
+    assert len(reported.splitlines()) == 1 and len(reported) < 200
     assert all(name not in record.getMessage() for record in caplog.records if len(name) > 3)
 
 
@@ -231,7 +231,7 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running"])
-async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(
+async def test_a_pod_that_was_bound_without_its_cards_gets_them_written(
     monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
     """Another client binds the pod while the extender's own binding is in doubt, or the grant is
@@ -351,7 +351,7 @@ async def test_inspect_and_pages() -> None:
         (b'{"Pod":' * 5000, ""),
     ],
 )
-async def test_what_is_no_question_is_told_so(body: bytes, words: str) -> None:
+async def test_what_is_no_question_gets_the_reason(body: bytes, words: str) -> None:
     async with extender() as asked:
         status, text = await asked.post("filter", body)
         assert status == 400 and words in text, text

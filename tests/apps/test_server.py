@@ -65,7 +65,7 @@ def test_a_reachable_address_needs_to_be_asked_for() -> None:
     assert "--insecure-listen" in caught.value.hint
 
 
-async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_never_reads(
+async def test_it_serves_reports_when_it_is_ready_and_stops_despite_a_client_that_never_reads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
@@ -88,7 +88,7 @@ async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_n
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
-async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_logged(
+async def test_a_request_in_another_protocol_is_answered_in_http_and_nothing_is_logged(
     caplog: pytest.LogCaptureFixture, protocol: str
 ) -> None:
     """`kubectl exec` asks for a WebSocket, then for SPDY, and prints the error that the app
@@ -104,12 +104,12 @@ async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_
     reader, writer = await asyncio.open_connection("127.0.0.1", sock.getsockname()[1])
     with caplog.at_level("INFO"):
         writer.write(upgrade.encode())
-        told = await asyncio.wait_for(reader.readuntil(b"hello"), 5)
+        reported = await asyncio.wait_for(reader.readuntil(b"hello"), 5)
     writer.close()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert told.startswith(b"HTTP/1.1 200 OK")
+    assert reported.startswith(b"HTTP/1.1 200 OK")
     assert [
         record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")
     ] == []

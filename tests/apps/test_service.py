@@ -144,7 +144,7 @@ async def test_a_hangup_lets_every_service_read_again_or_ends_all() -> None:
 async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:
     reasons = {"first": "the cluster is still being read", "second": ""}
     opens = asyncio.Event()
-    said: list[bool] = []
+    printed: list[bool] = []
     asked = 0
 
     def unready() -> str:
@@ -153,22 +153,22 @@ async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:
         return reasons["first"]
 
     services = (service(unready), service(opens=opens))
-    running: Loop = run(*services, on_ready=lambda: said.append(True))
+    running: Loop = run(*services, on_ready=lambda: printed.append(True))
     task = asyncio.create_task(running)
     await until(lambda: asked > 3)
-    assert not said, "one is unready"
+    assert not printed, "one is unready"
     before, reasons["first"] = asked, ""
     await until(lambda: asked > before)
     await asyncio.sleep(0)
-    assert not services[1].accepting.is_set() and not said, "one does not accept"
+    assert not services[1].accepting.is_set() and not printed, "one does not accept"
     opens.set()
-    await until(lambda: said)
+    await until(lambda: printed)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
-async def test_probes_are_told_the_reason_and_other_methods_are_refused() -> None:
+async def test_probes_get_the_reason_and_other_methods_are_refused() -> None:
     trouble, unready = [""], ["not yet read:\npods: syncing"]
 
     async def metrics(request: object) -> object:

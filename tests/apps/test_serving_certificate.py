@@ -52,14 +52,14 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
     try:
         before = await asyncio.to_thread(serial, port)
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return "the old certificate goes on" in caplog.text
 
         async def renewed() -> bool:
             return await asyncio.to_thread(serial, port) != before
 
         (tmp_path / "tls.crt").write_bytes(b"no certificate")
-        await until(told)
+        await until(reported)
         assert await asyncio.to_thread(serial, port) == before
         put(second, tmp_path)
         await until(renewed)
@@ -68,7 +68,7 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
         await asyncio.gather(serving, return_exceptions=True)
 
 
-def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:
+def test_invalid_certificate_files_are_reported(tmp_path: Path) -> None:
     authority = Authority(tmp_path, "ca")
     first, second = (authority.issue(name) for name in ("first", "second"))
     with pytest.raises(UserError, match=r"`.*nowhere\.pem`: no such file"):

@@ -104,13 +104,13 @@ def believing_damage(*args: Any, **options: Any) -> Extender:
 
     def without_hidden(each: Node, withheld: Collection[int] = ()) -> None:
         set_node(each, withheld)
-        extender.ledger.nodes[each.name].hidden = _Nobody()
+        extender.ledger.nodes[each.name].hidden = _NoUser()
 
     extender.ledger.set_node = without_hidden  # type: ignore[method-assign]
     return extender
 
 
-class _Nobody(dict[str, Any]):
+class _NoUser(dict[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         pass
 
@@ -137,18 +137,18 @@ def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
 
     A fault may also keep a storm from settling (TimeoutError).
     """
-    told = []
+    reported = []
     for seed in FAULT_SEEDS:
         try:
             live(seed, PODS, fault)
         except AssertionError as error:
-            told.append(str(error))
+            reported.append(str(error))
             if re.search(
                 (
                     r"storm \d+: AssertionError.*(units of GPU-.* are granted|another of its "
                     r"size).*again: python -m"
                 ),
-                told[-1],
+                reported[-1],
             ):
                 return
-    raise AssertionError(f"no storm has found it: {told}")
+    raise AssertionError(f"no storm has found it: {reported}")

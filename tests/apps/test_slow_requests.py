@@ -78,7 +78,7 @@ def test_the_contracts_time_is_the_usual_one() -> None:
     assert READ_SECONDS == ConsoleSettings().read_seconds == 10
 
 
-async def test_half_a_request_is_told_so_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+async def test_half_a_request_gets_the_reason_and_ends(caplog: pytest.LogCaptureFixture) -> None:
     async def check(server: str, stranger: Stranger) -> None:
         header = await csrf_of(stranger) if server == "console" else b""
         half = write_head(server, header + b"Content-Length: 100\r\n") + b"{"
@@ -228,7 +228,7 @@ async def test_framings_of_other_times_and_of_attackers(
         ): b"HTTP/1.1 400",
     }
     async with running(server) as stranger:
-        answers = {said: (await stranger.say(said))[:12] for said in words}
+        answers = {printed: (await stranger.say(printed))[:12] for printed in words}
     assert answers == words
     assert complaints(caplog) == []
 
@@ -303,7 +303,7 @@ async def test_an_answer_may_outlast_a_request_and_half_a_request_behind_it_wait
             writer.close()
 
 
-async def test_who_is_told_to_continue_continues() -> None:
+async def test_a_client_that_gets_continue_continues() -> None:
     async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
         return (await receive())["body"]  # type: ignore[no-any-return]
 
@@ -340,7 +340,7 @@ async def test_a_stream_ends_with_its_connection_though_another_request_waited_b
         await has_ended.wait()
 
 
-async def test_who_does_not_read_the_answer_is_let_go_and_who_reads_is_not(
+async def test_a_client_that_does_not_read_the_answer_is_dropped_and_one_that_reads_is_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Several megabytes: more than the buffers of both sides hold."""

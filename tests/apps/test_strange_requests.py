@@ -136,7 +136,7 @@ async def test_whatever_the_method_the_answer_is_no_bug(
     "path",
     [b"/" + b"a" * 256, b"/assets/" + b"a" * 256, b"/" + b"a/" * 2500, b"/%00", b"/nodes/a%00b"],
 )
-async def test_a_path_that_no_page_can_have_is_told_as_that(path: bytes) -> None:
+async def test_a_path_that_no_page_can_have_is_reported_so(path: bytes) -> None:
     async with running("console") as stranger:
         answer = await stranger.ask(path)
     assert status_of(answer) == 404
@@ -247,8 +247,8 @@ async def test_whatever_the_headers_the_answer_is_no_bug(
     """POST to a path that each server knows, with the header that makes the console read a body."""
     faults = {}
     async with running(server) as stranger:
-        told = re.search(rb'"csrf":"([^"]+)"', await stranger.ask(b"/api/v1/me"))
-        csrf = b"X-Fairlead-Csrf: %s\r\n" % told[1] if told else b""
+        reported = re.search(rb'"csrf":"([^"]+)"', await stranger.ask(b"/api/v1/me"))
+        csrf = b"X-Fairlead-Csrf: %s\r\n" % reported[1] if reported else b""
         for name in HEADER_NAMES:
             for value in HEADER_VALUES:
                 usual = {
@@ -257,12 +257,12 @@ async def test_whatever_the_headers_the_answer_is_no_bug(
                     "Impersonate-User": b"somebody",
                 }
                 usual = {
-                    each: said
-                    for each, said in usual.items()
+                    each: printed
+                    for each, printed in usual.items()
                     if each != name and (each[0] != "I" or name.startswith("Imp"))
                 }
                 host = b"".join(
-                    b"%s: %s\r\n" % (each.encode(), said) for each, said in usual.items()
+                    b"%s: %s\r\n" % (each.encode(), printed) for each, printed in usual.items()
                 )
                 head = (
                     b"%s %s HTTP/1.1\r\n%s%s: %s\r\nContent-Length: 2\r\n%sContent-Type: "

@@ -107,7 +107,7 @@ def answers(page: Page, status: int, **asked: object) -> Callable[[], Awaitable[
     return is_so
 
 
-def said(caplog: pytest.LogCaptureFixture, words: str) -> Callable[[], Awaitable[bool]]:
+def logged(caplog: pytest.LogCaptureFixture, words: str) -> Callable[[], Awaitable[bool]]:
     async def is_so() -> bool:
         return words in caplog.text
 
@@ -155,7 +155,7 @@ async def test_a_password_is_asked_for_and_probes_are_not_asked(tmp_path: Path) 
             assert await page.status(path=other) == 401, other
 
 
-async def test_a_right_password_is_checked_once_and_wrong_ones_hold_up_nobody(
+async def test_a_right_password_is_checked_once_and_wrong_ones_delay_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "web.yaml"
@@ -219,10 +219,10 @@ async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(
             ("tls_server_config: {cert_file: a, key_file: b}\n", "/a` cannot be read"),
         ):
             replace(path, broken)
-            await until(said(caplog, words))
+            await until(logged(caplog, words))
             assert (await page.status(), await page.status(user="two:word")) == (401, 200)
         path.unlink()
-        await until(said(caplog, "web.yaml` cannot be read"))
+        await until(logged(caplog, "web.yaml` cannot be read"))
         assert (await page.status(), await page.status(user="two:word")) == (401, 200)
         replace(path, f"basic_auth_users: {{three: {hashed('word')}}}\n")
         await until(answers(page, 200, user="three:word"))
@@ -266,11 +266,11 @@ async def test_certificate_and_clients_change_while_it_runs(
             "the old authority is trusted no more"
         )
         path.write_text(f"basic_auth_users: {{one: {hashed('word')}}}\n")
-        await until(said(caplog, "has no TLS any more"))
+        await until(logged(caplog, "has no TLS any more"))
         assert await page.status(user="one:word") == 0
         write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem")
         servers[0].key.write_text("no key")
-        await until(said(caplog, "are no certificate and its key"))
+        await until(logged(caplog, "are no certificate and its key"))
         assert await page.status(tls=client(old, theirs["new"])) == 200, (
             "half of a renewal changes nothing"
         )
@@ -332,13 +332,13 @@ async def test_a_file_that_asks_less_of_clients_opens_nothing(
         path.write_text(
             f"tls_server_config: {{cert_file: server.pem, key_file: {own.key}, {more}}}\n"
         )
-        await until(said(caplog, why))
+        await until(logged(caplog, why))
         assert await page.status(tls=client(authority)) == 0
         assert await page.status(tls=client(authority, theirs)) == 200
 
 
 @pytest.mark.parametrize("key", ["cert_file", "key_file", "client_ca_file"])
-async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(
+async def test_a_pipe_in_place_of_a_certificate_delays_no_request(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str
 ) -> None:
     authority = Authority(tmp_path, "ca")
@@ -357,7 +357,7 @@ async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(
         WebGuard(broken)
     async with guarded(path) as page:
         broken.replace(path)
-        await until(said(caplog, "the web configuration stays as it was"))
+        await until(logged(caplog, "the web configuration stays as it was"))
         assert await page.status(tls=client(authority)) == 200
 
 
@@ -393,7 +393,7 @@ async def test_text_that_no_certificate_can_be_ends_the_start_and_later_changes_
         WebGuard(broken)
     async with guarded(path) as page:
         broken.replace(path)
-        await until(said(caplog, "the web configuration stays as it was"))
+        await until(logged(caplog, "the web configuration stays as it was"))
         assert await page.status(tls=client(authority)) == 200
 
 
@@ -432,7 +432,7 @@ async def test_a_file_that_takes_all_passwords_away_opens_nothing(
     path.write_text(f"{tls}basic_auth_users: {{one: {hashed('word')}}}\n")
     async with guarded(path) as page:
         path.write_text(tls)
-        await until(said(caplog, "has no users any more"))
+        await until(logged(caplog, "has no users any more"))
         assert await page.status(tls=client(authority)) == 401
         monkeypatch.setattr(passwords, "is_right_password", lambda password, hashed: True)
         assert await page.status(tls=client(authority), user="nobody:word") == 401, (

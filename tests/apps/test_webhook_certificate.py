@@ -77,7 +77,7 @@ def test_a_client_believes_it() -> None:
         handshake(issued, issue(HOST, time.time()).bundle, HOST)
 
 
-def test_a_renewed_one_is_believed_by_who_trusts_the_old_bundle() -> None:
+def test_a_renewed_one_is_trusted_by_holders_of_the_old_bundle() -> None:
     first = issue(HOST, time.time())
     second = issue(HOST, time.time(), first)
     assert (second.bundle, second.authority_key) == (first.bundle, first.authority_key)
@@ -187,8 +187,10 @@ class Stored:
         assert isinstance(action, PatchObject)
         found = self.objects[action.target.kind, action.target.name]
         if action.patch["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
-            told = "the object has been modified; please apply your changes to the latest version"
-            return Outcome(Result.REFUSED, told, failure=OutsideError("kubernetes", told))
+            message = (
+                "the object has been modified; please apply your changes to the latest version"
+            )
+            return Outcome(Result.REFUSED, message, failure=OutsideError("kubernetes", message))
         more = {key: value for key, value in action.patch.items() if key != "metadata"}
         self._put(action.target, {**found, **more})
         return Outcome()
@@ -211,7 +213,7 @@ def replica(api: Stored, now: float = NOW) -> WebhookCertificate:
     return WebhookCertificate(api, lambda: now, look_seconds=0.02)
 
 
-async def test_it_is_made_told_and_shown() -> None:
+async def test_it_is_made_written_and_shown() -> None:
     api = Stored(*CONFIGURATIONS)
     one = replica(api)
     await one.look()
@@ -241,7 +243,7 @@ async def test_replicas_that_start_at_once_share_one() -> None:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def test_a_configuration_that_comes_later_is_told() -> None:
+async def test_a_configuration_that_comes_later_is_reported() -> None:
     api = Stored()
     one = replica(api)
     await one.look()
@@ -280,7 +282,7 @@ async def test_an_old_one_is_renewed_by_one_and_read_by_the_other() -> None:
     assert renewed == api.secret != before
 
 
-async def test_nobody_is_answered_before_the_api_server_can_be_told(
+async def test_no_answer_is_sent_before_the_api_server_can_get_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     api = Stored(CONFIGURATIONS[0])
@@ -289,10 +291,10 @@ async def test_nobody_is_answered_before_the_api_server_can_be_told(
     running = asyncio.create_task(one.run())
     try:
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return "nobody answers" in caplog.text
 
-        await until(told)
+        await until(reported)
         assert not one.is_ready.is_set()
         api.is_down, api.forbids = False, True
 

@@ -15,7 +15,7 @@ from tests.console.clusters import cluster, gpu_node, pod, quota_tree, reading, 
 from tests.console.worlds import still_world
 
 
-def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_its_name(
+def test_a_job_deleted_while_its_page_is_open_is_reported_and_comes_back_by_its_name(
     browser: Browser, simulated: Sight
 ) -> None:
     name = "short-lived"
@@ -72,7 +72,7 @@ def upgrade(tab: Window) -> None:
 
 
 @pytest.mark.parametrize("locale", sorted(UPGRADED))
-def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(
+def test_an_old_page_is_reported_and_reloads_once_when_the_user_does_not_type(
     browser: Browser, simulated: Sight, locale: str
 ) -> None:
     with window(browser, simulated.url, locale) as tab:
@@ -93,7 +93,7 @@ def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(
         tab.keep(f"upgraded-{locale}")
 
 
-def test_a_browser_that_keeps_nothing_is_told_and_never_loads_by_itself(
+def test_a_browser_that_keeps_nothing_is_reported_and_never_reloads_by_itself(
     browser: Browser, simulated: Sight
 ) -> None:
     with window(browser, simulated.url) as tab:
@@ -138,10 +138,12 @@ def test_marks_of_direction_are_seen_and_reorder_nothing(
         window(browser, simulated.url, height=2400) as tab,
     ):
         tab.open("/overview", "overview")
-        said = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
-        expect(said).to_contain_text("⟨U+202E⟩desreveR")
-        expect(said).to_contain_text("user⟨U+200B⟩ \u05e9\u05dc\u05d5\u05dd ⟨U+2066⟩left⟨U+2069⟩")
-        assert said.locator("b").evaluate("it => getComputedStyle(it).unicodeBidi") == "isolate"
+        printed = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
+        expect(printed).to_contain_text("⟨U+202E⟩desreveR")
+        expect(printed).to_contain_text(
+            "user⟨U+200B⟩ \u05e9\u05dc\u05d5\u05dd ⟨U+2066⟩left⟨U+2069⟩"
+        )
+        assert printed.locator("b").evaluate("it => getComputedStyle(it).unicodeBidi") == "isolate"
         tab.keep("marks-of-direction")
 
 
@@ -193,7 +195,7 @@ LONG = ".".join(["n" * 63, "o" * 63, "d" * 63, "e" * 61])
 """The longest possible name: 253 letters without a place to break a line."""
 
 
-def test_names_as_long_as_they_may_be_move_nothing_aside(browser: Browser) -> None:
+def test_names_of_the_greatest_length_move_nothing_aside(browser: Browser) -> None:
     space, job = "s" * 63, training_job("j" * 63, 1, 1, namespace="s" * 63)
     node = gpu_node(LONG, 2)
     members = [

@@ -106,7 +106,7 @@ def test_the_cluster_board(browser: Browser, sight: Sight, language: str) -> Non
         tab.keep(f"{sight.name}-cluster-{language}")
 
 
-def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faults: Sight) -> None:
+def test_what_needs_attention_stands_first_and_leads_there(browser: Browser, faults: Sight) -> None:
     """The scenario `faults` has two silent nodes, and two cards with an XID."""
     silent = {name for name, node in faults.counts().nodes.items() if node.status == "Unknown"}
     with window(browser, faults.url, height=1400) as tab:
@@ -126,7 +126,7 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
         expect(tab.page.get_by_text("XID").first).to_be_visible()
 
 
-def test_every_card_is_listed_with_who_has_it_and_how_it_feels(
+def test_every_card_is_listed_with_its_holder_and_its_health(
     browser: Browser, simulated: Sight
 ) -> None:
     """The exporter's own page has each card's temperature, kubectl has the number of each node's
@@ -285,7 +285,7 @@ def used_gpus(tab: Window, language: str) -> dict[str, int]:
 
 
 @BOTH
-def test_a_cluster_without_a_quota_tree_says_so(
+def test_a_cluster_without_a_quota_tree_is_reported(
     browser: Browser, real: Sight, language: str
 ) -> None:
     with window(browser, real.url, LOCALES[language]) as tab:

@@ -115,7 +115,7 @@ def test_what_is_chosen_stays_chosen_when_more_is_found_above_it(
         )
 
 
-def test_what_still_bears_the_text_stays_while_the_next_answer_comes(
+def test_what_still_carries_the_text_stays_while_the_next_answer_comes(
     browser: Browser, simulated: Sight
 ) -> None:
     node = sorted(simulated.counts().nodes)[0]

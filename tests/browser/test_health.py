@@ -26,7 +26,7 @@ PAGES = [
 ]
 
 
-class Told:
+class FixedDependencies:
     """A `ports.Dependencies` with an answer that a test changes."""
 
     def __init__(self, looks: DependencyLooks) -> None:
@@ -49,12 +49,14 @@ def failing(tab: Window) -> list[str]:
     ("locale", "name", "state"),
     [("en-US", "Prometheus", "Failed"), ("zh-CN", "Prometheus 监控", "故障")],
 )
-def test_what_fails_is_told_on_every_page_and_leads_to_the_page_health(
+def test_what_fails_is_reported_on_every_page_and_leads_to_the_page_health(
     browser: Browser, locale: str, name: str, state: str
 ) -> None:
-    told = Told(DependencyLooks(WELL, ServerLook("http://prom:9090", failure=REFUSED)))
+    dependencies = FixedDependencies(
+        DependencyLooks(WELL, ServerLook("http://prom:9090", failure=REFUSED))
+    )
     with (
-        served(structs.replace(still_world(living_cluster()), dependencies=told)) as url,
+        served(structs.replace(still_world(living_cluster()), dependencies=dependencies)) as url,
         window(browser, url, locale) as tab,
     ):
         for address, page in PAGES:
@@ -76,10 +78,15 @@ def test_what_fails_is_told_on_every_page_and_leads_to_the_page_health(
         assert failing(tab) == []
 
 
-def test_what_the_page_itself_says_of_an_input_is_not_said_twice(browser: Browser) -> None:
-    told = Told(DependencyLooks(WELL, ServerLook("http://prom:9090", failure=REFUSED)))
+def test_what_the_page_itself_shows_of_an_input_is_not_shown_twice(browser: Browser) -> None:
+    dependencies = FixedDependencies(
+        DependencyLooks(WELL, ServerLook("http://prom:9090", failure=REFUSED))
+    )
     world = still_world(living_cluster(), source=telemetry("failing", REFUSED, "see why"))
-    with served(structs.replace(world, dependencies=told)) as url, window(browser, url) as tab:
+    with (
+        served(structs.replace(world, dependencies=dependencies)) as url,
+        window(browser, url) as tab,
+    ):
         tab.open("/nodes", "nodes")
         expect(tab.at("state-partial").filter(has_text=REFUSED)).to_have_count(1)
         expect(tab.page.locator("[data-testid^=health-fails-]")).to_have_count(0)
@@ -89,10 +96,12 @@ def test_what_the_page_itself_says_of_an_input_is_not_said_twice(browser: Browse
         expect(tab.at("health-fails-gpu-telemetry")).to_be_visible()
 
 
-def test_all_well_is_said_nowhere_but_on_its_page(browser: Browser) -> None:
+def test_all_well_is_reported_nowhere_but_on_its_page(browser: Browser) -> None:
     with (
         served(
-            structs.replace(still_world(living_cluster()), dependencies=Told(DependencyLooks(WELL)))
+            structs.replace(
+                still_world(living_cluster()), dependencies=FixedDependencies(DependencyLooks(WELL))
+            )
         ) as url,
         window(browser, url) as tab,
     ):

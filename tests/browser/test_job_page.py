@@ -41,7 +41,7 @@ def test_a_log_is_the_one_that_kubectl_shows_and_tabs_go_by_keyboard(
         expect(tab.at("job-life")).to_contain_text("Running")
 
 
-def test_an_instance_that_does_not_exist_is_said_in_both_languages(
+def test_an_instance_that_does_not_exist_is_reported_in_both_languages(
     browser: Browser, simulated: Sight
 ) -> None:
     key = next(key for key, word in sorted(simulated.jobs().items()) if word == "Running")

@@ -29,7 +29,7 @@ def choose(tab: Window, name: str, value: str) -> None:
     tab.page.keyboard.press("Enter")
 
 
-def test_who_i_am_is_chosen_and_kept(browser: Browser, simulated: Sight) -> None:
+def test_the_users_own_name_is_chosen_and_kept(browser: Browser, simulated: Sight) -> None:
     users = answer(simulated)["users"]
     with window(browser, simulated.url) as tab:
         tab.open("/overview", "overview")

@@ -64,7 +64,7 @@ def test_the_filter_of_document_000_chooses_nodes(browser: Browser, sight: Sight
         soon("two nodes", lambda: in_table(tab), lambda: names)
 
 
-def test_a_click_on_a_head_sorts_and_says_so(browser: Browser, sight: Sight) -> None:
+def test_a_click_on_a_head_sorts_and_is_announced(browser: Browser, sight: Sight) -> None:
     with window(browser, sight.url, height=1400) as tab:
         tab.open("/nodes", "nodes")
         head = tab.at("table-nodes").locator("thead th").filter(has_text="Total GPUs").first

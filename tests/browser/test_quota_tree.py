@@ -38,7 +38,9 @@ def fill(tab: Window, node: str, bound: str, text: str) -> None:
     tab.at(f"bound-{node}-cpu-{bound}").fill(text)
 
 
-def test_a_raised_minimum_names_who_goes_and_who_comes(browser: Browser, console: Server) -> None:
+def test_a_raised_minimum_names_the_pods_that_go_and_come(
+    browser: Browser, console: Server
+) -> None:
     with window(browser, console.url) as tab:
         tab.open("/quota/tree", "quota-tree")
         tab.at("action-what-if").click()
@@ -60,7 +62,7 @@ def test_a_raised_minimum_names_who_goes_and_who_comes(browser: Browser, console
         expect(tab.at("bound-root.b.1-cpu-min")).to_have_value("0")
 
 
-def test_a_tree_that_would_be_refused_says_why_at_its_cell(
+def test_a_tree_that_would_be_refused_gives_the_reason_at_its_cell(
     browser: Browser, console: Server
 ) -> None:
     with window(browser, console.url) as tab:
@@ -88,7 +90,7 @@ def test_typing_in_a_cell_moves_no_row_and_tab_goes_to_the_next_cell(
         expect(tab.at("bound-root.a.1-cpu-max")).to_be_focused()
 
 
-def test_the_board_lists_who_waits_and_a_row_tells_the_numbers(
+def test_the_board_lists_waiting_pods_and_a_row_shows_the_numbers(
     browser: Browser, console: Server
 ) -> None:
     with window(browser, console.url) as tab:
@@ -111,7 +113,7 @@ WORDS = {"en-US": "over max by 5 cores", "zh-CN": "超出上限 5 核"}
 
 
 @pytest.mark.parametrize("locale", WORDS)
-def test_a_node_that_uses_more_than_its_max_says_by_how_much(
+def test_a_node_that_uses_more_than_its_max_shows_by_how_much(
     browser: Browser, tmp_path: Path, locale: str
 ) -> None:
     """20 of the 40 cores are used in root.a.1, whose max was lowered to 15. The table, the tree and
@@ -147,7 +149,7 @@ def test_a_node_that_uses_more_than_its_max_says_by_how_much(
                 tab.keep(f"quota-over-max-{table}-{locale}")
 
 
-def test_a_broken_tree_says_so(browser: Browser, tmp_path: Path) -> None:
+def test_a_broken_tree_is_reported(browser: Browser, tmp_path: Path) -> None:
     twice = demo().children[0].children[0]
     a, b = demo().children
     broken = QuotaNode("root", "root", "", demo().min, demo().max, children=(a, b, twice))

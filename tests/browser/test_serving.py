@@ -27,7 +27,7 @@ def arena(sight: Sight, *words: str) -> str:
     return run_arena("serve", *words, kubeconfig=sight.kubectl.kubeconfig)
 
 
-def told(sight: Sight) -> dict[str, dict[str, Any]]:
+def reported(sight: Sight) -> dict[str, dict[str, Any]]:
     return {
         each["name"]: each
         for each in json.loads(arena(sight, "list", "-n", NAMESPACE, "-o", "json"))
@@ -62,7 +62,7 @@ def served(sight: Sight) -> Iterator[Sight]:
     try:
         wait_until(
             "both pods of web are available",
-            lambda: told(sight)["web"]["availableInstances"] == 2,
+            lambda: reported(sight)["web"]["availableInstances"] == 2,
             60,
         )
         yield sight
@@ -74,11 +74,11 @@ def served(sight: Sight) -> Iterator[Sight]:
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_the_page_says_what_arena_says_and_why_a_job_is_not_ready(
+def test_the_page_shows_what_arena_prints_and_why_a_job_is_not_ready(
     browser: Browser, served: Sight, locale: str
 ) -> None:
     title, menu, ready, not_ready = LOCALES[locale]
-    jobs = told(served)
+    jobs = reported(served)
     pods = {
         pod["metadata"]["name"]
         for pod in served.kubectl.get("pods", "-n", NAMESPACE, "-l", "servingName=web")

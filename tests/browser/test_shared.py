@@ -120,7 +120,7 @@ def test_the_seats_of_every_shared_node_are_those_of_kubectl(
     ],
     ids=["English, light", "Chinese, dark"],
 )
-def test_the_page_of_the_node_says_who_has_how_much_of_the_card(
+def test_the_page_of_the_node_shows_each_holders_part_of_the_card(
     browser: Browser,
     shared: Laptop,
     locale: str,
@@ -133,13 +133,13 @@ def test_the_page_of_the_node_says_who_has_how_much_of_the_card(
     with window(browser, shared.console.url, locale, scheme=scheme) as tab:
         tab.open(f"/nodes/{NODE}", "node")
         expect(tab.at("sentence")).to_contain_text(f"14 {word}")
-        told = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
-        assert set(told.values()) == {"4,308 MiB"}
+        reported = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
+        assert set(reported.values()) == {"4,308 MiB"}
         page = {
             key.split()[1].rsplit("/", 1)[0]: text
             for key, text in seat_rows(tab.column("node-gpus", memory)).items()
         }
-        assert page == told
+        assert page == reported
         assert card_rows(tab.column("node-gpus", units)) == {"0": "12 / 14"}
         assert card_rows(tab.column("node-gpus", free)) == {"0": f"2 {word}"}
         assert card_rows(tab.column("node-gpus", memory)) == {"0": "12.6 / 14.7 GiB"}
@@ -183,7 +183,7 @@ def test_boards_count_fractions_of_cards(browser: Browser, shared: Laptop) -> No
         expect(tab.at("panel-gpu-memory-allocated-total")).to_contain_text("12.6 / 29.5 GiB")
 
 
-def test_the_fourth_is_told_what_the_best_card_has_free(browser: Browser, shared: Laptop) -> None:
+def test_the_fourth_gets_what_the_best_card_has_free(browser: Browser, shared: Laptop) -> None:
     with window(browser, shared.console.url) as tab:
         tab.open("/jobs/default/pytorchjob/fourth", "job")
         expect(tab.at("why-no-room")).to_contain_text("need 4 GiB, largest free 2 GiB")
@@ -194,7 +194,7 @@ def test_the_fourth_is_told_what_the_best_card_has_free(browser: Browser, shared
         assert tab.column("jobs", "Request GPUs") == {"default/pytorchjob/fourth": "4.0 GiB"}
 
 
-def test_a_card_that_changes_its_mode_says_so_without_a_reload(
+def test_a_card_that_changes_its_mode_is_shown_so_without_a_reload(
     browser: Browser, shared: Laptop
 ) -> None:
     with window(browser, shared.console.url) as tab:

@@ -54,7 +54,9 @@ def test_pause_step_and_resume(browser: Browser, world: Laptop) -> None:
         assert face(world)["isPaused"] is False
 
 
-def test_speed_is_chosen_or_typed_and_a_bad_one_is_told(browser: Browser, world: Laptop) -> None:
+def test_speed_is_chosen_or_typed_and_a_bad_one_is_reported(
+    browser: Browser, world: Laptop
+) -> None:
     with window(browser, world.console.url) as tab:
         opened(tab)
         tab.at("time-panel").get_by_role("button", name="×60", exact=True).click()

@@ -45,10 +45,12 @@ def held(pod: dict[str, Any]) -> int:
 
 def holding(sight: Sight) -> list[dict[str, Any]]:
     """Pods that hold whole cards and run, on nodes that report."""
-    heard = {name for name, node in sight.counts().nodes.items() if node.is_ready}
+    received = {name for name, node in sight.counts().nodes.items() if node.is_ready}
     running = [pod for pod in sight.kubectl.get("pods") if pod["status"]["phase"] == "Running"]
     return [
-        pod for pod in running if held(pod) and bound_at(pod) and pod["spec"]["nodeName"] in heard
+        pod
+        for pod in running
+        if held(pod) and bound_at(pod) and pod["spec"]["nodeName"] in received
     ]
 
 

@@ -87,7 +87,7 @@ def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sig
         expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
 
 
-def test_the_legend_lights_up_what_it_counts_and_says_so_in_the_address(
+def test_the_legend_lights_up_what_it_counts_and_the_address_contains_it(
     browser: Browser, faults: Sight
 ) -> None:
     with window(browser, faults.url) as tab:
@@ -416,7 +416,7 @@ def commands_of(tab: Window, kind: str) -> list[str]:
     return commands
 
 
-SAID = """globalThis.said = [];
+PRINTED = """globalThis.said = [];
 const statuses = () => [...document.querySelectorAll("[role=status]")];
 new MutationObserver(() => said.push(...statuses().map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
@@ -431,13 +431,13 @@ def copy_by_keyboard(tab: Window, box: Locator) -> None:
     wait_until("it is said", lambda: bool(tab.page.evaluate("said.includes('Copied')")))
 
 
-def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(
+def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_announced(
     browser: Browser, simulated: Sight
 ) -> None:
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        tab.page.add_init_script(SAID)
+        tab.page.add_init_script(PRINTED)
         tab.open(f"/nodes/{node}", "node")
         uuid = tab.at("table-node-gpus").locator("tr[data-row='0'] .copied", has_text="GPU-")
         for box, text in ((tab.page.locator("h1 + .copy"), node), (uuid, str(uuid.text_content()))):
@@ -493,7 +493,7 @@ def test_an_error_stays_while_the_request_is_sent_again(
 
 
 @pytest.mark.parametrize("way", ["by selection", "not at all"])
-def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(
+def test_a_clipboard_that_may_not_be_written_is_worked_around_or_reported(
     browser: Browser, simulated: Sight, way: str
 ) -> None:
     """A page that is not served over https has no clipboard; a browser may refuse the other way,
@@ -596,7 +596,9 @@ def test_g_leads_to_every_board_from_a_row_of_a_table(browser: Browser, simulate
             expect(tab.at(f"page-{page}")).to_be_visible()
 
 
-def test_a_page_of_the_address_is_the_page_that_is_told(browser: Browser, simulated: Sight) -> None:
+def test_a_page_of_the_address_is_the_page_that_is_announced(
+    browser: Browser, simulated: Sight
+) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/devices?size=7&page=2", "devices")
         expect(tab.at("table-range")).to_contain_text("8–14 of ")

@@ -91,7 +91,7 @@ def test_without_its_file_no_container_is_made(node: ControlPlane, answers: Simp
         "it is told",
         lambda: (
             "CDI device injection failed: unresolvable CDI devices fairlead.io/gpu=alloc-"
-            in told(node)
+            in reported(node)
         ),
         SECONDS,
     )
@@ -140,5 +140,5 @@ def log(node: ControlPlane, name: str, of: str) -> str:
     return node.admin.run("-n", "default", "logs", name, "-c", of)
 
 
-def told(node: ControlPlane) -> str:
+def reported(node: ControlPlane) -> str:
     return "".join(each["message"] for each in node.admin.get("events", "-n", "default"))

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from tests.kube.deployed import POLICIES
 from tests.kube.kubelet import NODE
-from tests.kube.node_images import LINE_E, TAKES_TOO_MUCH, TELLS
+from tests.kube.node_images import LINE_E, PRINTS, TAKES_TOO_MUCH
 from tests.kube.node_room import NODE_ADDRESS
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line
 from tests.kubelet.agent_cases import four_units_of_a_pod
@@ -162,8 +162,8 @@ def test_document_003(line: Line) -> None:
     (waits,) = [
         name for name, phase in named(line, "tf-notebook-gpu").items() if phase == "Pending"
     ]
-    told = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
-    wait_until("it says why", lambda: any(told in each for each in line.events(waits)), SECONDS)
+    message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    wait_until("it says why", lambda: any(message in each for each in line.events(waits)), SECONDS)
     remove(line, "gpu_deployment.yaml")
 
     line.label(cgpu="true")
@@ -190,7 +190,7 @@ def test_document_003(line: Line) -> None:
         .read_text(encoding="utf-8")
         .replace("tf-notebook-3", "tf-notebook-4")
     )
-    send(line, fourth, TELLS)
+    send(line, fourth, PRINTS)
     (pod,) = wait_for_pods(line, "tf-notebook-4")
     wait_until(
         "the fourth says why",
@@ -203,7 +203,7 @@ def test_document_003(line: Line) -> None:
 # --- helpers --------------------------------------------------------------------------------------
 
 
-def apply(line: Line, name: str, image: str = TELLS) -> None:
+def apply(line: Line, name: str, image: str = PRINTS) -> None:
     send(line, MANIFESTS.joinpath(name).read_text(encoding="utf-8"), image)
 
 
@@ -241,7 +241,9 @@ def wait_for_pods(line: Line, app: str) -> list[str]:
 
 def given(line: Line, pod: str, container: str) -> list[str]:
     """What its program prints about what it received; an absent file is left out."""
-    said = line.said(pod, container)
-    has_region = any(re.fullmatch(r"region \d+", text) for text in said)
+    printed = line.printed(pod, container)
+    has_region = any(re.fullmatch(r"region \d+", text) for text in printed)
     strange = re.compile(r"region( \d+)?$|end$|cat: can't open|stat: can't stat")
-    return [text for text in said if not strange.match(text)] + (["region"] if has_region else [])
+    return [text for text in printed if not strange.match(text)] + (
+        ["region"] if has_region else []
+    )

@@ -81,7 +81,7 @@ def service(
         more.pop("balancer", ""),
         more.pop("ip", "10.96.0.7"),
     )
-    told = [
+    reported = [
         {
             "name": name,
             "port": port,
@@ -91,7 +91,7 @@ def service(
     ]
     return {
         "metadata": meta(f"{of}-{version}", type_, of, version, **more),
-        "spec": {"clusterIP": ip, "ports": told},
+        "spec": {"clusterIP": ip, "ports": reported},
         "status": {"loadBalancer": {"ingress": [{"ip": balancer}]} if balancer else {}},
     }
 

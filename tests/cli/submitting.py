@@ -236,10 +236,10 @@ def at(document: Any, path: str) -> Any:
     return document
 
 
-def assert_refused(line: str, told: str) -> None:
+def assert_refused(line: str, reported: str) -> None:
     """The line fails with this message before any request to the cluster."""
     cluster = KeepingCluster()
     with pytest.raises(UserError) as refused:
         submit(line, cluster)
-    assert told in refused.value.what
+    assert reported in refused.value.what
     assert cluster.calls == []

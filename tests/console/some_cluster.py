@@ -35,7 +35,7 @@ def some_cluster(seed: int) -> BoardState:
             **more,
         )  # type: ignore[arg-type]
 
-    def told(
+    def reported(
         node: str, index: int, holder: Pod | None, healthy: bool | None = True, **more: str
     ) -> GpuReading:
         ratio = chance.choice((None, 0.0, 0.0, 0.5))
@@ -71,7 +71,7 @@ def some_cluster(seed: int) -> BoardState:
                 else []
             )
             gpus += (
-                [told(name, index, None, uuid=f"GPU-{name}-{index}") for index in range(count)]
+                [reported(name, index, None, uuid=f"GPU-{name}-{index}") for index in range(count)]
                 if chance.random() < 0.7
                 else []
             )
@@ -92,7 +92,7 @@ def some_cluster(seed: int) -> BoardState:
                     for index in range(count)
                 }
                 gpus += [
-                    told(name, index, held.get(index), health[index]) for index in range(count)
+                    reported(name, index, held.get(index), health[index]) for index in range(count)
                 ]
             if chance.random() < 0.3:
                 offered = {**node.allocatable, "nvidia.com/gpu": chance.randrange(count + 1)}

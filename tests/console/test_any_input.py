@@ -91,7 +91,7 @@ READINGS = st.builds(
 
 @given(st.lists(READINGS, max_size=5))
 @settings(deadline=None)
-def test_whatever_devices_say_the_answers_are_json(readings: list[GpuReading]) -> None:
+def test_whatever_devices_report_the_answers_are_json(readings: list[GpuReading]) -> None:
     job = training_job()
     pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job) for n in range(2)]
     seen = BoardState(cluster([gpu_node()], pods, [job], readings), EPOCH)

@@ -60,7 +60,7 @@ def reading(index: int, **more: object) -> GpuReading:
     )
 
 
-def test_a_sound_cluster_needs_nobody() -> None:
+def test_a_sound_cluster_needs_no_attention() -> None:
     assert lines(cluster([node("gpu-1")], [pod("trains", "gpu-1", gpus=2)])) == []
 
 
@@ -87,14 +87,14 @@ def test_silent_nodes_are_one_line_with_their_gpus_the_longest_first() -> None:
     assert line.command == "kubectl describe node gpu-10"
 
 
-def test_what_a_pod_of_a_silent_node_says_of_itself_is_old() -> None:
+def test_what_a_pod_of_a_silent_node_reports_of_itself_is_old() -> None:
     crashed = waiting(pod("crashes", "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 60, 4)
     assert [
         line.kind for line in lines(cluster([silent(node("gpu-1"), EPOCH - 60)], [crashed]))
     ] == ["node-silent"]
 
 
-def test_an_xid_is_told_with_what_it_means_and_when() -> None:
+def test_an_xid_is_reported_with_what_it_means_and_when() -> None:
     broken = reading(3, healthy=False, last_xid=79, last_xid_at=EPOCH - HOUR)
     (line,) = lines(replace(cluster([node("gpu-1")], []), gpus=(broken,)))
     assert (line.kind, line.count, line.since) == ("gpu-broken", 1, "2026-01-05T07:00:00Z")
@@ -106,7 +106,7 @@ def test_an_xid_is_told_with_what_it_means_and_when() -> None:
     assert [(each.kind, each.name, each.index) for each in line.objects] == [("gpu", "gpu-1", 3)]
 
 
-def test_broken_cards_are_told_apart_by_their_xid_and_one_without_says_so() -> None:
+def test_broken_cards_are_distinguished_by_their_xid_and_one_without_is_reported() -> None:
     faults = ((0, 79), (1, None), (2, 48), (3, 79))
     broken = tuple(
         reading(index, healthy=False, last_xid=xid, last_xid_at=EPOCH - HOUR if xid else None)
@@ -120,7 +120,7 @@ def test_broken_cards_are_told_apart_by_their_xid_and_one_without_says_so() -> N
     ]
 
 
-def test_gpus_that_a_node_no_longer_offers_are_counted_where_nobody_names_them() -> None:
+def test_gpus_that_a_node_no_longer_offers_are_counted_where_they_are_not_named() -> None:
     (line,) = lines(cluster([node("gpu-1", healthy=6)], []))
     assert (line.kind, line.count, line.sentence.values["gpus"], line.since) == (
         "gpu-withheld",
@@ -131,11 +131,13 @@ def test_gpus_that_a_node_no_longer_offers_are_counted_where_nobody_names_them()
 
 
 @pytest.mark.parametrize(
-    ("since_grace", "told"), [(121.0, ["pod-stuck"]), (119.0, []), (-30.0, [])]
+    ("since_grace", "reported"), [(121.0, ["pod-stuck"]), (119.0, []), (-30.0, [])]
 )
-def test_a_pod_is_stuck_two_minutes_after_its_grace(since_grace: float, told: list[str]) -> None:
+def test_a_pod_is_stuck_two_minutes_after_its_grace(
+    since_grace: float, reported: list[str]
+) -> None:
     going = replace(pod("goes", "gpu-1", gpus=1), deleted_at=EPOCH - since_grace)
-    assert [line.kind for line in lines(cluster([node("gpu-1")], [going]))] == told
+    assert [line.kind for line in lines(cluster([node("gpu-1")], [going]))] == reported
 
 
 def test_crash_loops_and_images_stand_apart() -> None:
@@ -150,17 +152,20 @@ def test_crash_loops_and_images_stand_apart() -> None:
 
 
 def test_a_name_is_one_word_of_its_command() -> None:
-    odd = "x; reboot $(id) 'y'"
+    malformed = "x; reboot $(id) 'y'"
     (line,) = lines(
         cluster(
-            [node("gpu-1")], [waiting(pod(odd, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)]
+            [node("gpu-1")],
+            [waiting(pod(malformed, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)],
         )
     )
-    assert shlex.split(line.command) == ["kubectl", "-n", "team-a", "logs", odd, "--previous"]
+    assert shlex.split(line.command) == ["kubectl", "-n", "team-a", "logs", malformed, "--previous"]
 
 
-@pytest.mark.parametrize(("waited", "told"), [(601.0, ["pod-unschedulable"]), (599.0, [])])
-def test_who_finds_no_node_for_ten_minutes_is_told(waited: float, told: list[str]) -> None:
+@pytest.mark.parametrize(("waited", "reported"), [(601.0, ["pod-unschedulable"]), (599.0, [])])
+def test_a_pod_without_a_node_for_ten_minutes_is_reported(
+    waited: float, reported: list[str]
+) -> None:
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
     waits = replace(
         pod("waits", "", gpus=9),
@@ -168,7 +173,7 @@ def test_who_finds_no_node_for_ten_minutes_is_told(waited: float, told: list[str
         created_at=EPOCH - waited,
         conditions=unscheduled,
     )
-    assert [line.kind for line in lines(cluster([node("gpu-1")], [waits]))] == told
+    assert [line.kind for line in lines(cluster([node("gpu-1")], [waits]))] == reported
 
 
 def test_pods_without_gpus_are_nobodys_business_here() -> None:
@@ -211,7 +216,7 @@ def test_at_most_seven_lines_the_broken_before_the_waiting() -> None:
     assert len(seen) == 7 and {line.level for line in seen} == {"broken"}
 
 
-def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
+def test_jobs_that_wait_are_listed_the_longest_first_with_the_reason() -> None:
     jobs = [
         training_job(name, 1, 9, state="Created", created_at=EPOCH - waited)
         for name, waited in (("new", 599), ("late", 601), ("early", 900))
@@ -231,8 +236,8 @@ def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
     assert line.command == "arena get early --type=pytorchjob -n team-a --explain"
 
 
-def test_a_starved_quota_is_told_in_a_unit_that_people_read() -> None:
-    for leaf, told in (
+def test_a_starved_quota_is_shown_in_a_readable_unit() -> None:
+    for leaf, reported in (
         (
             StarvedLeaf("root.a", "memory", "bytes", min=128 << 30, used=12 << 30, waiting_pods=1),
             "1 pod waits; the worst has 12 of 128 GiB (memory)",
@@ -247,10 +252,10 @@ def test_a_starved_quota_is_told_in_a_unit_that_people_read() -> None:
         ),
     ):
         (line,) = attention_lines(cluster(), (), [leaf], {}, {}, (), Idleness((), EPOCH), EPOCH)
-        assert line.sentence.text == f"1 quota below the guaranteed minimum while {told}"
+        assert line.sentence.text == f"1 quota below the guaranteed minimum while {reported}"
 
 
-def test_a_job_that_its_owner_suspended_needs_nobody() -> None:
+def test_a_job_that_its_owner_suspended_needs_no_attention() -> None:
     assert (
         lines(cluster([node("gpu-1")], [], [training_job(state="Suspended", suspended=True)])) == []
     )

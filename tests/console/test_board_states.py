@@ -29,7 +29,7 @@ from .worlds import StillCluster, still_world
     [(60.0, True), (-1.0, False)],
     ids=["asked lately", "asked long ago"],
 )
-async def test_the_next_picture_has_ready_what_somebody_asked_for(
+async def test_the_next_board_state_has_ready_what_a_page_requested(
     watched_seconds: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(board_states, "WATCHED_SECONDS", watched_seconds)
@@ -57,7 +57,7 @@ async def test_a_part_is_made_when_a_page_asks_for_it_in_the_present_board_state
     assert {"jobs", "quota"} <= vars(first).keys() and "overview" not in vars(first)
 
 
-def test_a_board_state_goes_when_nobody_has_it_any_more() -> None:
+def test_a_board_state_is_freed_when_no_page_uses_it_any_more() -> None:
     """The memory is freed without the garbage collector: a dozen old states of a large cluster
     would be a gigabyte.
     """
@@ -79,7 +79,7 @@ def test_a_board_state_goes_when_nobody_has_it_any_more() -> None:
             gc.enable()
 
 
-async def test_time_that_somebody_moved_makes_the_picture_old(
+async def test_time_that_was_moved_makes_the_board_state_old(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(board_states, "CPU_SHARE", 1e9)

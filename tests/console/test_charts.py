@@ -126,7 +126,7 @@ def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
         request("holder=x", query.name)
 
 
-async def test_what_only_a_prometheus_keeps_is_said_without_one() -> None:
+async def test_what_only_a_prometheus_keeps_is_reported_missing_without_one() -> None:
     query = CHART_QUERIES["gpu-pcie"]
     asked = request(f"gpu_node=n&from={int((EPOCH - 7200) * 1000)}", query.name)
     assert promql_of(asked, query.spellings[0]) == (
@@ -458,7 +458,7 @@ def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
     }
 
 
-def test_an_empty_chart_says_why() -> None:
+def test_an_empty_chart_gives_the_reason() -> None:
     asked = request()
     silent = BoardState(
         cluster(
@@ -478,7 +478,7 @@ def test_an_empty_chart_says_why() -> None:
     ]
 
 
-def test_a_range_longer_than_the_built_in_hour_is_told() -> None:
+def test_a_range_longer_than_the_built_in_hour_is_reported() -> None:
     asked = request(f"from={int((EPOCH - 7200) * 1000)}")
     history = History()
     history.add(EPOCH, samples_of(running_board_state()))
@@ -488,7 +488,7 @@ def test_a_range_longer_than_the_built_in_hour_is_told() -> None:
     assert [each.code for each in answer.warnings] == ["history-off"]
 
 
-def test_while_the_past_is_read_a_chart_says_so() -> None:
+def test_while_the_past_is_read_a_chart_shows_it() -> None:
     history = History()
     asked = request()
     history.is_being_read = True

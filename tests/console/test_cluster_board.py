@@ -164,7 +164,7 @@ def test_only_gpus_that_could_be_had_are_free(
     assert (pool.gpus, pool.gpus_allocated, pool.gpus_free) == (len(gpus) or 2, 0, free)
 
 
-def test_held_gpus_are_not_free_whether_or_not_somebody_says_where() -> None:
+def test_held_gpus_are_not_free_whether_or_not_their_place_is_known() -> None:
     seen, unseen = pod("a", "gpu-1", GPU), pod("b", "gpu-1", GPU)
     gpus = [reading(index=0, holder=seen), *(reading(index=n) for n in (1, 2))]
     (pool,) = board_state([gpu_node(gpus=3)], [seen, unseen], gpus=gpus).overview.pools
@@ -188,7 +188,7 @@ def test_gpus_that_a_node_withholds_are_not_free() -> None:
     assert (pool.gpus_free, pool.gpus_unhealthy) == (1, 2)
 
 
-def test_a_card_that_is_shared_by_somebody_is_not_free_and_a_draining_one_neither() -> None:
+def test_a_shared_card_is_not_free_and_neither_is_a_draining_one() -> None:
     holder = pod(
         "b",
         "share-1",
@@ -213,7 +213,7 @@ def test_faulty_gpus_are_named_with_their_reason() -> None:
     ]
 
 
-def test_gpus_that_a_node_withholds_are_faulty_though_nobody_says_which() -> None:
+def test_gpus_that_a_node_withholds_are_faulty_without_being_named() -> None:
     node = gpu_node(gpus=4)
     node = Node(
         node.name,
@@ -346,11 +346,11 @@ def test_the_cells_of_a_silent_node_are_unreachable_and_of_a_cordoned_one_closed
     ],
     ids=[
         "cards without identity are filled in order",
-        "which card is held cannot be said",
+        "which card is held cannot be printed",
         "all cards must be held",
     ],
 )
-def test_held_gpus_that_nobody_can_seat_are_never_shown_free(
+def test_held_gpus_without_a_seat_are_never_shown_free(
     held: int, named: bool, expected: list[int]
 ) -> None:
     gpus = [reading(index=n) for n in range(2)] if named else []
@@ -364,7 +364,7 @@ def test_held_gpus_that_nobody_can_seat_are_never_shown_free(
     )
 
 
-def test_a_cell_carries_its_figures_and_who_has_which_share() -> None:
+def test_a_cell_carries_its_figures_and_the_share_of_each_holder() -> None:
     holder = pod("a", "gpu-1", GPU)
     seen = board_state(
         [gpu_node(gpus=1)],
@@ -388,7 +388,7 @@ def test_a_cell_of_a_shared_card_has_the_share_of_each_holder() -> None:
     ]
 
 
-def test_indexes_are_told_only_where_a_card_is_missing() -> None:
+def test_indexes_are_reported_only_where_a_card_is_missing() -> None:
     seen = board_state(
         [gpu_node("a", 2), gpu_node("b", 2)],
         gpus=[*(reading("a", n) for n in (0, 1)), *(reading("b", n) for n in (0, 3))],
@@ -442,7 +442,7 @@ def half_silent() -> BoardState:
     return BoardState(cluster([gpu_node(), gpu_node("gpu-2", 1)], pods, [job], gpus), EPOCH)
 
 
-def test_used_memory_is_a_part_of_the_cards_that_tell_it() -> None:
+def test_used_memory_is_a_part_of_the_cards_that_report_it() -> None:
     """Unknown use does not count as 0: half of one card is a quarter of the two that report, and
     half of the one that the job holds.
     """

@@ -63,7 +63,7 @@ def places(rows: list[ListedGpu]) -> list[str]:
     return [f"{row.node}/{row.index}" for row in rows]
 
 
-def test_a_row_has_everything_about_its_card_and_numbers_that_nobody_knows_are_null() -> None:
+def test_a_row_has_everything_about_its_card_and_unknown_numbers_are_null() -> None:
     first, *_, last = found("")
     assert msgspec.to_builtins(first) == {
         "node": "gpu-1",
@@ -138,7 +138,7 @@ def test_filters_search_and_order(text: str, expected: list[str]) -> None:
     assert places(found(text)) == expected
 
 
-def test_the_choices_of_each_filter_are_told() -> None:
+def test_the_choices_of_each_filter_are_listed() -> None:
     assert board_state().gpus.facets == {
         "gpu_node": ["gpu-1", "share-1"],
         "GPU": ["0", "1", "2"],

@@ -62,7 +62,7 @@ def rows(
     return {row.name: row for row in health_rows(structs.replace(facts, **more))}
 
 
-def said(row: HealthRow) -> str:
+def printed(row: HealthRow) -> str:
     return "; ".join(each.text for each in row.found)
 
 
@@ -76,7 +76,7 @@ def test_all_of_the_contract_in_its_order() -> None:
 
 def test_the_api_server_with_address_version_and_latency() -> None:
     row = rows()["cluster-api"]
-    assert (row.state, said(row), row.setting) == (
+    assert (row.state, printed(row), row.setting) == (
         "ok",
         "https://10.0.0.1:6443 responds in 12 ms, version v1.36.3",
         None,
@@ -87,7 +87,7 @@ def test_an_api_server_that_does_not_answer_fails_in_its_own_words() -> None:
     row = rows(
         looks=DependencyLooks(structs.replace(WELL, failure="nobody listens", hint="start it"))
     )["cluster-api"]
-    assert (row.state, said(row)) == ("fail", "nobody listens (start it)")
+    assert (row.state, printed(row)) == ("fail", "nobody listens (start it)")
     assert row.setting is not None
 
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_any_more_is_named_and_no_failure_of_the_whole() -> 
         )
     )
     assert found["cluster-api"].state == "warn"
-    assert "pods" in said(found["cluster-api"]) and "mpijobs" in said(found["cluster-api"])
+    assert "pods" in printed(found["cluster-api"]) and "mpijobs" in printed(found["cluster-api"])
     assert found["cluster-api"].sources == ["pods"]
 
 
@@ -119,10 +119,10 @@ def test_permissions(forbidden: str | None, state: str) -> None:
         sources(Source("nodes"), *([Source(forbidden, SourceState.FORBIDDEN)] if forbidden else []))
     )["permissions"]
     assert (row.state, row.sources) == (state, [forbidden] if forbidden else [])
-    assert forbidden is None or forbidden in said(row)
+    assert forbidden is None or forbidden in printed(row)
 
 
-def test_permissions_are_not_known_while_nobody_answers() -> None:
+def test_permissions_are_not_known_while_no_server_answers() -> None:
     silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
     assert rows(sources(Source("nodes", SourceState.SYNCING)), silent)["permissions"].state == "off"
 
@@ -131,7 +131,7 @@ def test_prometheus_address_error_and_series() -> None:
     prometheus = ServerLook("http://prom:9090", "2.42.0", 0.003, series=120)
     assert rows()["prometheus"].state == "off"
     row = rows(looks=DependencyLooks(WELL, prometheus))["prometheus"]
-    assert (row.state, said(row)) == (
+    assert (row.state, printed(row)) == (
         "ok",
         "http://prom:9090 responds in 3 ms, version 2.42.0; it has 120 GPU series",
     )
@@ -144,7 +144,7 @@ def test_prometheus_address_error_and_series() -> None:
             WELL, structs.replace(prometheus, failure="Prometheus `http://prom:9090`: refused")
         )
     )["prometheus"]
-    assert (row.state, said(row), row.sources) == (
+    assert (row.state, printed(row), row.sources) == (
         "fail",
         "Prometheus `http://prom:9090`: refused",
         [],
@@ -152,7 +152,7 @@ def test_prometheus_address_error_and_series() -> None:
     assert row.setting is not None and "--prometheus" in row.setting.text
 
 
-def test_values_that_fail_with_prometheus_are_told_once() -> None:
+def test_values_that_fail_with_prometheus_are_reported_once() -> None:
     """The page warns of the source `gpu-telemetry`; the row of Prometheus covers it."""
     failing = DependencyLooks(WELL, ServerLook("http://prom:9090", failure="refused"))
     found = rows(sources(telemetry("failing", "refused")), failing)
@@ -163,25 +163,25 @@ def test_telemetry_by_nodes() -> None:
     nodes = [gpu_node("a", 2), gpu_node("b", 2)]
     readings = [reading("a", 0), reading("a", 1), reading("b", 0), reading("b", 1, ratio=None)]
 
-    def told(gpus: list[object], source: Source) -> HealthRow:
+    def reported(gpus: list[object], source: Source) -> HealthRow:
         return rows(structs.replace(cluster(nodes, gpus=gpus), sources={source.name: source}))[
             "gpu-telemetry"
         ]
 
-    row = told(readings, telemetry())
-    assert (row.state, said(row)) == (
+    row = reported(readings, telemetry())
+    assert (row.state, printed(row)) == (
         "warn",
         "all cards of 1 of 2 GPU nodes report; not all cards report on b",
     )
-    assert told([*readings[:3], reading("b", 1)], telemetry()).state == "ok"
-    assert told([], telemetry()).state == "fail"
-    assert told(readings, telemetry("off")).state == "off"
-    row = told(readings, telemetry("failing", "no page answers", "look at them"))
-    assert (row.state, said(row)) == ("fail", "no page answers (look at them)")
+    assert reported([*readings[:3], reading("b", 1)], telemetry()).state == "ok"
+    assert reported([], telemetry()).state == "fail"
+    assert reported(readings, telemetry("off")).state == "off"
+    row = reported(readings, telemetry("failing", "no page answers", "look at them"))
+    assert (row.state, printed(row)) == ("fail", "no page answers (look at them)")
     assert rows()["gpu-telemetry"].state == "off"
 
 
-def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_not() -> None:
+def test_a_broken_card_that_reports_does_not_replace_a_sound_one_that_does_not() -> None:
     """The row agrees with the pages' warning (`notices.series_missing`), which names the same
     nodes.
     """
@@ -192,7 +192,7 @@ def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_no
     warning = BoardState(snapshot, EPOCH).series_missing
     assert warning is not None and warning.values["nodes"] == "a"
     row = rows(snapshot)["gpu-telemetry"]
-    assert (row.state, said(row)) == (
+    assert (row.state, printed(row)) == (
         "warn",
         "all cards of 0 of 1 GPU node report; not all cards report on a",
     )
@@ -227,7 +227,7 @@ def component(name: str, app: str, ready: bool | None) -> Pod:
 def test_a_component_by_its_pods(ready: list[bool | None], state: str, text: str) -> None:
     pods = [component(f"x-{n}", "fairlead-cluster-exporter", each) for n, each in enumerate(ready)]
     row = rows(cluster([], pods))["cluster-exporter"]
-    assert (row.state, said(row)) == (state, text)
+    assert (row.state, printed(row)) == (state, text)
 
 
 def test_a_pod_that_has_ended_is_no_replica_that_is_missing() -> None:
@@ -237,7 +237,7 @@ def test_a_pod_that_has_ended_is_no_replica_that_is_missing() -> None:
     row = rows(cluster([], [ended, component("new", "fairlead-cluster-exporter", True)]))[
         "cluster-exporter"
     ]
-    assert (row.state, said(row)) == (
+    assert (row.state, printed(row)) == (
         "ok",
         "1 of 1 pod of fairlead-cluster-exporter ready, in fairlead-system",
     )
@@ -265,7 +265,7 @@ def test_labels_of_components_are_those_that_are_deployed() -> None:
     }
 
 
-def test_sharing_without_sharing_nodes_is_off_and_with_them_somebody_must_do_it() -> None:
+def test_sharing_without_sharing_nodes_is_off_and_with_them_it_needs_a_controller() -> None:
     assert {
         name: rows(cluster([gpu_node("a", 1)]))[name].state
         for name in ("sharing-extender", "device-plugin")
@@ -280,7 +280,7 @@ def test_sharing_without_sharing_nodes_is_off_and_with_them_somebody_must_do_it(
         node, name="share-2", labels={"cgpu": "true"}, allocatable={}, capacity={}
     )
     row = rows(cluster([node, silent]))["device-plugin"]
-    assert (row.state, said(row)) == (
+    assert (row.state, printed(row)) == (
         "warn",
         (
             "1 of 2 nodes that share GPUs offers parts of GPUs; no parts of GPUs are offered by "
@@ -317,7 +317,7 @@ def test_the_quota_controller_is_wanted_where_there_is_a_tree() -> None:
     )
     row = rows(broken)["quota-controller"]
     assert (row.state, row.sources) == ("warn", ["elasticquotatrees"])
-    assert said(row).startswith("min is above max; 1 of 1 pod")
+    assert printed(row).startswith("min is above max; 1 of 1 pod")
 
 
 def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
@@ -327,7 +327,7 @@ def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
         "jobs.other.io": ("v1",),
     }
     row = rows(looks=DependencyLooks(WELL, served=served))["job-kinds"]
-    assert (row.state, said(row)) == ("ok", "served: MPIJob v2beta1, PyTorchJob v1")
+    assert (row.state, printed(row)) == ("ok", "served: MPIJob v2beta1, PyTorchJob v1")
     assert rows(looks=DependencyLooks(WELL, served={}))["job-kinds"].state == "off"
     failing = sources(Source("pytorchjobs", SourceState.FAILING))
     assert rows(failing, DependencyLooks(WELL, served=served))["job-kinds"].state == "warn"
@@ -357,7 +357,7 @@ def test_fluid_by_what_is_served() -> None:
 )
 def test_clocks(ahead: float | None, state: str, text: str) -> None:
     row = rows(looks=DependencyLooks(structs.replace(WELL, ahead_seconds=ahead)))["clock-skew"]
-    assert row.state == state and text in said(row)
+    assert row.state == state and text in printed(row)
 
 
 def test_a_simulated_cluster_plays_its_components_and_has_its_own_time() -> None:
@@ -375,7 +375,7 @@ def test_a_saved_snapshot_has_no_servers() -> None:
     } == {"off"}
 
 
-def test_the_sentence_says_what_is_worst() -> None:
+def test_the_sentence_names_what_is_worst() -> None:
     silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
     assert health_sentence(rows().values()).text == "All dependencies in use are OK."
     assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use failed."

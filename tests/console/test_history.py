@@ -171,7 +171,7 @@ def test_it_is_due_once_per_tick() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 400), st.floats(0, 100, width=32)), max_size=30))
-def test_it_says_what_a_plain_dictionary_says(steps: list[tuple[int, float]]) -> None:
+def test_it_answers_as_a_plain_dictionary_does(steps: list[tuple[int, float]]) -> None:
     history, model, tick = History(), {}, 0
     for forward, value in steps:
         tick += forward

@@ -44,7 +44,7 @@ def holders(seen: BoardState) -> list[Holder]:
     return [entry.row for entry in seen.holders.entries]
 
 
-def test_all_that_hold_are_there_and_nobody_else() -> None:
+def test_all_holders_are_listed_and_no_other() -> None:
     job = training_job()
     pods = [
         pod("bert-worker-0", "gpu-1", GPU, job=job),
@@ -123,7 +123,7 @@ def test_a_scheduled_job_is_its_cron_jobs_and_a_number_in_a_name_makes_none(
     assert (row.owner_kind, row.owner) == owner
 
 
-def test_a_job_that_was_read_says_itself_who_made_it() -> None:
+def test_a_job_that_was_read_contains_its_creator() -> None:
     by_hand = Workload("Job", "batch/v1", "team-a", f"own-{MINUTE}", "uid-own")
     due = Workload(
         "Job", "batch/v1", "team-a", "odd-name", "uid-due", owner="uid-cron", owner_kind="CronJob"
@@ -198,7 +198,7 @@ def test_user_and_leaf_are_those_of_the_pod_else_of_its_job_and_namespace() -> N
     }
 
 
-def test_on_a_silent_node_nobody_knows_how_a_pod_fares() -> None:
+def test_on_a_silent_node_the_state_of_a_pod_is_unknown() -> None:
     held = pod("holds", "gpu-1", GPU)
     (row,) = holders(
         BoardState(
@@ -252,7 +252,7 @@ def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
         assert len(matching(seen.holders, query)) == group.pods, (by, group.name)
 
 
-def test_who_may_see_some_namespaces_is_told_of_those_alone() -> None:
+def test_a_user_that_may_see_some_namespaces_gets_those_alone() -> None:
     snapshot = cluster(
         [gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")]
     )

@@ -60,20 +60,20 @@ def test_the_built_in_history_knows_it_at_the_first_look(
 
 def test_a_card_idle_for_longer_than_the_history_reaches_back_stays_idle_for_over_an_hour() -> None:
     """The history is read again each minute; each time its oldest tick is 3585 to 3600 s old."""
-    history, told, seconds = lived([0.0] * 300), IdleTimes(), list[float]()
+    history, reported, seconds = lived([0.0] * 300), IdleTimes(), list[float]()
     for look in range(8):
         now = EPOCH + 60 * look + 7
         for tick in range(1, 5) if look else ():
             history.add(
                 EPOCH + 60 * (look - 1) + 15 * tick, [LineSample("gpu-duty-cycle", LABELS, 0.0)]
             )
-        told = idle_in_history(history, now, told)
-        seconds.append(now - told.since["GPU-a"])
+        reported = idle_in_history(history, now, reported)
+        seconds.append(now - reported.since["GPU-a"])
     assert seconds == [3592 + 60 * look for look in range(8)]
 
 
 @pytest.mark.parametrize("value", [80.0, None], ids=["busy", "a gap"])
-def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> None:
+def test_what_was_reported_of_a_card_ends_with_its_idleness(value: float | None) -> None:
     before = IdleTimes(EPOCH - 60, {"GPU-a": EPOCH - 7200})
     assert idle_in_history(lived([0.0] * 230 + [value] + [0.0] * 9), EPOCH, before).since == {
         "GPU-a": EPOCH - 15 * 8
@@ -81,7 +81,7 @@ def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> 
     assert idle_in_history(lived([0.0] * 239 + [value]), EPOCH, before).since == {}
 
 
-def test_what_was_told_before_the_history_begins_is_no_part_of_it() -> None:
+def test_what_was_reported_before_the_history_begins_is_no_part_of_it() -> None:
     """Time ran fast, so between the earlier value and the oldest tick there was no look."""
     before = IdleTimes(EPOCH - 5000, {"GPU-a": EPOCH - 7200})
     assert idle_in_history(lived([0.0] * 300), EPOCH, before).since == {"GPU-a": EPOCH - 15 * 239}
@@ -99,7 +99,7 @@ def test_any_series_counted_by_hand() -> None:
         assert idle_since(points, 0.01, 10) == expected, values
 
 
-class TellingSeries:
+class ReportingSeries:
     """A Prometheus that has one family."""
 
     name = "prometheus"
@@ -120,7 +120,7 @@ class TellingSeries:
 )
 def test_prometheus_is_asked_in_the_spellings_that_it_has(family: str, label: str) -> None:
     points = tuple((EPOCH - 600 * back, 0.0 if back < 18 else 90.0) for back in reversed(range(30)))
-    series = TellingSeries(family, [SeriesLine({label: "GPU-a"}, points)])
+    series = ReportingSeries(family, [SeriesLine({label: "GPU-a"}, points)])
     assert asyncio.run(idle_in_series(series, EPOCH)).since == {"GPU-a": EPOCH - 18 * 600}
 
 
@@ -154,12 +154,12 @@ def test_where_some_nodes_have_another_exporter_idle_cards_of_all_are_known() ->
 
 def test_a_gap_that_prometheus_leaves_out_ends_idleness() -> None:
     points = tuple((EPOCH - 600 * back, 0.0) for back in reversed(range(30)) if back != 9)
-    series = TellingSeries("fairlead", [SeriesLine({"uuid": "GPU-a"}, points)])
+    series = ReportingSeries("fairlead", [SeriesLine({"uuid": "GPU-a"}, points)])
     assert asyncio.run(idle_in_series(series, EPOCH)).since == {"GPU-a": EPOCH - 9 * 600}
 
 
 @pytest.mark.parametrize(
-    ("seen", "told", "told_at", "since"),
+    ("seen", "reported", "told_at", "since"),
     [
         (EPOCH - 5, EPOCH - 3600, EPOCH - 1, EPOCH - 3600),
         (EPOCH - 5, EPOCH - 3600, EPOCH - 60, EPOCH - 5),
@@ -169,10 +169,10 @@ def test_a_gap_that_prometheus_leaves_out_ends_idleness() -> None:
     ids=["known to the series", "busy since they were asked", "the reader knows more", "busy now"],
 )
 def test_series_lengthen_what_the_reader_saw(
-    seen: float | None, told: float, told_at: float, since: float | None
+    seen: float | None, reported: float, reported_at: float, since: float | None
 ) -> None:
     card = reading(ratio=0.0 if seen else 0.5, idle_since=seen)
-    (longer,) = with_longer_idle([card], IdleTimes(told_at, {card.uuid: told}))
+    (longer,) = with_longer_idle([card], IdleTimes(reported_at, {card.uuid: reported}))
     assert longer.idle_since == since
 
 
@@ -196,12 +196,12 @@ def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_toget
             EPOCH + 36 * tick,
             [sample("p", "main", busy), sample("p", "side", 0.0), sample("q", "main", 99.0)],
         )
-    told = idle_hours_in_history(history, EPOCH + 36 * 49)
-    assert told.hours_by_key == {("team", "p", "GPU-a"): pytest.approx(0.3)}
+    reported = idle_hours_in_history(history, EPOCH + 36 * 49)
+    assert reported.hours_by_key == {("team", "p", "GPU-a"): pytest.approx(0.3)}
 
 
 @pytest.mark.parametrize(
-    ("ratio", "idle_since", "told", "held_hours", "hours"),
+    ("ratio", "idle_since", "reported", "held_hours", "hours"),
     [
         (0.5, None, 6.0, 20.0, 6.0),
         (0.0, EPOCH - 7200, 6.0, 20.0, 6.0),
@@ -219,13 +219,13 @@ def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_toget
         "never",
     ],
 )
-def test_idle_hours_of_who_holds(
-    ratio: float, idle_since: float | None, told: float, held_hours: float, hours: float
+def test_idle_hours_of_holders(
+    ratio: float, idle_since: float | None, reported: float, held_hours: float, hours: float
 ) -> None:
     bound = Condition("PodScheduled", "True", at=EPOCH - 3600 * held_hours)
     holder = pod("p", "gpu-1", {"nvidia.com/gpu": 1}, conditions=[bound])
     gpu = reading(ratio=ratio, idle_since=idle_since, holder=holder)
     snapshot = cluster([gpu_node(gpus=1)], [holder], gpus=[gpu])
-    state = BoardState(snapshot, EPOCH, idle_hours=IdleHours({("team-a", "p", gpu.uuid): told}))
+    state = BoardState(snapshot, EPOCH, idle_hours=IdleHours({("team-a", "p", gpu.uuid): reported}))
     (row,) = [entry.row for entry in state.holders.entries]
     assert row.gpu_hours_idle == hours

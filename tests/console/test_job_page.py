@@ -30,12 +30,12 @@ structs = msgspec.structs
 def bound(name: str, at: float, started: float | None, **status: Any) -> Pod:
     state = ContainerState.WAITING if started is None else ContainerState.RUNNING
     made = pod(name, "gpu-1", {"nvidia.com/gpu": 1}, job=training_job())
-    told = ContainerStatus("main", state=state, started_at=started, **status)
+    reported = ContainerStatus("main", state=state, started_at=started, **status)
     conditions = (
         Condition("PodScheduled", "True", at=at),
         Condition("fairlead.io/QuotaAdmitted", "True", at=at - 5),
     )
-    return structs.replace(made, conditions=conditions, statuses=(told,))
+    return structs.replace(made, conditions=conditions, statuses=(reported,))
 
 
 def steps(
@@ -47,7 +47,7 @@ def steps(
     ]
 
 
-def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -> None:
+def test_a_life_is_listed_in_order_each_step_up_to_the_next_the_last_up_to_now() -> None:
     pods = (
         bound("bert-worker-0", EPOCH - 200, EPOCH - 150),
         bound("bert-worker-1", EPOCH - 180, EPOCH - 140),
@@ -73,7 +73,7 @@ def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -
     ]
 
 
-def test_pods_that_start_at_different_times_are_told_in_the_order_of_meaning() -> None:
+def test_pods_that_start_at_different_times_are_listed_in_the_order_of_meaning() -> None:
     """One pod ran for 100 s before the last one was bound. The order follows the meaning of the
     steps, not their times.
     """
@@ -160,14 +160,16 @@ def test_one_pod_that_came_anew_moves_nothing_of_the_others() -> None:
     ]
 
 
-@pytest.mark.parametrize(("ago", "told"), [(1321, False), (1320, False), (1319, True)])
-def test_pods_that_a_controller_makes_within_a_minute_are_no_step(ago: float, told: bool) -> None:
+@pytest.mark.parametrize(("ago", "reported"), [(1321, False), (1320, False), (1319, True)])
+def test_pods_that_a_controller_makes_within_a_minute_are_no_step(
+    ago: float, reported: bool
+) -> None:
     job = training_job(created_at=EPOCH - 1380)
     each = JobInstances(job, (made(bound("bert-worker-0", EPOCH - 1300, EPOCH - 1200), ago),))
-    assert ("pods" in [step.step for step in job_life(each, (), EPOCH)]) is told
+    assert ("pods" in [step.step for step in job_life(each, (), EPOCH)]) is reported
 
 
-def test_what_nobody_tells_is_left_out() -> None:
+def test_what_is_not_reported_is_left_out() -> None:
     job = structs.replace(training_job(state="Created"), conditions=())
     assert steps(JobInstances(job)) == [("created", -300, 300)]
     assert steps(JobInstances(structs.replace(job, created_at=None))) == []
@@ -196,13 +198,13 @@ def test_a_start_after_a_restart_is_not_when_it_began_to_run() -> None:
     assert "running" not in [step.step for step in life]
 
 
-def test_an_end_says_how_and_lasts_no_time() -> None:
+def test_an_end_shows_how_and_lasts_no_time() -> None:
     ended = training_job(state="Failed", finished_at=EPOCH - 10)
     last = job_life(JobInstances(ended), (), EPOCH)[-1]
     assert (last.step, last.seconds, last.status) == ("ended", None, "Failed")
 
 
-def test_only_what_began_has_a_log_and_who_has_none_says_why() -> None:
+def test_only_what_began_has_a_log_and_the_others_give_the_reason() -> None:
     waits = ContainerStatus(
         "main", state=ContainerState.WAITING, reason="ImagePullBackOff", message="no such image"
     )
@@ -214,7 +216,7 @@ def test_only_what_began_has_a_log_and_who_has_none_says_why() -> None:
     assert "no such image" in second.why
 
 
-def test_a_pod_of_somebody_else_is_refused_whatever_its_name() -> None:
+def test_a_pod_of_another_owner_is_refused_whatever_its_name() -> None:
     own = structs.replace(
         bound("bert-worker-0", EPOCH, EPOCH), init_containers=(Container("code"),)
     )

@@ -116,7 +116,7 @@ def test_the_board_shows_four_words_and_keeps_the_exact_state(
     assert found(seen, job_status=board) == found(seen, job_status=exact) == ["bert"]
 
 
-def test_a_running_job_with_a_pending_pod_waits_and_says_why() -> None:
+def test_a_running_job_with_a_pending_pod_waits_with_the_reason() -> None:
     job = training_job()
     reason = Condition(
         "PodScheduled",
@@ -142,7 +142,7 @@ def test_a_running_job_with_a_pending_pod_waits_and_says_why() -> None:
     )
 
 
-def test_a_suspended_job_says_so_before_anything_else() -> None:
+def test_a_suspended_job_is_reported_before_anything_else() -> None:
     row = only_row(board_state(jobs=[training_job(state="Suspended", suspended=True)]))
     assert row.waiting is not None and row.waiting.reason == "Suspended"
 
@@ -176,7 +176,7 @@ def restarting(*waits: bool) -> BoardState:
     return board_state([gpu_node()], pods, [job], quota=quota_tree())
 
 
-def test_a_job_that_restarts_and_waits_for_quota_tells_it_and_keeps_its_status() -> None:
+def test_a_job_that_restarts_and_waits_for_quota_reports_it_and_keeps_its_status() -> None:
     seen = restarting(True, True)
     row = only_row(seen)
     assert (row.status, row.state) == ("Running", "RESTARTING")
@@ -304,10 +304,10 @@ def why(node: Node, limits: dict[str, int], choice: NodeChoice | None = None) ->
     return row.waiting.sentence
 
 
-def test_asked_and_had_are_told_in_one_unit() -> None:
-    told = why(gpu_node(), {"memory": 1000 << 30})
-    assert told.text == "needs 1000 GiB of memory on one node; the largest of 1, gpu-1, has 512"
-    assert told.values == {
+def test_requested_and_granted_are_shown_in_one_unit() -> None:
+    reported = why(gpu_node(), {"memory": 1000 << 30})
+    assert reported.text == "needs 1000 GiB of memory on one node; the largest of 1, gpu-1, has 512"
+    assert reported.values == {
         "asked": 1000,
         "resource": "memory",
         "nodes": 1,
@@ -319,7 +319,7 @@ def test_asked_and_had_are_told_in_one_unit() -> None:
     assert (cores.values["asked"], cores.values["had"]) == (100.5, 64)
 
 
-def test_who_may_use_no_node_is_told_what_keeps_it_out_and_never_nothing() -> None:
+def test_a_pod_that_may_use_no_node_gets_what_keeps_it_out_and_never_nothing() -> None:
     wish = NodeChoice(selector=(("gpu", "A100"),))
     assert why(gpu_node(), GPU, wish).code == "why-barred-label"
     assert why(gpu_node(), GPU, wish).values == {"nodes": 1, "label": "gpu=A100"}
@@ -339,7 +339,7 @@ def test_who_may_use_no_node_is_told_what_keeps_it_out_and_never_nothing() -> No
     assert why(far, GPU, other).code == "why-barred"
 
 
-def test_a_wait_that_we_tell_ourselves_has_a_code_and_values() -> None:
+def test_a_wait_that_fairlead_reports_has_a_code_and_values() -> None:
     (row,) = [
         entry.row
         for entry in board_state(jobs=[training_job(workers=4, state="Created")]).jobs.entries

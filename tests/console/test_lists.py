@@ -130,7 +130,7 @@ def test_null_comes_last_both_ways_and_name_breaks_ties(
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_a_word_that_nobody_knows_comes_last_both_ways_as_null_does(descending: bool) -> None:
+def test_an_unknown_word_comes_last_both_ways_as_null_does(descending: bool) -> None:
     rows = [Sample("a", ""), Sample("b", "x"), Sample("c", "x"), Sample("d", "")]
     assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("team", descending),)))) == [
         "b",
@@ -216,9 +216,9 @@ class Blocked(Json, frozen=True):
     max: float | None
 
 
-class Told(Json, frozen=True):
+class Described(Json, frozen=True):
     reason: str
-    told: list[Sentence]
+    reported: list[Sentence]
     sentence: Sentence | None
 
 
@@ -226,18 +226,18 @@ class Waiter(Json, frozen=True):
     name: str
     by_user: list[UserPart]
     blocked: list[Blocked]
-    told: list[Sentence]
-    waiting: Told | None
+    reported: list[Sentence]
+    waiting: Described | None
 
 
 def test_a_file_has_no_sentences_for_other_languages_and_nothing_of_python() -> None:
-    said = Sentence("clause-x", {"n": None}, "x")
+    printed = Sentence("clause-x", {"n": None}, "x")
     row = Waiter(
         "a",
         [UserPart("ann", 4), UserPart(None, 7)],
         [Blocked("root", 8, None)],
-        [said],
-        Told("Full", [said], said),
+        [printed],
+        Described("Full", [printed], printed),
     )
     assert read_csv(render_csv([row], Waiter)) == [
         ["name", "byUser", "blocked", "waiting.reason"],

@@ -65,7 +65,7 @@ def line_of(wait: MyWait) -> tuple[str, str | None, int | None, list[str], int]:
 # --- which user is meant --------------------------------------------------------------------------
 
 
-def test_without_a_name_it_says_whom_one_may_ask_for() -> None:
+def test_without_a_name_it_lists_the_names_to_use() -> None:
     pods = [
         of("bob", pod("p", "gpu-1", {GPU: 1})),
         of("ann", pod("q", "gpu-1", {GPU: 1}, namespace="team-b")),
@@ -82,7 +82,7 @@ def test_without_a_name_it_says_whom_one_may_ask_for() -> None:
     assert BoardState(cluster([gpu_node()]), EPOCH).my_work("", "").sentence.code == "mine-unnamed"
 
 
-def test_who_has_nothing_is_told_so() -> None:
+def test_a_user_without_work_gets_the_reason() -> None:
     assert BoardState(cluster([gpu_node()]), EPOCH).my_work("eve", "").sentence.text == (
         "Nothing in this cluster belongs to eve."
     )
@@ -181,7 +181,7 @@ def test_the_most_that_one_node_has_left_by_model() -> None:
     assert second.selector == f"{MODEL}=V100"
 
 
-def test_nodes_that_take_nobody_offer_nothing() -> None:
+def test_nodes_that_take_no_pod_offer_nothing() -> None:
     tainted = replace(gpu_node("tainted"), taints=(Taint("team", "x", "NoSchedule"),))
     crowded = replace(gpu_node("crowded"), allocatable={**gpu_node().allocatable, "pods": 1})
     nodes = [
@@ -250,7 +250,7 @@ def test_what_is_guaranteed_needs_no_loan() -> None:
     assert (found.amount, found.guaranteed) == (2, True)
 
 
-def test_where_quota_leaves_nothing_it_says_what_quota_says() -> None:
+def test_where_quota_leaves_nothing_it_prints_what_quota_reports() -> None:
     pods = [
         replace(pod(f"p{n}", "gpu-1", {GPU: 1}), owners=(Owner("ReplicaSet", "web", "u", True),))
         for n in range(4)
@@ -331,7 +331,7 @@ def test_a_job_is_one_however_many_of_its_pods_wait() -> None:
     assert found["mine"].job == "pytorchjob/mine" and found["mine"].gpus == 2
 
 
-def test_who_waits_for_nothing_that_others_wait_for_stands_in_no_line() -> None:
+def test_a_pod_that_waits_for_nothing_that_others_wait_for_stands_in_no_line() -> None:
     [wait] = waits(
         BoardState(
             cluster([gpu_node()], jobs=[training_job("held", state="Created", suspended=True)]),
@@ -353,7 +353,7 @@ def test_a_gated_pod_that_the_plan_would_admit_stands_in_no_line() -> None:
     assert (wait.line, wait.ahead) == (None, [])
 
 
-def test_who_waits_for_cores_alone_is_in_no_queue_for_gpus() -> None:
+def test_a_pod_that_waits_for_cores_alone_is_in_no_queue_for_gpus() -> None:
     [wait] = waits(
         BoardState(
             cluster([gpu_node()], [of("bob", pod("p", "", {"cpu": 1}, conditions=UNSCHEDULABLE))]),

@@ -74,7 +74,7 @@ def test_a_shared_card_counts_by_its_grants() -> None:
     )
 
 
-def test_what_nobody_reports_is_unknown_and_not_zero() -> None:
+def test_what_is_not_reported_is_unknown_and_not_zero() -> None:
     row = board_state([gpu_node()]).nodes.entries[0].row
     assert (
         row.gpu_memory_total_mib,
@@ -100,8 +100,8 @@ def test_the_status_is_one_of_three_words_and_cordoned_is_no_status(ready: str, 
 
 
 def test_the_address_is_the_internal_one_else_the_first() -> None:
-    odd = Node("odd", addresses=(("ExternalIP", "1.2.3.4"), ("Hostname", "odd")))
-    rows = rows_by_name(board_state([gpu_node(), odd]))
+    malformed = Node("odd", addresses=(("ExternalIP", "1.2.3.4"), ("Hostname", "odd")))
+    rows = rows_by_name(board_state([gpu_node(), malformed]))
     assert (rows["gpu-1"].ip, rows["odd"].ip) == ("10.0.0.1", "1.2.3.4")  # type: ignore[attr-defined]
 
 
@@ -168,11 +168,11 @@ def test_the_sentence_counts_nodes_gpus_and_faults() -> None:
     assert sentence.values == {"nodes": 2, "gpus": 5, "allocated": 0, "unhealthy": 1, "faulty": 1}
 
 
-def test_a_cluster_without_gpus_says_so() -> None:
+def test_a_cluster_without_gpus_is_reported() -> None:
     assert board_state([cpu_node()]).nodes_sentence.code == "nodes-none"
 
 
-def test_one_node_shows_its_cards_and_who_is_on_them() -> None:
+def test_one_node_shows_its_cards_and_their_holders() -> None:
     job = training_job()
     holder = pod("bert-worker-0", "gpu-1", GPU, job=job)
     seen = board_state(
@@ -197,7 +197,7 @@ def test_one_node_shows_its_cards_and_who_is_on_them() -> None:
     assert [(each.name, each.gpus) for each in detail.pods] == [("bert-worker-0", 1)]
 
 
-def test_a_divided_card_shows_its_instances_and_who_has_which() -> None:
+def test_a_divided_card_shows_its_instances_and_their_holders() -> None:
     holder = pod("part", "gpu-1", {"nvidia.com/mig-1g.18gb": 1})
     seen = GpuHolder("team-a", "part", "main", GpuMode.MIG, 9000, 17894, 0.5)
     gone = GpuHolder("team-a", "gone", "main", GpuMode.MIG, 0, 35942, 0.0)

@@ -101,7 +101,7 @@ def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
         ),
     ],
 )
-def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(
+def test_a_source_without_a_status_of_its_own_is_shown_as_it_is(
     source: Source, code: str, message: str
 ) -> None:
     """The page inserts the value into its sentence; with an empty value the sentence would end in a
@@ -116,7 +116,7 @@ def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(
     )
 
 
-def test_objects_that_cannot_be_read_are_told_though_the_source_is_well() -> None:
+def test_objects_that_cannot_be_read_are_reported_though_the_source_is_well() -> None:
     assert codes(
         "nodes", Source("pods", "ok", "3 left out that cannot be read, such as `default/x`")
     ) == [("truncated", "pods")]
@@ -155,7 +155,7 @@ def test_simulated_time_that_runs_faster_ages_sources_no_faster() -> None:
 @pytest.mark.parametrize(
     ("reporting", "total", "warns"), [(0, 4, False), (3, 4, True), (4, 4, False), (0, 0, False)]
 )
-def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(
+def test_some_silent_gpus_are_reported_and_none_at_all_is_another_warning(
     reporting: int, total: int, warns: bool
 ) -> None:
     nodes = [
@@ -164,7 +164,7 @@ def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(
     assert (series_missing(nodes) is not None) is warns
 
 
-def test_a_kind_of_job_that_nobody_asked_for_is_no_news() -> None:
+def test_a_kind_of_job_that_was_not_requested_is_not_reported() -> None:
     """Most clusters serve two or three of the eight kinds."""
     sources = {
         name: Source(name, state)
@@ -193,7 +193,7 @@ def test_two_kinds_of_one_resource_are_each_asked_for(asked: str) -> None:
     assert seen.missing_types == ["deepspeedjob", "etjob"]
 
 
-def test_a_kind_of_job_that_cannot_be_read_is_told_whoever_asks() -> None:
+def test_a_kind_of_job_that_cannot_be_read_is_reported_in_each_answer() -> None:
     sources = {
         "rayjobs": Source("rayjobs", "forbidden"),
         "tfjobs": Source("tfjobs", "failing", good_at=EPOCH),

@@ -145,7 +145,7 @@ def metrics(snapshot: ClusterSnapshot) -> dict[str, dict[str, float]]:
     return found
 
 
-def tree_told(snapshot: ClusterSnapshot) -> dict[str, dict[str, Any]]:
+def tree_reported(snapshot: ClusterSnapshot) -> dict[str, dict[str, Any]]:
     """`quota tree -o json`, by name."""
     nodes = json.loads(run_command("quota tree -o json", snapshot, "fairlead").out)["nodes"]
     return {node["name"]: node for node in nodes}
@@ -163,7 +163,11 @@ def mine(board: BoardState, namespace: str) -> LeafResource:
 
 def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
     """Places that show different numbers."""
-    board, told, printed = BoardState(snapshot, EPOCH), metrics(snapshot), tree_told(snapshot)
+    board, reported, printed = (
+        BoardState(snapshot, EPOCH),
+        metrics(snapshot),
+        tree_reported(snapshot),
+    )
     found: list[str] = []
 
     def same(what: str, **numbers: float) -> None:
@@ -179,11 +183,11 @@ def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
             for key in ("used", "request", "borrowed", "claimed", "guaranteed", "min")
         }
         least = float(node.get("countedMin", node["min"]).get(GPU, texts["min"]))
-        same(f"{path} min", page=row.min, metric=told["min"][path], tree=least)
+        same(f"{path} min", page=row.min, metric=reported["min"][path], tree=least)
         same(
             f"{path} written",
             page=row.min_written,
-            metric=told["min_written"][path],
+            metric=reported["min_written"][path],
             tree=texts["min"],
         )
         for key, page in {
@@ -192,14 +196,14 @@ def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
             "borrowed": row.borrowed,
             "claimed": row.claimed,
         }.items():
-            same(f"{path} {key}", page=page, metric=told[key][path], tree=texts[key])
+            same(f"{path} {key}", page=page, metric=reported[key][path], tree=texts[key])
         same(
             f"{path} guaranteed",
-            metric=told["guaranteed"][path],
+            metric=reported["guaranteed"][path],
             tree=texts["guaranteed"],
             both=min(row.used, row.min),
         )
-        same(f"{path} over min", metric=told["borrowed"][path], both=max(0, row.used - row.min))
+        same(f"{path} over min", metric=reported["borrowed"][path], both=max(0, row.used - row.min))
         for space in row.namespaces:
             own = mine(board, space) if row.min_written or row.max or row.used else None
             if own is not None:
@@ -230,7 +234,7 @@ def most_given(snapshot: ClusterSnapshot, namespace: str) -> int:
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(40, 400, 40))]
 )
-def test_every_place_says_the_same_numbers(first: int) -> None:
+def test_every_place_shows_the_same_numbers(first: int) -> None:
     scarce = borrows = 0
     for seed in range(first, first + 40):
         snapshot, plan = settled(random_snapshot(seed))
@@ -271,9 +275,9 @@ def test_my_work_of_a_leaf_whose_min_counts_as_less() -> None:
         run_command("quota why team-a/team-a-40", snapshot, "fairlead").out.splitlines()[0]
         == row.message
     )
-    told = metrics(snapshot)
+    reported = metrics(snapshot)
     numbers = {
-        name: told[name]["root.a"]
+        name: reported[name]["root.a"]
         for name in ("min", "min_written", "used", "borrowed", "guaranteed")
     }
     assert numbers == {"min": 10, "min_written": 12, "used": 12, "borrowed": 2, "guaranteed": 10}

@@ -45,7 +45,7 @@ def test_used_and_borrowed_come_from_the_pods_of_the_leafs_namespaces() -> None:
     ]
 
 
-def test_what_pods_hold_that_should_be_gone_long_ago_is_told_beside_what_is_used() -> None:
+def test_what_pods_hold_that_should_be_gone_long_ago_is_shown_beside_what_is_used() -> None:
     """docs/spec/quota.md#timers: five minutes after its deletion a pod is no longer charged,
     although its node still holds the resources.
     """
@@ -103,7 +103,7 @@ def test_waiting_pods_and_jobs_are_counted_up_the_tree() -> None:
         ) == (1, 1, 4, 0)
 
 
-def test_who_waits_is_counted_for_what_it_asks_and_nothing_else() -> None:
+def test_a_waiting_pod_is_counted_for_what_it_requests_and_nothing_else() -> None:
     """A job runs, and one more of its workers waits for quota: no GPU is waited for, but the job
     counts as waiting.
     """
@@ -198,8 +198,8 @@ def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans:
     pod = next(each for each in seen.snapshot.pods if each.conditions == (condition,))
     wait = why_pod_waits(pod)
     assert wait is not None and wait.message == "words of an older version"
-    told = seen.explainer.explain(wait, [pod]).clauses
-    assert [(each.code, each.values) for each in told] == (
+    reported = seen.explainer.explain(wait, [pod]).clauses
+    assert [(each.code, each.values) for each in reported] == (
         [(each.code, each.values) for each in row.clauses] if reason_is_the_plans else []
     )
     assert row.clauses[0].code == "clause-asks" and row.clauses[0].values == {

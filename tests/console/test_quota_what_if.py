@@ -26,7 +26,7 @@ def asked(seen: BoardState, *changes: BoundsChange) -> QuotaEffects:
     return seen.what_if(QuotaWhatIf(list(changes)))
 
 
-def test_who_waits_is_told_with_position_reason_sentence_and_numbers() -> None:
+def test_a_waiting_pod_is_shown_with_position_reason_sentence_and_numbers() -> None:
     first, second = waiting(full())
     assert (first.unit, first.leaf, first.position, first.pods, first.reason) == (
         "ns1/web-ns1-4",
@@ -75,12 +75,12 @@ def test_waiting_units_are_found_by_leaf_reason_and_namespace() -> None:
     assert rows.facets["reason"] == ["OverMax"]
 
 
-def test_without_a_tree_nobody_waits_for_quota() -> None:
+def test_without_a_tree_no_pod_waits_for_quota() -> None:
     seen = BoardState(cluster(pods=[five("ns1", 1)]), EPOCH)
     assert (waiting(seen), seen.waiting_sentence.code) == ([], "quota-waiting-none")
 
 
-def test_a_raised_minimum_evicts_who_borrows_it() -> None:
+def test_a_raised_minimum_evicts_its_borrowers() -> None:
     """b.1 requests 2 x 5 of its min 10 while a.1 and a.2 use everything: one pod of each is evicted
     (scenario nginx3).
     """
@@ -110,7 +110,7 @@ def test_a_raised_minimum_evicts_who_borrows_it() -> None:
     assert found.sentence.values == {"admitted": 2, "evicted": 2}
 
 
-def test_a_higher_ceiling_admits_who_waits_below_it() -> None:
+def test_a_higher_ceiling_admits_pods_that_wait_below_it() -> None:
     pods = [five("ns1", number, waits=number == 4) for number in range(5)]
     seen = BoardState(cluster(pods=pods, quota=demo()), EPOCH)
     found = asked(seen, BoundsChange("root.a.1", "cpu", max="25"))
@@ -130,7 +130,7 @@ def test_a_higher_ceiling_admits_who_waits_below_it() -> None:
         (BoundsChange("root.a.1", "rdma/hca", min="1"), "root.a.1", "UnknownResource"),
     ],
 )
-def test_a_tree_that_would_be_refused_says_why_and_nothing_else(
+def test_a_tree_that_would_be_refused_gives_the_reason_and_nothing_else(
     change: BoundsChange, node: str, code: str
 ) -> None:
     found = asked(full(), change)
@@ -141,7 +141,7 @@ def test_a_tree_that_would_be_refused_says_why_and_nothing_else(
     assert (found.admitted_count, found.evicted_count, found.leaves) == (0, 0, [])
 
 
-def test_a_node_that_is_not_there_is_refused() -> None:
+def test_a_node_that_is_absent_is_refused() -> None:
     with pytest.raises(UserError, match=r"no node `root\.z`"):
         asked(full(), BoundsChange("root.z", "cpu", min="1"))
     with pytest.raises(UserError, match="no quota tree"):
@@ -166,7 +166,7 @@ def test_what_is_no_question_is_refused_with_an_example(body: bytes) -> None:
     assert '"changes"' in refused.value.hint
 
 
-def test_a_broken_tree_says_so_on_the_board() -> None:
+def test_a_broken_tree_is_reported_on_the_board() -> None:
     twice = leaf("root.a.1", "root", "ns9")
     root = replace(demo(), children=(*demo().children, twice))
     seen = BoardState(cluster(pods=[five("ns1", 1, waits=True)], quota=root), EPOCH)

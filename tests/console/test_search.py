@@ -37,7 +37,7 @@ def found(snapshot: ClusterSnapshot, text: str, most: int = 50, **more: Any) -> 
     ).hits
 
 
-def told(hits: list[SearchHit]) -> list[tuple[str, str, str, str, str]]:
+def reported(hits: list[SearchHit]) -> list[tuple[str, str, str, str, str]]:
     return [(hit.kind, hit.name, hit.field, hit.text, hit.piece) for hit in hits]
 
 
@@ -50,10 +50,10 @@ def labelled(name: str, **labels: str) -> Pod:
 def test_a_pod_is_found_by_name_uid_and_label() -> None:
     web = structs.replace(labelled("web-1", app="Web"), uid="0f3a-77bc")
     snapshot = cluster([gpu_node()], [web, pod("other")])
-    assert told(found(snapshot, "EB-1")) == [("pod", "web-1", "name", "web-1", "eb-1")]
-    assert told(found(snapshot, "a-77b")) == [("pod", "web-1", "uid", "0f3a-77bc", "a-77b")]
-    assert told(found(snapshot, "app=we")) == [("pod", "web-1", "label", "app=Web", "app=We")]
-    assert told(found(snapshot, "team-a/web")) == [
+    assert reported(found(snapshot, "EB-1")) == [("pod", "web-1", "name", "web-1", "eb-1")]
+    assert reported(found(snapshot, "a-77b")) == [("pod", "web-1", "uid", "0f3a-77bc", "a-77b")]
+    assert reported(found(snapshot, "app=we")) == [("pod", "web-1", "label", "app=Web", "app=We")]
+    assert reported(found(snapshot, "team-a/web")) == [
         ("pod", "web-1", "name", "team-a/web-1", "team-a/web")
     ]
 
@@ -84,7 +84,7 @@ def test_a_card_leads_to_its_node_and_a_job_is_found_by_its_uid() -> None:
     ]
 
 
-def test_a_pod_says_where_it_leads() -> None:
+def test_a_pod_links_to_its_pages() -> None:
     job = training_job()
     pods = [
         pod("bert-worker-0", "gpu-1", GPU, job=job),
@@ -97,8 +97,8 @@ def test_a_pod_says_where_it_leads() -> None:
         for hit in found(cluster([gpu_node()], pods, [job]), "team-a/")
         if hit.kind == "pod"
     }
-    said = {name: (hit.job, hit.node, hit.holds_gpu) for name, hit in hits.items()}
-    assert said == {
+    printed = {name: (hit.job, hit.node, hit.holds_gpu) for name, hit in hits.items()}
+    assert printed == {
         "bert-worker-0": ("pytorchjob/bert", "gpu-1", True),
         "plain": ("", "gpu-1", False),
         "done": ("", "gpu-1", False),
@@ -124,7 +124,7 @@ def test_a_few_letters_are_looked_for_in_no_id_and_a_label_only_where_an_equals_
     assert found(snapshot, "app=b") == []
 
 
-def test_who_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> None:
+def test_a_user_that_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> None:
     snapshot = cluster(
         [gpu_node()],
         [pod("web-1"), pod("web-2", namespace="team-b")],
@@ -139,8 +139,8 @@ def test_who_may_see_some_namespaces_finds_pods_and_jobs_of_those_alone() -> Non
 
 
 def test_letters_that_grow_in_lower_case_do_not_tear_the_text() -> None:
-    odd = pod("İstanbul-web")
-    assert told(found(cluster([], [odd]), "web")) == [
+    malformed = pod("İstanbul-web")
+    assert reported(found(cluster([], [malformed]), "web")) == [
         ("pod", "İstanbul-web", "name", "İstanbul-web", "İstanbul-web")
     ]
 
@@ -180,7 +180,7 @@ def test_it_finds_what_a_look_at_every_field_finds(seed: int) -> None:
         assert all(hit.piece == asked and asked in hit.text for hit in hits)
 
 
-def test_pods_that_cannot_be_read_are_told_and_not_a_cluster_without_pods() -> None:
+def test_pods_that_cannot_be_read_are_reported_and_not_a_cluster_without_pods() -> None:
     unread = Source("pods", SourceState.FORBIDDEN, "forbidden", "ask for the right")
     answer = BoardState(
         structs.replace(living_cluster(), pods=(), sources={"pods": unread}), EPOCH

@@ -49,7 +49,7 @@ def rows(**objects: object) -> list[ServingJob]:
     return [entry.row for entry in listed(**objects).entries]  # type: ignore[arg-type]
 
 
-def test_a_job_that_is_ready_says_where_it_is_and_what_it_holds() -> None:
+def test_a_job_that_is_ready_shows_where_it_is_and_what_it_holds() -> None:
     (row,) = rows(
         deployments=[deployment("fast", "v1", replicas=2, available=2)],
         services=[service("fast", "v1", {"http-serving": 5000, "http-metrics": 9090})],
@@ -99,12 +99,12 @@ def test_pods_that_are_missing_or_start_are_counted() -> None:
         inference=[inference_service("c", "1", "http://c.example")],
         pods=[serving_pod("b", "1", "b-0", ready=False)],
     )
-    told = [
+    reported = [
         (row.waiting.reason, row.waiting.message)
         for row in (missing, starting, none)
         if row.waiting
     ]
-    assert told == [
+    assert reported == [
         ("PodsMissing", "0 of 3 pods exist; the Deployment controller creates the rest"),
         ("Starting", "1 of 1 pods run"),
         (

@@ -83,7 +83,7 @@ def test_each_container_has_its_own_use_and_the_device_its_own() -> None:
     assert [(each.used_mib, each.util_percent) for each in row.pods] == [(3193, 10), (None, None)]
 
 
-def test_a_pod_on_a_card_that_nobody_knows_is_pending_and_takes_no_card_s_room() -> None:
+def test_a_pod_on_an_unknown_card_is_pending_and_takes_no_card_s_room() -> None:
     stray = msgspec.structs.replace(sharing_pod("stray", 6), node="t4", phase="Running")
     seen = detail(t4(), notebook(1), stray)
     assert [
@@ -97,7 +97,7 @@ def test_a_pod_on_a_card_that_nobody_knows_is_pending_and_takes_no_card_s_room()
     assert card(seen).memory_allocated_mib == 4308
 
 
-def test_a_whole_card_s_pod_whose_card_nobody_names_is_not_called_pending() -> None:
+def test_a_whole_card_s_pod_whose_card_is_not_named_is_not_called_pending() -> None:
     (row,) = detail(gpu_node(), pod("a", "gpu-1", {"nvidia.com/gpu": 1})).pods
     assert (row.pending, row.gpu_indexes, row.units) == (False, [], 0)
 
@@ -166,7 +166,7 @@ def test_a_card_that_shrank_below_its_grants_is_overcommitted() -> None:
     assert seen.node.gpu_units_overcommitted == 1
 
 
-def test_a_node_whose_labels_let_nobody_in_says_so() -> None:
+def test_a_node_whose_labels_admit_no_pod_is_reported_so() -> None:
     closed = msgspec.structs.replace(t4(), labels={"cgpu": "false", "gpushare": "true"})
     seen = detail(closed, notebook(1)).sharing
     assert seen is not None and (seen.offers, seen.units_free) == (False, 0)
@@ -262,7 +262,7 @@ def waiting(units: int, **more: object) -> tuple[BoardState, str]:
     return seen, row.room
 
 
-def test_who_waits_for_a_shared_card_is_told_the_numbers_of_all_nodes() -> None:
+def test_a_pod_that_waits_for_a_shared_card_gets_the_numbers_of_all_nodes() -> None:
     seen, room = waiting(4)
     no_room = "1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 2 GiB"
     assert room == (
@@ -281,7 +281,7 @@ def test_where_a_shared_card_has_room_it_is_something_else_that_keeps_the_pod() 
     assert waiting(2)[1] == ""
 
 
-def test_a_pod_that_asks_for_whole_cards_is_told_nothing_of_shared_ones() -> None:
+def test_a_pod_that_requests_whole_cards_gets_nothing_about_shared_ones() -> None:
     job = training_job("big", 1, state="Created")
     asking = pod("big-worker-0", "", {"nvidia.com/gpu": 8}, job=job, conditions=UNSCHEDULABLE)
     row = BoardState(cluster([t4()], [asking], [job]), EPOCH).job_list[0].waiting
@@ -299,7 +299,7 @@ def test_units_are_mib_where_the_cluster_counts_in_mib() -> None:
     assert BoardState(cluster([mib], [], [job]), EPOCH).job_list[0].gpu_memory_requested_mib == 1000
 
 
-def test_a_pool_of_shared_cards_says_the_most_that_one_card_has() -> None:
+def test_a_pool_of_shared_cards_shows_the_most_of_any_single_card() -> None:
     ready = (Condition("Ready", "True"),)
     changing = node(
         "t5",

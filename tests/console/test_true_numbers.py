@@ -56,7 +56,7 @@ def test_without_a_word_on_its_binding_the_kubelets_start_counts(
     assert pod("a", "gpu-1", GPU, conditions=conditions).held_since == since
 
 
-def test_who_holds_nothing_holds_it_since_never() -> None:
+def test_a_pod_that_holds_nothing_holds_it_since_never() -> None:
     job = training_job(state="Created")
     (row,) = [
         entry.row
@@ -66,7 +66,7 @@ def test_who_holds_nothing_holds_it_since_never() -> None:
     assert pod("a").held_since is None
 
 
-def test_on_a_silent_node_nothing_is_said_to_run_or_to_be_well() -> None:
+def test_on_a_silent_node_nothing_is_shown_as_running_or_well() -> None:
     seen = waited_long("Unknown")
     (row,) = [entry.row for entry in seen.jobs.entries]
     assert (row.instances.desired, row.instances.running, row.instances.unknown) == (2, 0, 2)
@@ -89,7 +89,7 @@ def test_a_pod_that_is_to_go_is_terminating_on_a_silent_node_too() -> None:
     assert [each.status for each in detail.instances] == ["Terminating"]
 
 
-def test_a_node_that_says_itself_that_it_is_not_ready_is_not_silent() -> None:
+def test_a_node_that_reports_itself_not_ready_is_not_silent() -> None:
     seen = waited_long("False")
     (row,) = [entry.row for entry in seen.jobs.entries]
     assert (row.instances.running, row.instances.unknown) == (2, 0)
@@ -150,7 +150,7 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
     seen = some_cluster(seed)
-    told = [each for each in seen.warnings("overview") if each.code == "series-missing"]
+    reported = [each for each in seen.warnings("overview") if each.code == "series-missing"]
     ratios = [
         card.reading.utilization_ratio
         for each in seen.occupancy.nodes
@@ -158,7 +158,7 @@ def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
         if card.reading
     ]
     known = [ratio for ratio in ratios if ratio is not None]
-    for warning in told:
+    for warning in reported:
         assert warning.values["over"] == len(known) == seen.overview.gpus_reporting
         assert seen.overview.gpu_util_percent == pytest.approx(
             100 * sum(known) / len(known), abs=0.01
@@ -286,7 +286,7 @@ def test_of_a_pod_that_uses_one_of_its_cards_the_other_is_idle_in_every_place() 
     ]
 
 
-def test_who_just_got_a_card_that_was_idle_has_not_wasted_it() -> None:
+def test_a_pod_that_just_got_an_idle_card_has_not_wasted_it() -> None:
     held = pod("new", "gpu-1", GPU)
     seen = board_state(
         [gpu_node(gpus=1)],
@@ -340,7 +340,7 @@ def answers(seen: BoardState) -> list[tuple[list[str], float | None, list[str], 
 
 
 @pytest.mark.parametrize("ready", ["True", "Unknown"])
-def test_what_is_granted_of_a_card_that_somebody_may_have_nobody_knows(ready: str) -> None:
+def test_what_is_granted_of_a_card_that_may_have_a_holder_is_unknown(ready: str) -> None:
     """A pod holds one of four cards, of which one is broken, and it is unknown which one."""
     gpus = [reading(index=index, healthy=index != 3) for index in range(4)]
     seen = board_state([gpu_node(ready=ready)], [pod("lost", "gpu-1", GPU)], gpus=gpus)
@@ -372,7 +372,7 @@ def test_a_card_that_a_pod_must_have_is_its_on_every_page() -> None:
     ] * 3
 
 
-def test_of_cards_without_an_identity_nobody_says_which_a_pod_has() -> None:
+def test_of_cards_without_an_identity_the_holder_is_unknown() -> None:
     """No exporter reports these cards: the map fills them in order, and an index would
     be made up.
     """
@@ -383,7 +383,7 @@ def test_of_cards_without_an_identity_nobody_says_which_a_pod_has() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_list_of_cards_and_the_pages_of_nodes_say_the_same_of_each_card(seed: int) -> None:
+def test_the_list_of_cards_and_the_pages_of_nodes_agree_on_each_card(seed: int) -> None:
     seen = some_cluster(seed)
     listed = {(entry.row.node, entry.row.index): entry.row for entry in seen.gpus.entries}
     for each in seen.occupancy.nodes:

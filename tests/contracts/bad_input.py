@@ -73,14 +73,14 @@ def answer(api: ApiClient, case: Bad, space: str) -> tuple[Any, ...]:
         **({"Content-Type": case.media} if case.media is not None else {}),
         **({"Accept": case.accept} if case.accept else {}),
     }
-    told = api.ask(case.method, path, body, query=placed(case.query), headers=headers)
-    is_bad = told.status >= 400
-    message = told.message.replace(space, "{s}") if is_bad and case.is_worded else ""
+    reported = api.ask(case.method, path, body, query=placed(case.query), headers=headers)
+    is_bad = reported.status >= 400
+    message = reported.message.replace(space, "{s}") if is_bad and case.is_worded else ""
     return (
-        told.status,
-        told.reason if is_bad else "",
+        reported.status,
+        reported.reason if is_bad else "",
         message,
-        told.headers.get("warning", "") if case.is_worded else "",
+        reported.headers.get("warning", "") if case.is_worded else "",
     )
 
 

@@ -47,7 +47,7 @@ def owner(api: ApiClient, space: str) -> ApiClient:
 # --- what is allowed, and the words of a refusal --------------------------------------------------
 
 
-def test_a_role_allows_what_its_rules_say(api: ApiClient, reader: ApiClient, space: str) -> None:
+def test_a_role_allows_what_its_rules_list(api: ApiClient, reader: ApiClient, space: str) -> None:
     api.post(pods(space), pod("a"))
     assert reader.get(pods(space)).status == 200
     assert reader.get(pods(space, "a")).body["metadata"]["name"] == "a"
@@ -136,7 +136,7 @@ def test_everybody_who_is_known_may_look_what_is_served(reader: ApiClient) -> No
     ] == [200] * 5
 
 
-def test_nobody_may_look(api: ApiClient) -> None:
+def test_no_user_may_look(api: ApiClient) -> None:
     answer = api.as_stranger().get("/api/v1/namespaces/default/pods/a/log")
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.message == (
@@ -203,7 +203,7 @@ def test_what_is_taken_back_is_gone(api: ApiClient, reader: ApiClient, space: st
     until("the right is gone", lambda: reader.get(pods(space)).status == 403)
 
 
-def test_a_role_nobody_made_is_named_in_the_refusal(api: ApiClient, space: str) -> None:
+def test_a_role_that_does_not_exist_is_named_in_the_refusal(api: ApiClient, space: str) -> None:
     made(api.post(bindings(space), binding("ghost", "nobody-made-it", "gina")))
     wanted = (
         'pods is forbidden: User "gina" cannot list resource "pods" in API group "" in the '
@@ -293,7 +293,7 @@ def test_nor_come_in_by_an_update(api: ApiClient, owner: ApiClient, space: str) 
     assert owner.patch(roles(space, "r"), {"rules": [rule("get", "pods")]}).status == 200
 
 
-def test_who_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
+def test_a_user_that_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
     group = [rights.GROUP]
     rules = (
         rule("create escalate", "roles", group),
@@ -309,7 +309,7 @@ def test_who_may_escalate_or_bind_may(api: ApiClient, space: str) -> None:
     assert ben.post(bindings(space), binding("e", "edit", "bob", "ClusterRole")).status == 403
 
 
-def test_only_who_may_do_everything_gathers_roles(api: ApiClient, space: str) -> None:
+def test_only_a_user_that_may_do_everything_gathers_roles(api: ApiClient, space: str) -> None:
     name = f"maker-{space}"
     made(
         api.post(f"{RBAC}/clusterroles", role(name, rule("create", "clusterroles", [rights.GROUP])))
@@ -320,11 +320,11 @@ def test_only_who_may_do_everything_gathers_roles(api: ApiClient, space: str) ->
     answer = api.as_user("mia").post(
         f"{RBAC}/clusterroles", role(f"all-{space}", aggregationRule=gathers)
     )
-    told = (
+    message = (
         f'clusterroles.rbac.authorization.k8s.io "all-{space}" is forbidden: must have '
         "cluster-admin privileges to use the aggregationRule"
     )
-    assert (answer.status, answer.message) == (403, told)
+    assert (answer.status, answer.message) == (403, message)
 
 
 def test_a_gathered_role_has_the_rules_of_its_parts(api: ApiClient, space: str) -> None:
@@ -354,12 +354,12 @@ def test_a_gathered_role_has_the_rules_of_its_parts(api: ApiClient, space: str) 
 def test_the_role_of_a_binding_stays(api: ApiClient, space: str, change: dict[str, str]) -> None:
     made(api.post(bindings(space), binding("b", "r", "bob")))
     answer = api.patch(bindings(space, "b"), {"roleRef": change})
-    told = {
+    reported = {
         "APIGroup": rights.GROUP,
         "Kind": change.get("kind", "Role"),
         "Name": change.get("name", "r"),
     }
-    shown = "{" + ",".join(f'"{key}":"{value}"' for key, value in told.items()) + "}"
+    shown = "{" + ",".join(f'"{key}":"{value}"' for key, value in reported.items()) + "}"
     message = (
         f'RoleBinding.rbac.authorization.k8s.io "b" is invalid: roleRef: Invalid value: {shown}: '
         "cannot change roleRef"
@@ -426,7 +426,7 @@ _FAULTY: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("plural", "body"), _FAULTY)
-def test_faults_are_told_in_the_same_words(
+def test_faults_are_reported_in_the_same_words(
     both: tuple[ApiClient, ApiClient], plural: str, body: dict[str, Any]
 ) -> None:
     scope = RBAC if plural.startswith("cluster") else f"{RBAC}/namespaces/default"
@@ -450,7 +450,7 @@ def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]
             item["metadata"]["name"]: item
             for item in simulated.get(f"{RBAC}/{plural}").body["items"]
         }
-        ours = {
+        own = {
             name: item
             for name, item in found.items()
             if "kubernetes.io/bootstrapping" in item["metadata"].get("labels", {})
@@ -460,8 +460,8 @@ def test_the_bootstrap_roles_are_the_real_ones(both: tuple[ApiClient, ApiClient]
             "system:basic-user",
             "system:discovery",
             "system:public-info-viewer",
-        } <= set(ours)
-        for name, item in ours.items():
+        } <= set(own)
+        for name, item in own.items():
             theirs = real.get(f"{RBAC}/{plural}/{name}").body
             for field in ("labels", "annotations"):
                 assert item["metadata"].get(field) == theirs["metadata"].get(field), name
@@ -681,7 +681,7 @@ def test_the_rules_are_read_as_the_real_server_reads_them(request: pytest.Fixtur
         policy = Policy({("", name): parse_rules({"rules": rules})}, [bound])
         for _ in range(QUESTIONS):
             asked = _random_request(dice)
-            ours = judge(Identity(user), asked, policy).is_allowed
-            assert ours is _asked_of(api, user, asked), f"{asked} under {rules}"
-            decided.append(ours)
+            own = judge(Identity(user), asked, policy).is_allowed
+            assert own is _asked_of(api, user, asked), f"{asked} under {rules}"
+            decided.append(own)
     assert 0.1 < sum(decided) / len(decided) < 0.9, "the draw decides nothing"

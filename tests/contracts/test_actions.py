@@ -97,7 +97,7 @@ def test_a_kind_that_is_not_served_is_refused_before_anything_is_sent(
     )
 
 
-def test_a_namespace_that_is_not_there(apply: Apply) -> None:
+def test_a_namespace_that_is_absent(apply: Apply) -> None:
     refused = apply(CreateObject(config_map("c"), "nowhere"))
     assert refused.result is Result.REFUSED and 'namespaces "nowhere" not found' in refused.reason
 
@@ -189,7 +189,7 @@ def test_a_pod_is_bound_once_and_another_of_its_name_never(api: ApiClient, waiti
     assert api.get(pods(waiting.namespace, "p")).body["spec"]["nodeName"] == "n"
 
 
-OWN, OURS = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
+OWN, LOWERED = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(
     ref = ObjectRef("batch/v1", "Job", "j", space, made["metadata"]["uid"])
     lowered = ScaleJob(ref, 4, 3, 4, is_resumed=True, priority=7, has_annotations=bool(notes))
     assert as_service(api, lowered).result is Result.DONE
-    marks = {OWN: "4", OURS: "3", "fairlead.io/suspended-priority": "7"}
+    marks = {OWN: "4", LOWERED: "3", "fairlead.io/suspended-priority": "7"}
     assert job() == (3, False, notes | marks)
     assert as_service(api, lowered).result is Result.REFUSED, "it is 3 by now"
     assert (
@@ -232,13 +232,13 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(
     assert as_service(api, ScaleJob(replace(ref, name="not-there"), 4, 3, 4)).result is Result.GONE
 
 
-def test_an_event_is_told(api: ApiClient, waiting: Pod) -> None:
+def test_an_event_is_reported(api: ApiClient, waiting: Pod) -> None:
     assert (
         as_service(api, RecordEvent(waiting, "GPUShareNoRoom", "no card has room")).result
         is Result.DONE
     )
-    [told] = api.get(f"/api/v1/namespaces/{waiting.namespace}/events").body["items"]
-    assert (told["reason"], told["involvedObject"]["uid"], told["type"]) == (
+    [answer] = api.get(f"/api/v1/namespaces/{waiting.namespace}/events").body["items"]
+    assert (answer["reason"], answer["involvedObject"]["uid"], answer["type"]) == (
         "GPUShareNoRoom",
         waiting.uid,
         "Warning",

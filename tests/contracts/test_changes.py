@@ -361,7 +361,10 @@ def _lived(
     assert first.status == 201, first.message
     path = f"{collection}/{made['metadata']['name']}"
     try:
-        return [_told(first, space), *(_told(_asked(api, path, step), space) for step in steps)]
+        return [
+            _reported(first, space),
+            *(_reported(_asked(api, path, step), space) for step in steps),
+        ]
     finally:
         api.delete(path, gracePeriodSeconds=0)
 
@@ -375,7 +378,7 @@ def _asked(api: ApiClient, path: str, step: Step) -> Answer:
     return api.patch(path, step.body, step.how, **query)
 
 
-def _told(answer: Answer, space: str) -> list[Any]:
+def _reported(answer: Answer, space: str) -> list[Any]:
     if answer.status >= 400:
         # what follows is Go's comparison of two structs
         message, _, _ = answer.message.replace(space, "{s}").partition("\n")

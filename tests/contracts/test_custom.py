@@ -70,17 +70,17 @@ def test_generations_and_doors(api: ApiClient, space: str) -> None:
     )
     changed = api.patch(target, {"spec": {"tfReplicaSpecs": {"Worker": {"replicas": 3}}}})
     assert changed.body["metadata"]["generation"] == 2
-    told = api.patch(
+    answer = api.patch(
         f"{target}/status",
         {"status": {"startTime": "2026-01-05T08:00:00Z"}, "spec": {"tfReplicaSpecs": None}},
         MERGE,
     )
-    assert told.status == 200, told.message
+    assert answer.status == 200, answer.message
     assert (
-        told.body["status"] == {"startTime": "2026-01-05T08:00:00Z"}
-        and told.body["metadata"]["generation"] == 2
+        answer.body["status"] == {"startTime": "2026-01-05T08:00:00Z"}
+        and answer.body["metadata"]["generation"] == 2
     )
-    assert told.body["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] == 3
+    assert answer.body["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] == 3
 
 
 def test_a_replace_must_name_its_version(api: ApiClient, space: str) -> None:
@@ -145,11 +145,11 @@ def test_their_tables(both: tuple[ApiClient, ApiClient], plural: str) -> None:
             "lastUpdateTime": "2026-01-05T08:00:00Z",
         }
         conditions = [{"type": kind, "status": "True", **times} for kind in ("Created", "Running")]
-        told = api.patch(
+        answer = api.patch(
             path(plural, space, "a", "status"),
             {"status": {"conditions": conditions, "replicaStatuses": {}}},
         )
-        assert told.status == 200, told.message
+        assert answer.status == 200, answer.message
         table = api.table(path(plural, space)).body
         columns = [
             tuple(column[key] for key in ("name", "type", "format", "priority"))
@@ -164,12 +164,12 @@ def test_their_tables(both: tuple[ApiClient, ApiClient], plural: str) -> None:
 def test_their_discovery(both: tuple[ApiClient, ApiClient]) -> None:
     simulated, real = (discovered(api) for api in both)
     for plural, (version, _, _) in KINDS.items():
-        ours, theirs = (
+        own, theirs = (
             simulated["kubeflow.org", version, plural],
             real["kubeflow.org", version, plural],
         )
         for key in ("scope", "singularResource", "shortNames", "categories", "responseKind"):
-            assert ours.get(key) == theirs.get(key), (plural, key)
-        assert {entry["subresource"] for entry in ours["subresources"]} == {
+            assert own.get(key) == theirs.get(key), (plural, key)
+        assert {entry["subresource"] for entry in own["subresources"]} == {
             entry["subresource"] for entry in theirs["subresources"]
         }

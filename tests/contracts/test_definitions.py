@@ -192,10 +192,10 @@ def test_a_definition_is_accepted_and_established(api: ApiClient, group: str) ->
     )
     now = api.get(f"{DEFINITIONS}/widgets.{group}").body
     assert now["status"]["acceptedNames"] == now["spec"]["names"]
-    told = {
+    message = {
         c["type"]: (c["status"], c["reason"], c["message"]) for c in now["status"]["conditions"]
     }
-    assert told == {
+    assert message == {
         "NamesAccepted": ("True", "NoConflicts", "no conflicts found"),
         "Established": ("True", "InitialNamesAccepted", "the initial names have been accepted"),
     }
@@ -323,13 +323,13 @@ def test_refused_definitions(
 
 def test_protected_groups_want_an_approval(api: ApiClient) -> None:
     body = definition("contract.k8s.io")
-    told = (
+    message = (
         "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups "
         "must have approval annotation "
         '"api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111'
     )
     answer = api.post(DEFINITIONS, body, dryRun="All")
-    assert answer.status == 422 and told in answer.message
+    assert answer.status == 422 and message in answer.message
     assert (
         api.post(
             DEFINITIONS,
@@ -409,17 +409,17 @@ _CHANGES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "value"), _CHANGES, ids=lambda part: str(part)[:60])
-def test_both_servers_say_the_same_of_a_changed_definition(
+def test_both_servers_agree_on_a_changed_definition(
     both: tuple[ApiClient, ApiClient], path: str, value: Any
 ) -> None:
     body = _refused(path, value)("same.contract.example.com")
 
-    def said(api: ApiClient) -> tuple[int, str]:
+    def printed(api: ApiClient) -> tuple[int, str]:
         answer = api.post(DEFINITIONS, body, dryRun="All", fieldValidation="Strict")
         return answer.status, answer.message if answer.status != 201 else ""
 
     simulated, real = both
-    assert said(simulated) == said(real)
+    assert printed(simulated) == printed(real)
 
 
 # --- objects --------------------------------------------------------------------------------------
@@ -583,12 +583,16 @@ def test_status_scale_and_generations(api: ApiClient, group: str, space: str) ->
     made = api.post(widgets(group, space), widget(group, status={"phase": "mine"}))
     assert "status" not in made.body and made.body["metadata"]["generation"] == 1
     target = widgets(group, space, "a")
-    told = api.patch(
+    answer = api.patch(
         f"{target}/status",
         {"status": {"phase": "Up", "replicas": 4, "selector": "a=b"}, "spec": {"size": 5}},
         MERGE,
     ).body
-    assert (told["status"]["phase"], told["spec"]["size"], told["metadata"]["generation"]) == (
+    assert (
+        answer["status"]["phase"],
+        answer["spec"]["size"],
+        answer["metadata"]["generation"],
+    ) == (
         "Up",
         1,
         1,
@@ -708,11 +712,11 @@ def test_a_definition_takes_its_objects_with_it(api: ApiClient, group: str, spac
             "definition is terminating"
         ),
     )
-    told = {
+    answer = {
         c["type"]: (c["status"], c["reason"])
         for c in api.get(f"{DEFINITIONS}/widgets.{group}").body["status"]["conditions"]
     }
-    assert told["Terminating"] == ("True", "InstanceDeletionInProgress")
+    assert answer["Terminating"] == ("True", "InstanceDeletionInProgress")
     api.patch(widgets(group, space, "a"), {"metadata": {"finalizers": None}}, MERGE)
     until("the definition is gone", lambda: api.get(f"{DEFINITIONS}/widgets.{group}").status == 404)
     assert api.get(widgets(group, space)).status == 404

@@ -128,7 +128,7 @@ def test_some_namespaces_cannot_go(api: ApiClient, name: str) -> None:
     assert answer.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-def test_an_eviction_of_a_pod_nobody_guards(api: ApiClient, space: str) -> None:
+def test_an_eviction_of_a_pod_without_a_budget(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod())
     eviction = {
         "apiVersion": "policy/v1",

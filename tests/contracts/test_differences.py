@@ -11,7 +11,7 @@ from tests.contracts.differences import DIFFERENCES, Difference
 @pytest.mark.parametrize(
     "difference", DIFFERENCES, ids=lambda difference: difference.what.replace(" ", "-")
 )
-def test_both_servers_do_what_the_table_says(
+def test_both_servers_do_what_the_table_states(
     both: tuple[ApiClient, ApiClient], difference: Difference
 ) -> None:
     simulated, real = both

@@ -64,7 +64,7 @@ def user_of(api: ApiClient) -> dict[str, Any]:
 # --- tokens ---------------------------------------------------------------------------------------
 
 
-def test_a_token_says_whose_it_is(api: ApiClient, space: str, robot: str) -> None:
+def test_a_token_contains_its_user(api: ApiClient, space: str, robot: str) -> None:
     answer = made(api.post(accounts(space, robot, "token"), {"spec": {"expirationSeconds": 1200}}))
     uid = api.get(accounts(space, robot)).body["metadata"]["uid"]
     assert (answer["kind"], answer["metadata"]["name"], answer["metadata"]["uid"]) == (
@@ -112,11 +112,11 @@ def test_with_it_one_is_the_account(api: ApiClient, space: str, robot: str) -> N
     api.post(config_maps(space), config_map("a"))
     assert acting.get(config_maps(space, "a")).status == 200
     refused = acting.delete(config_maps(space, "a"))
-    told = (
+    message = (
         f'configmaps "a" is forbidden: User "{name}" cannot delete resource "configmaps" in API '
         f'group "" in the namespace "{space}"'
     )
-    assert (refused.status, refused.message) == (403, told)
+    assert (refused.status, refused.message) == (403, message)
 
 
 def test_the_groups_of_accounts_can_be_bound(api: ApiClient, space: str, robot: str) -> None:
@@ -140,16 +140,18 @@ def test_a_review_knows_the_token(api: ApiClient, space: str, robot: str) -> Non
 def test_a_token_for_others_is_not_for_the_server(api: ApiClient, space: str, robot: str) -> None:
     token = token_of(api, space, robot, audiences=["vault"])
     assert api.as_stranger(token).get("/api").status == 401
-    told = (
+    message = (
         '[invalid bearer token, token audiences ["vault"] is invalid for the target audiences '
         f'["{ISSUER}"]]'
     )
-    assert review(api, token) == {"user": {}, "error": told}
+    assert review(api, token) == {"user": {}, "error": message}
     assert review(api, token, audiences=["other", "vault"])["audiences"] == ["vault"]
 
 
 @pytest.mark.parametrize("forge", [lambda token: token + "x", lambda token: token[:-6] + "AAAAAA"])
-def test_a_forged_token_is_told_as_such(api: ApiClient, space: str, robot: str, forge: Any) -> None:
+def test_a_forged_token_is_reported_as_such(
+    api: ApiClient, space: str, robot: str, forge: Any
+) -> None:
     forged = forge(token_of(api, space, robot))
     assert api.as_stranger(forged).get("/api").status == 401
     assert review(api, forged) == {
@@ -179,8 +181,8 @@ def test_the_account_made_anew_is_another(api: ApiClient, space: str, robot: str
     until("the account is gone", lambda: api.get(accounts(space, robot)).status == 404)
     made(api.post(accounts(space), {"metadata": {"name": robot}}))
     now = api.get(accounts(space, robot)).body["metadata"]["uid"]
-    told = f"[invalid bearer token, service account UID ({now}) does not match claim ({uid})]"
-    assert review(api, token) == {"user": {}, "error": told}
+    message = f"[invalid bearer token, service account UID ({now}) does not match claim ({uid})]"
+    assert review(api, token) == {"user": {}, "error": message}
     assert api.as_stranger(token).get("/api").status == 401
 
 
@@ -282,7 +284,7 @@ def test_the_official_client_asks_for_a_token_and_uses_it(
 # --- impersonation --------------------------------------------------------------------------------
 
 
-def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:
+def test_the_administrator_acts_as_any_user(api: ApiClient) -> None:
     assert user_of(api.as_user("bob")) == {"username": "bob", "groups": ["system:authenticated"]}
     assert user_of(api.as_user("bob", "dev", "ops", uid="7")) == {
         "username": "bob",
@@ -304,7 +306,7 @@ def test_the_administrator_acts_as_anybody(api: ApiClient) -> None:
     assert extra.body["status"]["userInfo"]["extra"] == {"team/a": ["x"]}
 
 
-def test_groups_alone_are_nobody(api: ApiClient) -> None:
+def test_groups_alone_are_no_user(api: ApiClient) -> None:
     answer = api.ask("GET", "/api", headers={"Impersonate-Group": "dev"})
     assert (answer.status, answer.reason) == (400, "BadRequest")
     assert answer.message.endswith("without impersonating a user name")
@@ -348,14 +350,14 @@ def test_others_need_a_right_for_it(
 ) -> None:
     acting = api.as_stranger(token_of(api, space, robot)).as_user(user, *groups)
     answer = acting.get(pods(space))
-    told = (
+    message = (
         f'pods is forbidden: User "system:serviceaccount:{space}:{robot}" cannot '
         f"{cannot.format(space)}"
     )
-    assert (answer.status, answer.message) == (403, told)
+    assert (answer.status, answer.message) == (403, message)
 
 
-def test_who_may_act_as_one_person_acts_as_that_person_alone(
+def test_a_user_that_may_act_as_another_acts_as_no_third(
     api: ApiClient, space: str, robot: str
 ) -> None:
     name = f"as-alice-{space}"
@@ -415,11 +417,11 @@ def test_a_pod_runs_as_an_account_that_exists(api: ApiClient, space: str, robot:
     named = made(api.post(pods(space), pod("b", spec={"serviceAccountName": robot})))["spec"]
     assert (named["serviceAccountName"], named["serviceAccount"]) == (robot, robot)
     answer = api.post(pods(space), pod("c", spec={"serviceAccountName": "nobody"}))
-    told = (
+    message = (
         f'pods "c" is forbidden: error looking up service account {space}/nobody: serviceaccount '
         '"nobody" not found'
     )
-    assert (answer.status, answer.message) == (403, told)
+    assert (answer.status, answer.message) == (403, message)
 
 
 def test_pull_secrets_of_the_account_are_the_pods(api: ApiClient, space: str) -> None:

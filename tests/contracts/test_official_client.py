@@ -156,12 +156,12 @@ def test_what_is_refused_is_an_exception_with_the_servers_words(client: Any, spa
         core.create_namespaced_config_map(space, {"metadata": {"name": "a"}})
     with pytest.raises(ApiException) as wrong:
         core.create_namespaced_config_map(space, {"metadata": {"name": "A_b"}})
-    told = [json.loads(caught.value.body) for caught in (twice, wrong)]
-    assert [(status["code"], status["reason"]) for status in told] == [
+    reported = [json.loads(caught.value.body) for caught in (twice, wrong)]
+    assert [(status["code"], status["reason"]) for status in reported] == [
         (409, "AlreadyExists"),
         (422, "Invalid"),
     ]
-    assert told[0]["message"] == 'configmaps "a" already exists'
+    assert reported[0]["message"] == 'configmaps "a" already exists'
 
 
 def test_the_dynamic_client_patches_watches_and_deletes(client: Any, space: str) -> None:

@@ -190,24 +190,24 @@ def test_an_applied_list_stands_as_on_the_real_server(
     """The applier owns the whole list: elements that it leaves out are a known difference
     (`differences.py`).
     """
-    told = [_applied(api, space, held, wish) for api, space in worlds]
-    assert told[0] == told[1]
+    reported = [_applied(api, space, held, wish) for api, space in worlds]
+    assert reported[0] == reported[1]
 
 
 def test_finalizers_that_are_added_come_first_or_last_as_on_the_real_server(
     worlds: list[tuple[ApiClient, str]],
 ) -> None:
-    told = []
+    reported = []
     for api, space in worlds:
         collection = f"/api/v1/namespaces/{space}/configmaps"
         api.post(collection, {"metadata": {"name": "a", "finalizers": ["x.io/a", "x.io/b"]}})
         answer = api.patch(
             f"{collection}/a", {"metadata": {"finalizers": ["x.io/c", "x.io/b"]}}, STRATEGIC
         )
-        told.append(answer.body["metadata"]["finalizers"])
+        reported.append(answer.body["metadata"]["finalizers"])
         api.patch(f"{collection}/a", {"metadata": {"finalizers": None}}, STRATEGIC)
         api.delete(f"{collection}/a")
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
 
 
 def _with_pods(name: str, spec: Object) -> Object:

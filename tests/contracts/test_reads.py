@@ -19,7 +19,7 @@ def names(answer: object) -> list[str]:
     return [item["metadata"]["name"] for item in answer.body["items"]]  # type: ignore[attr-defined]
 
 
-def test_a_list_says_what_it_is_and_its_items_do_not(api: ApiClient, space: str) -> None:
+def test_a_list_has_its_kind_and_its_items_have_none(api: ApiClient, space: str) -> None:
     for name in ("b", "a"):
         api.post(config_maps(space), config_map(name))
     answer = api.get(config_maps(space))
@@ -104,7 +104,7 @@ def test_field_selectors(api: ApiClient, space: str, selector: str, chosen: list
 
 
 @pytest.mark.parametrize("path", ["/api/v1/pods", "/api/v1/nodes", "/apis/apps/v1/deployments"])
-def test_fields_that_nobody_can_ask_for_are_bad_requests(api: ApiClient, path: str) -> None:
+def test_fields_that_no_selector_supports_are_bad_requests(api: ApiClient, path: str) -> None:
     answer = api.get(path, fieldSelector="spec.color=red")
     assert (answer.status, answer.reason) == (400, "BadRequest")
     assert "spec.color" in answer.message
@@ -219,7 +219,7 @@ def test_verbs_that_a_path_does_not_have(api: ApiClient, method: str, path: str)
     assert (answer.status, answer.reason) == (405, "MethodNotAllowed")
 
 
-def test_an_answer_that_nobody_can_give_is_not_acceptable(api: ApiClient) -> None:
+def test_an_unsupported_form_is_not_acceptable(api: ApiClient) -> None:
     answer = api.ask("GET", "/api/v1/pods", headers={"Accept": "text/html"})
     assert (answer.status, answer.reason) == (406, "NotAcceptable")
 
@@ -237,9 +237,9 @@ def test_metadata_alone(api: ApiClient, space: str) -> None:
 
 
 def test_what_was_stored_comes_back_letter_by_letter(api: ApiClient, space: str) -> None:
-    odd = {"a": "<img src=x onerror=alert(1)>", "b": "中文 ✓", "c": '"\\\n\t\u2028'}
-    api.post(config_maps(space), config_map(data=odd))
-    assert api.get(config_maps(space, "a")).body["data"] == odd
+    malformed = {"a": "<img src=x onerror=alert(1)>", "b": "中文 ✓", "c": '"\\\n\t\u2028'}
+    api.post(config_maps(space), config_map(data=malformed))
+    assert api.get(config_maps(space, "a")).body["data"] == malformed
 
 
 def test_an_update_keeps_what_strategic_merge_did_not_name(api: ApiClient, space: str) -> None:

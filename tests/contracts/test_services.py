@@ -370,7 +370,7 @@ def _lived(api: ApiClient, space: str, steps: list[Step]) -> list[Any]:
     """The answer to each step, in comparable words."""
     collection = f"/api/v1/namespaces/{space}/services"
     try:
-        return _numbered([_told(_asked(api, collection, step)) for step in steps])
+        return _numbered([_reported(_asked(api, collection, step)) for step in steps])
     finally:
         for name in {step.name for step in steps}:
             api.delete(f"{collection}/{name}")
@@ -395,7 +395,7 @@ def _asked(api: ApiClient, collection: str, step: Step) -> Answer:
     return api.patch(path, {"spec": step.spec}, step.how, **step.query)
 
 
-def _told(answer: Answer) -> list[Any]:
+def _reported(answer: Answer) -> list[Any]:
     if answer.status >= 400:
         return [answer.status, answer.reason, answer.message]
     return [
@@ -413,12 +413,12 @@ _CHOSEN = re.compile(
 )
 
 
-def _numbered(told: list[Any]) -> list[Any]:
+def _numbered(reported: list[Any]) -> list[Any]:
     """Addresses and ports that the server chose by itself, numbered in the order of their
     appearance; the ranges under one name.
     """
     seen: dict[str, str] = {}
-    text = json.dumps(told, sort_keys=True).replace("10.96.0.0/16", "10.96.0.0/12")
+    text = json.dumps(reported, sort_keys=True).replace("10.96.0.0/16", "10.96.0.0/12")
     return list(
         json.loads(_CHOSEN.sub(lambda found: seen.setdefault(found[0], str(-1 - len(seen))), text))
     )

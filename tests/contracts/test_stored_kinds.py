@@ -330,7 +330,7 @@ def test_one_autoscaler_in_two_versions(api: ApiClient, space: str) -> None:
 
 def test_an_event_is_seen_from_both_groups(api: ApiClient, space: str) -> None:
     about = {"kind": "Pod", "name": "p", "namespace": space}
-    told = {
+    reported = {
         "metadata": {"name": "e.1"},
         "involvedObject": about,
         "reason": "Seen",
@@ -338,13 +338,13 @@ def test_an_event_is_seen_from_both_groups(api: ApiClient, space: str) -> None:
         "type": "Normal",
         "count": 3,
     }
-    assert api.post(f"/api/v1/namespaces/{space}/events", told).status == 201
+    assert api.post(f"/api/v1/namespaces/{space}/events", reported).status == 201
     seen = api.get(f"/apis/events.k8s.io/v1/namespaces/{space}/events/e.1").body
     assert (seen["note"], seen["regarding"]["name"], seen["deprecatedCount"]) == ("a note", "p", 3)
     assert "message" not in seen
 
 
-def test_what_has_no_effect_says_so(both: Both) -> None:
+def test_what_has_no_effect_is_reported(both: Both) -> None:
     """The only difference from the real server: a warning."""
     simulated, _ = both
     path, body = _KINDS["webhook"]

@@ -37,14 +37,14 @@ def container(**more: Any) -> Object:
     ],
 )
 def test_unknown_fields(api: ApiClient, space: str, spec: Object, unknown: list[str]) -> None:
-    told = [f'unknown field "{path}"' for path in unknown]
+    reported = [f'unknown field "{path}"' for path in unknown]
     strict = api.post(pods(space), pod(spec=spec), fieldValidation="Strict")
     assert (strict.status, strict.message) == (
         400,
-        f"{POD}strict decoding error: {', '.join(told)}",
+        f"{POD}strict decoding error: {', '.join(reported)}",
     )
     warned = api.post(pods(space), pod("b", spec=spec))
-    assert warned.status == 201 and told[-1].replace('"', '\\"') in warned.headers["warning"]
+    assert warned.status == 201 and reported[-1].replace('"', '\\"') in warned.headers["warning"]
     ignored = api.post(pods(space), pod("c", spec=spec), fieldValidation="Ignore")
     assert ignored.status == 201 and "warning" not in ignored.headers
     assert "color" not in warned.body["spec"]

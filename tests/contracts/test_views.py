@@ -243,14 +243,14 @@ _PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", _PODS, ids=lambda case: case.replace(" ", "-"))
-def test_pods_are_said_to_do_the_same(both: Both, case: str) -> None:
+def test_pods_are_set_to_do_the_same(both: Both, case: str) -> None:
     spec, status = _PODS[case]
 
     def make(api: ApiClient, space: str) -> None:
         made = api.post(pods(space), pod(spec=spec))
         assert made.status == 201, made.message
-        told = api.patch(pods(space, "a", "status"), {"status": status})
-        assert told.status == 200, told.message
+        answer = api.patch(pods(space, "a", "status"), {"status": status})
+        assert answer.status == 200, answer.message
 
     _same_rows(both, make, pods, "a")
 
@@ -295,8 +295,8 @@ def test_jobs(both: Both, status: dict[str, Any]) -> None:
         # so that the real controller leaves it alone
         body["spec"]["managedBy"] = "example.com/nobody"
         assert api.post(path(space), body).status == 201
-        told = api.patch(f"{path(space)}/a/status", {"status": status})
-        assert told.status == 200, told.message
+        answer = api.patch(f"{path(space)}/a/status", {"status": status})
+        assert answer.status == 200, answer.message
         cells = _cells(api, path(space), "a")[0]
         return [_ageless(cell) for cell in cells[:-1]]  # the selector has the uid in it
 
@@ -425,24 +425,24 @@ def test_shared_kinds_are_discovered_alike(both: Both) -> None:
     shared = [key for key in simulated if key in real]
     assert len(shared) >= 26
     for key in shared:
-        ours, theirs = simulated[key], real[key]
-        assert {name: ours.get(name) for name in _KEYS} == {
+        own, theirs = simulated[key], real[key]
+        assert {name: own.get(name) for name in _KEYS} == {
             name: theirs.get(name) for name in _KEYS
         }, key
-        assert set(ours["verbs"]) <= set(theirs["verbs"]), key
+        assert set(own["verbs"]) <= set(theirs["verbs"]), key
         known = {entry["subresource"]: entry for entry in theirs.get("subresources", ())}
-        for entry in ours.get("subresources", ()):
+        for entry in own.get("subresources", ()):
             assert entry["responseKind"] == known[entry["subresource"]]["responseKind"], key
             assert set(entry["verbs"]) <= set(known[entry["subresource"]]["verbs"]), key
 
 
-def test_the_old_discovery_says_the_same(both: Both) -> None:
+def test_the_old_discovery_agrees(both: Both) -> None:
     simulated, real = both
     for path in ("/api/v1", "/apis/apps/v1", "/apis/batch/v1"):
         theirs = {resource["name"]: resource for resource in real.get(path).body["resources"]}
-        ours = simulated.get(path).body
-        assert ours["groupVersion"] == path.removeprefix("/apis/").removeprefix("/api/")
-        for resource in ours["resources"]:
+        own = simulated.get(path).body
+        assert own["groupVersion"] == path.removeprefix("/apis/").removeprefix("/api/")
+        for resource in own["resources"]:
             known = theirs[resource["name"]]
             for key in (
                 "kind",

@@ -55,7 +55,7 @@ def test_each_event_has_a_greater_version(api: ApiClient, space: str) -> None:
     assert versions == sorted(set(versions)) and versions[0] > int(since)
 
 
-def test_a_deletion_in_grace_is_told_step_by_step(api: ApiClient, space: str) -> None:
+def test_a_deletion_in_grace_is_reported_step_by_step(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod(spec={"nodeName": "no-such-node"}))
     since = version(api, space)
     api.delete(pods(space, "a"))
@@ -164,7 +164,7 @@ def test_a_watcher_that_dies_goes_on_where_it_was(api: ApiClient, space: str) ->
     assert seen == names
 
 
-def test_a_watcher_that_takes_nothing_harms_nobody(api: ApiClient, space: str) -> None:
+def test_a_watcher_that_takes_nothing_harms_no_other_client(api: ApiClient, space: str) -> None:
     with (
         api.watch(config_maps(space)),
         api.watch(config_maps(space), resourceVersion=version(api, space)) as lively,

@@ -189,7 +189,7 @@ def test_a_second_one_already_exists(api: ApiClient, space: str) -> None:
         ("/api/v1/nodes/nobody", 'nodes "nobody" not found'),
     ],
 )
-def test_what_is_not_there_is_not_found(api: ApiClient, path: str, message: str) -> None:
+def test_what_is_absent_is_not_found(api: ApiClient, path: str, message: str) -> None:
     for answer in (api.get(path), api.delete(path), api.patch(path, {})):
         assert (answer.status, answer.reason, answer.message) == (404, "NotFound", message)
         assert answer.body["kind"] == "Status" and answer.body["code"] == 404
@@ -413,12 +413,12 @@ def test_spec_and_status_have_their_own_doors(api: ApiClient, space: str) -> Non
     api.post(pods(space), pod())
     changed = api.patch(pods(space, "a"), {"status": {"message": "mine"}})
     assert "message" not in changed.body["status"]
-    told = api.patch(
+    answer = api.patch(
         pods(space, "a", "status"),
         {"status": {"message": "mine"}, "spec": {"activeDeadlineSeconds": 9}},
     )
-    assert told.body["status"]["message"] == "mine"
-    assert "activeDeadlineSeconds" not in told.body["spec"]
+    assert answer.body["status"]["message"] == "mine"
+    assert "activeDeadlineSeconds" not in answer.body["spec"]
 
 
 def test_a_spec_change_is_a_new_generation(api: ApiClient, space: str) -> None:
@@ -490,7 +490,7 @@ def test_strategic_merge_finds_list_items_by_their_key(api: ApiClient, space: st
     assert {(item["name"], item["value"]) for item in left["env"]} == {("X", "1"), ("Y", "2")}
 
 
-def test_strategic_merge_replaces_where_it_is_told_to(api: ApiClient, space: str) -> None:
+def test_strategic_merge_replaces_where_the_patch_directs_it(api: ApiClient, space: str) -> None:
     api.post(pods(space), pod(labels={"a": "1"}))
     answer = api.patch(
         pods(space, "a"), {"metadata": {"labels": {"$patch": "replace", "b": "2"}}}, STRATEGIC

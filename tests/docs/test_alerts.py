@@ -124,10 +124,10 @@ def test_the_operators_rules_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_an_alert_says_what_is_wrong_and_leads_to_its_section(name: str) -> None:
-    told = ALERTS[name]["annotations"]
-    assert set(told) == {"summary", "description", "runbook_url"}
-    assert told["runbook_url"] == f"docs/reference/alerts.md#fairlead{name.lower()}"
+def test_an_alert_states_what_is_wrong_and_leads_to_its_section(name: str) -> None:
+    reported = ALERTS[name]["annotations"]
+    assert set(reported) == {"summary", "description", "runbook_url"}
+    assert reported["runbook_url"] == f"docs/reference/alerts.md#fairlead{name.lower()}"
     section = re.search(rf"^## Fairlead{name}\n(.+?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section, f"docs/reference/alerts.md has no section of {name}"
     assert "To see it:" in section[1]

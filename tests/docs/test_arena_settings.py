@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "fairlead"
 READ = re.compile(r'(?:config|read_arena_config\([^)]*\))\.get\(f?"([\w{}]+)"')
 
 
-def test_every_key_that_is_read_is_told() -> None:
+def test_every_key_that_is_read_is_reported() -> None:
     files = [*SOURCE.glob("cli/**/*.py"), *SOURCE.glob("run/*.py")]
     read = {key for file in files for key in READ.findall(file.read_text(encoding="utf-8"))}
     modes = {key.replace("{mode}", mode) for key in read for mode in ("git", "rsync")}

@@ -243,7 +243,7 @@ def test_no_chart_cuts_off_what_is_above_its_axis() -> None:
         assert defaults[title]["custom"]["axisSoftMax"] == 1
 
 
-def test_a_quota_without_a_max_says_so_in_every_version_of_grafana() -> None:
+def test_a_quota_without_a_max_is_shown_so_in_every_version_of_grafana() -> None:
     """In Grafana `+Inf` is JavaScript's Infinity; some versions compare a range without an end with
     0.
     """
@@ -439,12 +439,12 @@ def test_autoscalers_ask_for_metrics_that_the_adapters_rules_serve() -> None:
                 for metric in LABELS
                 if re.match(names.group(1), metric)
             )
-    (ours,) = (
+    (own,) = (
         found.group(1)
         for rule in rules
         if (found := re.search(r'container!~"([^"]+)"', rule["seriesQuery"]))
     )
-    assert set(ours.split("|")) == set(EXPORTER_CONTAINERS)
+    assert set(own.split("|")) == set(EXPORTER_CONTAINERS)
     scalers = list(yaml.safe_load_all((folder / "hpa.yaml").read_text(encoding="utf-8")))
     asked = [
         metric["pods"]["metric"]["name"]

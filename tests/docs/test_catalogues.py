@@ -163,8 +163,8 @@ def test_every_sentence_has_its_words(language: str) -> None:
 
 def test_both_languages_ask_for_the_same_values() -> None:
     english, chinese = catalogue("en"), catalogue("zh-CN")
-    told = [key for key in english if key.startswith(("sentence.", "warning.", "attention."))]
-    missing = {key: placeholders(chinese[key]) - placeholders(english[key]) for key in told}
+    reported = [key for key in english if key.startswith(("sentence.", "warning.", "attention."))]
+    missing = {key: placeholders(chinese[key]) - placeholders(english[key]) for key in reported}
     assert {key: names for key, names in missing.items() if names} == {}
 
 
@@ -181,7 +181,7 @@ def test_every_warning_has_its_words(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_says(
+def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_reports(
     language: str,
 ) -> None:
     """A hint that the server composes (an address, a flag) is inserted into the catalogue's
@@ -243,16 +243,18 @@ def test_no_hint_of_the_server_is_replaced_by_a_general_one() -> None:
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_what_quota_says_has_its_words_with_all_its_values(language: str) -> None:
+def test_what_quota_reports_has_its_words_with_all_its_values(language: str) -> None:
     words = catalogue(language)
     for code, english in CLAUSES.items():
-        said = words[f"sentence.clause-{code}"]
+        printed = words[f"sentence.clause-{code}"]
         assert (
-            said == english if language == "en" else placeholders(said) == placeholders(english)
+            printed == english
+            if language == "en"
+            else placeholders(printed) == placeholders(english)
         ), code
 
 
-def test_every_sentence_of_ours_on_a_wait_has_a_code() -> None:
+def test_every_sentence_of_fairlead_on_a_wait_has_a_code() -> None:
     """Sentences of Kubernetes and of quota are shown in their own words (`_condition`)."""
     bare = [ast.unparse(call) for call in own_waits() if len(call.args) < 3]
     assert bare == ["Wait(condition.reason or type_, condition.message or condition.reason)"]

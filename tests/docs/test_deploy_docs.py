@@ -52,7 +52,7 @@ def test_every_file_is_named_and_every_named_file_exists() -> None:
     assert "deploy/chart/" in HELM_PAGE, "so is the chart"
 
 
-def test_who_follows_annotations_scrapes_nothing_twice() -> None:
+def test_a_prometheus_that_follows_annotations_scrapes_nothing_twice() -> None:
     """Pods have no `prometheus.io/scrape` annotations, because the jobs of deploy/prometheus find
     the same pods.
     """

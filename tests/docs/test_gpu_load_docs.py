@@ -26,9 +26,9 @@ DOCUMENT_002 = yaml.safe_load(
 
 
 def test_document_002s_pod_differs_in_its_image_alone() -> None:
-    ours = PODS[0]
-    ours["spec"]["containers"][0]["image"] = DOCUMENT_002["spec"]["containers"][0]["image"]
-    assert ours == DOCUMENT_002
+    own = PODS[0]
+    own["spec"]["containers"][0]["image"] = DOCUMENT_002["spec"]["containers"][0]["image"]
+    assert own == DOCUMENT_002
 
 
 def test_arguments_of_the_manifests_are_taken() -> None:
@@ -53,13 +53,13 @@ def test_every_field_is_on_the_page_with_what_it_reaches() -> None:
             re.MULTILINE,
         )
     }
-    told = {
+    reported = {
         int(field): row
         for fields, row in rows.items()
         for field in re.findall(r"\d{4}", fields)
         if "`" in row
     }
-    assert told.keys() == TESTED == FIELD_NAMES.keys()
-    for field, row in told.items():
+    assert reported.keys() == TESTED == FIELD_NAMES.keys()
+    for field, row in reported.items():
         assert FIELD_NAMES[field].removeprefix("DCGM_FI_PROF_").rpartition("PIPE_")[2] in row
         assert f"{LoadTest(field, 30.0).ratio(30.0):g}" in row

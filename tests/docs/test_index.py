@@ -12,9 +12,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = ROOT / "docs" / "README.md"
-NOT_OURS = {".venv", "node_modules", "build", "test-output", ".git", ".pytest_cache", ".hypothesis"}
+NOT_OWN = {".venv", "node_modules", "build", "test-output", ".git", ".pytest_cache", ".hypothesis"}
 PAGES = sorted(
-    page for page in ROOT.rglob("*.md") if not NOT_OURS & set(page.relative_to(ROOT).parts)
+    page for page in ROOT.rglob("*.md") if not NOT_OWN & set(page.relative_to(ROOT).parts)
 )
 FRAGMENTS = {
     page for page in PAGES if page.parent.name == "newsfragments" and page.name != "README.md"

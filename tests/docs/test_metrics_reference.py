@@ -69,7 +69,7 @@ def test_names_and_types_keep_the_rules() -> None:
         assert metric.help.rstrip(").").strip(), metric.name
 
 
-def test_what_stands_on_a_node_says_on_which() -> None:
+def test_what_stands_on_a_node_names_the_node() -> None:
     """docs/spec/telemetry.md#metric-families-and-naming-rules,
     docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#metrics-of-the-exporter-itself:
     one label joins the cards, containers, exporters and agents of a node.

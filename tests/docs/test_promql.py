@@ -140,7 +140,7 @@ KNOWN = recorded(reference())
 
 
 @pytest.mark.parametrize("where", sorted({each.where for each in (*SHIPPED, *PRINTED)}))
-def test_what_is_asked_for_is_printed_by_a_page_of_ours(where: str) -> None:
+def test_what_is_asked_for_is_printed_by_a_page_of_fairlead(where: str) -> None:
     wrong = [
         f"{text}: {problem}"
         for place, text in (*SHIPPED, *PRINTED)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from tests.docs.test_index import NOT_OURS, ROOT, anchors
+from tests.docs.test_index import NOT_OWN, ROOT, anchors
 
 SPEC = ROOT / "docs" / "spec"
 RULES = ROOT / "deploy" / "prometheus" / "fairlead.rules.yaml"
@@ -28,7 +28,7 @@ def references() -> Iterator[tuple[Path, str, str]]:
     """The file, the page and the anchor of each reference; "" = the whole page."""
     for folder in ("src", "tests", "tools", "bench", "web", "deploy"):
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SOURCES and not NOT_OURS & set(path.relative_to(ROOT).parts):
+            if path.suffix in SOURCES and not NOT_OWN & set(path.relative_to(ROOT).parts):
                 for page, anchor in REFERENCE.findall(path.read_text(encoding="utf-8")):
                     yield path, page, anchor
 

@@ -57,11 +57,11 @@ def compared(
     printed: str, actual: str, ignored: list[str] | None = None
 ) -> tuple[list[Row], list[Row]]:
     """Both tables in the document's columns, sorted: names with generated endings have no order."""
-    theirs, ours = rows_of(printed), rows_of(actual)
+    theirs, own = rows_of(printed), rows_of(actual)
     columns = [column for column in theirs[0] if column not in (ignored or ())]
-    missing = [column for column in columns if ours and column not in ours[0]]
+    missing = [column for column in columns if own and column not in own[0]]
     assert not missing, f"no column {missing}"
-    return _sorted(theirs, columns), _sorted(ours, columns)
+    return _sorted(theirs, columns), _sorted(own, columns)
 
 
 def _sorted(rows: list[Row], columns: list[str]) -> list[Row]:

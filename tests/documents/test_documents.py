@@ -78,10 +78,10 @@ def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_pa
             manifest.read_text(encoding="utf-8"), encoding="utf-8"
         )
     differing = [
-        told
+        reported
         for command in TYPED
         if command["document"] == document
-        for told in typed(command, running, tmp_path)
+        for reported in typed(command, running, tmp_path)
     ]
     assert not differing, "\n\n".join(differing)
 
@@ -119,23 +119,25 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
         return [f"$ {line}\nended with {done.returncode}: {done.stderr}"]
     if command.get("stderr", "") not in done.stderr:
         return [f"$ {line}\nmissing on stderr: {command['stderr']}\nin:\n{done.stderr}"]
-    return [f"$ {line}\n{told}" for told in differences(command, done.stdout)]
+    return [f"$ {line}\n{reported}" for reported in differences(command, done.stdout)]
 
 
 def differences(command: dict[str, Any], actual: str) -> list[str]:
     if "holds" in command:
-        said = words(actual)
+        reported = words(actual)
         return [
-            f"missing: {line}\nin:\n{said}" for line in command["holds"] if words(line) not in said
+            f"missing: {line}\nin:\n{reported}"
+            for line in command["holds"]
+            if words(line) not in reported
         ]
     if "exact" in command:
-        theirs, ours = same_endings(command["exact"]), same_endings(actual)
-        return [] if theirs == ours else [f"printed:\n{command['exact']}\nbut:\n{actual}"]
+        theirs, own = same_endings(command["exact"]), same_endings(actual)
+        return [] if theirs == own else [f"printed:\n{command['exact']}\nbut:\n{actual}"]
     printed = command["prints"].strip()
     if not is_table(printed):
         return [] if words(printed) == words(actual) else [f"printed:\n{printed}\nbut:\n{actual}"]
-    theirs, ours = compared(printed, actual, command.get("ignore"))
-    is_so = all(row in ours for row in theirs) if command.get("partial") else theirs == ours
+    theirs, own = compared(printed, actual, command.get("ignore"))
+    is_so = all(row in own for row in theirs) if command.get("partial") else theirs == own
     return [] if is_so else [f"printed:\n{printed}\nbut:\n{actual}"]
 
 
@@ -173,8 +175,8 @@ def fairlead_time(laptop: Laptop, *words: str) -> dict[str, Any]:
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=120, check=True
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
 
 
 def pending_pod(laptop: Laptop, app: str) -> str:
@@ -183,7 +185,7 @@ def pending_pod(laptop: Laptop, app: str) -> str:
     return str(name)
 
 
-def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
+def test_every_line_of_the_list_is_typed_or_states_what_it_needs() -> None:
     for command in COMMANDS:
         assert set(command) <= KEYS, command
         assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), (
@@ -199,16 +201,16 @@ def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
 def test_what_is_aside_is_aside_and_nothing_else() -> None:
     printed = "NAME  READY  RESTARTS  AGE\na-695cb6cf89-dsjmv  1/1  0  6s\n".replace("  ", "    ")
     same = "NAME  READY  RESTARTS  AGE  MORE\na-1234567890-zzzzz  1/1  0 (5s ago)  9d  x\n"
-    theirs, ours = compared(_table(printed), _table(same))
-    assert theirs == ours
+    theirs, own = compared(_table(printed), _table(same))
+    assert theirs == own
     for old, new in (
         ("1/1", "0/1"),
         ("a-", "b-"),
         ("0 (5s ago)", "1 (5s ago)"),
         ("9d", "<unknown>"),
     ):
-        theirs, ours = compared(_table(printed), _table(same.replace(old, new)))
-        assert theirs != ours, f"{new} instead of {old} goes unnoticed"
+        theirs, own = compared(_table(printed), _table(same.replace(old, new)))
+        assert theirs != own, f"{new} instead of {old} goes unnoticed"
     assert alike("cn-zhangjiakou.192.168.3.184", "NODE") == "cn-zhangjiakou.192.168.3.184"
 
 

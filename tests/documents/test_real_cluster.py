@@ -201,16 +201,18 @@ def type_all(cluster: ControlPlane, commands: list[dict[str, Any]]) -> None:
         if command["line"].startswith(("kubectl", "arena submit")):
             assert typed(cluster, command) == []
             continue
-        told: list[str] = []
+        reported: list[str] = []
 
-        def is_as_printed(command: dict[str, Any] = command, told: list[str] = told) -> bool:
-            told[:] = typed(cluster, command)
-            return not told
+        def is_as_printed(
+            command: dict[str, Any] = command, reported: list[str] = reported
+        ) -> bool:
+            reported[:] = typed(cluster, command)
+            return not reported
 
         try:
             wait_until(command["line"], is_as_printed)
         except TimeoutError as error:
-            raise AssertionError(f"$ {command['line']}\n" + "\n".join(told)) from error
+            raise AssertionError(f"$ {command['line']}\n" + "\n".join(reported)) from error
 
 
 def test_document_000(beijing: ControlPlane) -> None:

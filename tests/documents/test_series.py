@@ -120,7 +120,7 @@ def test_dcgmproftester_works_the_t4_of_document_002_for_its_two_minutes() -> No
     assert state(world, "dcgmproftester") == "Succeeded"
 
 
-def test_it_drives_the_tensor_cores_of_a_card_that_tells_of_them() -> None:
+def test_it_drives_the_tensor_cores_of_a_card_that_reports_them() -> None:
     """87 % in document 002, which reads it on a T4 in another way than NVML; here NVML reports it
     for a card that supports it.
     """
@@ -164,24 +164,24 @@ TensorEngineActive: generated ???, dcgm 0.000 (28697.6 gflops)
 """From document 002."""
 
 
-def test_dcgmproftester_says_what_document_002_prints() -> None:
+def test_dcgmproftester_prints_what_document_002_prints() -> None:
     world = world_of("002")
     started_tester(world)
     live(world, 130)
-    told = [
+    reported = [
         text
         for _, text in world.logs.lines("default", "dcgmproftester", "dcgmproftester11", False)
         or ()
     ]
     theirs = [line.rstrip() for line in PRINTED.splitlines()]
-    assert told[:12] == theirs[:12]
-    assert [without_gflops(line) for line in told[12:14]] == [
+    assert reported[:12] == theirs[:12]
+    assert [without_gflops(line) for line in reported[12:14]] == [
         without_gflops(line) for line in theirs[12:14]
     ]
-    assert all(26_000 < gflops(line) < 29_000 for line in told if "gflops" in line), (
+    assert all(26_000 < gflops(line) < 29_000 for line in reported if "gflops" in line), (
         "as the T4 of the document"
     )
-    assert sum("gflops" in line for line in told) == 120, "one a second"
+    assert sum("gflops" in line for line in reported) == 120, "one a second"
 
 
 def without_gflops(line: str) -> str:
@@ -207,7 +207,7 @@ def test_a_tester_without_a_card_fails() -> None:
     assert [text for _, text in lines] == ["no CUDA-capable device is detected"]
 
 
-def test_a_test_that_does_not_exist_is_said_not_to() -> None:
+def test_a_test_that_does_not_exist_is_reported() -> None:
     world = small_world(CPU_POOL, H200)
     pod = yaml.safe_load(DOCUMENT_002)
     pod["spec"]["containers"][0]["args"] = ["--no-dcgm-validation", "-t 1999", "-d 5"]

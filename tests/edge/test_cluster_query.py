@@ -186,7 +186,7 @@ def test_gpu_values_come_from_the_clusters_prometheus_in_one_query() -> None:
     assert (len(server.requests_of(PROXY)), server.requests_of(PROXY)[0].method) == (1, "POST")
 
 
-def test_a_proxy_without_endpoints_says_what_to_set() -> None:
+def test_a_proxy_without_endpoints_names_the_value_to_set() -> None:
     status = {
         "kind": "Status",
         "message": ('no endpoints available for service "prometheus"'),

@@ -312,7 +312,7 @@ def test_an_absurd_quantity_never_fails_the_page(amount: str) -> None:
         (b'{"metadata": {"continue": "\xff"}}'),
     ],
 )
-def test_a_page_that_is_no_list_is_told(body: bytes) -> None:
+def test_a_page_that_is_no_list_is_reported(body: bytes) -> None:
     with pytest.raises(
         ApiFailure,
         match=(
@@ -412,7 +412,7 @@ def test_a_certificate_renewed_after_401_is_the_one_shown_next() -> None:
     ]
 
 
-def test_401_again_is_told_with_a_way_out() -> None:
+def test_401_again_is_reported_with_a_way_out() -> None:
     expired = "Bearer e30.eyJleHAiOjYwfQ.sig"  # {"exp": 60}
     hand = ByHand(
         {PODS_PATH: [status(401, "Unauthorized", "Unauthorized")]}, credentials=fixed(expired)
@@ -431,7 +431,7 @@ def test_credentials_that_must_be_read_are_a_step_of_their_own_and_fresh_ones_ar
     assert hand.story == ["call", "ask", "ask"]
 
 
-def test_headers_carry_token_impersonation_and_who_we_are() -> None:
+def test_headers_carry_token_impersonation_and_user_agent() -> None:
     impersonation = (
         ("Impersonate-User", "ann"),
         ("Impersonate-Group", "dev"),
@@ -542,7 +542,7 @@ def test_an_object_is_a_dict_or_what_is_asked_for() -> None:
         hand.run(hand.conversation.get(PODS, "x", "default", int))
 
 
-def test_forbidden_says_what_the_server_says() -> None:
+def test_forbidden_quotes_the_server() -> None:
     words = (
         'pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster '
         "scope"
@@ -593,7 +593,7 @@ def test_an_answer_that_sends_elsewhere_is_none(code: int) -> None:
         assert caught.value.status == code
 
 
-def test_a_gzipped_answer_is_unpacked_and_a_broken_one_is_told() -> None:
+def test_a_gzipped_answer_is_unpacked_and_a_broken_one_is_reported() -> None:
     headers = {"Content-Encoding": "gzip"}
     zipped = gzip.compress(page([pod("a")]).content())
     assert names(listed({PODS_PATH: [Reply(zipped, headers=headers)]})[0]) == ["a"]
@@ -857,7 +857,7 @@ def test_discovery_of_an_older_server_asks_only_the_groups_it_needs(
     assert "discovery of down.example/v1 failed" in caplog.text
 
 
-def test_the_core_api_is_asked_for_by_who_names_it() -> None:
+def test_the_core_api_is_asked_for_by_its_name() -> None:
     hand = ByHand(OLDER)
     found = hand.run(hand.conversation.discovery(["", "kubeflow.org"]))
     assert hand.paths[-2:] == ["/api", "/api/v1"]
@@ -939,7 +939,7 @@ def test_what_passes_makes_no_difference_at_any_step(
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize(("fault", "kind", "words"), FATAL.values(), ids=FATAL)
 @pytest.mark.parametrize(("name", "at"), EVERY_STEP)
-def test_what_does_not_pass_is_told_at_any_step(
+def test_what_does_not_pass_is_reported_at_any_step(
     name: str, at: int, fault: Reply | Exception, kind: type[Exception], words: str, is_late: bool
 ) -> None:
     script, begin = CONVERSATIONS[name]

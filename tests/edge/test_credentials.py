@@ -130,7 +130,7 @@ def test_many_threads_start_one_plugin(plugin: PluginBuilder) -> None:
         ),
     ],
 )
-def test_a_plugin_that_fails_is_told_with_what_it_said(
+def test_a_plugin_that_fails_is_reported_with_its_output(
     plugin: PluginBuilder, made: dict[str, object], words: str
 ) -> None:
     program = plugin(**made)  # type: ignore[arg-type]
@@ -230,7 +230,7 @@ def test_without_memfd_the_file_is_unlinked_before_it_has_content(
 @pytest.mark.parametrize(
     "password", [None, b"secret"], ids=["keys of two pairs", "an encrypted key"]
 )
-def test_a_key_that_cannot_be_used_is_told_and_never_asked_for(
+def test_a_key_that_cannot_be_used_is_reported_and_never_asked_for(
     tmp_path: Path, password: bytes | None
 ) -> None:
     one, other = CA.issue("ann"), CA.issue("ann", key_password=password)
@@ -244,7 +244,7 @@ def test_a_key_that_cannot_be_used_is_told_and_never_asked_for(
         make_ssl_context(connection, connection.credentials.current().certificate)
 
 
-def test_a_certificate_tells_its_end_and_its_name() -> None:
+def test_a_certificate_contains_its_end_and_its_name() -> None:
     from cryptography import x509
 
     for days in (1, 20000, 40000):  # from 2050 on, certificates encode times differently

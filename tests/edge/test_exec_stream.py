@@ -159,7 +159,7 @@ def test_without_tls_and_below_a_path(tmp_path: Path) -> None:
             run(elsewhere)
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_no_server(tmp_path: Path) -> None:
     with ExecServer({}) as server:
         api = kube(tmp_path, server, cluster={"certificate-authority-data": None})
     with pytest.raises(Unreachable, match="refused the connection"):
@@ -167,7 +167,7 @@ def test_nobody_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (b"", "hung up without an answer|closed the connection"),
         (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\n{", "did not open a WebSocket"),
@@ -182,8 +182,8 @@ def test_nobody_there(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_answers_that_open_nothing(answer: bytes, told: str) -> None:
-    with answering_once(lambda _: answer) as api, pytest.raises(ApiFailure, match=told):
+def test_answers_that_open_nothing(answer: bytes, message: str) -> None:
+    with answering_once(lambda _: answer) as api, pytest.raises(ApiFailure, match=message):
         run(api)
 
 
@@ -196,9 +196,9 @@ def answering_once(answer: Callable[[bytes], bytes]) -> Iterator[KubeBlocking]:
     def serve() -> None:
         client, _ = listener.accept()
         with client:
-            client.sendall(said := answer(client.recv(65536)))
+            client.sendall(printed := answer(client.recv(65536)))
             client.shutdown(socket.SHUT_WR)
-            while said and client.recv(65536):
+            while printed and client.recv(65536):
                 pass
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -244,7 +244,7 @@ async def _patient(_: web.Request, socket: web.WebSocketResponse) -> None:
     await socket.close()
 
 
-def test_a_program_may_be_silent_as_long_as_it_likes(tmp_path: Path) -> None:
+def test_a_program_may_be_silent_for_any_time(tmp_path: Path) -> None:
     with (
         ExecServer({}, CA.issue("api"), on_exec=_patient) as server,
         opened(tmp_path, server) as web_socket,

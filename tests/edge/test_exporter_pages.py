@@ -304,7 +304,7 @@ async def test_more_pages_hang_than_are_waited_for(
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("hang", "did not answer in time"),
         ("trickle", "did not answer in time"),
@@ -312,14 +312,14 @@ async def test_more_pages_hang_than_are_waited_for(
     ],
 )
 async def test_a_page_without_an_end_costs_only_itself(
-    exporters: Exporters, how: str, said: str
+    exporters: Exporters, how: str, message: str
 ) -> None:
     exporters.answers["b"] = how
     async with running(exporters.pages("b", "a", timeout_seconds=0.5)) as pages:
         await until(lambda: pages.source().state == "failing")
         before = exporters.asked["a"]
         await until(lambda: exporters.asked["a"] > before + 2)
-    assert (nodes(pages), said in pages.source().message) == (["n1"], True), pages.source()
+    assert (nodes(pages), message in pages.source().message) == (["n1"], True), pages.source()
 
 
 async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
@@ -427,8 +427,8 @@ async def test_bad_lines_are_counted_by_page_and_reason(
     ]
     url = f"{exporters.url}/a/metrics"
     assert pages.tally().bad_lines == {(url, "too_large"): 1, (url, "unreadable"): 1}
-    (said,) = [each.getMessage() for each in caplog.records if "are ignored" in each.getMessage()]
-    assert said.startswith(f"lines of page `{url}` are ignored: 1 too_large, 1 unreadable;")
+    (logged,) = [each.getMessage() for each in caplog.records if "are ignored" in each.getMessage()]
+    assert logged.startswith(f"lines of page `{url}` are ignored: 1 too_large, 1 unreadable;")
 
 
 def test_an_address_without_a_scheme_is_refused() -> None:
@@ -436,7 +436,7 @@ def test_an_address_without_a_scheme_is_refused() -> None:
         ExporterPages(["gpu-1:9400"], Clock())
 
 
-async def test_a_password_in_an_address_is_used_and_never_said(
+async def test_a_password_in_an_address_is_used_and_never_printed(
     exporters: Exporters, caplog: pytest.LogCaptureFixture
 ) -> None:
     exporters.answers["a"] = PAGE.format("n1", 17)
@@ -452,16 +452,16 @@ async def test_a_password_in_an_address_is_used_and_never_said(
             lambda: pages.tally().bad_lines and pages.tally().failures and pages.tally().twice
         )
     assert exporters.logins == {"Basic " + base64.b64encode(b"ann:hunter@2").decode()}
-    said = f"{pages.source()} {pages.tally()} {caplog.text}"
-    assert f"{exporters.url}/c/metrics` answered 500" in said
-    assert not any(word in said for word in ("hunter", "ann:", "@127"))
+    logged = f"{pages.source()} {pages.tally()} {caplog.text}"
+    assert f"{exporters.url}/c/metrics` answered 500" in logged
+    assert not any(word in logged for word in ("hunter", "ann:", "@127"))
 
 
 @pytest.mark.parametrize(
     "address",
     ["ftp://ann:hunter2@gpu-1/metrics", "http://ann:hunt/er2@gpu-1/metrics", "ann:hunter2@gpu-1"],
 )
-def test_an_address_that_is_refused_is_said_without_its_password(address: str) -> None:
+def test_an_address_that_is_refused_is_reported_without_its_password(address: str) -> None:
     with pytest.raises(UserError) as refused:
         ExporterPages([address], Clock())
     assert "hunt" not in refused.value.what + refused.value.hint
@@ -519,7 +519,7 @@ def native_page(node: str, uuid: str, used_mib: int) -> str:
 
 
 @pytest.mark.parametrize("many", [exporter_pages.MANY_TOGETHER, 1])
-async def test_a_card_that_two_pages_tell_counts_once(
+async def test_a_card_that_two_pages_report_counts_once(
     exporters: Exporters,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -542,11 +542,11 @@ async def test_a_card_that_two_pages_tell_counts_once(
         each.memory_total_mib or 0 for each in cards
     )
     source = pages.source()
-    said = (
+    message = (
         f"GPU `GPU-1` is reported by `{exporters.url}/b/metrics` and by "
         f"`{exporters.url}/a/metrics`; each counts once"
     )
-    assert (source.state, source.message) == ("ok", said)
+    assert (source.state, source.message) == ("ok", message)
     assert source.hint.startswith("name one exporter of each card")
-    assert [record.getMessage() for record in caplog.records] == [said]
+    assert [record.getMessage() for record in caplog.records] == [message]
     assert pages.tally().twice == 1

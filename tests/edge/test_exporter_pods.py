@@ -218,20 +218,20 @@ async def test_a_page_that_does_not_name_its_node_is_its_pods_nodes(cluster: Clu
             await until(lambda: cards(pages) == [("n7", "GPU-1")])
 
 
-async def test_a_pod_without_the_port_is_said(cluster: Cluster) -> None:
+async def test_a_pod_without_the_port_is_reported(cluster: Cluster) -> None:
     finder = ExporterPods(cluster.api, WallClock(), PodSearch(port="web"))
     async with running(ExporterPages([], WallClock(), finder=finder)) as pages:
         cluster.start(manifest_pod("exporter-a", 9400))
         await until(lambda: pages.source().state == SourceState.FAILING)
     source = pages.source()
-    said = (
+    message = (
         f"pod `{NAMESPACE}/exporter-a` has no port `web`",
         "name its port with `--gpu-exporter-port`",
     )
-    assert (source.message, source.hint) == said
+    assert (source.message, source.hint) == message
 
 
-async def test_who_may_not_list_pods_is_told_so() -> None:
+async def test_a_user_that_may_not_list_pods_gets_the_reason() -> None:
     refused = status(
         403,
         "Forbidden",

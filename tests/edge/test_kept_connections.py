@@ -35,7 +35,7 @@ class Spoken:
 
     def __init__(self, kept: KeptConnections) -> None:
         self.kept = kept
-        self.heard: list[tuple[int, str]] = []
+        self.received: list[tuple[int, str]] = []
         self.open = self.opened = 0
 
     async def ask(self, path: str, seconds: float = 5.0, body: bytes = b"{}") -> Reply:
@@ -71,12 +71,12 @@ async def speaking(
                 )
                 await reader.readexactly(int(length.partition(":")[2]))
                 path = head.split(" ")[1]
-                spoken.heard.append((number, path))
-                said = await speak(number, path.encode())
-                if said is None:
+                spoken.received.append((number, path))
+                reply = await speak(number, path.encode())
+                if reply is None:
                     return
-                writer.write(said)
-                if b"close" in said:
+                writer.write(reply)
+                if b"close" in reply:
                     return
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
@@ -101,10 +101,10 @@ async def test_one_connection_answers_many_questions() -> None:
             b"/below/1",
             b"/below/2",
         ]
-        assert spoken.heard == [(0, "/below/0"), (0, "/below/1"), (0, "/below/2")]
+        assert spoken.received == [(0, "/below/0"), (0, "/below/1"), (0, "/below/2")]
 
 
-async def test_over_tls_and_who_is_not_trusted_is_sent_nothing() -> None:
+async def test_over_tls_and_an_untrusted_client_is_sent_nothing() -> None:
     authority = Authority()
     trust = ssl.create_default_context(cadata=authority.pem.decode())
     async with speaking(echo, server_context(authority.issue("server"), None), trust) as spoken:
@@ -113,11 +113,11 @@ async def test_over_tls_and_who_is_not_trusted_is_sent_nothing() -> None:
     async with speaking(echo, server_context(stranger.issue("server"), None), trust) as spoken:
         with pytest.raises(ssl.SSLCertVerificationError):
             await spoken.ask("/a")
-        assert spoken.heard == []
+        assert spoken.received == []
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         b"HTTP/1.1 100 Continue\r\n\r\n"
         + answer(b"words", "Retry-After: 7", status="429 Too Many Requests"),
@@ -128,9 +128,9 @@ async def test_over_tls_and_who_is_not_trusted_is_sent_nothing() -> None:
     ],
     ids=["length, behind a 100", "chunks"],
 )
-async def test_forms_of_an_answer(said: bytes) -> None:
+async def test_forms_of_an_answer(reply: bytes) -> None:
     async def speak(number: int, path: bytes) -> bytes:
-        return said
+        return reply
 
     async with speaking(speak) as spoken:
         assert [await spoken.ask("/a"), await spoken.ask("/b")] == [Reply(429, b"words", "7")] * 2
@@ -164,10 +164,10 @@ async def test_what_was_sent_is_not_sent_again_when_the_connection_breaks() -> N
         await spoken.ask("/first")
         with pytest.raises(NO_ANSWER):
             await spoken.ask("/second")  # on the kept connection, which dies with it
-        assert spoken.heard == [(0, "/below/first"), (0, "/below/second")]
+        assert spoken.received == [(0, "/below/first"), (0, "/below/second")]
 
 
-async def test_an_answer_that_comes_too_late_is_nobody_elses() -> None:
+async def test_an_answer_that_comes_too_late_is_no_other_requests() -> None:
     go_on = asyncio.Event()
 
     async def speak(number: int, path: bytes) -> bytes:
@@ -186,7 +186,7 @@ async def test_an_answer_that_comes_too_late_is_nobody_elses() -> None:
 
 
 @pytest.mark.parametrize("more", [answer(b"unasked"), b"no HTTP at all\r\n\r\n"])
-async def test_who_says_more_than_was_asked_is_not_asked_again(more: bytes) -> None:
+async def test_a_server_that_returned_more_than_was_asked_is_not_asked_again(more: bytes) -> None:
     async def speak(number: int, path: bytes) -> bytes:
         return answer(path) + (more if number == 0 else b"")
 
@@ -199,15 +199,15 @@ async def test_who_says_more_than_was_asked_is_not_asked_again(more: bytes) -> N
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         b"nonsense\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nhalf",
     ],
 )
-async def test_an_answer_that_is_none_or_half_of_one(said: bytes) -> None:
+async def test_an_answer_that_is_none_or_half_of_one(reply: bytes) -> None:
     async def speak(number: int, path: bytes) -> bytes:
-        return said
+        return reply
 
     async with speaking(speak) as spoken:
         with pytest.raises(NO_ANSWER):
@@ -225,7 +225,7 @@ async def test_what_is_sent_is_decided_when_the_connection_stands() -> None:
             with pytest.raises(LookupError):
                 await spoken.kept.exchange(refuse)
         await spoken.ask("/a")
-        assert (spoken.opened, spoken.heard) == (1, [(0, "/below/a")])
+        assert (spoken.opened, spoken.received) == (1, [(0, "/below/a")])
 
 
 async def test_connections_are_bounded_and_those_in_use_end_after_the_close() -> None:

@@ -113,7 +113,7 @@ def test_a_list_with_everything_that_a_conversation_may_need(twin: MakeTwin) -> 
         assert headers["host"].startswith("127.0.0.1:")
 
 
-def test_a_failure_of_a_page_that_was_asked_for_ahead_is_told(twin: MakeTwin) -> None:
+def test_a_failure_of_a_page_that_was_asked_for_ahead_is_reported(twin: MakeTwin) -> None:
     script = {PODS_PATH: [page([pod("a")], token="t"), status(403, "Forbidden", "not you")]}
     with ScriptedServer(script) as server, pytest.raises(ForbiddenByServer) as caught:
         twin(server.url).call("list_all", pod_reader())
@@ -186,7 +186,7 @@ def test_a_write_has_its_body(twin: MakeTwin) -> None:
     )
 
 
-def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None:
+def test_a_stream_renews_its_credentials_after_401_and_reports_a_refusal() -> None:
     log = "/api/v1/namespaces/default/pods/p/log"
     tokens = iter(["Bearer old", "Bearer new"])
     credentials = Credentials(lambda: IssuedCredentials(next(tokens)), is_renewable=True)
@@ -242,7 +242,7 @@ async def test_what_was_begun_ends_with_its_conversation(items: str) -> None:
 # sockets
 
 
-def test_nobody_listening_is_told_with_the_address(twin: MakeTwin) -> None:
+def test_an_address_without_a_listener_is_reported_with_the_address(twin: MakeTwin) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -252,12 +252,12 @@ def test_nobody_listening_is_told_with_the_address(twin: MakeTwin) -> None:
     assert caught.value.status == 0
 
 
-def test_an_unknown_host_is_told(twin: MakeTwin) -> None:
+def test_an_unknown_host_is_reported(twin: MakeTwin) -> None:
     with pytest.raises(Unreachable, match=r"no-such-host\.invalid.*unknown host"):
         twin("https://no-such-host.invalid:6443").call("version")
 
 
-def test_another_ca_is_told_as_such(twin: MakeTwin) -> None:
+def test_another_ca_is_reported_as_such(twin: MakeTwin) -> None:
     with (
         ScriptedServer({PODS_PATH: [page([])]}, SERVER) as server,
         pytest.raises(Unreachable, match="is not trusted") as caught,
@@ -266,7 +266,7 @@ def test_another_ca_is_told_as_such(twin: MakeTwin) -> None:
     assert "certificate-authority" in caught.value.hint
 
 
-def test_another_name_is_told_and_tls_server_name_mends_it(twin: MakeTwin) -> None:
+def test_another_name_is_reported_and_tls_server_name_mends_it(twin: MakeTwin) -> None:
     with ScriptedServer({PODS_PATH: [page([pod("a")])]}, SERVER) as server:
         with pytest.raises(Unreachable, match="is not trusted") as caught:
             twin(server.url, ca_pem=CA.pem, tls_server_name="kubernetes").call(
@@ -280,7 +280,7 @@ def test_another_name_is_told_and_tls_server_name_mends_it(twin: MakeTwin) -> No
         ) == ["a"]
 
 
-def test_an_expired_server_certificate_is_told(twin: MakeTwin) -> None:
+def test_an_expired_server_certificate_is_reported(twin: MakeTwin) -> None:
     with (
         ScriptedServer({PODS_PATH: [page([])]}, CA.issue("server", days=-1)) as server,
         pytest.raises(Unreachable) as caught,
@@ -290,7 +290,7 @@ def test_an_expired_server_certificate_is_told(twin: MakeTwin) -> None:
     assert "renewed" in caught.value.hint
 
 
-def test_a_clock_that_is_behind_is_told_with_both_times(twin: MakeTwin) -> None:
+def test_a_clock_that_is_behind_is_reported_with_both_times(twin: MakeTwin) -> None:
     pair = CA.issue("server", days=9, begins_in_days=2)
     begins = x509.load_pem_x509_certificate(pair.certificate_pem).not_valid_before_utc
     with (
@@ -298,16 +298,16 @@ def test_a_clock_that_is_behind_is_told_with_both_times(twin: MakeTwin) -> None:
         pytest.raises(Unreachable) as caught,
     ):
         twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
-    told = re.fullmatch(
+    reported = re.fullmatch(
         (
             r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's "
             r"clock is at (\S+)"
         ),
         caught.value.what,
     )
-    assert told is not None, caught.value.what
-    assert datetime.fromisoformat(told[1]) == begins
-    assert abs(datetime.fromisoformat(told[2]) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert reported is not None, caught.value.what
+    assert datetime.fromisoformat(reported[1]) == begins
+    assert abs(datetime.fromisoformat(reported[2]) - datetime.now(UTC)) < timedelta(minutes=5)
     assert "clock" in caught.value.hint and "another" not in caught.value.hint
 
 
@@ -360,14 +360,14 @@ def test_a_proxy_is_gone_through(twin: MakeTwin, is_tls: bool) -> None:
         )
 
 
-def test_a_proxy_that_is_not_there_is_named(twin: MakeTwin) -> None:
+def test_a_proxy_that_is_absent_is_named(twin: MakeTwin) -> None:
     with TestProxy() as proxy:
         address = proxy.url
     with pytest.raises(Unreachable, match=re.escape(address)):
         twin("https://api.example:6443", proxy_url=address).call("version")
 
 
-def test_https_to_a_plain_server_says_so(twin: MakeTwin) -> None:
+def test_https_to_a_plain_server_is_reported(twin: MakeTwin) -> None:
     with ScriptedServer({PODS_PATH: [page([])]}) as server, pytest.raises(Unreachable) as caught:
         twin(server.url.replace("http://", "https://"), is_insecure=True).call(
             "list_all", pod_reader()

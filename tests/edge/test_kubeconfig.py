@@ -180,7 +180,7 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("text", "words"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_faulty_file_is_told_with_its_name_and_place(
+def test_a_faulty_file_is_reported_with_its_name_and_place(
     tmp_path: Path, text: str, words: list[str]
 ) -> None:
     path = tmp_path / "config"
@@ -300,7 +300,7 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("cluster", "user", "words"), USERS.values(), ids=USERS.keys())
-def test_a_user_or_cluster_that_cannot_work_is_told(
+def test_a_user_or_cluster_that_cannot_work_is_reported(
     tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], words: list[str]
 ) -> None:
     path = write_kubeconfig(tmp_path / "config", cluster=cluster, user=user)
@@ -311,13 +311,13 @@ def test_a_user_or_cluster_that_cannot_work_is_told(
     assert caught.value.hint
 
 
-def test_a_missing_file_is_told_for_the_flag_and_for_the_variable(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_for_the_flag_and_for_the_variable(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="absent"):
         find_connection(str(tmp_path / "absent"), env={})
     with pytest.raises(UserError, match=r"KUBECONFIG.*absent"):
         find_connection(env={"KUBECONFIG": str(tmp_path / "absent")})
 
 
-def test_a_context_without_any_kubeconfig_is_told(tmp_path: Path) -> None:
+def test_a_context_without_any_kubeconfig_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="context `prod`"):
         find_connection(context="prod", env={"HOME": str(tmp_path)})

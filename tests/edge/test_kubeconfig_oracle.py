@@ -98,18 +98,18 @@ def test_both_read_the_same(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(body)
     path = write_kubeconfig(tmp_path / "config", cluster=cluster, user=user)
-    ours, theirs = connection_of(path), official(path)
-    issued = ours.credentials.current()
-    assert ours.server == theirs.host
+    own, theirs = connection_of(path), official(path)
+    issued = own.credentials.current()
+    assert own.server == theirs.host
     assert issued.authorization == theirs.api_key.get("BearerToken")
-    assert ours.ca_pem == content(theirs.ssl_ca_cert)
+    assert own.ca_pem == content(theirs.ssl_ca_cert)
     assert (issued.certificate.certificate_pem if issued.certificate else None) == content(
         theirs.cert_file
     )
     assert (issued.certificate.key_pem if issued.certificate else None) == content(theirs.key_file)
-    assert ours.is_insecure is not theirs.verify_ssl
-    assert ours.tls_server_name == theirs.tls_server_name
-    assert ours.proxy_url == theirs.proxy
+    assert own.is_insecure is not theirs.verify_ssl
+    assert own.tls_server_name == theirs.tls_server_name
+    assert own.proxy_url == theirs.proxy
 
 
 def test_every_context_of_a_file_is_read_as_the_oracle_reads_it(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_every_context_of_a_file_is_read_as_the_oracle_reads_it(tmp_path: Path) 
         "{cluster: b, user: u}}]\n"
     )
     for name in (None, "one", "two"):
-        ours, theirs = connection_of(path, name), official(path, name)
-        assert (ours.server, ours.credentials.current().authorization) == (
+        own, theirs = connection_of(path, name), official(path, name)
+        assert (own.server, own.credentials.current().authorization) == (
             theirs.host,
             theirs.api_key["BearerToken"],
         )
@@ -166,7 +166,7 @@ def test_both_run_a_plugin_alike(
     assert (issued.certificate.key_pem if issued.certificate else None) == content(theirs.key_file)
 
 
-def test_a_plugin_is_told_the_same_about_the_cluster(
+def test_a_plugin_gets_the_same_description_of_the_cluster(
     tmp_path: Path, plugin: Callable[..., Path]
 ) -> None:
     program = plugin(status={"token": "t"}, version="v1")
@@ -189,13 +189,13 @@ def test_a_plugin_is_told_the_same_about_the_cluster(
     official(path)
     theirs = plugin.last_call()  # type: ignore[attr-defined]
     connection_of(path).credentials.current()
-    ours = plugin.last_call()  # type: ignore[attr-defined]
-    assert ours["arguments"] == theirs["arguments"] == ["--say", "two words"]
-    assert ours["setting"] == theirs["setting"] == "x"
+    own = plugin.last_call()  # type: ignore[attr-defined]
+    assert own["arguments"] == theirs["arguments"] == ["--say", "two words"]
+    assert own["setting"] == theirs["setting"] == "x"
     # the oracle passes the raw entry on; the protocol has no such field
     theirs["info"]["spec"]["cluster"].pop("extensions")
-    assert ours["info"] == theirs["info"]
-    assert ours["info"]["spec"]["cluster"]["config"] == {"audience": "us"}
+    assert own["info"] == theirs["info"]
+    assert own["info"]["spec"]["cluster"]["config"] == {"audience": "us"}
 
 
 def test_entries_of_several_files_merge_as_the_oracle_merges_them(
@@ -218,14 +218,14 @@ def test_entries_of_several_files_merge_as_the_oracle_merges_them(
     )
     from fairlead.edge.connection.kubeconfig import find_connection
 
-    ours = find_connection(context="prod", env={"KUBECONFIG": joined})
-    assert ours is not None
+    own = find_connection(context="prod", env={"KUBECONFIG": joined})
+    assert own is not None
     assert (
-        (ours.server, ours.ca_pem)
+        (own.server, own.ca_pem)
         == (theirs.host, content(theirs.ssl_ca_cert))
         == ("https://second", CA.pem)
     )
-    assert ours.credentials.current().authorization == theirs.api_key["BearerToken"]
+    assert own.credentials.current().authorization == theirs.api_key["BearerToken"]
 
 
 def test_a_service_account_is_read_as_the_oracle_reads_it(tmp_path: Path) -> None:
@@ -247,11 +247,11 @@ def test_a_service_account_is_read_as_the_oracle_reads_it(tmp_path: Path) -> Non
             str(tmp_path / "token"), str(tmp_path / "ca.crt"), environ=env
         )
         loader.load_and_set(theirs)
-        ours = find_connection(env=env, in_cluster_directory=str(tmp_path))
-        assert ours is not None
-        assert (ours.server, ours.ca_pem, ours.namespace) == (
+        own = find_connection(env=env, in_cluster_directory=str(tmp_path))
+        assert own is not None
+        assert (own.server, own.ca_pem, own.namespace) == (
             theirs.host,
             content(theirs.ssl_ca_cert),
             "team-a",
         )
-        assert ours.credentials.current().authorization == "Bearer pod-token"
+        assert own.credentials.current().authorization == "Bearer pod-token"

@@ -65,11 +65,13 @@ def groups(**versions: list[dict[str, Any]]) -> Reply:
     """The aggregated discovery of a cluster with `kubeflow.org`; `versions` maps versions to
     resources.
     """
-    told = [{"version": version, "resources": resources} for version, resources in versions.items()]
+    reported = [
+        {"version": version, "resources": resources} for version, resources in versions.items()
+    ]
     return Reply(
         {
             "kind": "APIGroupDiscoveryList",
-            "items": [{"metadata": {"name": "kubeflow.org"}, "versions": told}],
+            "items": [{"metadata": {"name": "kubeflow.org"}, "versions": reported}],
         },
         headers=AGGREGATED,
     )
@@ -93,14 +95,14 @@ def test_a_submit_costs_one_discovery_one_review_and_one_create_per_object() -> 
     script = {"/apis": [SERVED], REVIEW: [ALICE], **made}
     with cluster(**script) as (server, api):
         writer = ObjectWriter(api)
-        told = writer.served(mpijob, "", "")
+        reported = writer.served(mpijob, "", "")
         writer.apply(CreateObject(TFJOB, "default"))
         writer.apply(
             CreateObject(
                 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own"
             )
         )
-    assert (set(told.versions), told.user, told.spec_fields, told.has_priority) == (
+    assert (set(reported.versions), reported.user, reported.spec_fields, reported.has_priority) == (
         {"v1", "v2beta1"},
         "alice",
         None,
@@ -195,8 +197,8 @@ def test_the_schema_and_the_priority_class_are_one_request_each() -> None:
         PRIORITY: [Reply({"metadata": {"name": "high"}})],
     }
     with cluster(**script) as (server, api):
-        told = ObjectWriter(api).served(tfjob, "v1", "high")
-    assert (told.spec_fields, told.has_priority) == (
+        reported = ObjectWriter(api).served(tfjob, "v1", "high")
+    assert (reported.spec_fields, reported.has_priority) == (
         frozenset({"runPolicy", "tfReplicaSpecs"}),
         True,
     )
@@ -224,16 +226,16 @@ def test_a_priority_class_that_is_absent_or_hidden(answer: Reply, known: bool | 
         Reply({"components": 3}),
     ],
 )
-def test_what_is_not_told_is_unknown_and_no_failure(answer: Reply) -> None:
+def test_what_is_not_reported_is_unknown_and_no_failure(answer: Reply) -> None:
     with cluster(**{"/apis": [SERVED], REVIEW: [answer], OPENAPI: [answer]}) as (_, api):
-        told = ObjectWriter(api).served(tfjob, "v1", "")
-    assert (told.versions, told.user, told.spec_fields) == (("v1",), "", None)
+        reported = ObjectWriter(api).served(tfjob, "v1", "")
+    assert (reported.versions, reported.user, reported.spec_fields) == (("v1",), "", None)
 
 
 @pytest.mark.parametrize(
     "answer", [status(403, "Forbidden", "no"), status(500, "InternalError", "oh"), Reply(b"<html>")]
 )
-def test_a_server_that_does_not_tell_what_it_serves_fails(answer: Reply) -> None:
+def test_a_server_that_does_not_report_what_it_serves_fails(answer: Reply) -> None:
     with cluster(**{"/apis": [answer], REVIEW: [ALICE]}) as (_, api), pytest.raises(OutsideError):
         ObjectWriter(api).served(tfjob, "v1", "")
 
@@ -255,7 +257,7 @@ def test_an_object_that_exists_is_an_answer_and_other_conflicts_are_failures() -
                 refused.expect(Result.THERE)
 
 
-def test_a_kind_that_nobody_serves_is_named() -> None:
+def test_a_kind_that_is_not_served_is_named() -> None:
     ray_job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}}
     with cluster(**{"/apis": [SERVED]}) as (_, api):
         outcome = ObjectWriter(api).apply(CreateObject(ray_job, "default"))
@@ -282,7 +284,7 @@ def test_deleting_asks_for_all_that_belongs_to_it_and_forgives_what_is_gone() ->
     "answer",
     [Reply([], 201), Reply(None, 201), Reply({"kind": "TFJob"}, 201), Reply(b"<html>", 201)],
 )
-def test_an_answer_that_is_no_object_is_told(answer: Reply) -> None:
+def test_an_answer_that_is_no_object_is_reported(answer: Reply) -> None:
     with cluster(**{"/apis": [SERVED], TFJOBS: [answer]}) as (_, api):
         outcome = ObjectWriter(api).apply(CreateObject(TFJOB, "default"))
     assert outcome.result is Result.UNKNOWN

@@ -45,7 +45,7 @@ def test_its_text(server: str) -> None:
     assert read_page(f"{server}/metrics") == 'a{gpu="0"} 1\n\N{REPLACEMENT CHARACTER}\n'
 
 
-def test_a_page_that_is_not_there(server: str) -> None:
+def test_a_page_that_is_absent(server: str) -> None:
     with pytest.raises(
         OutsideError,
         match=r"`http://127\.0\.0\.1:\d+/` .*\b404\b",
@@ -53,14 +53,14 @@ def test_a_page_that_is_not_there(server: str) -> None:
         read_page(f"{server}/")
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_a_server_that_is_absent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(OutsideError, match=rf"`http://127\.0\.0\.1:{port}/metrics`"):
         read_page(f"http://127.0.0.1:{port}/metrics")
 
 
-def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_sends_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_page, "TIMEOUT_SECONDS", 0.2)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,

@@ -173,7 +173,7 @@ def test_a_failure_names_the_address_and_the_reason(
     assert hint in caught.value.hint
 
 
-def test_nobody_listening_is_told(ask: Call) -> None:
+def test_an_address_without_a_listener_is_reported(ask: Call) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"

@@ -68,7 +68,7 @@ async def test_no_answer_keeps_readings_for_a_minute() -> None:
     assert readings.latest() == ()
 
 
-async def test_a_prometheus_without_gpu_metrics_says_so() -> None:
+async def test_a_prometheus_without_gpu_metrics_is_reported() -> None:
     readings, _, _ = made()
     await readings.read_once()
     assert "has no GPU metrics" in readings.source().message
@@ -78,7 +78,7 @@ def test_samples_older_than_a_minute_are_not_taken_for_now() -> None:
     assert cards_of([Answer(LABELS, 900.0, 0.5)], 1000.0).readings == ()
 
 
-async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
+async def test_a_card_that_two_targets_report_counts_once_and_is_reported() -> None:
     readings, prometheus, clock = made()
     dcgm = {
         "__name__": "DCGM_FI_DEV_GPU_UTIL",
@@ -87,9 +87,9 @@ async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
         "UUID": "GPU-a",
         "instance": "a1:9400",
     }
-    ours = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
+    own = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
     prometheus.answer = [
-        Answer(ours, 995.0, 1),
+        Answer(own, 995.0, 1),
         Answer({**LABELS, "instance": "n1:9400"}, 995.0, 0.5),
         Answer(dcgm, 999.0, 70),
     ]

@@ -162,7 +162,7 @@ def test_the_namespace_of_an_installation_is_that_of_its_inventory() -> None:
     assert (setup.namespace, setup.release, setup.is_part) == ("gpus", "", False)
 
 
-def test_who_may_not_read_the_record_finds_the_namespace_by_its_label() -> None:
+def test_a_user_that_may_not_read_the_record_finds_the_namespace_by_its_label() -> None:
     labels = {"labels": {"fairlead.io/installation": "system"}}
     no = [status(403, "Forbidden", "configmaps is forbidden")]
     changes = {**served(), **ELSEWHERE, SPACES: [spaces(gpus=labels)]}
@@ -175,7 +175,7 @@ def test_who_may_not_read_the_record_finds_the_namespace_by_its_label() -> None:
     assert (setup.namespace, setup.release, setup.ready) == ("gpus", None, 2)
 
 
-def test_what_is_not_there_or_not_allowed() -> None:
+def test_what_is_absent_or_not_allowed() -> None:
     gone = [status(404, "NotFound", "not found")]
     changes = {
         GATE: gone,
@@ -195,7 +195,7 @@ def test_what_is_not_there_or_not_allowed() -> None:
     assert "update leases.coordination.k8s.io in fairlead-system" in setup.denied
 
 
-def test_what_may_not_be_asked_is_told() -> None:
+def test_what_may_not_be_asked_is_reported() -> None:
     no = [status(403, "Forbidden", "you may not")] * 11
     with cluster(**script(**{LEASE: no, REVIEWS: no, GUARD: no})) as (_, api):
         setup = read_setup(api)

@@ -282,7 +282,7 @@ async def test_a_failing_list_is_tried_again_with_growing_waits_and_then_forgott
         assert followed.reflector.last_error is None
 
 
-async def test_a_failure_keeps_the_rows_and_says_since_when_they_may_be_old() -> None:
+async def test_a_failure_keeps_the_rows_with_the_time_since_which_they_may_be_old() -> None:
     script: dict[str, list[Reply | Stream]] = {
         PODS: [page([pod("a")]), status(403, "Forbidden", "pods is forbidden")],
         WATCH: [Stream([event("ADDED", pod("b", 11))]), status(410, "Expired", "gone")],
@@ -451,7 +451,7 @@ WRONG_FRAMES = {
 
 @in_protobuf
 @pytest.mark.parametrize("case", WRONG_FRAMES)
-async def test_frames_that_are_none_are_said_and_the_watch_goes_on_in_json(
+async def test_invalid_frames_are_reported_and_the_watch_goes_on_in_json(
     case: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Events that were delivered before the wrong frame count; nothing of that frame does."""
@@ -465,8 +465,8 @@ async def test_frames_that_are_none_are_said_and_the_watch_goes_on_in_json(
         await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
         assert watched_versions(server) == ["10", "11"] and followed.reflector.lists_total == 1
         assert [PROTOBUF in seen.headers["accept"] for seen in server.seen] == [True, True, False]
-    [told] = [line for line in caplog.messages if "is asked for JSON from here on" in line]
-    assert words in told
+    [logged] = [line for line in caplog.messages if "is asked for JSON from here on" in line]
+    assert words in logged
 
 
 @in_protobuf

@@ -198,15 +198,15 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
     limit, which no real pod does.
     """
     assert all(name.startswith(SHARED_GPU_PREFIX) for name in MANAGED)
-    odd = json.loads(json.dumps(scripted.pod("odd", 13)).replace('"cpu": "1"', '"cpu": "x"'))
+    malformed = json.loads(json.dumps(scripted.pod("odd", 13)).replace('"cpu": "1"', '"cpu": "x"'))
     news = [
         event("ADDED", shared("ours", 11)),
         event("MODIFIED", shared("ours", 12, asks=False)),
-        event("ADDED", odd),
+        event("ADDED", malformed),
     ]
     more = [
         event("ADDED", shared("theirs", 14)),
-        event("DELETED", odd),
+        event("DELETED", malformed),
         event("MODIFIED", shared("ours", 15, asks=False)),
     ]
     last = [event("DELETED", shared("theirs", 16, asks=False)), bookmark(17)]
@@ -250,14 +250,14 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
 
     with ScriptedServer({**empty, f"watch {pods}": watches}) as server:
         assert asyncio.run(whole()) == ["10", "13", "17"]
-    ours, theirs, gone = (f"uid-default-{name}" for name in ("ours", "theirs", "odd"))
-    assert reported == [(ours, "ours")] * 2 + [
+    own, theirs, gone = (f"uid-default-{name}" for name in ("ours", "theirs", "odd"))
+    assert reported == [(own, "ours")] * 2 + [
         (theirs, "theirs"),
         (gone, "removed"),
-        (ours, "ours"),
+        (own, "ours"),
         (theirs, "removed"),
     ]
-    assert not feed.pods[ours].limits
+    assert not feed.pods[own].limits
 
 
 def test_an_event_about_a_pod() -> None:

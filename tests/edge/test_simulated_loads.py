@@ -44,32 +44,32 @@ def backend(folder: Path, seen: list[SimulatedLoad], at: float = 100.0) -> Simul
     )
 
 
-def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
+def test_a_slice_of_a_test_is_announced_and_taken_back(tmp_path: Path) -> None:
     seen: list[SimulatedLoad] = []
-    told = backend(tmp_path / "new", seen)
-    (done, _) = told.work(CARDS, LoadTest(1004, 120.0), 0.87, 2.0)
+    reported = backend(tmp_path / "new", seen)
+    (done, _) = reported.work(CARDS, LoadTest(1004, 120.0), 0.87, 2.0)
     (load,) = seen
     assert load.parts[1004] == 0.87 and load.parts[1001] == 0.98
     assert (load.gpus, load.node, load.pid) == (("GPU-a", "1"), "n1", os.getpid())
     assert load.until == 105.0, "a little longer than the slice"
     assert done.flops is not None and done.flops / done.seconds == pytest.approx(27.95e12)
-    told.end()
+    reported.end()
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_with_its_variable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(
         OutsideError,
         match=r"`.*/file/loads/.*`: Not a directory",
-    ) as told:
+    ) as caught:
         backend(tmp_path / "file" / "loads", []).work(CARDS, LoadTest(1001, 1.0), 0.5, 1.0)
-    assert "FAIRLEAD_GPU_LOAD_DIR" in told.value.hint
+    assert "FAIRLEAD_GPU_LOAD_DIR" in caught.value.hint
 
 
 def test_a_load_ends_by_itself(tmp_path: Path) -> None:
-    told = backend(tmp_path, [])
-    told.work(CARDS, LoadTest(1001, 120.0), 0.5, 2.0)
+    reported = backend(tmp_path, [])
+    reported.work(CARDS, LoadTest(1001, 120.0), 0.5, 2.0)
     assert read_simulated_loads(tmp_path, 104.9)[0] and read_simulated_loads(tmp_path, 105.0) == (
         [],
         [],
@@ -99,15 +99,15 @@ def test_a_load_whose_process_is_gone_holds_no_longer(tmp_path: Path) -> None:
         b"pid 1\nuntil 9\n9999 1\n",
     ],
 )
-def test_what_makes_no_sense_is_left_out_and_told_once(text: bytes, tmp_path: Path) -> None:
+def test_what_makes_no_sense_is_left_out_and_reported_once(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.load").write_bytes(text)
-    said: list[str] = []
-    read = simulated_loads(tmp_path, said.append)
+    printed: list[str] = []
+    read = simulated_loads(tmp_path, printed.append)
     assert [list(read()), list(read())] == [[], []]
-    assert len(said) == 1 and "x.load" in said[0]
+    assert len(printed) == 1 and "x.load" in printed[0]
 
 
-def test_strange_files_stop_nobody(tmp_path: Path) -> None:
+def test_strange_files_stop_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.load")
     (tmp_path / "big.load").write_bytes(b"x" * 100_000)
     (tmp_path / "folder.load").mkdir()

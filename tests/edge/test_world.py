@@ -211,7 +211,7 @@ async def test_an_unchanged_cluster_hands_out_the_same_snapshot_with_its_indexes
         assert later.node_by_name is index
 
 
-async def test_a_change_makes_a_new_version_and_wakes_who_waits() -> None:
+async def test_a_change_makes_a_new_version_and_wakes_the_waiting() -> None:
     later = Stream([event("DELETED", pod("a", 11))], "hold", pause=0.2)
     async with living(small_cluster(WATCH_PODS=[Stream(), later])) as (world, _):
         first = await world.until(lambda snapshot: len(snapshot.pods) == 2)
@@ -292,7 +292,7 @@ async def test_an_api_server_that_goes_away_leaves_the_last_state_marked_old() -
             await world.until(is_all_ok)
 
 
-async def test_nobody_there_at_the_start_is_not_an_empty_cluster() -> None:
+async def test_no_server_at_the_start_is_not_an_empty_cluster() -> None:
     script = small_cluster()
     async with living(script) as (world, server):
         server.stop()
@@ -305,7 +305,7 @@ async def test_nobody_there_at_the_start_is_not_an_empty_cluster() -> None:
         assert server.url in snapshot.sources["mpijobs"].message
 
 
-async def test_a_server_too_old_is_said_so() -> None:
+async def test_a_server_that_is_too_old_is_reported() -> None:
     async with living(
         small_cluster(VERSION=[Reply({"major": "1", "minor": "16", "gitVersion": "v1.16.15"})])
     ) as (world, _):
@@ -335,8 +335,8 @@ async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
 
 @pytest.mark.parametrize("levels", [200, 2000])
 @pytest.mark.parametrize("is_told_by_the_watch", [False, True])
-async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(
-    levels: int, is_told_by_the_watch: bool
+async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_is_reported(
+    levels: int, is_reported_by_the_watch: bool
 ) -> None:
     root = b'{"name":"root"}'
     for level in range(levels - 1):
@@ -344,11 +344,11 @@ async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(
     deep = json.dumps(tree({})).encode().replace(b'"root": {}', b'"root": ' + root)
     listed = (
         page([tree({"name": "small"})])
-        if is_told_by_the_watch
+        if is_reported_by_the_watch
         else Reply(b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % deep)
     )
     watched = Stream(
-        [b'{"type":"MODIFIED","object":%s}\n' % deep] if is_told_by_the_watch else [], "hold"
+        [b'{"type":"MODIFIED","object":%s}\n' % deep] if is_reported_by_the_watch else [], "hold"
     )
     async with living(small_cluster(TREES=[listed], WATCH_TREES=[watched])) as (world, _):
         snapshot = await world.until(
@@ -357,8 +357,8 @@ async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(
             )
         )
         assert snapshot.quota_tree is not None
-        told = [fault.message for fault in snapshot.quota_tree.faults]
-        assert told == (
+        reported = [fault.message for fault in snapshot.quota_tree.faults]
+        assert reported == (
             []
             if levels == 200
             else ["l1748: lies deeper than 250 levels, which is as deep as a tree may be"]
@@ -366,7 +366,7 @@ async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(
         assert snapshot.sources["elasticquotatrees"].state == ("ok" if levels == 200 else "failing")
 
 
-async def test_pods_left_out_are_told_while_the_rest_is_shown() -> None:
+async def test_pods_left_out_are_reported_while_the_rest_is_shown() -> None:
     async with living(small_cluster(PODS=[page([pod("a"), pod("strange") | {"spec": 5}])])) as (
         world,
         _,
@@ -402,7 +402,7 @@ async def test_cards_that_an_operator_takes_out_are_known_where_cards_are_shared
         assert "gpu-withheld" not in snapshot.main_sources, "no page is incomplete without"
 
 
-async def test_who_may_not_read_them_or_shares_nothing_misses_nothing() -> None:
+async def test_a_user_that_may_not_read_them_or_shares_nothing_misses_nothing() -> None:
     shared = {**node("n1"), "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
     async with living(
         small_cluster(NODES=[page([shared])]) | {CONFIG_MAPS: [status(403, "Forbidden", "no")]}
@@ -501,7 +501,7 @@ async def test_where_there_is_a_tree_owners_budgets_and_namespaces_are_read() ->
         assert not states.keys() & snapshot.main_sources.keys(), "no page is incomplete without"
 
 
-async def test_without_a_tree_nobody_asks_for_them() -> None:
+async def test_without_a_tree_no_client_asks_for_them() -> None:
     async with living(with_quota() | {TREES: [page([])]}) as (world, server):
         snapshot = await world.until(is_all_ok)
         await world.until(lambda _: world.cluster.is_ready)
@@ -524,7 +524,7 @@ async def test_a_tree_that_comes_later_begins_it() -> None:
         assert snapshot.sources["replicasets"].state == "ok"
 
 
-async def test_who_may_not_read_them_is_told_so_and_sees_the_rest() -> None:
+async def test_a_user_that_may_not_read_them_gets_the_reason_and_sees_the_rest() -> None:
     script = with_quota() | {BUDGETS: [status(403, "Forbidden", "no")]}
     async with living(script) as (world, _):
         snapshot = await world.until(

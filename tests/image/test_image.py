@@ -88,8 +88,8 @@ def test_every_file_belongs_to_root_and_has_one_time_and_no_special_rights(
 ) -> None:
     headers = archive.headers.values()
     assert {(header.uid, header.gid, header.mtime) for header in headers} == {(0, 0, 315532800)}
-    odd_modes = {header.name: header.mode for header in headers if header.mode & 0o7022}
-    assert {name for name in odd_modes if not archive.headers[name].issym()} == {"tmp"}
+    unusual_modes = {header.name: header.mode for header in headers if header.mode & 0o7022}
+    assert {name for name in unusual_modes if not archive.headers[name].issym()} == {"tmp"}
 
 
 def test_it_is_small(archive: Archive) -> None:

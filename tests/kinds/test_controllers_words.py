@@ -86,7 +86,7 @@ WITH_WORDS = (volcanojob, etjob, deepspeedjob, sparkjob, rayjob)
 
 
 @pytest.mark.parametrize("kind", WITH_WORDS, ids=lambda kind: kind.TYPE)
-def test_the_spec_tells_gpus_and_roles_before_any_pod_exists(kind: JobKind) -> None:
+def test_the_spec_gives_gpus_and_roles_before_any_pod_exists(kind: JobKind) -> None:
     job = read(kind)
     assert (requested_gpus(job), len(job.roles), job.type, job.kind) == (6, 2, kind.TYPE, kind.KIND)
     assert job_status(job, []) == "PENDING" and kind_of(job) is kind
@@ -133,7 +133,7 @@ def test_states_of_spark(state: str, word: str, board: str) -> None:
     assert (job_status(job, []), board_state(word)) == (word, board)
 
 
-def test_a_spark_application_ends_when_it_terminates_or_when_nobody_tries_any_more() -> None:
+def test_a_spark_application_ends_when_it_terminates_or_when_no_attempt_follows() -> None:
     done = read(sparkjob, {"applicationState": {"state": "COMPLETED"}, "terminationTime": LATER})
     unsubmitted = read(
         sparkjob,
@@ -202,7 +202,7 @@ def test_a_training_job_that_waited_too_long_for_spot_instances() -> None:
     assert is_over(late) and job_duration(late, ENDED + 5) == 3600.0
 
 
-def test_a_training_job_ends_with_its_condition_where_nobody_wrote_a_time() -> None:
+def test_a_training_job_ends_with_its_condition_where_no_time_was_written() -> None:
     ended = {
         "phase": "Succeeded",
         "conditions": [{"type": "Succeeded", "status": "True", "lastTransitionTime": LATER}],
@@ -211,7 +211,7 @@ def test_a_training_job_ends_with_its_condition_where_nobody_wrote_a_time() -> N
     assert read(etjob, {**ended, "phase": "Running"}).finished_at is None
 
 
-def test_one_resource_holds_two_types_and_its_label_tells_which() -> None:
+def test_one_resource_holds_two_types_and_its_label_names_the_type() -> None:
     assert [
         read(etjob, labels=labels).type
         for labels in ({}, {"app": "etjob"}, {"app": "deepspeedjob"}, {"app": "x"})
@@ -229,7 +229,7 @@ def test_one_resource_holds_two_types_and_its_label_tells_which() -> None:
 @pytest.mark.parametrize(
     ("word", "status"), [("STOPPED", "STOPPED"), ("SUCCEEDED", "SUCCEEDED"), ("FAILED", "FAILED")]
 )
-def test_a_ray_job_that_somebody_stopped_is_over(word: str, status: str) -> None:
+def test_a_ray_job_that_its_user_stopped_is_over(word: str, status: str) -> None:
     job = read(
         rayjob,
         {
@@ -268,7 +268,9 @@ ROLES = {
 
 
 @pytest.mark.parametrize("kind", [volcanojob, etjob, sparkjob], ids=lambda kind: kind.TYPE)
-def test_pods_are_found_by_label_and_told_from_those_of_an_earlier_job(kind: JobKind) -> None:
+def test_pods_are_found_by_label_and_distinguished_from_those_of_an_earlier_job(
+    kind: JobKind,
+) -> None:
     job = read(kind)
     lead, other = LABELS[kind.TYPE]
     mine = Pod(
@@ -301,7 +303,7 @@ def test_pods_are_found_by_label_and_told_from_those_of_an_earlier_job(kind: Job
     )
 
 
-def test_the_first_task_leads_a_job_of_volcano_that_somebody_else_wrote() -> None:
+def test_the_first_task_leads_a_job_of_volcano_that_another_client_wrote() -> None:
     pods = [
         Pod(
             "ns",

@@ -74,7 +74,7 @@ def member(kind: JobKind, name: str, role: str, **fields: Any) -> Pod:
 
 
 @pytest.mark.parametrize("kind", KUBEFLOW, ids=lambda kind: kind.TYPE)
-def test_the_spec_tells_roles_and_gpus_before_any_pod_exists(kind: JobKind) -> None:
+def test_the_spec_gives_roles_and_gpus_before_any_pod_exists(kind: JobKind) -> None:
     job = read_job(kind)
     assert [
         (role.name, role.replicas, role.limits.get("nvidia.com/gpu", 0)) for role in job.roles

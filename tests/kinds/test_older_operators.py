@@ -140,7 +140,7 @@ def test_the_oldest_mpi_job_that_counts_gpus_is_believed_by_its_annotation() -> 
         ({"launcherStatus": "Failed"}, None, "FAILED"),
     ],
 )
-def test_the_oldest_mpi_job_says_one_word_and_runs_with_its_launcher(
+def test_the_oldest_mpi_job_has_one_word_and_runs_with_its_launcher(
     status: Any, launcher: str | None, word: str
 ) -> None:
     pods = (

@@ -20,7 +20,7 @@ BUILDER: Final = "system:serviceaccount:default:fairlead-scheduler"
 AGENT_BESIDE: Final = "system:serviceaccount:fairlead-system:fairlead-node-agent"
 STRANGERS: Final = (BUILDER, AGENT_BESIDE)
 
-OURS: Final = "fairlead-scheduler"
+OWN: Final = "fairlead-scheduler"
 DEFAULT: Final = "default-scheduler"
 MEMORY, CORE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"
 
@@ -41,30 +41,30 @@ def spec(*parts: Object, **more: Any) -> Object:
 
 
 SENT: Final[dict[str, tuple[Object, str]]] = {
-    "it asks for memory": (spec(part(limits={MEMORY: "4"})), OURS),
-    "a number, not a text": (spec(part(limits={MEMORY: 4})), OURS),
-    "thousands": (spec(part(limits={MEMORY: "2k"})), OURS),
-    "two, in thousandths": (spec(part(limits={MEMORY: "2000m"})), OURS),
+    "it asks for memory": (spec(part(limits={MEMORY: "4"})), OWN),
+    "a number, not a text": (spec(part(limits={MEMORY: 4})), OWN),
+    "thousands": (spec(part(limits={MEMORY: "2k"})), OWN),
+    "two, in thousandths": (spec(part(limits={MEMORY: "2000m"})), OWN),
     "it asks for nothing": (spec(part()), DEFAULT),
     "zero is nothing": (spec(part(limits={MEMORY: "0"})), DEFAULT),
     "zero of both is nothing": (spec(part(limits={MEMORY: "0", CORE: "0"})), DEFAULT),
     "whole GPUs are not ours": (spec(part(limits={"nvidia.com/gpu": "1"})), DEFAULT),
-    "the second container asks": (spec(part(), part("b", limits={MEMORY: "4"})), OURS),
+    "the second container asks": (spec(part(), part("b", limits={MEMORY: "4"})), OWN),
     "an init container asks": (
         spec(part(), initContainers=[part("i", limits={MEMORY: "4"})]),
-        OURS,
+        OWN,
     ),
     "a sidecar asks": (
         spec(part(), initContainers=[part("i", limits={MEMORY: "4"}, restartPolicy="Always")]),
-        OURS,
+        OWN,
     ),
-    "default-scheduler by name": (spec(part(limits={MEMORY: "4"}), schedulerName=DEFAULT), OURS),
+    "default-scheduler by name": (spec(part(limits={MEMORY: "4"}), schedulerName=DEFAULT), OWN),
     "another scheduler by name": (
         spec(part(limits={MEMORY: "4"}), schedulerName="volcano"),
         "volcano",
     ),
-    "ours by name": (spec(part(limits={MEMORY: "4"}), schedulerName=OURS), OURS),
-    "ours by name, without a GPU": (spec(part(), schedulerName=OURS), OURS),
+    "ours by name": (spec(part(limits={MEMORY: "4"}), schedulerName=OWN), OWN),
+    "ours by name, without a GPU": (spec(part(), schedulerName=OWN), OWN),
 }
 """What a pod's spec contains, and the scheduler that the pod gets."""
 
@@ -161,7 +161,7 @@ ASKED: Final[dict[str, Asking]] = {
         {SPLIT: "e" * 99},
     ),
     "for a foreign scheduler": Asking({**both(WHOLE), "schedulerName": "volcano"}),
-    "for ours by name": Asking({**both(WHOLE), "schedulerName": OURS}, BOTH),
+    "for ours by name": Asking({**both(WHOLE), "schedulerName": OWN}, BOTH),
 }
 """What a new pod requests of shared GPUs."""
 

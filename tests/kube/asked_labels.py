@@ -56,11 +56,11 @@ def of_boards() -> Iterator[Question]:
 def of_rules() -> Iterator[Question]:
     for group in yaml.safe_load(_RULES.read_text(encoding="utf-8"))["groups"]:
         for rule in group["rules"]:
-            said = " ".join(rule.get("annotations", {}).values())
+            annotations = " ".join(rule.get("annotations", {}).values())
             yield Question(
                 rule.get("alert") or rule["record"],
                 rule["expr"],
-                frozenset(re.findall(r"\$labels\.(\w+)", said)),
+                frozenset(re.findall(r"\$labels\.(\w+)", annotations)),
             )
 
 

@@ -30,15 +30,15 @@ def give(spec: dict[str, Any], driver: Path) -> None:
     if environment.get("NVIDIA_VISIBLE_DEVICES", "") in NO_CARD:
         return
     wanted = environment.get("NVIDIA_DRIVER_CAPABILITIES", "utility,compute").split(",")
-    told = {"FAIRLEAD_GPU_LOAD_DIR": f"{INSIDE}/loads"}
+    reported = {"FAIRLEAD_GPU_LOAD_DIR": f"{INSIDE}/loads"}
     mounts = [(driver, INSIDE, "rw")]
     if {"utility", "all"} & {*wanted}:
-        told["STUB_NVML"] = f"{INSIDE}/cards"
+        reported["STUB_NVML"] = f"{INSIDE}/cards"
         mounts.append((driver / LIBRARY, f"{LIBRARIES}/{LIBRARY}", "ro"))
     if {"compute", "all"} & {*wanted}:
-        told["FAIRLEAD_GPU_LOAD_BACKEND"] = "sim"
+        reported["FAIRLEAD_GPU_LOAD_BACKEND"] = "sim"
     spec["process"]["env"] += [
-        f"{name}={value}" for name, value in told.items() if name not in environment
+        f"{name}={value}" for name, value in reported.items() if name not in environment
     ]
     spec["mounts"] += [
         {"source": str(source), "destination": target, "type": "bind", "options": ["rbind", right]}

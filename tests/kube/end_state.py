@@ -30,7 +30,7 @@ _KINDS = (
 _TIMES = ("startTime", "completionTime", "lastScheduleTime", "lastSuccessfulTime")
 _UNSTABLE = ("NoPods",)
 """Reasons of events that appear or not, depending on how fast controllers are."""
-_OURS_ONLY = ("kubelet", "kwok")
+_OWN_ONLY = ("kubelet", "kwok")
 """Components whose events are not compared: the nodes are played, in each world by other means."""
 
 
@@ -261,7 +261,7 @@ _SHOWN = {
 
 def _is_compared(event: Object) -> bool:
     source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
-    return not source.startswith(_OURS_ONLY) and event["reason"] not in _UNSTABLE
+    return not source.startswith(_OWN_ONLY) and event["reason"] not in _UNSTABLE
 
 
 def _event(event: Object, aliases: dict[str, str]) -> str:

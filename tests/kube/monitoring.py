@@ -83,17 +83,17 @@ class Operator:
         """
         found: dict[str, list[str]] = {}
         for each in self._cluster.admin.get(kinds, "-n", SYSTEM):
-            said = [
-                told
+            printed = [
+                reported
                 for binding in each.get("status", {}).get("bindings", ())
-                for told in binding["conditions"]
+                for reported in binding["conditions"]
             ]
             words = [
-                f"{told.get('reason')}: {told.get('message')}"
-                for told in said
-                if told["status"] != "True"
+                f"{reported.get('reason')}: {reported.get('message')}"
+                for reported in printed
+                if reported["status"] != "True"
             ]
-            if words or not said:
+            if words or not printed:
                 found[each["metadata"]["name"]] = words
         return found
 
@@ -118,13 +118,13 @@ def described(cluster: ControlPlane, token: Path) -> Object:
     It contains the API server's address, because it runs in no pod that would get it from the
     environment.
     """
-    every, ours = {}, {"matchLabels": RELEASE}
+    every, own = {}, {"matchLabels": RELEASE}
     selectors = {
         f"{kind}NamespaceSelector": every
         for kind in ("serviceMonitor", "podMonitor", "probe", "scrapeConfig", "rule")
     }
     selectors |= {
-        f"{kind}Selector": ours
+        f"{kind}Selector": own
         for kind in ("serviceMonitor", "podMonitor", "probe", "scrapeConfig", "rule")
     }
     server = {
@@ -210,10 +210,10 @@ def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
     kubeconfig = _reader_of_our_namespaces(cluster, "plain-prometheus", READ_BY["plain"])
     with own_folder() as folder:
         shipped = SCRAPE.read_text(encoding="utf-8")
-        told = f"- role: pod\n        kubeconfig_file: {kubeconfig}\n"
+        message = f"- role: pod\n        kubeconfig_file: {kubeconfig}\n"
         assert shipped.count("- role: pod\n") == 1
         (folder / "scrape.yaml").write_text(
-            shipped.replace("- role: pod\n", told), encoding="utf-8"
+            shipped.replace("- role: pod\n", message), encoding="utf-8"
         )
         configuration = {
             "global": {"evaluation_interval": EVALUATED},

@@ -33,7 +33,7 @@ echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
 """A program that prints what its container received, and then `end`. All goes to one stream,
 because the order of two streams is unknown.
 """
-TELLS = "fairlead.test/tells:1"
+PRINTS = "fairlead.test/tells:1"
 """Prints the same, and runs until it is asked to end."""
 TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
 """Prints the same, and ends as the program of document 001 does that wants more memory than its
@@ -43,8 +43,8 @@ LINE_E = (
     "CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "
     '"cudaMalloc( (void**)&dev_c, malloc_size)"'
 )
-_TELLING = {
-    TELLS: f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}",
+_PRINTING = {
+    PRINTS: f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}",
     TAKES_TOO_MUCH: f"{SAYS}; echo '{LINE_E}'; exit 1",
 }
 _PROGRAM = Path("/bin/busybox")
@@ -57,7 +57,7 @@ _PYTHON = b'#!/bin/sh\ntest "$FAIRLEAD_CDI_TEST" = yes\n'
 def write_images(tar: Path) -> None:
     """Write a tar of all images, for `ctr images import`."""
     layer = _layer()
-    programs = {**SIMULATED, **_TELLING}
+    programs = {**SIMULATED, **_PRINTING}
     commands = {
         BUSYBOX: ["sh"],
         PAUSE: ["sleep", "1000000"],

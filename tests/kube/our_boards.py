@@ -82,7 +82,7 @@ def fill_in(expression: str, chosen: Mapping[str, str]) -> str:
 def choose(
     prometheus: Prometheus,
     uid: str,
-    told: Mapping[str, str] | None = None,
+    reported: Mapping[str, str] | None = None,
     *,
     only_one: bool = False,
 ) -> dict[str, str]:
@@ -101,9 +101,9 @@ def choose(
             chosen[name] = values[0] if values else ""
             continue
         assert values, f"{uid}: nothing can be chosen for `{name}`"
-        if told and name in told:
-            assert told[name] in values
-            chosen[name] = pattern([told[name]])
+        if reported and name in reported:
+            assert reported[name] in values
+            chosen[name] = pattern([reported[name]])
         elif only_one:
             chosen[name] = pattern(values[:1])
         else:

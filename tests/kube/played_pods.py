@@ -175,7 +175,7 @@ def _variables(each: Serving) -> dict[str, str]:
         "spec.nodeName": each.pod["spec"]["nodeName"],
     }
     return {
-        said["name"]: fields[said["valueFrom"]["fieldRef"]["fieldPath"]]
-        for said in each.container.get("env", ())
-        if "valueFrom" in said
+        printed["name"]: fields[printed["valueFrom"]["fieldRef"]["fieldPath"]]
+        for printed in each.container.get("env", ())
+        if "valueFrom" in printed
     }

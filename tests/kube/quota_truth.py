@@ -100,7 +100,7 @@ class QuotaTruth:
             for pod in list(self.pods.values())
             if _place(pod) == namespace and not is_admitted(pod)
         ]
-        return dict(Counter(str(said(pod).get("reason", "")) for pod in waiting))
+        return dict(Counter(str(quota_condition(pod).get("reason", "")) for pod in waiting))
 
     def is_quiet(self) -> bool:
         """Whether no pod is terminating."""
@@ -229,7 +229,7 @@ def thousandths(amount: str | int) -> int:
     return int(text) * 1000
 
 
-def said(pod: Object) -> Object:
+def quota_condition(pod: Object) -> Object:
     """The pod's quota condition."""
     return next((each for each in _conditions(pod) if each["type"] == CONDITION), {})
 

@@ -68,7 +68,7 @@ def fate(obj: Object | None) -> Object | None:
         for part, given in json.loads(text).items()
     }
     conditions = obj["status"].get("conditions", ())
-    told = next(
+    reported = next(
         (
             each.get("message", "")
             for each in conditions
@@ -79,7 +79,7 @@ def fate(obj: Object | None) -> Object | None:
     return {
         "node": obj["spec"].get("nodeName", ""),
         "cards": cards,
-        "told": told,
+        "told": reported,
         "scheduler": obj["spec"]["schedulerName"],
     }
 

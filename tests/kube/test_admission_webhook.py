@@ -95,7 +95,7 @@ def test_a_fault_is_refused_in_one_sentence(replicas: Replicas) -> None:
     assert "NotTheTree" in replicas.propose(root(), "another").message
 
 
-def test_what_is_odd_is_told_and_not_refused(replicas: Replicas) -> None:
+def test_what_is_unexpected_is_reported_and_not_refused(replicas: Replicas) -> None:
     answer = replicas.propose(root(leaf("root.a", "40", "nowhere")))
     assert answer.status == 201, answer.message
     assert "NoSuchNamespace" in answer.headers.get("warning", "")

@@ -98,18 +98,18 @@ class TestRealCluster:
         assert printed.endswith("\n\nTotal Allocated/Requested GPUs of Training Jobs: 14/14\n")
 
     def test_get(self, company: ControlPlane) -> None:
-        told = json.loads(
+        reported = json.loads(
             run_arena("get", "bert", "-n", "research", "-o", "json", kubeconfig=company.kubeconfig)
         )
         pods = {pod["metadata"]["name"]: pod for pod in company.admin.get("pods", "-n", "research")}
-        assert [each["name"] for each in told["instances"]] == [
+        assert [each["name"] for each in reported["instances"]] == [
             "bert-launcher",
             *(f"bert-worker-{index}" for index in range(3)),
         ]
-        for each in told["instances"]:
+        for each in reported["instances"]:
             assert each["node"] == pods[each["name"]]["spec"]["nodeName"]
             assert each["nodeIP"] == pods[each["name"]]["status"].get("hostIP", "")
-        assert (told["chiefName"], told["requestGPUs"], told["allocatedGPUs"]) == (
+        assert (reported["chiefName"], reported["requestGPUs"], reported["allocatedGPUs"]) == (
             "bert-launcher",
             12,
             12,
@@ -119,10 +119,10 @@ class TestRealCluster:
         printed = run_arena(
             "get", "waits", "-n", "research", "--explain", "-e", kubeconfig=company.kubeconfig
         )
-        ours = r"needs 12 GPUs on one node; the largest of \d+, gpu-\d+, has 8"
+        own = r"needs 12 GPUs on one node; the largest of \d+, gpu-\d+, has 8"
         assert re.search(
             (
-                rf"^Pending:\n  waits-worker-0: {ours}; "
+                rf"^Pending:\n  waits-worker-0: {own}; "
                 r"Unschedulable: 0/22 nodes are available"
             ),
             printed,
@@ -137,7 +137,7 @@ class TestRealCluster:
             re.MULTILINE,
         ), printed
 
-    def test_metrics_that_are_missing_are_said_once(self, company: ControlPlane) -> None:
+    def test_metrics_that_are_missing_are_reported_once(self, company: ControlPlane) -> None:
         done = arena("top", "job", "bert", "-n", "research", kubeconfig=company.kubeconfig)
         assert done.returncode == 0
         assert done.stderr.count("GPU metrics unavailable: no Prometheus Service is labelled") == 1
@@ -235,7 +235,9 @@ def _as(person: str, kubectl: Kubectl, folder: Path) -> Path:
 
 
 class TestRights:
-    def test_who_may_only_list_tfjobs_gets_those(self, admin: Kubectl, tmp_path: Path) -> None:
+    def test_a_user_that_may_only_list_tfjobs_gets_those(
+        self, admin: Kubectl, tmp_path: Path
+    ) -> None:
         mine = _as("limited", admin, tmp_path)
         wait_until(
             "the role counts",
@@ -256,14 +258,14 @@ class TestRights:
         refused = arena("delete", "mine", "-n", "rights", "-T", "tf", kubeconfig=mine)
         assert refused.returncode == 1 and 'cannot delete resource \\"tfjobs\\"' in refused.stderr
 
-    def test_who_may_nothing_gets_a_sentence(self, admin: Kubectl, tmp_path: Path) -> None:
-        nobody = _as("nobody", admin, tmp_path)
-        done = arena("list", "-n", "rights", kubeconfig=nobody)
+    def test_a_user_without_any_right_gets_a_sentence(self, admin: Kubectl, tmp_path: Path) -> None:
+        unknown = _as("nobody", admin, tmp_path)
+        done = arena("list", "-n", "rights", kubeconfig=unknown)
         assert (done.returncode, done.stdout) == (1, "")
         assert (
             "the user has no privileges to list the training jobs in namespace rights"
         ) in done.stderr
-        assert json.loads(run_arena("whoami", kubeconfig=nobody))["Name"] == "nobody"
+        assert json.loads(run_arena("whoami", kubeconfig=unknown))["Name"] == "nobody"
 
 
 @pytest.fixture(scope="module")

@@ -157,9 +157,11 @@ class Mirror:
                 found[each["metadata"]["name"]] = each["spec"]["replicas"]
             return found == replicas
 
-        wait_until(lambda: f"replicas are {replicas}: {found} {self._told()}", all_there, 120, 0.5)
+        wait_until(
+            lambda: f"replicas are {replicas}: {found} {self._reported()}", all_there, 120, 0.5
+        )
 
-    def _told(self) -> str:
+    def _reported(self) -> str:
         scalers = self._cluster.admin.get("hpa", "-n", NAMESPACE)
         return json.dumps([each["status"] for each in scalers])
 
@@ -178,13 +180,13 @@ def gpu_load(laptop: Laptop) -> Iterator[None]:
         "8xTesla-T4",
         "--no-dcgm-validation",
     ]
-    told = {
+    reported = {
         **environment(),
         "XDG_STATE_HOME": str(laptop.state_dir.parent.parent),
         "NODE_NAME": "whole-1",
     }
     generator = subprocess.Popen(
-        [*argv, "-t 1004", "-d 3600", "-r", "10"], stdout=subprocess.DEVNULL, env=told
+        [*argv, "-t 1004", "-d 3600", "-r", "10"], stdout=subprocess.DEVNULL, env=reported
     )
     try:
         yield

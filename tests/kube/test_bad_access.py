@@ -32,14 +32,14 @@ def run(*arguments: str, kubeconfig: Path) -> tuple[int, str]:
 
 def test_forbidden_names_the_verb_and_the_resource(control_plane: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": READ}]
-    status, said = run(
+    status, printed = run(
         "top", "node", kubeconfig=control_plane.write_service_account_kubeconfig("no-pods", rules)
     )
     assert status == 2
-    assert "list" in said
-    assert "pods" in said
-    assert "system:serviceaccount:default:no-pods" in said
-    assert "hint:" in said
+    assert "list" in printed
+    assert "pods" in printed
+    assert "system:serviceaccount:default:no-pods" in printed
+    assert "hint:" in printed
 
 
 def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missing_is_named(
@@ -47,10 +47,10 @@ def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missin
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": READ}]
     kubeconfig = control_plane.write_service_account_kubeconfig("only-nodes", rules)
-    status, said = run("snapshot", "save", str(tmp_path / "s"), kubeconfig=kubeconfig)
+    status, printed = run("snapshot", "save", str(tmp_path / "s"), kubeconfig=kubeconfig)
     assert status == 2
     assert not (tmp_path / "s").exists()
-    (error,) = (line for line in said.splitlines() if line.startswith("error: "))
+    (error,) = (line for line in printed.splitlines() if line.startswith("error: "))
     assert (
         " events, " in error
         and " pods, " in error
@@ -60,27 +60,25 @@ def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missin
     assert (
         "warning: pods cannot be read: pods is forbidden: User "
         '"system:serviceaccount:default:only-nodes" cannot list'
-    ) in said
+    ) in printed
 
 
-def test_a_token_that_is_none_is_told_to_be_refused(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+def test_an_invalid_token_gets_a_refusal(control_plane: ControlPlane, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(
         tmp_path / "config",
         control_plane.server,
         control_plane.authority,
         token_user("not-a-token"),
     )
-    status, said = run("top", "node", kubeconfig=kubeconfig)
+    status, printed = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
-    assert control_plane.server.removeprefix("https://") in said
-    assert "401" in said or "unauthorized" in said.lower() or "credential" in said.lower()
-    assert "not-a-token" not in said
-    assert "hint:" in said
+    assert control_plane.server.removeprefix("https://") in printed
+    assert "401" in printed or "unauthorized" in printed.lower() or "credential" in printed.lower()
+    assert "not-a-token" not in printed
+    assert "hint:" in printed
 
 
-def test_another_authority_is_told_apart_from_an_unreachable_server(
+def test_another_authority_is_distinguished_from_an_unreachable_server(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     stranger = Authority(tmp_path, "stranger")
@@ -88,38 +86,38 @@ def test_another_authority_is_told_apart_from_an_unreachable_server(
     kubeconfig = write_kubeconfig(
         tmp_path / "config", control_plane.server, stranger.certificate, user
     )
-    status, said = run("top", "node", kubeconfig=kubeconfig)
+    status, printed = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
-    assert "certificate" in said.lower()
-    assert control_plane.server.removeprefix("https://") in said
-    assert "hint:" in said
+    assert "certificate" in printed.lower()
+    assert control_plane.server.removeprefix("https://") in printed
+    assert "hint:" in printed
 
 
-def test_nobody_listens(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_no_listener(control_plane: ControlPlane, tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     user = certificate_user(control_plane.admin_pair)
     kubeconfig = write_kubeconfig(
         tmp_path / "config", f"https://{address}", control_plane.authority, user
     )
-    status, said = run("top", "node", kubeconfig=kubeconfig)
+    status, printed = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
-    assert address in said
-    assert "refused" in said
-    assert "hint:" in said
+    assert address in printed
+    assert "refused" in printed
+    assert "hint:" in printed
 
 
 def test_a_context_that_does_not_exist(control_plane: ControlPlane) -> None:
-    status, said = run("top", "node", "--context=tset", kubeconfig=control_plane.kubeconfig)
+    status, printed = run("top", "node", "--context=tset", kubeconfig=control_plane.kubeconfig)
     assert status == 1
-    assert "tset" in said
-    assert "hint:" in said
+    assert "tset" in printed
+    assert "hint:" in printed
 
 
 def test_no_kubeconfig_there(tmp_path: Path) -> None:
     missing = tmp_path / "nowhere"
-    status, said = run("top", "node", kubeconfig=missing)
+    status, printed = run("top", "node", kubeconfig=missing)
     assert status == 1
-    assert str(missing) in said
+    assert str(missing) in printed
 
 
 def test_an_impersonated_user_has_that_users_rights(
@@ -129,13 +127,13 @@ def test_an_impersonated_user_has_that_users_rights(
     document["users"][0]["user"]["as"] = "somebody"
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
-    status, said = run("top", "node", kubeconfig=kubeconfig)
+    status, printed = run("top", "node", kubeconfig=kubeconfig)
     assert status == 2
-    assert "somebody" in said
+    assert "somebody" in printed
 
 
 @pytest.mark.parametrize("verb", ["cluster-exporter", "console"])
-def test_a_server_of_ours_says_what_it_may_not_read(
+def test_a_server_of_fairlead_names_what_it_may_not_read(
     control_plane: ControlPlane, verb: str, tmp_path: Path
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes", "events"], "verbs": READ}]
@@ -162,7 +160,7 @@ def test_a_server_of_ours_says_what_it_may_not_read(
     finally:
         process.terminate()
         assert process.wait(timeout=10) == 0
-    said = log.read_text(encoding="utf-8")
-    assert "pods" in said
-    assert "Traceback" not in said
-    assert sys.executable not in said
+    printed = log.read_text(encoding="utf-8")
+    assert "pods" in printed
+    assert "Traceback" not in printed
+    assert sys.executable not in printed

@@ -115,11 +115,11 @@ def test_an_instance_that_is_held_and_does_nothing_is_on_the_panel_of_idle_cards
         for query in asked_of("fairlead-cluster")
         if "Which GPUs are idle but allocated / A" in query.name
     ]
-    told = prometheus.query(
+    reported = prometheus.query(
         f"last_over_time(({fill_in(panel.expression, {})})[{STEP}s:{STEP}s] @ {START + LAST:.0f})"
     )
     names = ("node_name", "gpu", "mig_gi_id", "mig_profile")
-    assert [tuple(each.labels[name] for name in names) for each in told] == [
+    assert [tuple(each.labels[name] for name in names) for each in reported] == [
         ("mig-1", "0", "3", "2g.35gb")
     ]
 

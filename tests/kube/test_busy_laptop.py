@@ -31,7 +31,7 @@ def training_job(name: str, replicas: int) -> dict[str, Any]:
     }
 
 
-def test_absurd_numbers_are_refused_and_large_ones_stop_nobody() -> None:
+def test_absurd_numbers_are_refused_and_large_ones_stop_nothing() -> None:
     with running_laptop(LOGS / "busy-laptop.log") as laptop:
         with pytest.raises(
             KubectlError, match="Invalid value: 1000000000: must be less than or equal to 2000"

@@ -169,7 +169,7 @@ def test_the_built_in_series_has_the_same_lines(console: Server, laptop: Laptop,
     """
 
     def agree() -> bool:
-        ours = {
+        own = {
             frozenset(line["labels"].items())
             for line in laptop.console.api(f"/charts/{name}", top="50")["series"]
         }
@@ -177,7 +177,7 @@ def test_the_built_in_series_has_the_same_lines(console: Server, laptop: Laptop,
             frozenset(line["labels"].items())
             for line in console.api(f"/charts/{name}", top="50")["series"]
         }
-        return bool(ours & theirs)
+        return bool(own & theirs)
 
     wait_until(f"both sources know a line of {name}", agree, 60)
 

@@ -81,7 +81,7 @@ def test_a_node_goes_not_ready_and_comes_back(cluster: ControlPlane) -> None:
     wait_until("gpu-2 is Ready again", lambda: ready() == "True")
 
 
-def test_a_limited_account_may_do_what_its_rules_say(cluster: ControlPlane) -> None:
+def test_a_limited_account_may_do_what_its_rules_allow(cluster: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
     reader = Kubectl(
         program("kubectl"),

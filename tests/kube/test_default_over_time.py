@@ -73,8 +73,8 @@ def history(*, honors: bool) -> Iterator[str]:
                     if honors
                     else {**{_exported(key, target): word for key, word in own.items()}, **target}
                 )
-                told = ",".join(f'{key}="{word}"' for key, word in labels.items())
-                yield f"{name}{{{told}}} {value} {START + seconds:.0f}\n"
+                message = ",".join(f'{key}="{word}"' for key, word in labels.items())
+                yield f"{name}{{{message}}} {value} {START + seconds:.0f}\n"
     yield "# EOF\n"
 
 

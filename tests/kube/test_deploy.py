@@ -339,7 +339,7 @@ STORED_WITH_A_WARNING = (
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, file: str) -> None:
-    said = cluster.admin.run(
+    printed = cluster.admin.run(
         "apply",
         "--server-side",
         "--dry-run=server",
@@ -348,13 +348,13 @@ def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, f
         "-f",
         str(DEPLOY / file),
     )
-    assert len(said.splitlines()) == len(of_file(file))
+    assert len(printed.splitlines()) == len(of_file(file))
 
 
 def test_the_operator_of_prometheus_and_autoscaling_take_their_files(cluster: ControlPlane) -> None:
     install_monitors(cluster.admin)
     for file, count in (("prometheus/servicemonitor.yaml", 5), ("autoscaling/hpa.yaml", 2)):
-        said = cluster.admin.run(
+        printed = cluster.admin.run(
             "create",
             "--dry-run=server",
             "--validate=strict",
@@ -362,7 +362,7 @@ def test_the_operator_of_prometheus_and_autoscaling_take_their_files(cluster: Co
             "-f",
             str(DEPLOY / file),
         )
-        assert len(said.splitlines()) == count
+        assert len(printed.splitlines()) == count
 
 
 def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
@@ -576,20 +576,22 @@ def is_placed(cluster: ControlPlane, name: str) -> bool:
     return bool(found(cluster, name).get("spec", {}).get("nodeName"))
 
 
-def told(cluster: ControlPlane, name: str) -> str:
+def reported(cluster: ControlPlane, name: str) -> str:
     conditions = found(cluster, name).get("status", {}).get("conditions", ())
     return next(
         (each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), ""
     )
 
 
-def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, beside: Beside) -> None:
+def test_three_fit_on_a_card_and_the_fourth_gets_the_reason(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     names = ["n1", "n2", "n3", "n4"]
     deployed.admin.create([pod(name, 4) for name in names])
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
     (last,) = (name for name in names if not is_placed(deployed, name))
     wait_until(
-        "the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in told(deployed, last)
+        "the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in reported(deployed, last)
     )
     described = ("describe", "pod", last, "-n", "default")
     wait_until(
@@ -664,13 +666,17 @@ def test_without_the_extender_shared_pods_wait_and_others_do_not(
     beside.extender.stop()
     deployed.admin.create([pod("shared", 4), pod("plain", 0)])
     wait_until("the plain one is placed", lambda: is_placed(deployed, "plain"))
-    wait_until("the shared one is told", lambda: "connection refused" in told(deployed, "shared"))
+    wait_until(
+        "the shared one is told", lambda: "connection refused" in reported(deployed, "shared")
+    )
     assert not is_placed(deployed, "shared")
     beside.start_extender()
     wait_until("the shared one is placed", lambda: is_placed(deployed, "shared"))
 
 
-def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside: Beside) -> None:
+def test_a_pod_placed_by_hand_is_adopted_or_reported(
+    deployed: ControlPlane, beside: Beside
+) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
     config_map = {
         "apiVersion": "v1",
@@ -700,7 +706,7 @@ def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside:
     wait_until("the other is told", lambda: len(deployed.admin.get(*events)) == 1)
 
 
-def test_the_default_scheduler_asks_the_extender_as_the_page_says(
+def test_the_default_scheduler_asks_the_extender_as_on_the_page(
     deployed: ControlPlane, beside: Beside
 ) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
@@ -751,7 +757,7 @@ def sent_to(cluster: ControlPlane) -> str:
     return str(json.loads(made)["spec"]["schedulerName"])
 
 
-def test_nobody_was_refused_a_right(deployed: ControlPlane, beside: Beside) -> None:
+def test_no_right_was_refused(deployed: ControlPlane, beside: Beside) -> None:
     """The last of these tests: it reads the logs of the others."""
     for component in (beside.extender, beside.scheduler):
         log = component.log.read_text(encoding="utf-8", errors="replace")

@@ -21,7 +21,7 @@ from tests.kube.admission_cases import (
     ATTEMPTS,
     EXTENDER,
     ON_MASTERS,
-    OURS,
+    OWN,
     SENT,
     STRANGERS,
     Asking,
@@ -189,11 +189,11 @@ def until_in_force(place: Place) -> None:
         "grants are refused",
         lambda: place.refusing in place.api.post(PODS, forged, dryRun="All").message,
     )
-    until("pods are sent", lambda: place.send(SENT["it asks for memory"][0]) == OURS)
-    odd = asking(ASKED["core alone"])
+    until("pods are sent", lambda: place.send(SENT["it asks for memory"][0]) == OWN)
+    malformed = asking(ASKED["core alone"])
     until(
         "what no node can run is refused",
-        lambda: place.api.post(PODS, odd, dryRun="All").status == 422,
+        lambda: place.api.post(PODS, malformed, dryRun="All").status == 422,
     )
 
 
@@ -207,7 +207,7 @@ def test_a_pod_is_sent_to_its_scheduler(place: Place, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", SENT)
-def test_the_function_says_the_same(case: str) -> None:
+def test_the_function_agrees(case: str) -> None:
     pod_spec, scheduler = SENT[case]
     written = msgspec.json.encode(pod("p", {}, {"schedulerName": "default-scheduler", **pod_spec}))
     assert scheduler_for(parse_pod(msgspec.json.decode(written, type=WirePod))) == scheduler
@@ -223,15 +223,15 @@ def test_a_pod_that_no_node_can_run_is_refused(place: Place, case: str) -> None:
     answer = place.api.post(PODS, asking(ASKED[case]), dryRun="All")
     if fault := ASKED[case].fault:
         assert (answer.status, answer.reason) == (422, "Invalid")
-        told = f"{place.refusing.replace(GRANTS, ASKS)}: no node can run this pod: {fault}"
+        message = f"{place.refusing.replace(GRANTS, ASKS)}: no node can run this pod: {fault}"
         if place.name == "webhook":
-            assert told in answer.message
+            assert message in answer.message
         else:
-            assert answer.message == f'pods "p" is forbidden: {told}'
+            assert answer.message == f'pods "p" is forbidden: {message}'
             assert answer.body["details"] == {
                 "name": "p",
                 "kind": "pods",
-                "causes": [{"message": told}],
+                "causes": [{"message": message}],
             }
     else:
         assert answer.status == 201, answer.message
@@ -307,7 +307,7 @@ def test_the_files_name_every_grant_and_every_writer(file: str) -> None:
     assert {key for key in GRANT_ANNOTATIONS if f'"{key}"' in listed} == set(GRANT_ANNOTATIONS)
     assert {user for user in GRANT_WRITERS if f'"{user}"' in listed} == GRANT_WRITERS
     assert listed.count("system:serviceaccount:") == len(GRANT_WRITERS)
-    assert OURS in text
+    assert OWN in text
 
 
 def test_without_the_webhook_only_pods_that_share_gpus_are_refused(cluster: ControlPlane) -> None:
@@ -317,7 +317,7 @@ def test_without_the_webhook_only_pods_that_share_gpus_are_refused(cluster: Cont
         until(
             "pods are sent",
             lambda: (
-                api.post(PODS, asks, dryRun="All").body.get("spec", {}).get("schedulerName") == OURS
+                api.post(PODS, asks, dryRun="All").body.get("spec", {}).get("schedulerName") == OWN
             ),
         )
         webhook.stop()

@@ -153,7 +153,7 @@ def is_complete(workload: Object) -> bool:
 # --- what is found --------------------------------------------------------------------------------
 
 
-def test_the_operator_selects_nothing_of_ours_without_the_label_that_its_prometheus_asks_for(
+def test_the_operator_selects_nothing_of_fairlead_without_its_prometheus_label(
     monitored: Monitored,
 ) -> None:
     assert monitored.before == set()
@@ -186,14 +186,14 @@ def test_every_server_that_the_files_deploy_is_played(monitored: Monitored) -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_server_of_ours_is_a_target_once_and_up(monitored: Monitored, way: str) -> None:
+def test_every_server_of_fairlead_is_a_target_once_and_up(monitored: Monitored, way: str) -> None:
     expected = {
         address: [("up", "")] for address in sorted(each.address for each in monitored.serving)
     }
     until_equal("targets", lambda: targets(monitored.prometheus[way]), lambda: expected)
 
 
-def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> None:
+def test_a_prometheus_as_the_operator_shows_it_may_do_what_fairleads_may_here() -> None:
     """That Prometheus may read all namespaces; the one here has only the rights that Fairlead's
     files name, in Fairlead's namespaces.
     """
@@ -207,20 +207,20 @@ def test_a_prometheus_as_the_operator_shows_it_may_do_what_ours_may_here() -> No
         (verb, what) for what in READ_BY["operator"] for verb in ("get", "list", "watch")
     } <= allowed
     for file, way in ((MONITORS, "operator"), (SCRAPE, "plain")):
-        said = " ".join(file.read_text(encoding="utf-8").replace("\n#", "").split())
+        message = " ".join(file.read_text(encoding="utf-8").replace("\n#", "").split())
         (named,) = re.findall(
             (
                 r"must be allowed to get, list and watch ([\w, "
                 r"]+) in fairlead-system and fairlead-nodes"
             ),
-            said,
+            message,
         )
         assert set(re.findall(r"\w+", named)) - {"and"} == set(READ_BY[way])
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_target_bears_the_names_of_its_pod(monitored: Monitored, way: str) -> None:
-    told = {
+def test_a_target_carries_the_names_of_its_pod(monitored: Monitored, way: str) -> None:
+    reported = {
         target["labels"]["instance"]: target["labels"]
         for target in monitored.prometheus[way].targets()
     }
@@ -231,7 +231,7 @@ def test_a_target_bears_the_names_of_its_pod(monitored: Monitored, way: str) -> 
             "pod": pod["name"],
             "container": each.container["name"],
         }
-        assert names.items() <= told[each.address].items()
+        assert names.items() <= reported[each.address].items()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -248,7 +248,7 @@ def test_a_job_is_called_as_its_pods_both_ways(monitored: Monitored, way: str) -
 # --- what is made of it ---------------------------------------------------------------------------
 
 
-def test_both_load_every_rule_of_ours_and_evaluate_it(monitored: Monitored) -> None:
+def test_both_load_every_rule_of_fairlead_and_evaluate_it(monitored: Monitored) -> None:
     names = Counter(question.name for question in of_rules())
     for way in WAYS:
         wait_until(
@@ -315,13 +315,13 @@ def test_neither_misses_an_exporter_that_is_there(monitored: Monitored) -> None:
 
 def test_the_operator_takes_the_inhibitions_as_they_are(monitored: Monitored) -> None:
     admin = monitored.cluster.admin
-    told = yaml.safe_load(
+    reported = yaml.safe_load(
         (DEPLOY / "prometheus" / "alertmanager-inhibition.yaml").read_text(encoding="utf-8")
     )
     config = {
         "route": {"receiver": "none", "group_by": ["node_name", "uuid"]},
         "receivers": [{"name": "none"}],
-        **told,
+        **reported,
     }
     secret = {
         "apiVersion": "v1",
@@ -342,7 +342,7 @@ def test_the_operator_takes_the_inhibitions_as_they_are(monitored: Monitored) ->
     }
     admin.create([{**secret, "metadata": named}, alertmanager])
     wait_until("it is taken", lambda: monitored.operator.alertmanager("stack"))
-    assert monitored.operator.alertmanager("stack")["inhibit_rules"] == told["inhibit_rules"]
+    assert monitored.operator.alertmanager("stack")["inhibit_rules"] == reported["inhibit_rules"]
 
 
 # --- what ends: the last of all -------------------------------------------------------------------
@@ -436,9 +436,9 @@ def rules(monitored: Monitored, way: str) -> list[Object]:
 
 def missed(prometheus: Prometheus) -> set[tuple[str, str]]:
     """Alerts of exporters that are missing, with their node, pending or firing."""
-    told = [dict(labels) for labels in prometheus.alerts()]
+    reported = [dict(labels) for labels in prometheus.alerts()]
     found = {
-        (each["alertname"].removeprefix("Fairlead"), each.get("node_name", "")) for each in told
+        (each["alertname"].removeprefix("Fairlead"), each.get("node_name", "")) for each in reported
     }
     return {each for each in found if each[0].endswith("ExporterMissing")}
 

@@ -178,7 +178,7 @@ def overview_or_nothing(console: Server) -> dict[str, Any] | None:
     return overview
 
 
-class TestOddAnswers:
+class TestUnusualAnswers:
     @contextlib.contextmanager
     def exporter(self, company: ControlPlane, proxy: FaultProxy, name: str) -> Iterator[Server]:
         with running(
@@ -272,7 +272,7 @@ def _stops_in_time(server: Server) -> None:
 
 
 class TestPrometheusGone:
-    def test_tables_stay_and_charts_say_why(
+    def test_tables_stay_and_charts_give_the_reason(
         self, company: ControlPlane, cluster_exporter: Server, counts: Counts
     ) -> None:
         with running_prometheus(

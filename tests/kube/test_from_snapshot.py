@@ -115,10 +115,10 @@ def test_kubectl_shows_the_same_nodes_and_pods(twin: Laptop, company: ControlPla
         "{.status.allocatable}",
         "{.metadata.uid}",
     ):
-        told = f'-o=jsonpath={{range .items[*]}}{{.metadata.name}} {path}{{"\\n"}}{{end}}'
-        assert twin.kubectl.run("get", "nodes", told) == company.admin.run("get", "nodes", told), (
-            path
-        )
+        message = f'-o=jsonpath={{range .items[*]}}{{.metadata.name}} {path}{{"\\n"}}{{end}}'
+        assert twin.kubectl.run("get", "nodes", message) == company.admin.run(
+            "get", "nodes", message
+        ), path
 
 
 def test_arena_prints_the_same_table(twin: Laptop, company: ControlPlane) -> None:
@@ -199,7 +199,7 @@ def test_new_pods_get_the_room_that_is_left(alive: Laptop) -> None:
     )
 
 
-def test_a_node_that_was_sick_stays_sick(alive: Laptop) -> None:
+def test_a_node_that_was_unhealthy_stays_unhealthy(alive: Laptop) -> None:
     state = alive.kubectl.run(
         "get", "node", SICK, "-o=jsonpath={.status.conditions[?(@.type=='Ready')].status}"
     )

@@ -79,7 +79,7 @@ class Cards:
         sharers = (("vision", "service-0", 11, 1100), ("vision", "service-4", 22, 2200))
         self.nvidia.append(Card("share-1", 0, 35, 3400, SHARED_TOTAL_MIB, None, sharers))
 
-    def told(self, pod: str) -> list[tuple[str, str, str]]:
+    def reported(self, pod: str) -> list[tuple[str, str, str]]:
         """What a table must show of a pod of `research`, card by card."""
         return [
             (str(card.index), f"{card.duty}.0%", f"{card.used_mib}.0/{card.total_mib}.0(MiB)")
@@ -179,15 +179,18 @@ class TestJobs:
             ("mnist", ["mnist-chief-0", "mnist-worker-0"]),
         ):
             rows = block(arena.output("top", "job", job, "-n", "research"), "Instances")
-            told = [tuple(row[-3:]) for row in rows]
+            reported = [tuple(row[-3:]) for row in rows]
             launcher = [("N/A", "N/A", "N/A")] if job == "bert" else []
-            assert told == [*launcher, *(value for pod in pods for value in cards.told(pod))]
+            assert reported == [
+                *launcher,
+                *(value for pod in pods for value in cards.reported(pod)),
+            ]
 
     def test_get(self, arena: Asking, cards: Cards) -> None:
         rows = block(arena.output("get", "bert", "-g", "-n", "research"), "GPUs")
-        told = [tuple(row[-3:]) for row in rows]
-        assert told[1:] == [
-            value for index in range(3) for value in cards.told(f"bert-worker-{index}")
+        reported = [tuple(row[-3:]) for row in rows]
+        assert reported[1:] == [
+            value for index in range(3) for value in cards.reported(f"bert-worker-{index}")
         ]
 
     def test_documents(self, arena: Asking, cards: Cards) -> None:
@@ -214,12 +217,12 @@ class TestJobs:
             card.uuid for held in cards.by_pod.values() for card in held
         }
         assert cards_of("vision") == {"GPU-gpu-99-0", "GPU-share-1-0"}
-        told = {
+        reported = {
             sample.labels["__name__"]
             for sample in prometheus.query(gpu_query("vision"))
             if sample.labels.get("uuid") == "GPU-share-1-0"
         }
-        assert "nvidia_gpu_memory_total_bytes" in told, "it stands on the card alone"
+        assert "nvidia_gpu_memory_total_bytes" in reported, "it stands on the card alone"
         assert cards_of("nowhere") == set()
 
     def test_all_namespaces(self, arena: Asking, cards: Cards) -> None:
@@ -232,8 +235,8 @@ class TestJobs:
     def test_legacy(self, arena: Asking, cards: Cards) -> None:
         printed = arena.output("top", "job", "mnist", "-n", "research", "--legacy")
         (card,) = cards.by_pod["research", "mnist-worker-0"]
-        told = f"{card.index}  {card.duty}%  {card.used_mib}.0MiB / {card.total_mib}.0MiB"
-        assert told in " ".join(printed.split("mnist-worker-0")[1].split()).replace(
+        message = f"{card.index}  {card.duty}%  {card.used_mib}.0MiB / {card.total_mib}.0MiB"
+        assert message in " ".join(printed.split("mnist-worker-0")[1].split()).replace(
             " ", "  "
         ).replace("  /  ", " / "), printed
 
@@ -272,17 +275,17 @@ class TestNodes:
             node["name"]: node
             for node in (*document["gpuExclusiveNodes"], *document["gpuShareNodes"])
         }
-        told = {
+        reported = {
             each["uuid"]: each
             for name in {*cards.nodes.values(), "share-1"}
             for each in by_name[name]["gpuMetrics"]
         }
         for pod, held in cards.by_pod.items():
             for card in held:
-                assert told[card.uuid]["podNames"] == [f"{pod[0]}/{pod[1]}"]
-                assert told[card.uuid]["gpuDutyCycle"] == card.duty
-                assert told[card.uuid]["usedGPUMemory"] == card.used_mib * MIB
-        assert {uuid for uuid, each in told.items() if not each["podNames"]} == {
+                assert reported[card.uuid]["podNames"] == [f"{pod[0]}/{pod[1]}"]
+                assert reported[card.uuid]["gpuDutyCycle"] == card.duty
+                assert reported[card.uuid]["usedGPUMemory"] == card.used_mib * MIB
+        assert {uuid for uuid, each in reported.items() if not each["podNames"]} == {
             card.uuid for card in cards.idle
         }
 
@@ -319,7 +322,7 @@ class TestTrouble:
         instances, before_it = block(after[0].stdout, "Instances"), block(before[0], "Instances")
         assert [row[-3:] for row in instances] == [["N/A", "N/A", "N/A"]] * 4
         assert [row[:4] for row in instances] == [row[:4] for row in before_it if len(row) == 7]
-        assert cards.told("bert-worker-0")[0][1] in before[2] and not re.search(
+        assert cards.reported("bert-worker-0")[0][1] in before[2] and not re.search(
             r"\d%", after[2].stdout
         )
         with_values, without = (json.loads(text) for text in (before[1], after[1].stdout))
@@ -408,7 +411,7 @@ class TestTrouble:
             wait_until(
                 "it has all values",
                 lambda: (
-                    cards.told("bert-worker-2")[0][1]
+                    cards.reported("bert-worker-2")[0][1]
                     in asked_as("ann:s3cret@")(*COMMANDS[0]).stdout
                 ),
             )
@@ -497,23 +500,23 @@ class TestThroughTheApiServer:
         _put_behind(company, behind_a_service)
         wait_until(
             "its values are there",
-            lambda: cards.told("bert-worker-2")[0][1] in arena(*COMMANDS[0]).stdout,
+            lambda: cards.reported("bert-worker-2")[0][1] in arena(*COMMANDS[0]).stdout,
         )
         behind_a_service.wait_for_data("nvidia_gpu_memory_total_bytes")
         behind_a_service.wait_for_data("DCGM_FI_DEV_FB_RESERVED")
-        told = []
+        reported = []
         # The API server's own proxy sometimes cuts an answer off. `arena` reports that in one
         # warning, and the next answer is whole.
         wait_until(
             "an answer is whole",
             lambda: (
-                not told.append(arena("list", "-n", "research", "-o", "json"))
-                and not told[-1].stderr
+                not reported.append(arena("list", "-n", "research", "-o", "json"))
+                and not reported[-1].stderr
             ),
         )
         found = {
             each["name"]: each["gpuMetrics"]
-            for job in json.loads(told[-1].stdout)
+            for job in json.loads(reported[-1].stdout)
             for each in job["instances"]
         }
         assert {name: cards.measured(name) for name in found} == found

@@ -48,7 +48,7 @@ BOTH_TAKE = [
     ),
     f"tls_server_config: {{{PAIR}, client_auth_type: ''}}",
 ]
-NOBODY_TAKES = [
+NONE_TAKES = [
     "tls_server_config: {cert_fil: a, key_file: b}",
     "tls_config: {}",
     "tls_server_config: {key_file: server.key}",
@@ -89,13 +89,13 @@ def test_prometheus_takes_the_same_files_and_scrapes_the_page_that_they_guard(
     authority = Authority(tmp_path, "ca")
     authority.issue("server", names=["127.0.0.1"])
     own = authority.issue("prometheus")
-    for texts, is_good in ((BOTH_TAKE, True), (NOBODY_TAKES, False)):
+    for texts, is_good in ((BOTH_TAKE, True), (NONE_TAKES, False)):
         for text in texts:
-            theirs, ours = (
+            theirs, reported = (
                 is_taken_by_promtool(tmp_path / "asked.yaml", text),
                 not isinstance(parse_web_config(text), Refusal),
             )
-            assert (theirs, ours) == (is_good, is_good), text
+            assert (theirs, reported) == (is_good, is_good), text
     config = tmp_path / "web.yaml"
     config.write_text(BOTH_TAKE[1] + "\n" + BOTH_TAKE[5] + "\n")
     port = free_port()

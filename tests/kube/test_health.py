@@ -62,7 +62,7 @@ def values(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for found in row["found"] for key, value in found["values"].items()}
 
 
-def test_versions_addresses_and_series_are_those_that_the_servers_tell(
+def test_versions_addresses_and_series_are_those_that_the_servers_report(
     company: ControlPlane, prometheus: Prometheus
 ) -> None:
     flags = (
@@ -75,13 +75,15 @@ def test_versions_addresses_and_series_are_those_that_the_servers_tell(
             "the API server is well and GPU values came", lambda: _settled(_rows(server)), 60
         )
         rows = _rows(server)
-        told = json.loads(company.admin.run("version", "-o", "json"))["serverVersion"]["gitVersion"]
+        reported = json.loads(company.admin.run("version", "-o", "json"))["serverVersion"][
+            "gitVersion"
+        ]
         with urllib.request.urlopen(
             f"{prometheus.url}/api/v1/status/buildinfo", timeout=10
         ) as answer:
             built = json.loads(answer.read())["data"]["version"]
         assert (values(rows["cluster-api"])["version"], values(rows["cluster-api"])["address"]) == (
-            told,
+            reported,
             company.server,
         )
         assert (values(rows["prometheus"])["version"], values(rows["prometheus"])["address"]) == (
@@ -134,7 +136,7 @@ def test_a_prometheus_that_is_gone_is_named_with_its_address_and_the_setting(
         assert len(server.api("/nodes")["items"]) > 0
 
 
-def test_who_may_not_read_pods_is_told_so(company: ControlPlane) -> None:
+def test_a_user_that_may_not_read_pods_gets_the_reason(company: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
     kubeconfig = company.write_service_account_kubeconfig("sees-nodes-alone", rules)
     with console(company, "forbidden", f"--kubeconfig={kubeconfig}") as server:
@@ -162,13 +164,13 @@ def _may_list(company: ControlPlane, resource: str) -> bool:
         "user": "system:serviceaccount:default:sees-nodes-alone",
         "resourceAttributes": attributes,
     }
-    told = company.admin.run(
+    reported = company.admin.run(
         "create", "-f", "-", "-o", "json", stdin=json.dumps({**review, "spec": spec})
     )
-    return bool(json.loads(told)["status"]["allowed"])
+    return bool(json.loads(reported)["status"]["allowed"])
 
 
-def test_an_api_server_that_is_gone_is_told_before_the_caches_are_filled(
+def test_an_api_server_that_is_gone_is_reported_before_the_caches_are_filled(
     company: ControlPlane,
 ) -> None:
     text = company.kubeconfig.read_text(encoding="utf-8")

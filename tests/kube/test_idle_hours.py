@@ -73,7 +73,7 @@ def history(name: str, now: float) -> str:
 
 
 @pytest.fixture(scope="module", params=sorted(SPELLINGS))
-def told(request: pytest.FixtureRequest) -> Iterator[tuple[Prometheus, float]]:
+def reported(request: pytest.FixtureRequest) -> Iterator[tuple[Prometheus, float]]:
     now = float(int(time.time())) - 10
     log = LOGS / f"idle-hours-{request.param.replace(' ', '-')}.log"
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -81,8 +81,8 @@ def told(request: pytest.FixtureRequest) -> Iterator[tuple[Prometheus, float]]:
         yield server, now
 
 
-def test_hours_of_the_last_day_by_pod_and_card(told: tuple[Prometheus, float]) -> None:
-    server, now = told
+def test_hours_of_the_last_day_by_pod_and_card(reported: tuple[Prometheus, float]) -> None:
+    server, now = reported
 
     async def asked() -> dict[tuple[str, str, str], float]:
         async with Client(prometheus_connection(server.url)) as client:

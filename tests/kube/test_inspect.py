@@ -184,7 +184,7 @@ def test_arena_prints_the_documents_tables(room: Room) -> None:
     ]
 
 
-def test_the_fourth_is_told_how_much_it_needs_and_how_much_there_is(room: Room) -> None:
+def test_the_fourth_gets_the_memory_it_needs_and_the_memory_that_is_left(room: Room) -> None:
     (fourth,) = (str(each["metadata"]["name"]) for each in room.pods("tf-notebook-4"))
     assert SENTENCE in room.print(f"kubectl describe pod {fourth}")
     assert SENTENCE in room.print(f"fairlead why default/{fourth}")
@@ -213,12 +213,12 @@ def test_a_card_that_an_operator_takes_out_is_unhealthy(room: Room) -> None:
         room.kubectl.run("delete", "configmap", name, "-n", "kube-system")
 
 
-def test_json_is_what_the_extender_says_and_needs_no_extender(room: Room) -> None:
+def test_json_is_the_extenders_answer_and_needs_no_extender(room: Room) -> None:
     """Memory in use is left out, because the extender does not receive it. Runs last: it stops the
     extender.
     """
-    (told,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
-    pods = told["devs"][0]["pods"]
+    (reported,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
+    pods = reported["devs"][0]["pods"]
     assert [pod["containers"]["tf-notebook"] for pod in pods] == [
         {"units": 4, "mib": 4308, "core": 0}
     ] * 3
@@ -227,6 +227,6 @@ def test_json_is_what_the_extender_says_and_needs_no_extender(room: Room) -> Non
     asked = room.extender.inspect()[NODE]
     for pod in [*pods, *asked["devs"][0]["pods"]]:
         pod.pop("usedMiB")
-    assert asked == told
+    assert asked == reported
     room.extender.component.stop()
     assert room.print("kubectl inspect cgpu") == SUMMARY

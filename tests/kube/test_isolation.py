@@ -175,7 +175,9 @@ def test_administrators_see_and_touch_all(admin: Kubectl, tmp_path: Path) -> Non
     )
 
 
-def test_who_may_not_read_namespaces_is_not_kept_from_jobs(admin: Kubectl, tmp_path: Path) -> None:
+def test_a_user_that_may_not_read_namespaces_is_not_kept_from_jobs(
+    admin: Kubectl, tmp_path: Path
+) -> None:
     """RBAC decides; arena's label is only a filter for convenience."""
     blind = Person("blind", admin, tmp_path)
     wait_until("the roles count", lambda: blind("list", "-A").returncode == 0)

@@ -168,7 +168,7 @@ def test_a_life_of_writes(twin: Twin, company: ControlPlane, namespace: str) -> 
         twin.call("delete", CONFIG_MAPS, "life", namespace)
 
 
-def test_whom_the_server_takes_us_for(company: ControlPlane, tmp_path: Path) -> None:
+def test_the_user_that_the_server_sees(company: ControlPlane, tmp_path: Path) -> None:
     def username(kubeconfig: Path, kind: str) -> str:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         return str(
@@ -186,7 +186,7 @@ def test_whom_the_server_takes_us_for(company: ControlPlane, tmp_path: Path) -> 
         assert username(company.write_user_kubeconfig("carol"), kind) == "carol"
 
 
-def test_a_user_without_rights_is_told_by_the_server(company: ControlPlane) -> None:
+def test_a_user_without_rights_gets_the_servers_refusal(company: ControlPlane) -> None:
     kubeconfig = company.write_user_kubeconfig("dave")
     for make in TWINS.values():
         with pytest.raises(
@@ -242,15 +242,15 @@ async def test_a_mirror_follows_every_change(company: ControlPlane, namespace: s
         for number in range(0, 30, 3):
             await api.delete(CONFIG_MAPS, f"leaf-{number:02}", namespace)
         await until(lambda: reflector.events_total >= 55)
-        told = company.admin.get("configmaps", "-n", namespace, "-l", "leaflet=yes")
+        reported = company.admin.get("configmaps", "-n", namespace, "-l", "leaflet=yes")
         assert [(row.name, row.text) for row in mirror.rows()] == sorted(
-            (each["metadata"]["name"], each["data"]["text"]) for each in told
+            (each["metadata"]["name"], each["data"]["text"]) for each in reported
         )
         assert (reflector.events_total, reflector.lists_total) == (55, 1)
         await end(task)
 
 
-async def test_a_cluster_read_with_few_rights_says_what_is_missing(company: ControlPlane) -> None:
+async def test_a_cluster_read_with_few_rights_lists_what_is_missing(company: ControlPlane) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}]
     kubeconfig = company.write_service_account_kubeconfig("edge-nodes-only", rules)
     async with KubeApi(connect(kubeconfig)) as api:

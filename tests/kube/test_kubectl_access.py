@@ -75,9 +75,9 @@ def test_whoami(kubectl: Kubectl, ci: Kubectl) -> None:
         ["Username", "fairlead-admin"],
         ["Groups", "[system:masters system:authenticated]"],
     ]
-    told = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
-    assert told["username"] == "system:serviceaccount:team:ci"
-    assert told["groups"] == [
+    reported = json.loads(ci.run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    assert reported["username"] == "system:serviceaccount:team:ci"
+    assert reported["groups"] == [
         "system:serviceaccounts",
         "system:serviceaccounts:team",
         "system:authenticated",
@@ -150,7 +150,7 @@ def test_a_token_works_as_far_as_its_rights_go(ci: Kubectl) -> None:
         ci.run("create", "rolebinding", "more", "--clusterrole=admin", "--serviceaccount=team:ci")
 
 
-def test_acting_as_somebody_takes_a_right(ci: Kubectl) -> None:
+def test_acting_as_another_user_takes_a_right(ci: Kubectl) -> None:
     """`edit` may act as the accounts of its namespace, and as no other user."""
     assert rows(ci.run("auth", "whoami", "--as", "system:serviceaccount:team:default"))[1] == [
         "Username",

@@ -105,7 +105,7 @@ def test_a_kind_of_ones_own_is_a_kind_like_any_other(gadgets: Kubectl) -> None:
     )
 
 
-def test_faults_are_told_by_the_schema(gadgets: Kubectl) -> None:
+def test_faults_are_reported_by_the_schema(gadgets: Kubectl) -> None:
     with pytest.raises(
         KubectlError,
         match=(
@@ -166,7 +166,7 @@ def test_the_kinds_of_this_world_are_definitions(kubectl: Kubectl) -> None:
         assert f"customresourcedefinition.apiextensions.k8s.io/{name}" in names
 
 
-def test_the_operators_definitions_go_over_ours(kubectl: Kubectl) -> None:
+def test_the_operators_definitions_go_over_fairleads(kubectl: Kubectl) -> None:
     def apply(path: Path) -> str:
         return kubectl.run("apply", "--server-side", "--force-conflicts", "-f", str(path))
 
@@ -191,7 +191,7 @@ def test_the_operators_definitions_go_over_ours(kubectl: Kubectl) -> None:
         apply(operators / "kubeflow.org_mpijobs.yaml")
 
 
-def test_what_is_not_evaluated_is_told(server: SimulatedServer, kubectl: Kubectl) -> None:
+def test_what_is_not_evaluated_is_reported(server: SimulatedServer, kubectl: Kubectl) -> None:
     body = yaml.safe_load(GADGETS.replace("gadgets", "checked").replace("Gadget", "Checked"))
     body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [
         {"rule": "self.spec.size < 9"}

@@ -423,7 +423,7 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["get", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
         (["get", "dragons"], 'the server doesn\'t have a resource type "dragons"'),
@@ -439,10 +439,12 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
         ),
     ],
 )
-def test_what_cannot_be_done_is_said(kubectl: Kubectl, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_reported(
+    kubectl: Kubectl, arguments: list[str], message: str
+) -> None:
     with pytest.raises(KubectlError) as caught:
         kubectl.run(*arguments)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_another_token_is_not_let_in(server: SimulatedServer, tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ def space(twins: Twins, request: pytest.FixtureRequest) -> Iterator[str]:
     name = "twin-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].strip("-")
     twins.same("create", "namespace", name)
     for world in ("simulated", "real"):
-        told = twins.ask(
+        answer = twins.ask(
             world, "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s"
         )
-        assert told.endswith("exit 0\n"), told
+        assert answer.endswith("exit 0\n"), answer
     yield name
     for world in ("simulated", "real"):
         twins.ask(world, "delete", "namespace", name, "--wait=false")
@@ -173,7 +173,7 @@ def _wait_for_endpoints(twins: Twins, service: str) -> None:
     `describe` prints something else.
     """
     for world in ("simulated", "real"):
-        told = twins.ask(
+        answer = twins.ask(
             world,
             "wait",
             "--for=create",
@@ -182,7 +182,7 @@ def _wait_for_endpoints(twins: Twins, service: str) -> None:
             f"kubernetes.io/service-name={service}",
             "--timeout=90s",
         )
-        assert told.endswith("exit 0\n"), f"{world}: {told}"
+        assert answer.endswith("exit 0\n"), f"{world}: {answer}"
 
 
 _MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}}
@@ -368,10 +368,10 @@ def test_waiting_and_deleting(twins: Twins, space: str) -> None:
     )
 
 
-def test_a_watch_tells_what_happens(twins: Twins, space: str) -> None:
+def test_a_watch_reports_what_happens(twins: Twins, space: str) -> None:
     twins.same("-n", space, "create", "configmap", "c")
-    told = {world: _watched(twins, world, space) for world in ("simulated", "real")}
-    assert told == {"simulated": ["1 2 ", "1 2 "], "real": ["1 2 ", "1 2 "]}
+    reported = {world: _watched(twins, world, space) for world in ("simulated", "real")}
+    assert reported == {"simulated": ["1 2 ", "1 2 "], "real": ["1 2 ", "1 2 "]}
 
 
 def _watched(twins: Twins, world: str, space: str) -> list[str]:
@@ -396,7 +396,7 @@ def _watched(twins: Twins, world: str, space: str) -> list[str]:
             process.wait()
 
 
-def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:
+def test_events_of_a_pod_that_no_node_can_take(twins: Twins, space: str) -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -445,10 +445,10 @@ def _unnamed(text: str) -> list[str]:
 def test_into_a_container_leads_no_way(twins: Twins, command: str) -> None:
     twins.ask("simulated", "run", "one", "--image=web:1")
     twins.ask("simulated", "wait", "--for=condition=Ready", "pod/one", "--timeout=90s")
-    told = twins.ask("simulated", *command.split())
+    answer = twins.ask("simulated", *command.split())
     assert (
         "simulated cluster, where containers are scripts without a process or a network"
-    ) in told and told.endswith("exit 1\n")
+    ) in answer and answer.endswith("exit 1\n")
 
 
 def test_logs_of_many_containers(twins: Twins) -> None:

@@ -132,16 +132,18 @@ def test_a_day_goes_by_and_kubectl_sees_it(laptop: Laptop) -> None:
     fairlead_time(laptop, "resume")
 
 
-def test_each_step_is_one_instant_and_tells_its_writes(laptop: Laptop) -> None:
+def test_each_step_is_one_instant_and_reports_its_writes(laptop: Laptop) -> None:
     fairlead_time(laptop, "pause")
     laptop.kubectl.run("run", "walks", "--image=train:1m", "--restart=Never")
-    told: list[str] = []
+    reported: list[str] = []
     for _ in range(60):
         stepped = fairlead_time(laptop, "step")
-        told += [f"{each['verb']} {each['kind']}/{each['name']}" for each in stepped["happened"]]
+        reported += [
+            f"{each['verb']} {each['kind']}/{each['name']}" for each in stepped["happened"]
+        ]
         phase = laptop.kubectl.run("get", "pod", "walks", "-o", "jsonpath={.status.phase}")
         if phase == "Succeeded":
             break
     assert phase == "Succeeded"
-    assert told.count("modified Pod/walks") >= 3
+    assert reported.count("modified Pod/walks") >= 3
     fairlead_time(laptop, "resume")

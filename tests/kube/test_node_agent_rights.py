@@ -36,8 +36,8 @@ class Case(NamedTuple):
     subresource: str = ""
 
 
-def annotated(**said: str | None) -> Object:
-    return {"metadata": {"annotations": said}}
+def annotated(**printed: str | None) -> Object:
+    return {"metadata": {"annotations": printed}}
 
 
 CASES = {
@@ -212,9 +212,9 @@ def test_what_it_may_write(agent: ApiClient, case: Case) -> None:
 
 
 def test_a_token_that_names_no_node_writes_nothing(cluster: ControlPlane, agent: ApiClient) -> None:
-    nobody = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", NODE_SPACE))
+    unknown = user(cluster, cluster.admin.run("create", "token", ACCOUNT, "-n", NODE_SPACE))
     for name in ("its-pods-have-their-cards", "inventory", "count"):
-        answer = write(nobody, CASES[name])
+        answer = write(unknown, CASES[name])
         assert (answer.status, "of node `` writes only on" in answer.message) == (403, True), (
             answer.message
         )
@@ -227,12 +227,12 @@ def test_it_makes_the_pod_that_tests_its_runtime_and_no_other(agent: ApiClient) 
     assert agent.ask("POST", path, test).status == 201
     assert agent.ask("GET", f"{path}/fairlead-cdi-test-own").status == 200
     assert agent.ask("DELETE", f"{path}/fairlead-cdi-test-own").status in (200, 202)
-    for other, told in (
+    for other, reported in (
         (pod("mine", "own", NODE_SPACE), "makes no pod but the one"),
         (pod("x", "other", NODE_SPACE), "writes only on pods of that node"),
     ):
         answer = agent.ask("POST", path, other)
-        assert (answer.status, told in answer.message) == (403, True), answer.message
+        assert (answer.status, reported in answer.message) == (403, True), answer.message
     for space in ("default", SYSTEM):
         elsewhere = pod("fairlead-cdi-test-own", "own", space)
         answer = agent.ask("POST", f"/api/v1/namespaces/{space}/pods", elsewhere)
@@ -521,12 +521,12 @@ def test_a_binding_carries_a_grant_and_nothing_else(
     cluster.admin.create([pod("bound", "")])
     path = "/api/v1/namespaces/default/pods/bound/binding"
     bind = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "own"}}
-    for more, told in (
+    for more, reported in (
         ({"annotations": {"team": "mine"}}, "and no other"),
         ({"labels": {"app": "mine"}}, "nothing of a pod but"),
     ):
         answer = scheduler.ask("POST", path, {**bind, "metadata": {"name": "bound", **more}})
-        assert (answer.status, told in answer.message) == (403, True), answer.message
+        assert (answer.status, reported in answer.message) == (403, True), answer.message
     granted = {"name": "bound", "annotations": {"ALIYUN_COM_GPU_MEM_IDX": "0"}}
     assert scheduler.ask("POST", path, {**bind, "metadata": granted}).status == 201
 
@@ -548,13 +548,13 @@ def test_quota_ends_no_pod_of_the_cluster_itself(quota: ApiClient, cluster: Cont
     assert (answer.status, "of the cluster's own namespaces" in answer.message) == (403, True), (
         answer.message
     )
-    for path, told in (
+    for path, reported in (
         (f"/api/v1/namespaces/{SYSTEM}/pods/ours", "of the cluster's own namespaces"),
         (f"/api/v1/namespaces/{NODE_SPACE}/pods/agent", "of the cluster's own namespaces"),
         ("/api/v1/namespaces/default/pods/here", "only while it is on no node"),
     ):
         answer = quota.ask("DELETE", path)
-        assert (answer.status, told in answer.message) == (403, True), answer.message
+        assert (answer.status, reported in answer.message) == (403, True), answer.message
     cluster.admin.create([pod("unbound", "")])
     assert quota.ask("DELETE", "/api/v1/namespaces/default/pods/unbound").status == 200
 

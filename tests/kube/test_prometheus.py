@@ -102,7 +102,9 @@ def test_unhealthy_nodes_are_counted_where_there_are_some(
         assert server.wait_for_data(UNHEALTHY_NODES)[0].value == 1
 
 
-def test_what_prometheus_holds_is_what_kubectl_says(prometheus: Prometheus, laptop: Laptop) -> None:
+def test_what_prometheus_holds_is_what_kubectl_prints(
+    prometheus: Prometheus, laptop: Laptop
+) -> None:
     """The simulated cluster never rests: both are read until they were read in the same moment."""
 
     def agree() -> bool:
@@ -139,7 +141,7 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
                 argv, env=typed_in, capture_output=True, text=True, timeout=60, check=True
             ).stdout
         )
-        told = [
+        reported = [
             (each["name"], each["gpuMetrics"])
             for job in listed
             for each in job["instances"]
@@ -147,7 +149,7 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(
         ]
         return {
             name: {index: use.get("totalGPUMemory") for index, use in metrics.items()}
-            for name, metrics in told
+            for name, metrics in reported
         }
 
     def agree() -> bool:

@@ -83,7 +83,7 @@ class Chance:
                 **{"example.com/role": lambda: self._rng.choice(LABELS)},
             ),
         }
-        told = [
+        reported = [
             f'{{"c0":[{{"index":{self._rng.randint(0, 7)},"units":4}}]}}',
             '{"c0":3500}',
             "1",
@@ -93,7 +93,7 @@ class Chance:
             "name": name,
             "labels": labels,
             **self.some(
-                annotations=self.some(**{key: self._rng.choice(told) for key in ANNOTATIONS})
+                annotations=self.some(**{key: self._rng.choice(reported) for key in ANNOTATIONS})
             ),
         }
 
@@ -178,11 +178,13 @@ class Chance:
         }
 
     def condition(self, kind: str) -> dict[str, Any]:
-        told = {"type": kind, "status": self._rng.choice(("True", "False", "Unknown"))}
-        return told | self.some(reason=self.word, message=self.word, lastTransitionTime=self.time)
+        reported = {"type": kind, "status": self._rng.choice(("True", "False", "Unknown"))}
+        return reported | self.some(
+            reason=self.word, message=self.word, lastTransitionTime=self.time
+        )
 
     def pod_status(self, pod: Mapping[str, Any]) -> dict[str, Any]:
-        told = list(map(self.container_status, pod["spec"]["containers"]))
+        reported = list(map(self.container_status, pod["spec"]["containers"]))
         conditions = list(
             map(self.condition, ("PodScheduled", "Initialized", "Ready", "example.com/own"))
         )
@@ -193,7 +195,7 @@ class Chance:
             message=self.word,
             hostIP="10.0.0.1",
             startTime=self.time,
-            containerStatuses=told,
+            containerStatuses=reported,
             conditions=conditions,
             nominatedNodeName="gpu-1",
         )
@@ -211,7 +213,7 @@ class Chance:
         }
 
     def node_status(self) -> dict[str, Any]:
-        told = {
+        reported = {
             "architecture": "amd64",
             "kubeletVersion": "v1.36.3",
             "containerRuntimeVersion": "containerd://2",
@@ -240,22 +242,25 @@ class Chance:
                 {"type": "InternalIP", "address": "10.0.0.1"},
                 {"type": "Hostname", "address": "n"},
             ],
-            nodeInfo=told | dict.fromkeys(rest, ""),
+            nodeInfo=reported | dict.fromkeys(rest, ""),
             images=[{"names": ["a", "b"], "sizeBytes": 1 << 40}],
         )
 
     def event(self, name: str, namespace: str) -> dict[str, Any]:
         times = self.some(count=7, firstTimestamp=self.time, lastTimestamp=self.time)
-        told = {**self.some(type="Warning", reason="FailedScheduling", message=self.word), **times}
+        reported = {
+            **self.some(type="Warning", reason="FailedScheduling", message=self.word),
+            **times,
+        }
         if self._rng.random() < 0.4:  # as newer clients write them
-            told |= {
+            reported |= {
                 "eventTime": "2026-01-05T08:00:00.123456Z",
                 "action": "a",
                 "reason": "r",
                 "type": "Normal",
             }
-            told |= {"reportingComponent": "c", "reportingInstance": "i"}
-            told |= self.some(
+            reported |= {"reportingComponent": "c", "reportingInstance": "i"}
+            reported |= self.some(
                 series={"count": 3, "lastObservedTime": "2026-01-05T09:00:00.654321Z"}
             )
         about = {
@@ -268,7 +273,7 @@ class Chance:
             "kind": "Event",
             "metadata": self.meta(name),
             "involvedObject": about,
-            **told,
+            **reported,
         }
 
 
@@ -282,11 +287,11 @@ def write_pods(api: ApiClient, chance: Chance, space: str, begins: str) -> None:
     for number in range(60):
         pod = chance.pod(f"{begins}{number}")
         made(api, f"/api/v1/namespaces/{space}/pods", pod)
-        told = api.patch(
+        answer = api.patch(
             f"/api/v1/namespaces/{space}/pods/{begins}{number}/status",
             {"status": chance.pod_status(pod)},
         )
-        assert told.status == 200, told.message
+        assert answer.status == 200, answer.message
 
 
 def version_of(api: ApiClient, space: str) -> str:
@@ -435,7 +440,7 @@ async def test_watches_in_both_forms_are_the_same_changes(
     assert in_protobuf[:120] == in_json[:120]
 
 
-async def test_a_watch_in_protobuf_hears_of_a_deletion(
+async def test_a_watch_in_protobuf_receives_a_deletion(
     control_plane: ControlPlane, written: str
 ) -> None:
     api_client, space = ApiClient("real", control_plane.kubeconfig), written

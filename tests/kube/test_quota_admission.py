@@ -369,7 +369,7 @@ def test_a_resize(place: Place, counted_cpu: None, case: str) -> None:
         place.remove(name)
 
 
-def test_what_a_user_makes_bears_his_name_and_keeps_it(place: Place) -> None:
+def test_what_a_user_makes_carries_the_users_name_and_keeps_it(place: Place) -> None:
     template = {"spec": {**SPEC, "restartPolicy": "Never"}}
     job = {
         "apiVersion": "batch/v1",
@@ -470,12 +470,12 @@ def test_controllers_make_pods_that_wait(cluster: ControlPlane, place: Place) ->
         cluster.admin.run("delete", "replicaset,daemonset", "--all", "-n", "team")
 
 
-def test_everybody_of_the_table_is_somebody_else() -> None:
+def test_every_row_of_the_table_is_another_user() -> None:
     users = {each.who.user for each in (*BIRTHS.values(), *CHANGES.values())}
     assert {ALICE.user, BOB.user, CONTROLLER.user, DAEMONS.user, KUBELET.user} <= users
 
 
-def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place) -> None:
+def test_it_is_switched_off_as_on_the_page(cluster: ControlPlane, place: Place) -> None:
     """With kubectl alone: the commands of docs/how-to/quota-operations.md, typed as printed. Runs
     after all tests that need the place.
     """

@@ -217,9 +217,9 @@ def test_no_node_is_above_its_max_and_no_card_is_sold_twice(
         assert quota.most["root", GPU_MEM] > 64_000, "nor does one in which nobody borrows"
     except (AssertionError, TimeoutError) as error:
         again = f"python -m pytest tests/kube/test_quota_and_sharing.py -k '[{seed}]'"
-        told = "\n".join(each.log_tail() for each in (controller.component, *line.running()))
+        logs = "\n".join(each.log_tail() for each in (controller.component, *line.running()))
         raise AssertionError(
-            f"storm {seed}: {error}; {unsettled(quota)[:5]}; {quota.used}; again: {again}\n{told}"
+            f"storm {seed}: {error}; {unsettled(quota)[:5]}; {quota.used}; again: {again}\n{logs}"
         ) from error
     finally:
         proxy.forget()

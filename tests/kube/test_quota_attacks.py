@@ -26,7 +26,7 @@ from tests.kube.quota_line import (
     running_controller,
     settled,
 )
-from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -373,7 +373,7 @@ def test_nothing_is_gained(api: ApiClient, truth: QuotaTruth, case: str) -> None
         assert [each["name"] for each in waits["spec"]["schedulingGates"]] == ["fairlead.io/quota"]
         assert "nodeName" not in waits["spec"]
         assert waits["metadata"]["labels"]["fairlead.io/managed"] == "true"
-        assert said(waits)["reason"] == "OverMax"
+        assert quota_condition(waits)["reason"] == "OverMax"
         theirs = {
             name
             for uid, name in truth.stopped.items()
@@ -402,7 +402,9 @@ def tidy(api: ApiClient, truth: QuotaTruth) -> None:
     )
 
 
-def test_whoever_could_bind_cannot_bind_what_waits(api: ApiClient, truth: QuotaTruth) -> None:
+def test_an_account_that_could_bind_cannot_bind_what_waits(
+    api: ApiClient, truth: QuotaTruth
+) -> None:
     """This holds even for an administrator: no user can bind a pod with a gate."""
     answer = api.post(f"{WAITS}/binding", binding("waits"))
     assert answer.status in (403, 409, 422), answer.body
@@ -423,8 +425,8 @@ def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
     # its own gate is checked, too: before it is admitted, two pods wait already, itself and `waits`
     def runs() -> bool:
         gates = api.get(f"{PODS}/critical").body["spec"].get("schedulingGates", [])
-        as_told = truth.running() == {"team": 2, "other": 3} and truth.waiting() == {"team": 2}
-        return not gates and as_told and truth.is_quiet()
+        as_reported = truth.running() == {"team": 2, "other": 3} and truth.waiting() == {"team": 2}
+        return not gates and as_reported and truth.is_quiet()
 
     wait_until("it runs", runs, 20)
     assert {name.partition("/")[0] for name in truth.stopped.values()} <= {"team"}

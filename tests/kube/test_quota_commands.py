@@ -24,7 +24,7 @@ from tests.kube.quota_line import (
     settled,
     tree,
 )
-from tests.kube.quota_truth import QuotaTruth, is_admitted, said
+from tests.kube.quota_truth import QuotaTruth, is_admitted, quota_condition
 from tests.kube.servers import FAIRLEAD, environment
 
 RAISED = bounded(
@@ -86,7 +86,7 @@ def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
     return answer.returncode, answer.stdout
 
 
-def test_what_is_said_beforehand_happens(
+def test_what_is_announced_beforehand_happens(
     cluster: ControlPlane, truth: QuotaTruth, tmp_path: Path
 ) -> None:
     for number in (1, 2, 3):
@@ -101,27 +101,27 @@ def test_what_is_said_beforehand_happens(
         if pod["spec"].get("schedulingGates")
     )
     _, text = fairlead(cluster, "why", f"namespace3/{waiting['metadata']['name']}")
-    assert text.splitlines()[0] == said(waiting)["message"]
+    assert text.splitlines()[0] == quota_condition(waiting)["message"]
     why_is_what_the_cluster_says(cluster, truth)
 
     file = tmp_path / "tree.json"
     file.write_text(json.dumps(tree(RAISED)))
     before = set(truth.evicted.values())
     _, text = fairlead(cluster, "plan", f"--tree={file}", "--until-settled", "-o=json")
-    told = json.loads(text)
+    reported = json.loads(text)
     cluster.admin.apply([tree(RAISED)])
     settled(
         truth,
         {
-            "namespace1": told["running"]["root.a.1"],
-            "namespace2": told["running"]["root.a.2"],
+            "namespace1": reported["running"]["root.a.1"],
+            "namespace2": reported["running"]["root.a.2"],
             "namespace3": 3,
         },
     )
-    assert {f"{each['namespace']}/{each['pod']}" for each in told["evict"]} == set(
+    assert {f"{each['namespace']}/{each['pod']}" for each in reported["evict"]} == set(
         truth.evicted.values()
     ) - before
-    assert told["evictions"] == 1
+    assert reported["evictions"] == 1
 
 
 def why_is_what_the_cluster_says(cluster: ControlPlane, truth: QuotaTruth) -> None:
@@ -138,7 +138,7 @@ def why_is_what_the_cluster_says(cluster: ControlPlane, truth: QuotaTruth) -> No
     _, text = fairlead(cluster, "why", name_of(asked), "-o=json")
     [item] = json.loads(text)["items"]
     [unit] = item["units"]
-    condition = said(asked)
+    condition = quota_condition(asked)
     assert (item["kind"], item["name"], item["leaf"], item["priority"]) == (
         "pod",
         name_of(asked),
@@ -168,7 +168,7 @@ def name_of(pod: dict[str, Any]) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-def test_the_doctor_says_which_leaf_is_over_its_max(
+def test_the_doctor_names_the_leaf_that_is_over_its_max(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     """Pods of 5 run in root.a.1, whose max becomes 5: the doctor's verdict is bad, until the max is

@@ -26,7 +26,7 @@ from tests.kube.quota_line import (
     settled,
     tree,
 )
-from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
 from tests.waiting import wait_until
@@ -102,7 +102,7 @@ def refusal(cluster: ControlPlane, file: TreeFile) -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.path.stem)
-def test_kubectl_is_told(
+def test_kubectl_gets_the_refusal(
     request: pytest.FixtureRequest, judged: ControlPlane, file: TreeFile
 ) -> None:
     """In the words of the definition where it covers the fault, otherwise in the webhook's, which
@@ -110,15 +110,15 @@ def test_kubectl_is_told(
     """
     if file.needs_standing:
         request.getfixturevalue("busy")
-    told = refusal(judged, file)
+    reported = refusal(judged, file)
     if file.definition:
-        assert file.definition in told
+        assert file.definition in reported
     elif file.errors:
-        assert 'admission webhook "quota-tree.fairlead.io" denied the request: ' in told
+        assert 'admission webhook "quota-tree.fairlead.io" denied the request: ' in reported
         for code, sentence in file.errors:
-            assert f"{code}: {sentence}" in told
+            assert f"{code}: {sentence}" in reported
     else:
-        assert told == ""
+        assert reported == ""
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: T
     assert (printed.returncode, errors) == (1, list(file.errors))
 
 
-def told_on_apply(cluster: ControlPlane, root: Object) -> list[str]:
+def printed_on_apply(cluster: ControlPlane, root: Object) -> list[str]:
     """The warnings that kubectl prints."""
     return [
         line.removeprefix("Warning: ")
@@ -146,11 +146,17 @@ def told_on_apply(cluster: ControlPlane, root: Object) -> list[str]:
     ]
 
 
-def said_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
+def printed_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
     argv = [*FAIRLEAD, "quota", "validate", "-", f"--kubeconfig={cluster.kubeconfig}"]
-    told = json.dumps(tree(root))
+    reported = json.dumps(tree(root))
     printed = subprocess.run(
-        argv, env=environment(), input=told, capture_output=True, text=True, timeout=60, check=False
+        argv,
+        env=environment(),
+        input=reported,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     rows = [
         line.split(None, 2) for line in printed.stdout.splitlines() if line.startswith("WARNING")
@@ -158,7 +164,7 @@ def said_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
     return [f"{code}: {sentence}" for _, code, sentence in rows]
 
 
-def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(
+def test_a_max_under_use_is_reported_on_apply_and_while_it_lasts(
     judged: ControlPlane, controller: QuotaController
 ) -> None:
     """kubectl prints the sentences of `quota validate`; then the condition of the tree contains
@@ -172,27 +178,27 @@ def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(
     )
     lowered = json.loads(json.dumps(STANDING))
     lowered["children"][1] |= {"min": {"cpu": 10}, "max": {"cpu": 10}}
-    told = [
+    reported = [
         each
-        for each in said_by_validate(judged, lowered)
+        for each in printed_by_validate(judged, lowered)
         if each.startswith(("OverMaxNow", "UnderUse"))
     ]
-    assert [each.partition(" (")[0] for each in told] == [
+    assert [each.partition(" (")[0] for each in reported] == [
         "OverMaxNow: root.b: uses 15 cpu, more than its max 10",
         "UnderUse: root.b: min of cpu is lowered from 20 to 10 while 15 are used",
     ]
-    on_apply = told_on_apply(judged, lowered)
-    assert [each for each in on_apply if each in told] == told, on_apply
+    on_apply = printed_on_apply(judged, lowered)
+    assert [each for each in on_apply if each in reported] == reported, on_apply
     wait_until(
         "the condition says so",
         lambda: "uses 15 cpu" in condition(judged).get("message", ""),
         30,
     )
     assert condition(judged)["status"] == "True"
-    assert f"OverMaxNow: {condition(judged)['message'].partition(' (and ')[0]}" == told[0]
+    assert f"OverMaxNow: {condition(judged)['message'].partition(' (and ')[0]}" == reported[0]
     judged.admin.run("scale", "deployment/web", "-n", "beta", "--replicas=2")
     wait_until("it ends with the use", lambda: "uses" not in condition(judged)["message"], 60)
-    assert [each for each in told_on_apply(judged, STANDING) if "OverMaxNow" in each] == []
+    assert [each for each in printed_on_apply(judged, STANDING) if "OverMaxNow" in each] == []
 
 
 # --- past the webhook -----------------------------------------------------------------------------
@@ -249,17 +255,20 @@ def condition(cluster: ControlPlane, kind: str = "Valid") -> Object:
     )
 
 
-def told_of(truth: QuotaTruth, place: str) -> set[tuple[str, str]]:
+def reported_of(truth: QuotaTruth, place: str) -> set[tuple[str, str]]:
     waiting = [
         pod
         for pod in list(truth.pods.values())
         if pod["metadata"]["namespace"] == place and pod["spec"].get("schedulingGates")
     ]
-    return {(said(pod).get("reason", ""), said(pod).get("message", "")) for pod in waiting}
+    return {
+        (quota_condition(pod).get("reason", ""), quota_condition(pod).get("message", ""))
+        for pod in waiting
+    }
 
 
 @pytest.mark.parametrize("file", LET_IN, ids=lambda file: file.path.stem)
-def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(
+def test_a_broken_tree_that_got_in_evicts_no_pod_and_its_fault_is_reported(
     cluster: ControlPlane, truth: QuotaTruth, file: TreeFile
 ) -> None:
     (code, sentence), *_ = file.errors
@@ -270,14 +279,14 @@ def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(
     if file.is_stopping:
         cluster.admin.create([deployment("late", "beta", 1, "5")])
         wait_until(
-            lambda: f"who waits is told: {told_of(truth, 'beta')}",
-            lambda: told_of(truth, "beta"),
+            lambda: f"who waits is told: {reported_of(truth, 'beta')}",
+            lambda: reported_of(truth, "beta"),
             30,
         )
         wait_until(
-            lambda: f"who waits is told: {told_of(truth, 'beta')}",
+            lambda: f"who waits is told: {reported_of(truth, 'beta')}",
             lambda: (
-                told_of(truth, "beta")
+                reported_of(truth, "beta")
                 == {("TreeInvalid", f"the quota tree is invalid: {sentence}")}
             ),
             30,
@@ -303,12 +312,12 @@ def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(
         node = {"name": f"l{level}", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node]}
     let_in(cluster, node)
     cluster.admin.create([deployment("late", "beta", 1, "5")])
-    told = (
+    message = (
         "the quota tree is invalid: l8: min of cpu is `lots`, which is not a quantity of Kubernetes"
     )
     wait_until(
-        lambda: f"it is told: {told_of(truth, 'beta')}",
-        lambda: told_of(truth, "beta") == {("TreeInvalid", told)},
+        lambda: f"it is told: {reported_of(truth, 'beta')}",
+        lambda: reported_of(truth, "beta") == {("TreeInvalid", message)},
         30,
     )
     enforce(cluster, STANDING)
@@ -332,7 +341,7 @@ def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaT
     settled(truth, {"alpha": 4, "beta": 4})
     wait_until(
         "who waits is told",
-        lambda: told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")},
+        lambda: reported_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")},
         30,
     )
     assert condition(cluster)["status"] == "True"
@@ -341,18 +350,18 @@ def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaT
 def test_names_in_any_script_and_quantities_in_any_form(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
-    (odd,) = (file for file in FILES if file.path.stem == "odd-and-good")
-    let_in(cluster, odd.tree["spec"]["root"])
+    (malformed,) = (file for file in FILES if file.path.stem == "odd-and-good")
+    let_in(cluster, malformed.tree["spec"]["root"])
     cluster.admin.create(
         [deployment("late", "beta", 1, "5"), deployment("huge", "beta", 1, "2000")]
     )
     settled(truth, {"alpha": 1, "beta": 1})
     wait_until(
         "who waits is told",
-        lambda: {reason for reason, _ in told_of(truth, "beta")} == {"NeverFits"},
+        lambda: {reason for reason, _ in reported_of(truth, "beta")} == {"NeverFits"},
         30,
     )
-    ((_, sentence),) = told_of(truth, "beta")
+    ((_, sentence),) = reported_of(truth, "beta")
     assert sentence.startswith("cpu asks 2000; root b/ü ☃ max is 1000"), sentence
     assert condition(cluster)["status"] == "True"
 
@@ -384,15 +393,15 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
     settled(truth, {"alpha": 1, "beta": 1})
     wait_until(
         "who waits is told",
-        lambda: told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")},
+        lambda: reported_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")},
         120,
     )
 
-    def told() -> int:
+    def reported() -> int:
         """The number of nodes that the status lists or counts; it
         is written once a second at most.
         """
         status = json.loads(cluster.admin.run("get", *TREE, "-o", "json")).get("status", {})
         return len(status.get("nodes", ())) + int(status.get("nodesLeftOut", 0))
 
-    wait_until("the status tells of all nodes", lambda: told() == 20_001, 120)
+    wait_until("the status tells of all nodes", lambda: reported() == 20_001, 120)

@@ -141,7 +141,7 @@ def allows(api: ApiClient, right: Right) -> bool:
 # --- what it writes -------------------------------------------------------------------------------
 
 POD = ObjectRef("v1", "Pod", "nobody", PLACE, "no-uid")
-SAID = Condition("fairlead.io/QuotaAdmitted", "False", "OverMax", "no")
+PRINTED = Condition("fairlead.io/QuotaAdmitted", "False", "OverMax", "no")
 SUSPENDED = {
     ("batch", "jobs"): ObjectRef("batch/v1", "Job", "nobody", PLACE, "no-uid"),
     ("kubeflow.org", "mpijobs"): ObjectRef(
@@ -156,7 +156,7 @@ SUSPENDED = {
 WRITES: dict[tuple[str, str, str], Action] = {
     ("", "pods", "patch"): AdmitPod(POD),
     ("", "pods", "delete"): DeleteObject(POD),
-    ("", "pods/status", "patch"): SetPodCondition(POD, SAID),
+    ("", "pods/status", "patch"): SetPodCondition(POD, PRINTED),
     ("", "pods/eviction", "create"): EvictPod(POD),
     ("", "namespaces", "patch"): PatchObject(
         ObjectRef("v1", "Namespace", "nobody", "", "no-uid"), {"metadata": {"labels": {}}}
@@ -227,8 +227,8 @@ def test_each_right_to_read_is_needed(
                     KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(Reported().observe)
                 )
                 try:
-                    await until(lambda: told(caplog))
-                    assert told(caplog) == {right[1:4]}
+                    await until(lambda: refused_rights(caplog))
+                    assert refused_rights(caplog) == {right[1:4]}
                 finally:
                     following.cancel()
                     await asyncio.gather(following, return_exceptions=True)
@@ -236,7 +236,7 @@ def test_each_right_to_read_is_needed(
     asyncio.run(story())
 
 
-def told(caplog: pytest.LogCaptureFixture) -> set[tuple[str, str, str]]:
+def refused_rights(caplog: pytest.LogCaptureFixture) -> set[tuple[str, str, str]]:
     """What was refused to it, according to its log."""
     found = {
         match.groups()
@@ -259,7 +259,7 @@ def test_with_all_rights_it_reads_all_that_is_served(
                 await until(lambda: reported.rows.keys() == ALL)
                 assert reported.names("elasticquotatrees") == ["elasticquotatree"]
                 assert PLACE in (reported.names("namespaces") or ())
-                assert told(caplog) == set()
+                assert refused_rights(caplog) == set()
             finally:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)

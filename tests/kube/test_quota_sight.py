@@ -176,10 +176,10 @@ def test_owners_that_real_controllers_made_are_known(cluster: ControlPlane) -> N
     )
 
 
-def test_a_real_budget_allows_what_kubectl_says(cluster: ControlPlane) -> None:
+def test_a_real_budget_allows_what_kubectl_reports(cluster: ControlPlane) -> None:
     state = state_of(cluster)
-    (told,) = cluster.admin.get("poddisruptionbudgets", "-n", SPACE)
-    assert state.budgets == {"team/web": told["status"]["disruptionsAllowed"]}
+    (reported,) = cluster.admin.get("poddisruptionbudgets", "-n", SPACE)
+    assert state.budgets == {"team/web": reported["status"]["disruptionsAllowed"]}
     selected = {
         each["metadata"]["name"] for each in cluster.admin.get("pods", "-n", SPACE, "-l", "app=web")
     }

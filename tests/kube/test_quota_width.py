@@ -29,7 +29,7 @@ from tests.kube.quota_line import (
     settled,
     stateful_set,
 )
-from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.quota_truth import QuotaTruth, quota_condition
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -91,7 +91,7 @@ def test_a_budget_is_kept_and_named(cluster: ControlPlane, truth: QuotaTruth) ->
     cluster.admin.create([deployment("back", "owner", 2, "5")])
     wait_until("the owner is told", lambda: truth.reasons("owner") == {"PDBBlocked": 2}, 30)
     sentences = {
-        said(pod)["message"]
+        quota_condition(pod)["message"]
         for pod in list(truth.pods.values())
         if pod["metadata"]["namespace"] == "owner"
     }
@@ -307,7 +307,7 @@ def test_a_namespace_that_leaves_the_tree_is_let_go(
     enforce(cluster, ROOT)
 
 
-def test_while_the_tree_or_its_kind_is_away_nobody_is_admitted_and_nobody_evicted(
+def test_while_the_tree_or_its_kind_is_away_no_pod_is_admitted_and_none_evicted(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     cluster.admin.create([deployment("web", "lender", 8, "5")])
@@ -324,7 +324,7 @@ def test_while_the_tree_or_its_kind_is_away_nobody_is_admitted_and_nobody_evicte
     assert truth.evicted == {}
 
 
-def test_a_tree_that_cannot_be_read_admits_nobody_and_says_why(
+def test_a_tree_that_cannot_be_read_admits_no_pod_and_gives_the_reason(
     cluster: ControlPlane, truth: QuotaTruth
 ) -> None:
     twice = {**ROOT, "children": [*ROOT["children"][:2], {**ROOT["children"][2], "name": "owner"}]}

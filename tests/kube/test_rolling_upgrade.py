@@ -300,7 +300,7 @@ CERTIFICATE = (
     "::test_an_old_one_is_renewed_by_one_and_read_by_the_other"
 )
 TAKEN_AWAY = "tests/kube/test_quota_rights.py::test_each_right_to_write_is_needed"
-BY_HAND = "tests/kube/test_deploy.py::test_a_pod_placed_by_hand_is_adopted_or_told"
+BY_HAND = "tests/kube/test_deploy.py::test_a_pod_placed_by_hand_is_adopted_or_reported"
 LOGS = (
     "tests/apps/test_console_logs.py"
     "::test_a_log_comes_byte_for_byte_and_asks_for_no_more_than_it_may"

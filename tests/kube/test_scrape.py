@@ -89,9 +89,11 @@ def kept(folder: Path, found: list[Object]) -> list[dict[str, str]]:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     labels: list[dict[str, str]] = []
     for job in config["scrape_configs"]:
-        said = promtool("check", "service-discovery", "--timeout=500ms", str(file), job["job_name"])
-        assert said.returncode == 0, said.stdout + said.stderr
-        labels += [each["labels"] for each in json.loads(said.stdout) if each["labels"]]
+        result = promtool(
+            "check", "service-discovery", "--timeout=500ms", str(file), job["job_name"]
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        labels += [each["labels"] for each in json.loads(result.stdout) if each["labels"]]
     return labels
 
 
@@ -120,7 +122,7 @@ def strangers() -> list[Object]:
     ]
 
 
-def test_each_page_of_ours_is_scraped_once_under_its_own_name_and_nothing_else_is(
+def test_each_page_of_fairlead_is_scraped_once_under_its_own_name_and_nothing_else_is(
     tmp_path: Path,
 ) -> None:
     labels = kept(tmp_path, [*discovered(), *strangers()])

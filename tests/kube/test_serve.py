@@ -97,15 +97,15 @@ def test_a_jobs_life(cluster: ControlPlane) -> None:
         "RESTFUL:5000",
         "2",
     ]
-    told = json.loads(done("serve", "get", "fast", "-o", "json", kubeconfig=config))
+    reported = json.loads(done("serve", "get", "fast", "-o", "json", kubeconfig=config))
     pods = {
         pod["metadata"]["name"]: pod
         for pod in admin.get("pods", "-n", "default", "-l", "servingName=fast")
     }
-    assert {each["name"]: each["nodeName"] for each in told["instances"]} == {
+    assert {each["name"]: each["nodeName"] for each in reported["instances"]} == {
         name: pod["spec"]["nodeName"] for name, pod in pods.items()
     }
-    assert told["requestGPUs"] == 2 and {each["status"] for each in told["instances"]} == {
+    assert reported["requestGPUs"] == 2 and {each["status"] for each in reported["instances"]} == {
         "Running"
     }
     again = arena(
@@ -288,7 +288,7 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     """
     config = cluster.kubeconfig
     printed = done("serve", *words, "--dry-run", kubeconfig=config)
-    told = cluster.admin.run(
+    reported = cluster.admin.run(
         "create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-", stdin=printed
     )
     labels = [
@@ -298,7 +298,7 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     made = one_by_one(cluster.admin.run("get", "-o", "json", "-n", "default", *reversed(labels)))
     cluster.admin.run("delete", "--wait=true", "-n", "default", *labels)
     assert [_without_own(each) for each in made] == [
-        _without_own(each) for each in one_by_one(told)
+        _without_own(each) for each in one_by_one(reported)
     ]
     owner = made[0]["metadata"]["uid"]
     assert all(
@@ -322,7 +322,7 @@ def test_data_that_is_bound(cluster: ControlPlane) -> None:
         "storageClassName": "",
         "claimRef": claimed,
     }
-    told = {"annotations": {"description": "models of mnist", "owner": "tester"}}
+    reported = {"annotations": {"description": "models of mnist", "owner": "tester"}}
     claim = {
         "accessModes": ["ReadWriteMany"],
         "resources": {"requests": size},
@@ -345,7 +345,7 @@ def test_data_that_is_bound(cluster: ControlPlane) -> None:
             {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
-                "metadata": {"name": "tfmodel", "namespace": "default", **told},
+                "metadata": {"name": "tfmodel", "namespace": "default", **reported},
                 "spec": claim,
             },
             {
@@ -394,8 +394,10 @@ def test_rights(cluster: ControlPlane) -> None:
         "rights",
         kubeconfig=cluster.kubeconfig,
     )
-    nobody, limited = (cluster.write_user_kubeconfig(user, ["x"]) for user in ("nobody", "limited"))
-    refused = arena("serve", "list", "-n", "rights", kubeconfig=nobody)
+    unknown, limited = (
+        cluster.write_user_kubeconfig(user, ["x"]) for user in ("nobody", "limited")
+    )
+    refused = arena("serve", "list", "-n", "rights", kubeconfig=unknown)
     assert (
         refused.returncode == 1
         and "the user has no privileges to list the serving jobs in namespace rights"
@@ -405,9 +407,10 @@ def test_rights(cluster: ControlPlane) -> None:
         "the role counts",
         lambda: arena("serve", "list", "-n", "rights", kubeconfig=limited).returncode == 0,
     )
-    told = arena("serve", "list", "-n", "rights", kubeconfig=limited)
+    reported = arena("serve", "list", "-n", "rights", kubeconfig=limited)
     assert (
-        rows(told.stdout)["a"]["ADDRESS"] == "N/A" and "skipped services: forbidden" in told.stderr
+        rows(reported.stdout)["a"]["ADDRESS"] == "N/A"
+        and "skipped services: forbidden" in reported.stderr
     )
     denied = arena("serve", "delete", "a", "-n", "rights", kubeconfig=limited)
     assert denied.returncode == 1 and "cannot delete resource" in denied.stderr

@@ -241,14 +241,14 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(
         wait_until("whoever waits finds no room", lambda: not _forgotten(truth))
         _check_end(storm, line, truth)
     except (AssertionError, TimeoutError, KubectlError) as error:
-        told = "\n".join(
+        message = "\n".join(
             (
-                *(f"{name}: {why}" for name, why in _told(truth, _forgotten(truth))),
+                *(f"{name}: {why}" for name, why in _reported(truth, _forgotten(truth))),
                 *(each.log_tail() for each in line.running()),
             )
         )
         again = f"python -m pytest tests/kube/test_share_storms.py -k '[{seed}]'"
-        raise AssertionError(f"storm {seed}: {error}; again: {again}\n{told}") from error
+        raise AssertionError(f"storm {seed}: {error}; again: {again}\n{message}") from error
     finally:
         truth.stop()
         storm.clear()
@@ -261,7 +261,7 @@ def _forgotten(truth: ShareTruth) -> list[str]:
     return [pod.name for pod in truth.waiting() if not why_no_room(ledger, pod)]
 
 
-def _told(truth: ShareTruth, names: list[str]) -> list[tuple[str, str]]:
+def _reported(truth: ShareTruth, names: list[str]) -> list[tuple[str, str]]:
     return [
         (pod.name, "; ".join(each.message for each in pod.conditions))
         for pod in truth.waiting()
@@ -303,20 +303,20 @@ def _apart(extender: Extender, truth: ShareTruth) -> list[str]:
     Only an extender that saw a grant before it was damaged knows it: another one may have died
     before it could write it again.
     """
-    told, held = _as_told(extender), truth.held()
+    reported, held = _as_reported(extender), truth.held()
     return [
-        f"{uid}: {told.get(uid)}, not {held.get(uid)}; API server: {truth.pods.get(uid)}"
-        for uid in {*told, *held}
-        if told.get(uid) != held.get(uid)
-        and (uid in told or (uid in truth.pods and truth.pods[uid].grants))
+        f"{uid}: {reported.get(uid)}, not {held.get(uid)}; API server: {truth.pods.get(uid)}"
+        for uid in {*reported, *held}
+        if reported.get(uid) != held.get(uid)
+        and (uid in reported or (uid in truth.pods and truth.pods[uid].grants))
     ]
 
 
-def _as_told(extender: Extender) -> dict[str, dict[str, int]]:
+def _as_reported(extender: Extender) -> dict[str, dict[str, int]]:
     """Units by the uid of the pod, then by the UUID of the card, as the extender reports them."""
-    told: dict[str, dict[str, int]] = {}
+    reported: dict[str, dict[str, int]] = {}
     for card in (card for node in extender.inspect().values() for card in node["devs"]):
         assert card["usedGPU"] == sum(pod["usedGPU"] for pod in card["pods"]), card
         for pod in card["pods"]:
-            told.setdefault(pod["uid"], {})[card["uuid"]] = pod["usedGPU"]
-    return told
+            reported.setdefault(pod["uid"], {})[card["uuid"]] = pod["usedGPU"]
+    return reported

@@ -102,7 +102,7 @@ def cards_of(cluster: ControlPlane, name: str) -> list[int]:
     return [card[0] for given in seen.get("cards", {}).values() for card in given]
 
 
-def test_three_notebooks_of_document_003_fit_on_a_t4_and_the_fourth_is_told_why_not(
+def test_three_notebooks_of_document_003_fit_on_a_t4_and_the_fourth_gets_the_reason(
     real: tuple[ControlPlane, Extender],
 ) -> None:
     cluster, extender = real
@@ -146,7 +146,7 @@ def test_an_event_gives_the_numbers_over_all_nodes(real: tuple[ControlPlane, Ext
     )
 
 
-def test_preemption_frees_one_card_and_the_room_is_kept_for_who_was_promised_it(
+def test_preemption_frees_one_card_and_the_room_is_kept_for_its_claimant(
     real: tuple[ControlPlane, Extender],
 ) -> None:
     cluster, _ = real
@@ -198,7 +198,7 @@ def test_a_pod_that_is_slow_to_end_keeps_its_memory(real: tuple[ControlPlane, Ex
     assert found(cluster, "old") is None
 
 
-def test_pods_that_others_place_are_given_cards_or_told_that_there_are_none(
+def test_pods_that_others_place_are_given_cards_or_get_the_reason(
     real: tuple[ControlPlane, Extender],
 ) -> None:
     cluster, extender = real
@@ -297,7 +297,9 @@ def test_a_card_that_an_operator_takes_out_takes_no_new_pods(
     )
 
 
-def test_labels_that_contradict_each_other_are_told(real: tuple[ControlPlane, Extender]) -> None:
+def test_labels_that_contradict_each_other_are_reported(
+    real: tuple[ControlPlane, Extender],
+) -> None:
     cluster, _ = real
     cluster.admin.run("label", "node", "t4-1", "ack.node.gpu.schedule=default")
     try:

@@ -128,10 +128,10 @@ def quiet(cluster: ControlPlane, wanted: Sequence[str]) -> dict[str, Object | No
     looks: list[dict[str, Object | None]] = []
     for _ in range(60):
         time.sleep(PAUSE_SECONDS)
-        told = {
+        reported = {
             obj["metadata"]["name"]: fate(obj) for obj in cluster.admin.get("pods", "-n", "default")
         }
-        looks.append({name: told.get(name) for name in wanted})
+        looks.append({name: reported.get(name) for name in wanted})
         if len(looks) > QUIET_LOOKS and all(
             look == looks[-1] for look in looks[-QUIET_LOOKS - 1 :]
         ):
@@ -159,9 +159,7 @@ def filters(extender: Extender) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_worlds_place_alike_and_say_the_same(
-    real: tuple[ControlPlane, Extender], case: str
-) -> None:
+def test_both_worlds_place_alike_and_agree(real: tuple[ControlPlane, Extender], case: str) -> None:
     cluster, extender = real
     before = filters(extender)
     try:
@@ -193,8 +191,8 @@ def test_both_worlds_refuse_alike(real: tuple[ControlPlane, Extender], obj: Obje
     with pytest.raises(ApiStatus) as refused:
         simulated().cluster.create(obj)
     # kubectl leaves this prefix out for an object that is Invalid
-    told = str(refused.value.message).removeprefix('pods "x" is forbidden: ')
-    assert told in str(really_refused.value) and told != refused.value.message
+    reported = str(refused.value.message).removeprefix('pods "x" is forbidden: ')
+    assert reported in str(really_refused.value) and reported != refused.value.message
 
 
 @pytest.mark.parametrize(

@@ -137,18 +137,18 @@ def answer_to(cluster: ControlPlane, place: str, chosen: str) -> str:
     [seen] = found
     if seen["status"].get("phase") == "Running":
         return "runs"
-    said = {
+    printed = {
         each["type"]: each["reason"]
         for each in seen["status"].get("conditions", ())
         if each["status"] == "False"
     }
     if seen["spec"].get("schedulingGates"):
         return (
-            f"waits: {said['fairlead.io/QuotaAdmitted']}"
-            if "fairlead.io/QuotaAdmitted" in said
+            f"waits: {printed['fairlead.io/QuotaAdmitted']}"
+            if "fairlead.io/QuotaAdmitted" in printed
             else ""
         )
-    return "waits: Unschedulable" if said.get("PodScheduled") == "Unschedulable" else ""
+    return "waits: Unschedulable" if printed.get("PodScheduled") == "Unschedulable" else ""
 
 
 def answers(cluster: ControlPlane, crowd: list[Object]) -> list[str]:

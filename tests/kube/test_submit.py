@@ -128,7 +128,7 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     place = words.index("--")
     printed = arena(cluster, "submit", *words[:place], "--dry-run", *words[place:])
     assert printed.returncode == 0, printed.stderr
-    told = cluster.admin.run(
+    reported = cluster.admin.run(
         "create",
         "--dry-run=server",
         "--validate=strict",
@@ -145,7 +145,7 @@ def test_a_dry_run_piped_into_kubectl_makes_the_same_objects(
     # Objects that belong to a job are deleted with it: the garbage collector may be faster than
     # this line.
     cluster.admin.run("delete", "--ignore-not-found", "--wait=true", "-n", "default", *labels)
-    assert [as_asked(each) for each in made] == [as_asked(each) for each in one_by_one(told)]
+    assert [as_asked(each) for each in made] == [as_asked(each) for each in one_by_one(reported)]
     job = made[0]["metadata"]
     assert all(
         [owner["uid"] for owner in each["metadata"]["ownerReferences"]] == [job["uid"]]
@@ -346,7 +346,7 @@ def test_a_cron_from_its_creation_to_its_end(cluster: ControlPlane) -> None:
         "--history-limit=3",
     ]
     printed = arena(cluster, "cron", "tfjob", *flags, "--suspend", "--dry-run", "run")
-    told = cluster.admin.run(
+    reported = cluster.admin.run(
         "create",
         "--dry-run=server",
         "--validate=strict",
@@ -361,7 +361,7 @@ def test_a_cron_from_its_creation_to_its_end(cluster: ControlPlane) -> None:
         done.stderr
     )
     [made] = cluster.admin.get("crons", "-n", "default")
-    assert [as_asked(each) for each in one_by_one(told)] == [as_asked(made)]
+    assert [as_asked(each) for each in one_by_one(reported)] == [as_asked(made)]
     assert re.search(
         (
             r"^nightly +TFJob +0 22 \* \* \* +true "

@@ -94,7 +94,7 @@ class TestClusterExporter:
             "mnist": "tfjob",
         }
 
-    def test_nothing_that_nobody_measured_is_a_zero(self, cluster_exporter: Server) -> None:
+    def test_nothing_without_a_measurement_is_a_zero(self, cluster_exporter: Server) -> None:
         page = cluster_exporter.metrics()
         assert not page.has("arena_used_gpu_memory_of_cluster")
         assert set(page.by("arena_gpu_utilization_of_node", "node_name").values()) == {-1}
@@ -153,7 +153,7 @@ class TestConsole:
         }
         assert rows["waits"]["waiting"] is not None
 
-    def test_the_quota_board_says_why_it_is_empty(self, console: Server) -> None:
+    def test_the_quota_board_gives_the_reason_it_is_empty(self, console: Server) -> None:
         answer = console.api("/quota/usage")
         assert answer["items"] == []
         assert [warning["code"] for warning in answer["warnings"]] == ["crd-missing"]

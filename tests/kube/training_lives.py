@@ -155,25 +155,25 @@ class Life:
         limit = time.monotonic() + AGREE_SECONDS
         while True:
             before, asked_at = self._truth(), time.time()
-            told = [self._row("list"), self._document(), self._row("top", "job")]
+            reported = [self._row("list"), self._document(), self._row("top", "job")]
             answered_at, truth = time.time(), self._truth()
             wanted = [
                 _wanted_row(self, truth, in_list=True),
                 _wanted_document(truth),
                 _wanted_row(self, truth, in_list=False),
             ]
-            durations = {each.pop("duration") for each in told}
+            durations = {each.pop("duration") for each in reported}
             is_in_time = durations <= _wanted_durations(truth, asked_at, answered_at)
             if (
                 truth == before
                 and truth.status == status
-                and told == wanted
+                and reported == wanted
                 and is_in_time
                 and _is_long_over(truth, asked_at)
             ):
                 return truth
             assert time.monotonic() < limit, (
-                f"{self.type} {status}\ntold:   {told}\nwanted: {wanted}\n{durations} of {truth}"
+                f"{self.type} {status}\nshown: {reported}\nwant:  {wanted}\n{durations} of {truth}"
             )
 
     def _truth(self) -> JobTruth:
@@ -189,11 +189,11 @@ class Life:
         return cells
 
     def _document(self) -> dict[str, Any]:
-        told = json.loads(self.arena("get", self.name, "-o", "json"))
+        reported = json.loads(self.arena("get", self.name, "-o", "json"))
         kept = ("status", "node", "nodeIP", "requestGPUs", "chief")
-        pods = {each["name"]: {key: each[key] for key in kept} for each in told["instances"]}
+        pods = {each["name"]: {key: each[key] for key in kept} for each in reported["instances"]}
         job = {
-            key: told[key]
+            key: reported[key]
             for key in (
                 "uuid",
                 "status",

@@ -82,7 +82,7 @@ class Twins:
         """The output and the exit status of `kubectl ARGUMENTS`."""
         environment = {**self._environment(world), "KUBE_EDITOR": editor}
         argv = self._argv(world, arguments)
-        told = subprocess.run(
+        result = subprocess.run(
             argv,
             input=stdin,
             env=environment,
@@ -91,7 +91,7 @@ class Twins:
             timeout=seconds,
             check=False,
         )
-        return f"{told.stdout}{told.stderr}exit {told.returncode}\n"
+        return f"{result.stdout}{result.stderr}exit {result.returncode}\n"
 
     def start(self, world: str, *arguments: str) -> subprocess.Popen[str]:
         """Start a kubectl that keeps running; its output comes character by character."""
@@ -168,7 +168,7 @@ def running_twins(folder: Path, real: Path) -> Iterator[Twins]:
 
 def _join_nodes(twins: Twins) -> None:
     items = [cpu_node(name) for name in NODES]
-    told = twins.ask(
+    answer = twins.ask(
         "real",
         "apply",
         "--server-side",
@@ -176,12 +176,12 @@ def _join_nodes(twins: Twins) -> None:
         "-",
         stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}),
     )
-    assert told.endswith("exit 0\n"), told
-    told = twins.ask(
+    assert answer.endswith("exit 0\n"), answer
+    answer = twins.ask(
         "real",
         "wait",
         "--for=condition=Ready",
         *(f"node/{name}" for name in NODES),
         "--timeout=90s",
     )
-    assert told.endswith("exit 0\n"), told
+    assert answer.endswith("exit 0\n"), answer

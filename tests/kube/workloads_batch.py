@@ -68,7 +68,7 @@ def job_with_time_to_live(place: Place) -> None:
 
 
 @workload
-def job_whose_failures_are_final(place: Place) -> None:
+def job_with_final_failures(place: Place) -> None:
     rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [139]}}
     place.create(job("crash:1s", parallelism=1, completions=4, podFailurePolicy={"rules": [rule]}))
     _is(place, "Failed")

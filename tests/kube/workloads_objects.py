@@ -70,7 +70,7 @@ def orphans(place: Place) -> None:
 
 
 @workload
-def child_of_nobody(place: Place) -> None:
+def child_of_no_owner(place: Place) -> None:
     """An object with no existing owner is deleted; if one of its owners exists, it is kept with
     this owner.
     """
@@ -136,14 +136,14 @@ def namespace_that_cannot_end(place: Place) -> None:
     )
     place.delete("namespaces", place.namespace)
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         status = place.the("namespaces", place.namespace)["status"]
         found = {item["type"]: item["status"] for item in status.get("conditions") or ()}
         return (
             status["phase"] == "Terminating" and found.get("NamespaceFinalizersRemaining") == "True"
         )
 
-    place.until("the namespace says what holds it", is_told)
+    place.until("the namespace says what holds it", is_reported)
     _gone(place, "web", "deployments")
     refused = place.api.post(place.path("configmaps"), config_map("late"))
     assert (refused.status, refused.reason) == (403, "Forbidden"), refused

@@ -140,12 +140,12 @@ class Agent:
         return (self.state / "containers" / token / "limits").read_text()
 
     def checkpoint(self) -> list[Object]:
-        told = json.loads(
+        reported = json.loads(
             (
                 kubelet_folder(self.cluster) / "device-plugins" / "kubelet_internal_checkpoint"
             ).read_bytes()
         )
-        return list(told["Data"]["PodDeviceEntries"] or ())
+        return list(reported["Data"]["PodDeviceEntries"] or ())
 
     def _component(self) -> Component:
         return Component(
@@ -245,12 +245,12 @@ class Line:
     def runs(self, *names: str) -> None:
         for name in names:
             wait_until(
-                lambda name=name: f"{name} runs\n{self.told(name)}",
+                lambda name=name: f"{name} runs\n{self.reported(name)}",
                 lambda name=name: self.phase(name) == "Running",
                 SECONDS,
             )
 
-    def told(self, *names: str) -> str:
+    def reported(self, *names: str) -> str:
         """Details for the message of a failure."""
         pods = [f"{name}: {self.pod(name)['status']}" for name in names]
         return "\n".join((*pods, *self.events(), self.agent.component.log_tail(40)))
@@ -286,10 +286,10 @@ class Line:
     def annotation(self, name: str, key: str) -> str:
         return str(self.pod(name)["metadata"].get("annotations", {}).get(key, ""))
 
-    def said(self, name: str, container: str = "app") -> list[str]:
+    def printed(self, name: str, container: str = "app") -> list[str]:
         """What the container has printed since its start, once it has printed everything."""
         wait_until(
-            lambda: f"{name} has said all\n{self.told(name)}",
+            lambda: f"{name} has said all\n{self.reported(name)}",
             lambda: self.log(name, container).endswith("end\n"),
             SECONDS,
         )
@@ -299,7 +299,7 @@ class Line:
         """The inode of its region, as the container sees it."""
         (found,) = [
             text
-            for text in self.said(name, container)
+            for text in self.printed(name, container)
             if text.startswith("region ") and text.split()[1].isdigit()
         ]
         return found
@@ -349,10 +349,12 @@ class Line:
     def each_refused(self, pods: dict[str, tuple[Object, str]]) -> None:
         """Each of these pods waits, or has failed, with this message."""
         self.create(*(pod for pod, _ in pods.values()))
-        for name, (_, told) in pods.items():
+        for name, (_, reported) in pods.items():
             wait_until(
-                lambda name=name: f"{name} is refused\n{self.told(name)}",
-                lambda name=name, told=told: any(told in each for each in self.words(name)),
+                lambda name=name: f"{name} is refused\n{self.reported(name)}",
+                lambda name=name, reported=reported: any(
+                    reported in each for each in self.words(name)
+                ),
                 SECONDS,
             )
             assert self.phase(name) in ("Pending", "Failed")
@@ -372,13 +374,13 @@ class Line:
         """Delete the pods of `shared`. Pods of training jobs, which other tests have left, would be
         created again and again.
         """
-        ours = ("-n", "default", "--selector=fairlead-test=node-agent")
+        own = ("-n", "default", "--selector=fairlead-test=node-agent")
         self.cluster.admin.run(
-            "delete", "pods", *ours, "--grace-period=0", "--force", "--wait=false"
+            "delete", "pods", *own, "--grace-period=0", "--force", "--wait=false"
         )
 
         def left() -> list[str]:
-            return [str(each["metadata"]) for each in self.cluster.admin.get("pods", *ours)]
+            return [str(each["metadata"]) for each in self.cluster.admin.get("pods", *own)]
 
         wait_until(lambda: f"no pod is left: {left()}", lambda: not left(), SECONDS)
 

@@ -67,15 +67,15 @@ def agrees(line: Line, *pods: str) -> None:
                 continue
             grants = placed[part["name"]]
             assert sum(grant["units"] for grant in grants) == units
-            ours = [
+            own = [
                 row
                 for row in rows
                 if (row["podUID"], row["container"]) == (pod["metadata"]["uid"], part["name"])
             ]
-            told = sorted(
-                (row["uuid"], row["index"], row["units"], row["mib"], row["core"]) for row in ours
+            reported = sorted(
+                (row["uuid"], row["index"], row["units"], row["mib"], row["core"]) for row in own
             )
-            assert told == sorted(
+            assert reported == sorted(
                 (grant["uuid"], grant["index"], grant["units"], grant["mib"], grant["core"])
                 for grant in grants
             )
@@ -86,10 +86,10 @@ def agrees(line: Line, *pods: str) -> None:
                 == (pod["metadata"]["uid"], part["name"], MEMORY)
             ]
             assert len(ids) == units
-            assert {row["token"] for row in ours} == {
+            assert {row["token"] for row in own} == {
                 hashlib.sha256("\n".join((MEMORY, *sorted(ids))).encode()).hexdigest()[:16]
             }
-            inside = line.said(name, part["name"])
+            inside = line.printed(name, part["name"])
             uuids = [grant["uuid"] for grant in sorted(grants, key=lambda grant: grant["index"])]
             assert f"NVIDIA_VISIBLE_DEVICES={','.join(uuids)}" in inside, (name, inside, grants)
             for grant in grants:
@@ -135,7 +135,7 @@ def document_003(line: Line) -> None:
     for name in names:
         assert [
             text
-            for text in line.said(name)
+            for text in line.printed(name)
             if not re.match(
                 (
                     r"region "
@@ -238,13 +238,13 @@ def crash_loop(line: Line) -> None:
     def starts() -> int:
         status = line.pod("crashes")["status"].get("containerStatuses", [{}])[0]
         if status.get("state", {}).get("running"):
-            line.said("crashes")
+            line.printed("crashes")
             agrees(line, "crashes")
             seen.add(line.region("crashes", "app"))
         return int(status.get("restartCount", 0))
 
     wait_until(
-        lambda: f"it was started twice again\n{line.told('crashes')}",
+        lambda: f"it was started twice again\n{line.reported('crashes')}",
         lambda: starts() >= 2 and len(seen) >= 2,
         SECONDS,
     )
@@ -258,7 +258,7 @@ def kubelet_starts_anew(line: Line) -> None:
     """
     line.create(shared("keeper", container("app", 4, SHOWS), init=[container("prepare", 2, SAYS)]))
     line.runs("keeper")
-    line.said("keeper")
+    line.printed("keeper")
     before = lives(line, "keeper")
     for _ in range(2):
         before_it = line.agent.times_registered()
@@ -275,7 +275,7 @@ def kubelet_starts_anew(line: Line) -> None:
             SECONDS,
         )
     time.sleep(3)  # a kubelet that ends a pod does so right after it has admitted it again
-    assert line.phase("keeper") == "Running", line.told("keeper")
+    assert line.phase("keeper") == "Running", line.reported("keeper")
     assert lives(line, "keeper") == before
     agrees(line, "keeper")
     line.remove_all()
@@ -352,7 +352,7 @@ def ids_are_given_again(line: Line) -> None:
         agrees(line, "done")
         (token,) = line.agent.tokens()
         wait_until(
-            lambda: f"done is over\n{line.told('done')}",
+            lambda: f"done is over\n{line.reported('done')}",
             lambda: line.phase("done") == "Succeeded",
             SECONDS,
         )
@@ -507,9 +507,9 @@ def bad_placements(line: Line) -> None:
         {
             name: (
                 plain(name, container("app", 4, SHOWS), annotations=placed(grants), nodeName=NODE),
-                told,
+                reported,
             )
-            for name, (grants, told) in wrong.items()
+            for name, (grants, reported) in wrong.items()
         }
     )
     line.remove_all()
@@ -541,8 +541,12 @@ def foreign_plugin(line: Line) -> None:
 
 def one_card_first(line: Line, identity: str) -> None:
     """The agent finds out what the runtime supports, and document 003 runs on one card."""
-    told = lambda: line.node()["metadata"].get("annotations", {}).get("fairlead.io/gpu-identity")  # noqa: E731 - asked often
-    wait_until(f"it is found out to be {identity}", lambda: told() == identity, SECONDS)
+
+    def reported() -> str | None:
+        annotations: dict[str, str] = line.node()["metadata"].get("annotations", {})
+        return annotations.get("fairlead.io/gpu-identity")
+
+    wait_until(f"it is found out to be {identity}", lambda: reported() == identity, SECONDS)
     document_003(line)
 
 
@@ -595,7 +599,7 @@ def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
 def falls_again(line: Line, count: int) -> None:
     """Wait until the crashing container has been restarted more than `count` times."""
     wait_until(
-        lambda: f"falls is started again\n{line.told('falls')}",
+        lambda: f"falls is started again\n{line.reported('falls')}",
         lambda: line.restarts("falls") > count,
         SECONDS,
     )

@@ -147,10 +147,10 @@ def without_rights(line: Line) -> None:
     line.cluster.admin.run("delete", "clusterrolebinding", binding)
     try:
         line.agent.component.start()
-        told = lambda: line.agent.component.log_tail(60)  # noqa: E731 - asked often
+        reported = lambda: line.agent.component.log_tail(60)  # noqa: E731 - asked often
         wait_until(
-            lambda: f"it says what it may not\n{told()}",
-            lambda: "forbidden" in told().lower(),
+            lambda: f"it says what it may not\n{reported()}",
+            lambda: "forbidden" in reported().lower(),
             SECONDS,
         )
         wait_until("its probe, too", lambda: "not known yet" in line.agent.readiness(), SECONDS)
@@ -175,7 +175,7 @@ def disk_that_cannot_be_written(line: Line) -> None:
     try:
         line.create(shared("waits", container("app", 4, SHOWS)))
         wait_until(
-            lambda: f"its owner is told\n{line.told('waits')}",
+            lambda: f"its owner is told\n{line.reported('waits')}",
             lambda: any("cannot be written" in each for each in line.words("waits")),
             SECONDS,
         )
@@ -213,7 +213,7 @@ def modes_change_under_load(line: Line) -> None:
         line.label(cgpu=str(is_shared).lower())
         for name in (name for name, of in all_names.items() if of is is_shared):
             wait_until(
-                lambda name=name: f"{name} has ended\n{line.told(name)}",
+                lambda name=name: f"{name} has ended\n{line.reported(name)}",
                 lambda name=name: is_over(line, name),
                 SECONDS,
             )
@@ -264,7 +264,7 @@ def all_settle(line: Line, names: Sequence[str]) -> set[str]:
     again: set[str] = set()
     for name in names:
         wait_until(
-            lambda name=name: f"{name} settles\n{line.told(name)}",
+            lambda name=name: f"{name} settles\n{line.reported(name)}",
             lambda name=name: line.phase(name) != "Pending",
             SECONDS,
         )

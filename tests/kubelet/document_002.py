@@ -144,7 +144,7 @@ def own_exporter() -> tuple[list[Object], str, str]:
     return found, daemon["metadata"]["namespace"], f"{asked['key']}={asked['values'][0]}"
 
 
-def told_load_pod() -> Object:
+def reported_load_pod() -> Object:
     """The pod of docs/how-to/gpu-load.md for nodes with played cards."""
     blocks = re.findall(
         r"^```yaml\n(.*?)^```",

@@ -77,14 +77,14 @@ class SimpleAnswers:
         )
 
     async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
-        self.starts.append((tuple(sorted(ids)), await self.told(), self.noted()))
+        self.starts.append((tuple(sorted(ids)), await self.reported(), self.noted()))
         return (
             DeviceRefusal(RefusalCode.UNAVAILABLE, "GPU GPU-1 is Unhealthy (XID 79)")
             if self.is_closed
             else None
         )
 
-    async def told(self) -> tuple[HeldDevices, ...]:
+    async def reported(self) -> tuple[HeldDevices, ...]:
         return await self._resources.list_held()
 
     def noted(self) -> tuple[HeldDevices, ...]:

@@ -211,7 +211,7 @@ def is_ready(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -
     )
 
 
-def told(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> str:
+def reported(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> str:
     """Details for the message of a failure."""
     pods = [
         str(each["status"]) for each in cluster.admin.get("pods", "-n", namespace, "-l", selector)

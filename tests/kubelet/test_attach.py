@@ -42,7 +42,7 @@ def test_the_exit_status_is_that_of_the_command(att: Arena, code: int) -> None:
     assert (f"command terminated with exit code {code}" in ended.stderr) == (code != 0)
 
 
-def test_a_command_that_a_signal_ends_and_one_that_is_not_there(att: Arena) -> None:
+def test_a_command_that_a_signal_ends_and_one_that_is_absent(att: Arena) -> None:
     assert att.run("attach", "att", "--", "sh", "-c", "kill -9 $$").returncode == 137
     absent = att.run("attach", "att", "--", "nosuch")
     assert absent.returncode != 0 and "executable file not found in $PATH" in absent.stderr
@@ -89,7 +89,7 @@ def test_all_bytes_arrive_in_both_directions(att: Arena) -> None:
     ] * 2
 
 
-def test_what_is_said_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
+def test_what_is_reported_of_a_pod_that_has_ended(cluster: ControlPlane) -> None:
     arena = Arena(cluster)
     arena.submit("pytorch", "over", program_text="echo done")
     wait_until("it has ended", lambda: arena.phase("over-master-0") == "Succeeded", SECONDS)
@@ -126,8 +126,8 @@ def test_ctrl_c_in_a_terminal_ends_the_command_there_and_not_arena(att: Arena) -
 class Terminal:
     """A program on a terminal of its own; its output is read until the expected text appears."""
 
-    def __init__(self, ours: int, theirs: int, process: subprocess.Popen[bytes]) -> None:
-        self._ours, self._theirs, self._process = ours, theirs, process
+    def __init__(self, own: int, theirs: int, process: subprocess.Popen[bytes]) -> None:
+        self._own, self._theirs, self._process = own, theirs, process
         self.mode_before = self.mode()
         self._shown = b""
 
@@ -135,7 +135,7 @@ class Terminal:
         return termios.tcgetattr(self._theirs)
 
     def type(self, text: str) -> None:
-        os.write(self._ours, text.encode())
+        os.write(self._own, text.encode())
 
     def resize(self, rows: int, columns: int) -> None:
         set_size(self._theirs, rows, columns)
@@ -160,20 +160,20 @@ class Terminal:
 
     def _read(self) -> bool:
         try:
-            self._shown += os.read(self._ours, 4096)
+            self._shown += os.read(self._own, 4096)
         except BlockingIOError:
-            select.select([self._ours], [], [], 0.02)
+            select.select([self._own], [], [], 0.02)
         return False
 
 
 @contextmanager
 def terminal(arena: Arena, *words: str, rows: int = 24, columns: int = 80) -> Iterator[Terminal]:
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
+    own, theirs = pty.openpty()
+    os.set_blocking(own, False)
     set_size(theirs, rows, columns)
     with arena.started(*words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        yield Terminal(ours, theirs, process)
-    os.close(ours)
+        yield Terminal(own, theirs, process)
+    os.close(own)
     os.close(theirs)
 
 

@@ -81,7 +81,7 @@ def holder(node: ControlPlane, served: tuple[DevicePlugin, SimpleAnswers]) -> Ob
 def test_a_container_has_what_was_answered_at_once_and_both_lists_name_it(
     node: ControlPlane, answers: SimpleAnswers, holder: Object
 ) -> None:
-    (init_ids, told_at_init, noted_at_init), (app_ids, told_at_start, noted_at_start) = (
+    (init_ids, reported_at_init, noted_at_init), (app_ids, reported_at_start, noted_at_start) = (
         answers.starts
     )
     assert len(init_ids) == len(app_ids) == 2 and {*init_ids, *app_ids} <= set(IDS[:8])
@@ -93,7 +93,7 @@ def test_a_container_has_what_was_answered_at_once_and_both_lists_name_it(
         assert lines == [f"parts {','.join(ids)}", "of a card", "device", "read-only"]
     uid = holder["metadata"]["uid"]
     in_app = HeldDevices(RESOURCE, app_ids, "app", "default", "holder")
-    assert told_at_init == told_at_start == (in_app,)
+    assert reported_at_init == reported_at_start == (in_app,)
     noted = {
         HeldDevices(RESOURCE, init_ids, "prepare", pod_uid=uid),
         HeldDevices(RESOURCE, app_ids, "app", pod_uid=uid),
@@ -115,7 +115,7 @@ def test_a_refused_allocation_ends_the_pod_with_our_words(
     assert f"code = FailedPrecondition desc = {REFUSAL.reason}" in status["message"]
 
 
-def test_a_refused_start_is_told_and_tried_again(
+def test_a_refused_start_is_reported_and_tried_again(
     node: ControlPlane, answers: SimpleAnswers
 ) -> None:
     answers.is_closed = True

@@ -40,9 +40,9 @@ from tests.kubelet.scene_002 import (
     at_rest,
     is_ready,
     page_of,
+    reported,
     show,
     shown,
-    told,
     url_of,
 )
 from tests.nvml.stub import StubState, uuid
@@ -106,7 +106,7 @@ def scene(
     with applied(node, *document.EXPORTER_OBJECTS):
         log, selector = node.logs / "document-002-prometheus.log", EXPORTER_PODS
         wait_until(
-            lambda: f"the exporter is ready: {told(node, selector)}",
+            lambda: f"the exporter is ready: {reported(node, selector)}",
             lambda: is_ready(node, selector),
             SECONDS,
         )
@@ -119,7 +119,7 @@ def scene(
 # --- the board ------------------------------------------------------------------------------------
 
 
-def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -> None:
+def test_every_expression_of_board_12239_has_the_cards_values(scene: Scene) -> None:
     scene.until_board_shows([])
     page = scene.page()
     assert page.value("fairlead_exporter_config_rows_rejected") == 0
@@ -177,8 +177,8 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
             SECONDS,
         )
         for name in (TESTER, short):
-            said = cluster.admin.run("logs", name, "-n", NAMESPACE)
-            assert [line for line in LINES if line not in said] == []
+            printed = cluster.admin.run("logs", name, "-n", NAMESPACE)
+            assert [line for line in LINES if line not in printed] == []
     assert not [*(scene.cards.folder.parent / "loads").glob("*.load")], (
         "asked to end, it takes its load along"
     )
@@ -246,9 +246,9 @@ def replicas(scene: Scene) -> int:
 
 
 def scaler(scene: Scene) -> str:
-    return str([each["status"] for each in scene.cluster.admin.get("hpa", "-n", NAMESPACE)]) + told(
-        scene.cluster, "app=inference"
-    )
+    return str(
+        [each["status"] for each in scene.cluster.admin.get("hpa", "-n", NAMESPACE)]
+    ) + reported(scene.cluster, "app=inference")
 
 
 def works(scene: Scene) -> dict[str, str]:
@@ -277,7 +277,7 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
     cluster.admin.apply(of_file("namespace.yaml"))
     with labelled(cluster, label), applied(cluster, *objects), applied(cluster, holder("holds")):
         ready = lambda: is_ready(cluster, selector, system)  # noqa: E731 - asked often
-        wait_until(lambda: f"it is ready: {told(cluster, selector, system)}", ready, SECONDS)
+        wait_until(lambda: f"it is ready: {reported(cluster, selector, system)}", ready, SECONDS)
         (exporter,) = cluster.admin.get("pods", "-n", system, "-l", selector)
         url, named = url_of(exporter), {card_of(scene, "holds"): "holds"}
         wait_until(
@@ -306,7 +306,7 @@ def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None
         wanted = of_kind(gpu_exporter(Installation(kernel_log=True)), "DaemonSet")
         cluster.admin.run("replace", "-f", "-", stdin=json.dumps(wanted))
         wait_until(
-            lambda: f"it reads it: {told(cluster, selector, system)}", reads_the_log, SECONDS
+            lambda: f"it reads it: {reported(cluster, selector, system)}", reads_the_log, SECONDS
         )
 
 
@@ -328,10 +328,10 @@ def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
         cluster.admin.run("label", "node", NODE, f"{label.partition('=')[0]}-")
 
 
-def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
+def test_the_pod_of_the_document_sets_what_its_card_shows(scene: Scene) -> None:
     """The pod as docs/how-to/gpu-load.md prints it, with a folder of the node."""
     pod, folder = (
-        document.told_load_pod(),
+        document.reported_load_pod(),
         scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load",
     )
     name = pod["metadata"]["name"]

@@ -119,7 +119,7 @@ def test_an_mpijob_is_followed_in_its_launcher(cluster: ControlPlane) -> None:
     assert arena.shown("logs", "ring") == "I am ring-launcher\n"
 
 
-def test_following_begins_where_tail_says(talk: Arena) -> None:
+def test_following_begins_where_tail_points(talk: Arena) -> None:
     with talk.started("logs", "-f", "talk", "--tail=1", "-i", "talk-worker-0") as following:
         assert following.stdout is not None
         assert following.stdout.readline() == b"I am talk-worker-0\n"

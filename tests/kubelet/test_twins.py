@@ -144,10 +144,10 @@ def manifest(name: str, namespace: str, spec: Object, node: str) -> Object:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_kubelets_say_the_same(node: ControlPlane, simulated: World, name: str) -> None:
+def test_both_kubelets_agree(node: ControlPlane, simulated: World, name: str) -> None:
     spec, is_settled = CASES[name]
-    told = simulated_twin(simulated, name, spec, is_settled)
-    assert told == real_twin(node, name, spec, is_settled, told["events"])
+    reported = simulated_twin(simulated, name, spec, is_settled)
+    assert reported == real_twin(node, name, spec, is_settled, reported["events"])
 
 
 def real_twin(
@@ -226,13 +226,13 @@ def container_twin(status: Object, pod: Object) -> Object:
     """The status of a container, and the keys of its state and its last state."""
     kept = {key: status[key] for key in ("image", "ready", "started")}
     for which in ("state", "lastState"):
-        for state, told in status[which].items():
+        for state, reported in status[which].items():
             kept[which] = (
                 state,
-                told.get("reason"),
-                plain(told.get("message", ""), pod),
-                told.get("exitCode"),
-                sorted(told),
+                reported.get("reason"),
+                plain(reported.get("message", ""), pod),
+                reported.get("exitCode"),
+                sorted(reported),
             )
     return kept
 

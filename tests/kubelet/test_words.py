@@ -25,21 +25,21 @@ def until_both_say(arena: Arena, job: str, word: str) -> None:
     only pod.
     """
     pod = f"{job}-master-0"
-    told = ("", "")
+    message = ("", "")
 
     def do_both() -> bool:
-        nonlocal told
-        told = (
+        nonlocal message
+        message = (
             status_of(arena.shown("get", job), pod),
             status_of(arena.kubectl("get", "pods", "--no-headers"), pod),
         )
-        return told == (word, word)
+        return message == (word, word)
 
     try:
         wait_until(f"{pod} is {word} to arena and kubectl", do_both, SECONDS)
     except TimeoutError as error:
         raise TimeoutError(
-            f"{error}; arena and kubectl say {told}\n{arena.kubectl('get', 'pods,events')}"
+            f"{error}; arena and kubectl say {message}\n{arena.kubectl('get', 'pods,events')}"
         ) from error
 
 
@@ -119,7 +119,7 @@ def test_an_init_container_that_fails(arena: Arena) -> None:
     )
 
 
-def test_an_image_that_is_not_there_and_may_not_be_pulled(arena: Arena) -> None:
+def test_an_image_that_is_absent_and_may_not_be_pulled(arena: Arena) -> None:
     arena.shown(
         "submit",
         "pytorch",
@@ -138,7 +138,7 @@ def test_an_image_that_is_not_there_and_may_not_be_pulled(arena: Arena) -> None:
     ) in waiting.stderr
 
 
-def test_a_program_that_is_not_there(arena: Arena) -> None:
+def test_a_program_that_is_absent(arena: Arena) -> None:
     """The kubelet reports a start in 1970."""
     arena.cluster.admin.create(
         [

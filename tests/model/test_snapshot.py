@@ -61,7 +61,7 @@ def test_readings_are_ordered_and_their_source_is_kept() -> None:
     assert snapshot.sources["gpu-telemetry"].state == "ok"
 
 
-def test_a_snapshot_is_built_sorted_and_of_its_nodes_and_says_what_nobody_asked_for() -> None:
+def test_a_snapshot_is_built_sorted_and_of_its_nodes_and_lists_what_was_not_requested() -> None:
     labelled = Node("n2", labels={"ack.node.gpu.schedule": "topology"})
     pods = (Pod("a", "p1"), Pod("b", "p0"))
     snapshot = build_snapshot(

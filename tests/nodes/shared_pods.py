@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.kube.kubectl import Kubectl
-from tests.kube.node_images import TELLS
+from tests.kube.node_images import PRINTS
 from tests.nodes.cluster import Cluster
 from tests.waiting import wait_until
 
@@ -18,7 +18,7 @@ def shared_pod(name: str) -> Object:
     """A pod that takes more than half of a card's memory."""
     container = {
         "name": "app",
-        "image": TELLS,
+        "image": PRINTS,
         "imagePullPolicy": "Never",
         "resources": {"limits": {MEMORY: "8"}},
     }

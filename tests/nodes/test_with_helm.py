@@ -1,5 +1,5 @@
-"""The chart on three real nodes, with Helm 3 and Helm 4: installed, upgraded, rolled back, tested by
-`helm test`, removed.
+"""The chart on three real nodes, with Helm 3 and Helm 4: installed, tested by `helm test`, upgraded,
+rolled back, removed.
 
 The commands are those of docs/get-started/without-internet.md and docs/how-to/helm.md. A run tries
 one of the two.

@@ -21,7 +21,7 @@ NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, UNKNOWN = 3, 4, 13, 999
 LOST, RESET_REQUIRED = 15, 16
 
 
-def test_a_card_is_told_with_index_minor_name_and_the_memory_that_is_left(
+def test_a_card_is_reported_with_index_minor_name_and_the_memory_that_is_left(
     driver: NvmlDriver, state: StubState
 ) -> None:
     state.say(
@@ -55,7 +55,7 @@ def test_memory_is_what_the_driver_does_not_keep_in_whole_mib(
     assert driver.cards()[0].memory_mib == mib
 
 
-def test_a_driver_before_510_tells_all_memory(
+def test_a_driver_before_510_reports_all_memory(
     driver_on: Callable[[Path], NvmlDriver], old_library: Path
 ) -> None:
     assert [card.memory_mib for card in driver_on(old_library).cards()] == [15360, 15360]
@@ -85,14 +85,14 @@ def test_a_virtual_card_has_no_minor_number(driver: NvmlDriver, state: StubState
     assert [card.minor for card in driver.cards()] == [0, -1]
 
 
-def test_one_uuid_twice_is_told_twice(driver: NvmlDriver, state: StubState) -> None:
+def test_one_uuid_twice_is_reported_twice(driver: NvmlDriver, state: StubState) -> None:
     state.say({"1.uuid": uuid(0)})
     assert [card.uuid for card in driver.cards()] == [uuid(0), uuid(0)]
     state.fail("nvmlDeviceGetTemperature", 15, 1)
     assert driver.probe(uuid(0)).fault == "GPU is lost"
 
 
-def test_a_probe_tells_the_energy_counter_and_what_the_driver_asks_for(
+def test_a_probe_reports_the_energy_counter_and_what_the_driver_asks_for(
     driver: NvmlDriver, state: StubState
 ) -> None:
     state.say({"0.energy": 123_456, "0.fv.230": "1:4", "1.energy": 5, "1.fv.230": "1:0"})
@@ -118,7 +118,7 @@ def test_a_counter_that_cannot_be_read_is_no_illness(
 @pytest.mark.parametrize(
     ("code", "is_down"), [(LOST, True), (RESET_REQUIRED, True), (UNKNOWN, False)]
 )
-def test_a_card_that_only_a_reset_brings_back_says_so(
+def test_a_card_that_only_a_reset_brings_back_is_reported_so(
     driver: NvmlDriver, state: StubState, code: int, is_down: bool
 ) -> None:
     state.fail("nvmlDeviceGetTemperature", code, 0)
@@ -134,7 +134,7 @@ def test_a_machine_without_gpus_has_none(driver: NvmlDriver, state: StubState) -
 # --- processes ------------------------------------------------------------------------------------
 
 
-def test_a_process_is_told_once_for_each_card_whatever_kind_it_is(
+def test_a_process_is_reported_once_for_each_card_whatever_kind_it_is(
     driver: NvmlDriver, state: StubState
 ) -> None:
     state.say(
@@ -195,7 +195,7 @@ def test_means_of_a_plain_machine(driver: NvmlDriver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "driver_version", "cuda"),
+    ("state_given", "driver_version", "cuda"),
     [
         ({"driver": "535.104.05", "cuda": 12020}, 535, (12, 2)),
         ({"driver": "570.86.15", "cuda": 12080}, 570, (12, 8)),
@@ -213,11 +213,11 @@ def test_means_of_a_plain_machine(driver: NvmlDriver) -> None:
 def test_versions(
     driver: NvmlDriver,
     state: StubState,
-    said: dict[str, object],
+    state_given: dict[str, object],
     driver_version: int,
     cuda: tuple[int, int],
 ) -> None:
-    state.say(said)
+    state.say(state_given)
     means = driver.means()
     assert (means.driver, means.cuda) == (driver_version, cuda)
 

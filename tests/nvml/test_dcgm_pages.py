@@ -186,12 +186,12 @@ def beside(
 def test_their_families_are_there_in_their_order_with_their_types(
     beside: tuple[Page, Page],
 ) -> None:
-    theirs, ours = beside
+    theirs, own = beside
     wanted = [(name, OTHER_TYPES.get(name, kind)) for name, kind in theirs.families]
-    absent = [name for name, _ in wanted if name not in dict(ours.families)]
+    absent = [name for name, _ in wanted if name not in dict(own.families)]
     assert absent == [name for name, _ in wanted if name in UNSUPPORTED]
     names = {name for name, _ in wanted}
-    assert [each for each in ours.families if each[0] in names] == [
+    assert [each for each in own.families if each[0] in names] == [
         each for each in wanted if each[0] not in absent
     ]
 
@@ -202,9 +202,9 @@ Fairlead leaves them out.
 """
 
 
-def test_their_labels_are_ours_in_the_same_order(beside: tuple[Page, Page]) -> None:
-    theirs, ours = beside
-    assert ours.labels == theirs.labels
+def test_their_labels_are_fairleads_in_the_same_order(beside: tuple[Page, Page]) -> None:
+    theirs, own = beside
+    assert own.labels == theirs.labels
     assert {
-        name: labels for name, labels in ours.other_labels.items() if name in dict(theirs.families)
+        name: labels for name, labels in own.other_labels.items() if name in dict(theirs.families)
     } == theirs.other_labels

@@ -169,7 +169,7 @@ def threads(prefix: str) -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith(prefix)]
 
 
-async def test_what_a_card_is_and_says(exported: Exported) -> None:
+async def test_what_a_card_is_and_reports(exported: Exported) -> None:
     card = exported.card(3)
     assert runs(card).keys() == {"device", "fieldvalues", "gpm", "processes"}, (
         "from the start: an alert on one must be able to fire"
@@ -270,7 +270,7 @@ async def test_a_lost_card_that_answers_again_was_reset_and_a_busy_one_was_not(
     assert exported.card(5).reset_at == 1000.0
 
 
-async def test_an_energy_counter_that_begins_anew_tells_of_a_reset(exported: Exported) -> None:
+async def test_an_energy_counter_that_begins_anew_reports_a_reset(exported: Exported) -> None:
     for joules, reset_at in ((500, None), (600, None), (3, 1000.0)):
         exported.script.readings[5] = GroupReading({ENERGY: joules})
         await exported.until(lambda joules=joules: exported.card(5).fields.get(ENERGY) == joules)
@@ -294,16 +294,16 @@ async def test_a_card_that_was_lost_for_a_moment_and_counts_on_was_not_reset(
 async def test_one_collector_that_fails_costs_its_own_fields_only(exported: Exported) -> None:
     exported.script.readings[1] = GroupReading({UTIL: 77}, failures={"gpm": "Unknown Error"})
     await exported.until(lambda: exported.card(1).fields.get(UTIL) == 77)
-    told = runs(exported.card(1))
-    assert [name for name in told if not told[name].is_good] == ["gpm"] and list(
-        told["gpm"].errors
+    reported = runs(exported.card(1))
+    assert [name for name in reported if not reported[name].is_good] == ["gpm"] and list(
+        reported["gpm"].errors
     ) == ["unknown_error"]
     exported.script.readings[1] = GroupReading({UTIL: 78})
     await exported.until(lambda: exported.card(1).fields.get(UTIL) == 78)
     assert all(run.is_good for run in runs(exported.card(1)).values())
 
 
-async def test_a_fault_of_ours_is_logged_once_with_its_trace(
+async def test_a_fault_of_fairlead_is_logged_once_with_its_trace(
     exported: Exported, caplog: pytest.LogCaptureFixture
 ) -> None:
     exported.script.failing[4] = ZeroDivisionError("a bug")
@@ -356,7 +356,7 @@ async def test_without_a_driver_it_starts_and_finds_one_that_comes(
         await made.stop()
 
 
-async def test_of_two_cards_of_one_uuid_the_second_is_nobody_and_is_said(
+async def test_of_two_cards_of_one_uuid_the_second_is_ignored_and_reported(
     library: Path, state: StubState, script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:
     state.say({"1.uuid": uuid(0)})
@@ -428,7 +428,7 @@ async def test_what_has_not_run_yet_has_not_succeeded(script: Script, tmp_path: 
         await made.stop()
 
 
-async def test_xids_are_counted_with_the_time_they_were_heard(
+async def test_xids_are_counted_with_the_time_of_their_events(
     exported: Exported, state: StubState
 ) -> None:
     for _ in range(2):
@@ -440,7 +440,7 @@ async def test_xids_are_counted_with_the_time_they_were_heard(
     assert exported.card(1).fields[XID] == 79 and exported.card(0).xids == ()
 
 
-async def test_cards_that_do_not_say_where_they_are_have_their_own_xids(
+async def test_cards_without_a_bus_address_have_their_own_xids(
     library: Path, state: StubState, script: Script
 ) -> None:
     """Virtual cards do not report their place."""
@@ -466,11 +466,11 @@ class Records(KernelLog):
     def drain(self) -> list[XidReport]:
         if self.failure is not None:
             raise self.failure
-        told, self.records = self.records, []
-        return told
+        reported, self.records = self.records, []
+        return reported
 
 
-async def test_xids_that_nobody_heard_stand_in_the_kernels_log_and_count_once(
+async def test_xids_without_a_listener_stand_in_the_kernels_log_and_count_once(
     library: Path, state: StubState, script: Script
 ) -> None:
     log = Records()
@@ -483,14 +483,14 @@ async def test_xids_that_nobody_heard_stand_in_the_kernels_log_and_count_once(
         assert (event.xid, event.count) == (79, 1) and event.last_at == pytest.approx(500.0, abs=60)
         state.report_xid(63, 1)
         await made.until(lambda: len(made.card(1).xids) == 2)
-        heard_at = time.monotonic()
-        log.records = [XidReport("0000:08:00", 79, heard_at - 700)]
+        received_at = time.monotonic()
+        log.records = [XidReport("0000:08:00", 79, received_at - 700)]
         await made.until(lambda: made.card(1).xids[1].count == 2)
         assert made.card(1).xids[1].last_at == event.last_at, (
             "an older one does not set its time back"
         )
         made.wall += 3600
-        log.records = [XidReport("0000:08:00", 63, heard_at)]
+        log.records = [XidReport("0000:08:00", 63, received_at)]
         await made.turns()
         again = made.card(1).xids[0]
         assert (again.xid, again.count, again.last_at) == (63, 1, pytest.approx(1000.0, abs=60)), (
@@ -538,10 +538,10 @@ async def test_a_record_of_the_kernel_is_the_pair_of_one_event_only(
         for _ in range(2):
             state.report_xid(94, 1)
         await made.until(lambda: [event.count for event in made.card(1).xids] == [2])
-        heard_at = time.monotonic()
-        log.records = [XidReport("0000:08:00", 94, heard_at) for _ in range(3)]
+        received_at = time.monotonic()
+        log.records = [XidReport("0000:08:00", 94, received_at) for _ in range(3)]
         await made.until(lambda: [event.count for event in made.card(1).xids] == [3])
-        log.records = [XidReport("0000:08:00", 94, heard_at)]
+        log.records = [XidReport("0000:08:00", 94, received_at)]
         await made.until(lambda: [event.count for event in made.card(1).xids] == [4])
     finally:
         await made.stop()
@@ -561,7 +561,7 @@ async def test_without_a_kernels_log_there_is_no_such_collector(
         await made.stop()
 
 
-async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_place(
+async def test_xids_of_a_card_that_fell_off_before_the_start_are_reported_by_its_place(
     library: Path, state: StubState, script: Script
 ) -> None:
     """docs/spec/telemetry.md#alerts-on-xid-errors: the card's identity is unknown by then, and its
@@ -635,17 +635,17 @@ async def test_an_xid_79_before_the_start_raises_the_alert_of_an_exporter_that_n
         page = GpuExporter(made.devices, FixedClock(1000.0), GpuExporterSettings(node="n1"))
         await page.refresh()
         samples = parse_page(b"".join(page.page.pieces).decode()).samples
-        (told,) = [
+        (reported,) = [
             each for each in samples if each.name == "fairlead_gpu_xid_last_timestamp_seconds"
         ]
-        assert told.labels == {
+        assert reported.labels == {
             "node_name": "n1",
             "gpu": "0000:08:00",
             "uuid": "",
             "model": "",
             "xid": "79",
         }
-        assert 0 <= 1000.0 - told.value < 600, "FairleadGpuXidCritical holds"
+        assert 0 <= 1000.0 - reported.value < 600, "FairleadGpuXidCritical holds"
         ups = {
             each.labels["gpu"]: (each.value, each.labels["uuid"])
             for each in samples
@@ -659,7 +659,7 @@ async def test_an_xid_79_before_the_start_raises_the_alert_of_an_exporter_that_n
         await made.stop()
 
 
-async def test_a_card_that_could_not_be_registered_is_told_and_tried_again(
+async def test_a_card_that_could_not_be_registered_is_reported_and_tried_again(
     library: Path, state: StubState, script: Script
 ) -> None:
     state.fail("nvmlDeviceRegisterEvents", UNKNOWN, 1)
@@ -681,7 +681,7 @@ async def test_a_card_that_could_not_be_registered_is_told_and_tried_again(
         await made.stop()
 
 
-async def test_waiting_for_events_that_fails_is_told_and_begun_anew(
+async def test_waiting_for_events_that_fails_is_reported_and_begun_anew(
     exported: Exported, state: StubState
 ) -> None:
     state.fail("nvmlEventSetWait_v2", UNKNOWN)

@@ -36,7 +36,7 @@ ILL = [
     "silent", [NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, NO_DATA, NOT_READY]
 )
 @pytest.mark.parametrize("call", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature"])
-def test_a_card_that_has_nothing_to_say_is_not_ill(
+def test_a_card_that_reports_nothing_is_not_unhealthy(
     driver: NvmlDriver, state: StubState, call: str, silent: int
 ) -> None:
     state.fail(call, silent, 0)
@@ -45,7 +45,7 @@ def test_a_card_that_has_nothing_to_say_is_not_ill(
 
 @pytest.mark.parametrize(("code", "words"), ILL)
 @pytest.mark.parametrize("call", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature"])
-def test_a_probe_tells_in_the_drivers_words_why_it_fails(
+def test_a_probe_reports_the_drivers_reason_for_a_failure(
     driver: NvmlDriver, state: StubState, call: str, code: int, words: str
 ) -> None:
     state.fail(call, code, 1)
@@ -87,7 +87,7 @@ def test_a_card_without_handle_or_uuid_is_left_out(
         "nvmlDeviceGetMemoryInfo_v2",
     ],
 )
-def test_a_driver_that_is_gone_is_told_and_looked_for_again(
+def test_a_driver_that_is_gone_is_reported_and_looked_for_again(
     driver: NvmlDriver, state: StubState, call: str, code: int, words: str
 ) -> None:
     before = driver.cards()
@@ -112,7 +112,7 @@ def test_a_driver_that_goes_while_events_are_asked_for_is_gone(
 
 
 @pytest.mark.parametrize(("code", "words"), GONE)
-def test_every_call_tells_of_a_driver_that_is_gone(
+def test_every_call_reports_a_driver_that_is_gone(
     driver: NvmlDriver, state: StubState, code: int, words: str
 ) -> None:
     calls = (driver.cards, driver.processes, driver.means, lambda: driver.probe(uuid(0)))
@@ -162,12 +162,12 @@ def test_processes_of_one_card_that_are_not_known_cost_only_these(
 
 
 @pytest.mark.parametrize("code", [LOST, RESET_REQUIRED])
-def test_nobody_uses_cards_that_are_lost(driver: NvmlDriver, state: StubState, code: int) -> None:
+def test_lost_cards_have_no_users(driver: NvmlDriver, state: StubState, code: int) -> None:
     state.fail("nvmlDeviceGetComputeRunningProcesses_v3", code)
     assert driver.processes() == []
 
 
-def test_versions_that_the_driver_may_not_tell_are_an_error(
+def test_versions_that_the_driver_may_not_return_are_an_error(
     driver: NvmlDriver, state: StubState
 ) -> None:
     state.fail("nvmlSystemGetDriverVersion", UNKNOWN)
@@ -180,7 +180,7 @@ def test_versions_that_the_driver_may_not_tell_are_an_error(
     "call",
     ["nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetTemperature", "nvmlDeviceGetMemoryInfo_v2"],
 )
-def test_while_a_card_is_ill_nvml_is_begun_anew_now_and_then(
+def test_while_a_card_is_unhealthy_nvml_is_begun_anew_now_and_then(
     driver: NvmlDriver, state: StubState, clock: Seconds, call: str
 ) -> None:
     driver.cards()

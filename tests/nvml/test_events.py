@@ -26,7 +26,7 @@ def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: S
     assert driver.xids() == []
     for xid, card in ((31, 0), (79, 1), (48, 0)):
         state.report_xid(xid, card)
-    assert _heard(driver, 3) == [
+    assert _received(driver, 3) == [
         DriverXid(31, uuid(0)),
         DriverXid(79, uuid(1)),
         DriverXid(48, uuid(0)),
@@ -37,7 +37,7 @@ def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: S
 def test_an_event_without_a_card_is_of_none(driver: NvmlDriver, state: StubState) -> None:
     driver.cards()
     state.report_xid(62)
-    assert _heard(driver, 1) == [DriverXid(62, None)]
+    assert _received(driver, 1) == [DriverXid(62, None)]
 
 
 def test_asking_does_not_wait(driver: NvmlDriver) -> None:
@@ -51,7 +51,7 @@ def test_a_card_that_fell_off_the_bus_is_still_named(driver: NvmlDriver, state: 
     driver.cards()
     state.fail("nvmlDeviceGetUUID", LOST, 1)
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(1))]
 
 
 def test_a_card_too_old_for_events_is_left_in_peace(
@@ -62,7 +62,7 @@ def test_a_card_too_old_for_events_is_left_in_peace(
     driver.cards()
     state.report_xid(48, 0)
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(1))]
     assert state.calls().count("set") == 1
     assert caplog.records == []
 
@@ -82,7 +82,7 @@ def test_a_driver_without_events_has_cards_all_the_same(
     state.say({"count": 1})
     driver.cards()
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(0))]
 
 
 def test_a_card_that_cannot_be_registered_is_tried_again(
@@ -101,16 +101,16 @@ def test_a_card_that_cannot_be_registered_is_tried_again(
     state.fail("nvmlDeviceRegisterEvents", None, 0)
     driver.cards()
     state.report_xid(48, 0)
-    assert _heard(driver, 1) == [DriverXid(48, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(48, uuid(0))]
 
 
-def test_a_card_that_comes_back_is_heard(driver: NvmlDriver, state: StubState) -> None:
+def test_a_card_that_comes_back_is_noticed(driver: NvmlDriver, state: StubState) -> None:
     state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 1)
     driver.cards()
     state.fail("nvmlDeviceGetHandleByIndex_v2", None, 1)
     driver.cards()
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(1))]
 
 
 @pytest.mark.parametrize("code", [LOST, UNKNOWN])
@@ -126,17 +126,17 @@ def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, 
     state.fail("nvmlEventSetWait_v2", None)
     seen: list[DriverXid] = []
 
-    def is_heard() -> bool:
+    def is_received() -> bool:
         state.report_xid(48, 0)
         seen.extend(driver.xids())
         return bool(seen)
 
-    wait_until("an XID", is_heard, 10.0, 0.05)
+    wait_until("an XID", is_received, 10.0, 0.05)
     assert set(seen) == {DriverXid(48, uuid(0))}
     assert state.calls().count("init") == 1
 
 
-def test_what_was_heard_is_told_before_the_driver_is_gone(
+def test_what_was_received_is_reported_before_the_driver_is_gone(
     driver: NvmlDriver, state: StubState
 ) -> None:
     driver.cards()
@@ -152,10 +152,10 @@ def test_what_was_heard_is_told_before_the_driver_is_gone(
     state.fail("nvmlInitWithFlags", None)
     assert driver.xids() == []
     state.report_xid(48, 1)
-    assert _heard(driver, 1) == [DriverXid(48, uuid(1))]
+    assert _received(driver, 1) == [DriverXid(48, uuid(1))]
 
 
-def test_a_call_that_does_not_come_back_is_told_until_it_does(
+def test_a_call_that_does_not_come_back_is_reported_until_it_does(
     driver: NvmlDriver, state: StubState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(xid_events, "END_SECONDS", 0.05)
@@ -166,7 +166,7 @@ def test_a_call_that_does_not_come_back_is_told_until_it_does(
     state.say({"hang": None, "longest-wait": None})
     wait_until("it is back", lambda: not _is_refused(driver.cards), 10.0, 0.02)
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(0))]
     assert not any("waits" in call for call in state.calls())
 
 
@@ -214,7 +214,7 @@ def _threads() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
 
 
-def _heard(driver: NvmlDriver, count: int) -> list[DriverXid]:
+def _received(driver: NvmlDriver, count: int) -> list[DriverXid]:
     seen: list[DriverXid] = []
 
     def is_all() -> bool:
@@ -225,7 +225,9 @@ def _heard(driver: NvmlDriver, count: int) -> list[DriverXid]:
     return seen
 
 
-def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, library: Path) -> None:
+def test_a_change_of_instances_is_reported_once_for_each_card(
+    state: StubState, library: Path
+) -> None:
     state.say({"0.event-types": 0x10A, "1.event-types": 0x108})
     open_library(str(library))
     events = xid_events.XidEvents()
@@ -259,7 +261,7 @@ def test_a_card_without_events_is_not_registered(
     assert caplog.records == []
 
 
-def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(
+def test_an_xid_has_the_time_of_its_event_and_not_of_the_query(
     state: StubState, library: Path, clock: Seconds
 ) -> None:
     """Otherwise the kernel's record of it, which has its own time, would count as another XID."""
@@ -302,10 +304,10 @@ def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(
         close_library()
 
 
-def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(
+def test_a_driver_that_does_not_state_which_events_it_has_reports_xids(
     driver: NvmlDriver, state: StubState
 ) -> None:
     state.fail("nvmlDeviceGetSupportedEventTypes", FUNCTION_NOT_FOUND)
     driver.cards()
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
+    assert _received(driver, 1) == [DriverXid(79, uuid(0))]

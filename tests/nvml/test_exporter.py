@@ -22,7 +22,7 @@ ENDS_WITHIN = 5.0
 LOST, UNKNOWN = 15, 999
 
 
-ODD_TOTAL, ODD_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
+UNEVEN_TOTAL, UNEVEN_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
 """Memory of one card: no whole MiB, and the rest of the reserve is larger than the rest of the
 total.
 """
@@ -30,7 +30,7 @@ total.
 
 def busy(state: StubState, cards: int) -> None:
     state.show_cards(cards)
-    state.say({"3.total": ODD_TOTAL, "3.reserved": ODD_RESERVED})
+    state.say({"3.total": UNEVEN_TOTAL, "3.reserved": UNEVEN_RESERVED})
     state.say(
         {f"{card}.gpu": 10 + card for card in range(cards)}
         | {f"{card}.memory": 5 for card in range(cards)}
@@ -45,18 +45,18 @@ def exporter(library: Path, state: StubState, tmp_path: Path) -> Iterator[Export
         yield made
 
 
-def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None:
+def test_what_the_page_prints_is_what_the_library_returns(exporter: Exporter) -> None:
     assert exporter.values("fairlead_exporter_build_info", "backend") == {"nvml": 1}
     assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
     assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {
         uuid(card) for card in range(8)
     }
     cards = dict.fromkeys("01234567", 15360 * MIB)
-    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": ODD_TOTAL}, (
+    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": UNEVEN_TOTAL}, (
         "to the byte (docs/spec/telemetry.md#device-metrics)"
     )
-    assert exporter.values("nvidia_gpu_memory_total_bytes", "minor_number")["3"] == ODD_TOTAL
-    grantable = (ODD_TOTAL - ODD_RESERVED) // MIB * MIB
+    assert exporter.values("nvidia_gpu_memory_total_bytes", "minor_number")["3"] == UNEVEN_TOTAL
+    grantable = (UNEVEN_TOTAL - UNEVEN_RESERVED) // MIB * MIB
     assert exporter.values("fairlead_gpu_memory_grantable_bytes")["3"] == grantable, (
         "shares are of whole MiB (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)"
     )
@@ -124,7 +124,7 @@ POOL = min(32, (os.cpu_count() or 1) + 4)
 """Threads of the event loop, which start when they are needed: they make pages and read files."""
 
 
-def test_a_stuck_call_is_told_after_its_time_and_the_card_comes_back(
+def test_a_stuck_call_is_reported_after_its_time_and_the_card_comes_back(
     library: Path, state: StubState, tmp_path: Path
 ) -> None:
     busy(state, 2)
@@ -165,7 +165,7 @@ def test_a_lost_card_keeps_its_name_and_an_xid_is_an_alert_that_can_fire(
     assert exporter.values("fairlead_exporter_collector_success", collector="device")["4"] == 0
 
 
-def test_without_a_driver_the_page_says_so_and_finds_it(
+def test_without_a_driver_the_page_reports_it_and_finds_it_later(
     library: Path, state: StubState, tmp_path: Path
 ) -> None:
     later = tmp_path / "later.so"

@@ -176,7 +176,7 @@ def test_a_value_that_differs_and_a_load_that_moves_nothing_fail(
     assert (reserved["wanted"], reserved["found"]) == ("700", f"{621 * MIB / MIB:g}")
 
 
-def test_without_a_driver_or_nvidia_smi_it_says_what_is_skipped(
+def test_without_a_driver_or_nvidia_smi_it_names_what_is_skipped(
     library: Path, cards: StubState, tmp_path: Path
 ) -> None:
     status, rows, printed = check(tmp_path / "nothing.so", tmp_path)

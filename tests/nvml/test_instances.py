@@ -31,12 +31,12 @@ def divided(state: StubState) -> None:
 
 def _memory(slot: int) -> dict[str, int | float]:
     mib = {"TOTAL": 70000, "FREE": 70000 - 1000 - slot - 100, "USED": 1000 + slot, "RESERVED": 100}
-    told = (
+    reported = (
         mib
         | {f"{name}_BYTES": amount * MIB for name, amount in mib.items()}
         | {"USED_PERCENT": (1000 + slot) / 69900}
     )
-    return {f"DCGM_FI_DEV_FB_{name}": value for name, value in told.items()}
+    return {f"DCGM_FI_DEV_FB_{name}": value for name, value in reported.items()}
 
 
 def test_each_instance_has_memory_profile_and_processes_of_its_own(
@@ -45,8 +45,8 @@ def test_each_instance_has_memory_profile_and_processes_of_its_own(
     reader = reader_on(0, SM, GR, TX, DECODER)
     assert [set(each.fields) for each in reader.fast().instances] == [set(_memory(0))] * 3
     clock.now += 5
-    told = reader.fast()
-    assert told.instances == tuple(
+    readings = reader.fast()
+    assert readings.instances == tuple(
         InstanceReading(
             gi,
             ci,
@@ -59,7 +59,7 @@ def test_each_instance_has_memory_profile_and_processes_of_its_own(
             [(1, 0, "3g.71gb"), (2, 0, "1c.2g.35gb"), (2, 1, "1c.2g.35gb")]
         )
     )
-    assert (told.processes, told.failures) == (None, {})
+    assert (readings.processes, readings.failures) == (None, {})
 
 
 def test_what_is_of_the_whole_card_stands_with_the_card_alone(
@@ -95,14 +95,14 @@ def test_how_busy_each_is_does_not_depend_on_what_the_counters_file_asks(
     reader = reader_on(0)
     reader.fast()
     clock.now += 5
-    told = reader.fast()
-    assert [each.fields.get(GR) for each in told.instances] == [0.1, 0.2, 0.2]
-    assert GR not in told.fields, "the card itself tells its utilization"
+    readings = reader.fast()
+    assert [each.fields.get(GR) for each in readings.instances] == [0.1, 0.2, 0.2]
+    assert GR not in readings.fields, "the card itself tells its utilization"
 
 
 def test_bar1_of_each(reader_on: ReaderOn) -> None:
-    told = reader_on(0).slow().instances
-    assert [each.fields for each in told] == [
+    readings = reader_on(0).slow().instances
+    assert [each.fields for each in readings] == [
         {
             "DCGM_FI_DEV_BAR1_TOTAL": 131072,
             "DCGM_FI_DEV_BAR1_USED": slot,
@@ -110,7 +110,7 @@ def test_bar1_of_each(reader_on: ReaderOn) -> None:
         }
         for slot in range(3)
     ]
-    assert [each.processes for each in told] == [None] * 3
+    assert [each.processes for each in readings] == [None] * 3
 
 
 def test_instances_are_looked_for_once_and_after_a_change(
@@ -126,13 +126,13 @@ def test_instances_are_looked_for_once_and_after_a_change(
         {"0.mig.0": None, "0.mig.5": f"9:0:{mig_uuid(0, 5)}:1g.18gb+me", "0m5.total": 18000 * MIB}
     )
     reader.forget()
-    told = reader.fast().instances
-    assert [(each.gpu_instance, each.profile) for each in told] == [
+    readings = reader.fast().instances
+    assert [(each.gpu_instance, each.profile) for each in readings] == [
         (2, "1c.2g.35gb"),
         (2, "1c.2g.35gb"),
         (9, "1g.18gb+me"),
     ]
-    assert told[-1].fields["DCGM_FI_DEV_FB_TOTAL"] == 18000
+    assert readings[-1].fields["DCGM_FI_DEV_FB_TOTAL"] == 18000
     assert state.calls().count(ASKED) == 2
 
 
@@ -140,8 +140,8 @@ def test_a_card_that_is_not_divided_is_asked_once(reader_on: ReaderOn, state: St
     state.show_h200(1)
     reader = reader_on(1)
     for _ in range(3):
-        told = reader.fast()
-        assert (told.instances, told.processes) == ((), ())
+        readings = reader.fast()
+        assert (readings.instances, readings.processes) == ((), ())
     state.divide(1)
     assert reader.fast().instances == ()
     reader.forget()
@@ -162,8 +162,8 @@ def test_what_a_divided_card_does_not_have_is_asked_when_its_division_changes(
 
 def test_a_divided_card_without_instances(reader_on: ReaderOn, state: StubState) -> None:
     state.say({"0.mig.0": None, "0.mig.1": None, "0.mig.2": None, "0.compute": f"4:{MIB}"})
-    told = reader_on(0).fast()
-    assert (told.instances, told.processes, told.failures) == ((), None, {})
+    readings = reader_on(0).fast()
+    assert (readings.instances, readings.processes, readings.failures) == ((), None, {})
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_divided_card_without_instances(reader_on: ReaderOn, state: StubState)
         "nvmlDeviceGetMigDeviceHandleByIndex",
     ],
 )
-def test_a_failure_to_find_them_is_kept_and_told(
+def test_a_failure_to_find_them_is_kept_and_reported(
     reader_on: ReaderOn, state: StubState, clock: Seconds, call: str
 ) -> None:
     state.fail(call, 999)
     reader = reader_on(0)
     for _ in range(3):
-        told = reader.fast()
-        assert (told.instances, told.failures, told.fields["DCGM_FI_DEV_GPU_TEMP"]) == (
+        readings = reader.fast()
+        assert (readings.instances, readings.failures, readings.fields["DCGM_FI_DEV_GPU_TEMP"]) == (
             (),
             {"mig": "Unknown Error"},
             51,
@@ -192,8 +192,8 @@ def test_a_failure_to_find_them_is_kept_and_told(
     assert reader.fast().instances == ()
     assert state.calls().count(ASKED) == asked
     reader.forget()
-    told = reader.fast()
-    assert (len(told.instances), told.failures) == (3, {})
+    readings = reader.fast()
+    assert (len(readings.instances), readings.failures) == (3, {})
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ def test_one_instance_that_cannot_be_named_is_left_out(
     reader_on: ReaderOn, state: StubState, call: str
 ) -> None:
     state.say({f"error.{call}.0m1": 999})
-    told = reader_on(0).fast()
-    assert [each.uuid for each in told.instances] == [mig_uuid(0, FIRST), mig_uuid(0, THIRD)]
-    assert told.failures == {"mig": "Unknown Error"}
+    readings = reader_on(0).fast()
+    assert [each.uuid for each in readings.instances] == [mig_uuid(0, FIRST), mig_uuid(0, THIRD)]
+    assert readings.failures == {"mig": "Unknown Error"}
 
 
 def test_trouble_of_one_instance_stays_with_it(
@@ -227,19 +227,19 @@ def test_trouble_of_one_instance_stays_with_it(
     reader = reader_on(0, SM)
     reader.fast()
     clock.now += 5
-    told = reader.fast()
-    assert [each.failures for each in told.instances] == [
+    readings = reader.fast()
+    assert [each.failures for each in readings.instances] == [
         {"device": "Unknown Error"},
         {"processes": "Insufficient Permissions", "gpm": "Unknown Error"},
         {"gpm": "Unknown Error"},
     ]
-    assert [each.fields for each in told.instances] == [
+    assert [each.fields for each in readings.instances] == [
         {GR: 0.1},
         _memory(SECOND) | {GR: 0.2},
         _memory(THIRD) | {GR: 0.2},
     ]
-    assert told.instances[SECOND].processes is None
-    assert told.failures == {}
+    assert readings.instances[SECOND].processes is None
+    assert readings.failures == {}
 
 
 @pytest.mark.parametrize("code", [1, 9, 15, 16, 18])
@@ -262,8 +262,8 @@ def test_a_lost_card_is_raised(reader_on: ReaderOn, state: StubState, call: str,
         reader.fast()
     assert raised.value.value == code
     state.say({f"error.{call}": None})
-    told = reader.fast()
-    assert (len(told.instances), told.failures) == (3, {})
+    readings = reader.fast()
+    assert (len(readings.instances), readings.failures) == (3, {})
 
 
 def test_memory_that_instances_do_not_have_is_asked_again_after_ten_minutes(
@@ -281,6 +281,6 @@ def test_memory_that_instances_do_not_have_is_asked_again_after_ten_minutes(
 def test_an_old_driver_knows_instances_without_profiling(
     reader_on: ReaderOn, state: StubState, old_library: Path
 ) -> None:
-    told = reader_on(0, SM, library=old_library).fast()
-    assert [each.fields["DCGM_FI_DEV_FB_USED"] for each in told.instances] == [1100, 1101, 1102]
-    assert [each.failures for each in told.instances] == [{}, {}, {}]
+    readings = reader_on(0, SM, library=old_library).fast()
+    assert [each.fields["DCGM_FI_DEV_FB_USED"] for each in readings.instances] == [1100, 1101, 1102]
+    assert [each.failures for each in readings.instances] == [{}, {}, {}]

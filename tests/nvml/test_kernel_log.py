@@ -20,12 +20,12 @@ class Records:
     error, nothing left = try again later.
     """
 
-    def __init__(self, *told: bytes | int) -> None:
-        self.told = list(told)
+    def __init__(self, *reported: bytes | int) -> None:
+        self.reported = list(reported)
         self.now = 5_000.0
 
     def read(self, _file: int, size: int) -> bytes:
-        record = self.told.pop(0) if self.told else errno.EAGAIN
+        record = self.reported.pop(0) if self.reported else errno.EAGAIN
         if isinstance(record, int):
             raise OSError(record, os.strerror(record))
         assert len(record) <= size
@@ -55,7 +55,7 @@ def test_all_since_the_boot_then_what_is_new(tmp_path: Path) -> None:
         XidReport("0000:3b:00", 48, 4_999.0),
     ]
     assert log.drain() == []
-    records.told.append(_xid(31, 5_000_000_000))
+    records.reported.append(_xid(31, 5_000_000_000))
     assert log.drain() == [XidReport("0000:3b:00", 31, 5_000.0)]
     log.close()
 
@@ -76,7 +76,7 @@ def test_a_log_that_breaks_is_opened_anew_and_read_on(tmp_path: Path) -> None:
     with pytest.raises(OutsideError, match="Input/output error"):
         log.drain()
     assert [report.xid for report in log.drain()] == [79, 48]
-    records.told = [errno.EIO, first, second, third]
+    records.reported = [errno.EIO, first, second, third]
     with pytest.raises(OutsideError):
         log.drain()
     assert [(report.xid, report.at) for report in log.drain()] == [(79, 5_000.0)]
@@ -92,7 +92,7 @@ def test_a_record_whose_stamp_has_drifted_is_of_the_time_since_the_last_look(
     log = _log(tmp_path / "kmsg", records)
     assert log.drain() == []
     records.now = 5_005.0
-    records.told = [_xid(79, int(stamp * 1e6), 1), _xid(48, 5_003_000_000, 2)]
+    records.reported = [_xid(79, int(stamp * 1e6), 1), _xid(48, 5_003_000_000, 2)]
     assert log.drain() == [
         XidReport("0000:3b:00", 79, 5_000.0, 5_005.0),
         XidReport("0000:3b:00", 48, 5_003.0),
@@ -100,7 +100,7 @@ def test_a_record_whose_stamp_has_drifted_is_of_the_time_since_the_last_look(
     log.close()
 
 
-def test_a_log_that_is_not_there_and_one_that_may_not_be_read(tmp_path: Path) -> None:
+def test_a_log_that_is_absent_and_one_that_may_not_be_read(tmp_path: Path) -> None:
     log = KernelLog(tmp_path / "kmsg")
     for _ in range(2):
         with pytest.raises(NotFound, match="No such file"):
@@ -112,7 +112,7 @@ def test_a_log_that_is_not_there_and_one_that_may_not_be_read(tmp_path: Path) ->
     assert not isinstance(failed.value, NotFound) and "`privileged`" in failed.value.hint
 
 
-def test_a_log_that_nobody_writes_does_not_wait(tmp_path: Path) -> None:
+def test_a_log_that_is_not_written_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "kmsg")
     log = KernelLog(tmp_path / "kmsg")
     assert log.drain() == []

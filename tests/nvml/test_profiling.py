@@ -16,8 +16,8 @@ from fairlead.wire.devices.gpm_values import GPM_METRICS
 SM, DRAM, TX = "DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE", "DCGM_FI_PROF_PCIE_TX_BYTES"
 
 
-def _profile(told: dict[str, int | float]) -> dict[str, int | float]:
-    return {name: value for name, value in told.items() if "_PROF_" in name}
+def _profile(reported: dict[str, int | float]) -> dict[str, int | float]:
+    return {name: value for name, value in reported.items() if "_PROF_" in name}
 
 
 def test_nothing_at_first_then_what_is_wanted(
@@ -27,9 +27,9 @@ def test_nothing_at_first_then_what_is_wanted(
     reader = reader_on(0, SM, TX, "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_PROF_NOBODY_KNOWS")
     assert _profile(reader.fast().fields) == {}
     clock.now += 5
-    told = reader.fast()
-    assert _profile(told.fields) == {SM: 0.025, TX: int(20.5 * 1048576)}
-    assert told.failures == {}
+    readings = reader.fast()
+    assert _profile(readings.fields) == {SM: 0.025, TX: int(20.5 * 1048576)}
+    assert readings.failures == {}
 
 
 def test_every_metric_of_the_table(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
@@ -37,12 +37,12 @@ def test_every_metric_of_the_table(reader_on: ReaderOn, state: StubState, clock:
     reader = reader_on(0, *GPM_METRICS)
     reader.fast()
     clock.now += 5
-    told = _profile(reader.fast().fields)
-    assert told == {
+    readings = _profile(reader.fast().fields)
+    assert readings == {
         name: int((metric + 0.5) * 1048576) if name.endswith("_BYTES") else (metric + 0.5) / 100
         for name, metric in GPM_METRICS.items()
     }
-    assert len(told) == 12 + 18 + 4 + 36 + 4
+    assert len(readings) == 12 + 18 + 4 + 36 + 4
 
 
 def test_support_is_asked_of_each_card(
@@ -52,10 +52,10 @@ def test_support_is_asked_of_each_card(
     state.show_h200(1)
     readers = [reader_on(card, SM) for card in range(3)]
     for _ in range(2):
-        told = [reader.fast() for reader in readers]
+        readings = [reader.fast() for reader in readers]
         clock.now += 5
-    assert [_profile(each.fields) for each in told] == [{}, {SM: 0.025}, {}]
-    assert [each.failures for each in told] == [{}, {}, {}]
+    assert [_profile(each.fields) for each in readings] == [{}, {SM: 0.025}, {}]
+    assert [each.failures for each in readings] == [{}, {}, {}]
 
 
 def test_a_card_that_gets_it_is_asked_again_after_ten_minutes(
@@ -103,8 +103,8 @@ def test_a_metric_without_a_value(
     reader = reader_on(0, SM, DRAM)
     reader.fast()
     clock.now += 5
-    told = reader.fast()
-    assert (_profile(told.fields), told.failures) == ({SM: 0.025}, {})
+    readings = reader.fast()
+    assert (_profile(readings.fields), readings.failures) == ({SM: 0.025}, {})
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,12 @@ def test_trouble_costs_profiling_alone(
     state.fail(call, code)
     reader.fast()
     clock.now += 5
-    told = reader.fast()
-    assert (_profile(told.fields), told.failures, told.fields["DCGM_FI_DEV_GPU_UTIL"]) == (
+    readings = reader.fast()
+    assert (
+        _profile(readings.fields),
+        readings.failures,
+        readings.fields["DCGM_FI_DEV_GPU_UTIL"],
+    ) == (
         {},
         {"gpm": words},
         37,
@@ -131,8 +135,8 @@ def test_trouble_costs_profiling_alone(
     state.fail(call, None)
     for _ in range(2):
         clock.now += 5
-        told = reader.fast()
-    assert (_profile(told.fields), told.failures) == ({SM: 0.025}, {})
+        readings = reader.fast()
+    assert (_profile(readings.fields), readings.failures) == ({SM: 0.025}, {})
 
 
 def test_one_metric_fails(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
@@ -141,11 +145,11 @@ def test_one_metric_fails(reader_on: ReaderOn, state: StubState, clock: Seconds)
     reader = reader_on(0, SM, DRAM)
     reader.fast()
     clock.now += 5
-    told = reader.fast()
-    assert (_profile(told.fields), told.failures) == ({SM: 0.025}, {"gpm": "Unknown Error"})
+    readings = reader.fast()
+    assert (_profile(readings.fields), readings.failures) == ({SM: 0.025}, {"gpm": "Unknown Error"})
 
 
-def test_who_wants_nothing_takes_no_sample(
+def test_a_reader_that_wants_nothing_takes_no_sample(
     reader_on: ReaderOn, state: StubState, clock: Seconds
 ) -> None:
     state.show_h200()
@@ -185,5 +189,5 @@ def test_an_old_driver_has_no_profiling(
     reader = reader_on(0, SM, library=old_library)
     reader.fast()
     clock.now += 5
-    told = reader.fast()
-    assert (_profile(told.fields), told.failures) == ({}, {})
+    readings = reader.fast()
+    assert (_profile(readings.fields), readings.failures) == ({}, {})

@@ -29,8 +29,8 @@ TOTAL, FIRST, LAST = (f"DCGM_FI_DEV_NVLINK_BANDWIDTH_{each}" for each in ("TOTAL
 
 def memory(**mib: int) -> dict[str, int | float]:
     """Memory in DCGM's MiB and in bytes."""
-    told: dict[str, int | float] = {f"FB_{name}": amount for name, amount in mib.items()}
-    return told | {f"FB_{name}_BYTES": amount * MIB for name, amount in mib.items()}
+    reported: dict[str, int | float] = {f"FB_{name}": amount for name, amount in mib.items()}
+    return reported | {f"FB_{name}_BYTES": amount * MIB for name, amount in mib.items()}
 
 
 MEMORY = {*memory(TOTAL=0, FREE=0, USED=0, RESERVED=0), "FB_USED_PERCENT"}
@@ -158,14 +158,14 @@ def test_integers_are_integers_where_dcgm_prints_some(h200: CardReader, clock: S
     h200.wanted = frozenset({"DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_PCIE_TX_BYTES"})
     h200.fast()
     clock.now += 5
-    told = {**h200.fast().fields, **h200.slow().fields}
-    assert len(told) == len(FAST) + len(SLOW) + 3
-    assert {name: type(value) for name, value in told.items()} == {
-        name: float if is_double(name) else int for name in told
+    readings = {**h200.fast().fields, **h200.slow().fields}
+    assert len(readings) == len(FAST) + len(SLOW) + 3
+    assert {name: type(value) for name, value in readings.items()} == {
+        name: float if is_double(name) else int for name in readings
     }
 
 
-def test_a_card_that_tells_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
+def test_a_card_that_reports_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
     bare = reader_on(1)
     assert bare.fast().fields == fields(
         GPU_TEMP=40, **memory(TOTAL=15360, FREE=15079, USED=0, RESERVED=281), FB_USED_PERCENT=0.0
@@ -188,7 +188,7 @@ def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubSt
 @pytest.mark.parametrize(
     "call", ["CurrentClocksThrottleReasons", "TotalEnergyConsumption", "EccMode"]
 )
-def test_a_second_way_is_not_asked_when_the_first_tells(
+def test_a_second_way_is_not_asked_when_the_first_answers(
     h200: CardReader, state: StubState, call: str
 ) -> None:
     state.fail(f"nvmlDeviceGet{call}", 999)
@@ -212,8 +212,10 @@ CALLS = [
 
 
 def _without(reader: CardReader, group: str, names: set[str], full: dict[str, int | float]) -> None:
-    told = {name: value for name, value in getattr(reader, group)().fields.items() if name != TOTAL}
-    assert told == {name: value for name, value in full.items() if name[12:] not in names}
+    reported = {
+        name: value for name, value in getattr(reader, group)().fields.items() if name != TOTAL
+    }
+    assert reported == {name: value for name, value in full.items() if name[12:] not in names}
 
 
 @pytest.mark.parametrize("code", UNSUPPORTED)
@@ -307,7 +309,7 @@ def test_a_lost_card_and_a_driver_that_is_gone_are_raised(
 
 
 @pytest.mark.parametrize("code", GONE_OR_DOWN)
-def test_one_field_value_tells_that_the_card_is_lost(
+def test_one_field_value_shows_that_the_card_is_lost(
     h200: CardReader, state: StubState, code: int
 ) -> None:
     state.say({"0.fv.74": f"error:{code}"})
@@ -340,11 +342,11 @@ def test_field_values_fail_together(h200: CardReader, state: StubState) -> None:
     assert h200.fast().fields["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"] == 5
 
 
-@pytest.mark.parametrize("told", ["unset", "error:3", "error:13"])
+@pytest.mark.parametrize("message", ["unset", "error:3", "error:13"])
 def test_an_unset_id_up_to_31_is_not_supported(
-    h200: CardReader, state: StubState, clock: Seconds, told: str
+    h200: CardReader, state: StubState, clock: Seconds, message: str
 ) -> None:
-    state.say({"0.fv.4": told, "note-fields": 1})
+    state.say({"0.fv.4": message, "note-fields": 1})
     assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" not in h200.slow().fields
     state.say({"0.fv.4": "3:9"})
     clock.now += 599
@@ -362,19 +364,19 @@ def test_an_unset_id_up_to_31_is_not_supported(
 
 
 @pytest.mark.parametrize(
-    ("told", "degrees"),
+    ("message", "degrees"),
     [("0:67", 67), ("3:200", 200), ("1:201", None), ("1:255", None), ("error:3", None)],
 )
 def test_memory_temperature(
-    h200: CardReader, state: StubState, told: str, degrees: int | None
+    h200: CardReader, state: StubState, message: str, degrees: int | None
 ) -> None:
-    state.say({"0.fv.82": told})
+    state.say({"0.fv.82": message})
     assert h200.fast().fields.get("DCGM_FI_DEV_MEMORY_TEMP") == degrees
 
 
-@pytest.mark.parametrize("told", ["0:nan", "0:inf", "4:-1", "5:-7", "9:1", f"3:{2**64 - 1}"])
-def test_what_cannot_be_is_absent(h200: CardReader, state: StubState, told: str) -> None:
-    state.say({"0.fv.197": told})
+@pytest.mark.parametrize("message", ["0:nan", "0:inf", "4:-1", "5:-7", "9:1", f"3:{2**64 - 1}"])
+def test_what_cannot_be_is_absent(h200: CardReader, state: StubState, message: str) -> None:
+    state.say({"0.fv.197": message})
     reading = h200.fast()
     assert "DCGM_FI_DEV_PCIE_TX_BYTES" not in reading.fields
     assert reading.failures == {}
@@ -398,9 +400,9 @@ def test_bandwidth_of_all_links_and_of_those_that_are_wanted(
         }
     )
     clock.now += 2
-    told = reader.fast().fields
-    assert (told[TOTAL], told[FIRST], told[LAST]) == (5000, 0, 1500)
-    assert not any("L17_" in name or "L0_" in name for name in told)
+    readings = reader.fast().fields
+    assert (readings[TOTAL], readings[FIRST], readings[LAST]) == (5000, 0, 1500)
+    assert not any("L17_" in name or "L0_" in name for name in readings)
     reader.wanted = frozenset()
     clock.now += 2
     assert {TOTAL} == {name for name in reader.fast().fields if "BANDWIDTH" in name}
@@ -427,7 +429,7 @@ def test_pcie_throughput_is_asked_when_it_is_wanted(
     assert h200.fast().failures == {"device": "Unknown Error"}
     state.fail("nvmlDeviceGetPcieThroughput", None)
     assert {
-        name: told for name, told in h200.fast().fields.items() if "THROUGHPUT" in name
+        name: reported for name, reported in h200.fast().fields.items() if "THROUGHPUT" in name
     } == fields(**{f"PCIE_{way}_THROUGHPUT": value})
 
 
@@ -481,7 +483,7 @@ of NVIDIA's `nvml.h`.
 
 
 @pytest.mark.parametrize("field", SELDOM)
-def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(
+def test_what_is_seldom_printed_is_queried_where_a_page_prints_it(
     state: StubState, reader_on: ReaderOn, field: str
 ) -> None:
     key, shown, read = SELDOM[field]
@@ -490,9 +492,9 @@ def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(
     name = f"DCGM_FI_DEV_{field}"
     assert name not in reader_on(0).fast().fields | reader_on(0).slow().fields
     reader = reader_on(0, name)
-    told = [reader.fast(), reader.slow()]
-    assert {name: read}.items() <= (told[0].fields | told[1].fields).items()
-    assert [each.failures for each in told] == [{}, {}]
+    readings = [reader.fast(), reader.slow()]
+    assert {name: read}.items() <= (readings[0].fields | readings[1].fields).items()
+    assert [each.failures for each in readings] == [{}, {}]
 
 
 OF_A_TEXT = {"BRAND", "NAME", "PCI_BUSID", "SERIAL", "UUID", "VBIOS_VERSION"}
@@ -518,11 +520,11 @@ def test_every_field_that_a_csv_may_name_is_read(
     reader = reader_on(0, *FIELDS)
     reader.fast()
     clock.now += 5
-    told = [reader.fast(), reader.slow(), reader.static()]
-    read = {name for each in told for name in (*each.fields, *each.texts)}
+    readings = [reader.fast(), reader.slow(), reader.static()]
+    read = {name for each in readings for name in (*each.fields, *each.texts)}
     assert FIELDS - read == {*MADE, *(f"DCGM_FI_DEV_{name}" for name in MADE_ELSEWHERE)}
-    assert {name[12:] for name in told[2].texts} >= OF_A_TEXT
-    assert [each.failures for each in told] == [{}] * 3
+    assert {name[12:] for name in readings[2].texts} >= OF_A_TEXT
+    assert [each.failures for each in readings] == [{}] * 3
 
 
 FABRIC = {
@@ -550,9 +552,9 @@ FABRIC = {
 }
 
 
-@pytest.mark.parametrize(("said", "expected"), FABRIC.values(), ids=FABRIC)
-def test_the_fabric_as_dcgm_says_it(
-    state: StubState, reader_on: ReaderOn, said: tuple[int, int], expected: dict[str, int]
+@pytest.mark.parametrize(("printed", "expected"), FABRIC.values(), ids=FABRIC)
+def test_the_fabric_as_dcgm_reports_it(
+    state: StubState, reader_on: ReaderOn, printed: tuple[int, int], expected: dict[str, int]
 ) -> None:
     """Of `dcgm_structs.h`: 2 in progress, 3 success, 4 failure."""
     state.show_h200()
@@ -562,16 +564,18 @@ def test_the_fabric_as_dcgm_says_it(
     )
     state.say(
         {
-            "0.fabric-state": said[0],
-            "0.fabric-status": said[1],
+            "0.fabric-state": printed[0],
+            "0.fabric-status": printed[1],
             "0.fabric-clique": 7,
             "0.fabric-mask": 0x2A,
             "0.fabric-health": 1,
         }
     )
-    told = reader_on(0, wanted).slow()
-    assert {name[19:]: value for name, value in told.fields.items() if "FABRIC" in name} == expected
-    assert told.failures == {}
+    readings = reader_on(0, wanted).slow()
+    assert {
+        name[19:]: value for name, value in readings.fields.items() if "FABRIC" in name
+    } == expected
+    assert readings.failures == {}
 
 
 def test_bandwidth_of_one_way(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
@@ -590,24 +594,24 @@ def test_bandwidth_of_one_way(state: StubState, reader_on: ReaderOn, clock: Seco
     state.say({f"0.fv.138.{ALL_LINKS}": "3:10001000", f"0.fv.139.{ALL_LINKS}": "3:4002000"})
     state.say({"0.fv.138.17": "3:2000155", "0.fv.139.17": "3:1000156"})
     clock.now += 2
-    told = reader.fast().fields
-    assert [told[name] for name in wanted] == [5000, 2000, 1000, 1500]
-    assert not any(name.startswith("NVLINK_L17") for name in told)
+    readings = reader.fast().fields
+    assert [readings[name] for name in wanted] == [5000, 2000, 1000, 1500]
+    assert not any(name.startswith("NVLINK_L17") for name in readings)
 
 
 # --- other drivers --------------------------------------------------------------------------------
 
 
-def test_an_old_driver_tells_memory_in_its_form(
+def test_an_old_driver_reports_memory_in_its_form(
     state: StubState, reader_on: ReaderOn, old_library: Path
 ) -> None:
     state.show_h200()
-    told = reader_on(0, "DCGM_FI_PROF_SM_ACTIVE", library=old_library).fast()
-    assert {name: value for name, value in told.fields.items() if "_FB_" in name} == fields(
+    readings = reader_on(0, "DCGM_FI_PROF_SM_ACTIVE", library=old_library).fast()
+    assert {name: value for name, value in readings.fields.items() if "_FB_" in name} == fields(
         **memory(TOTAL=143771, FREE=103150, USED=40621)
     )
-    assert told.fields["DCGM_FI_DEV_CLOCKS_EVENT_REASONS"] == 0x24
-    assert told.failures == {}
+    assert readings.fields["DCGM_FI_DEV_CLOCKS_EVENT_REASONS"] == 0x24
+    assert readings.failures == {}
 
 
 def test_two_forms_of_memory_are_never_mixed(
@@ -621,7 +625,7 @@ def test_two_forms_of_memory_are_never_mixed(
     assert h200.fast().fields["DCGM_FI_DEV_FB_USED"] == 40000
 
 
-def test_who_began_with_the_first_form_stays_with_it(
+def test_a_pod_that_began_with_the_first_form_stays_with_it(
     state: StubState, reader_on: ReaderOn, clock: Seconds
 ) -> None:
     state.show_h200()
@@ -651,10 +655,10 @@ def test_eight_cards_and_one_of_them_hangs(state: StubState, reader_on: ReaderOn
         state.say({f"{card}.gpu": 10 + card})
     readers = [reader_on(card) for card in range(8)]
     state.say({"hang.nvmlDeviceGetPowerUsage.3": 1})
-    told: dict[int, int | float] = {}
+    readings: dict[int, int | float] = {}
 
     def read(card: int) -> None:
-        told[card] = readers[card].fast().fields["DCGM_FI_DEV_GPU_UTIL"]
+        readings[card] = readers[card].fast().fields["DCGM_FI_DEV_GPU_UTIL"]
 
     threads = [threading.Thread(target=read, args=(card,), daemon=True) for card in range(8)]
     for thread in threads:
@@ -662,12 +666,12 @@ def test_eight_cards_and_one_of_them_hangs(state: StubState, reader_on: ReaderOn
     for card in set(range(8)) - {3}:
         threads[card].join(20)
     try:
-        assert told == {card: 10 + card for card in range(8) if card != 3}
+        assert readings == {card: 10 + card for card in range(8) if card != 3}
         assert threads[3].is_alive()
     finally:
         state.say({"hang.nvmlDeviceGetPowerUsage.3": None})
         threads[3].join(20)
-    assert told[3] == 13
+    assert readings[3] == 13
 
 
 def test_a_slow_call_delays_its_own_card(state: StubState, reader_on: ReaderOn) -> None:
@@ -685,7 +689,7 @@ def test_a_slow_call_delays_its_own_card(state: StubState, reader_on: ReaderOn) 
 
 # --- any trouble ----------------------------------------------------------------------------------
 
-TOLD_BY = {
+REPORTED_BY = {
     "nvmlDeviceGetUtilizationRates": {"GPU_UTIL", "MEM_COPY_UTIL"},
     "nvmlDeviceGetEncoderUtilization": {"ENC_UTIL"},
     "nvmlDeviceGetDecoderUtilization": {"DEC_UTIL"},
@@ -722,11 +726,11 @@ IN_TWO_WAYS = {
     "ECC_PENDING": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetEccMode"},
 }
 ALL_FIELDS = set(FAST) | set(SLOW)
-BY_FIELD_VALUES = ALL_FIELDS - set(IN_TWO_WAYS) - set().union(*TOLD_BY.values())
+BY_FIELD_VALUES = ALL_FIELDS - set(IN_TWO_WAYS) - set().union(*REPORTED_BY.values())
 CHANCES = sorted(
     {
         "nvmlDeviceGetFieldValues",
-        *TOLD_BY,
+        *REPORTED_BY,
         *(call for calls in IN_TWO_WAYS.values() for call in calls),
     }
 )
@@ -743,7 +747,7 @@ def test_any_calls_fail_and_nothing_else_is_lost(
         for call in chance.sample(CHANCES, chance.randint(1, len(CHANCES)))
     }
     state.say({f"error.{call}": code for call, code in failing.items()})
-    lost = {name for call in failing for name in TOLD_BY.get(call, ())}
+    lost = {name for call in failing for name in REPORTED_BY.get(call, ())}
     lost |= {name for name, calls in IN_TWO_WAYS.items() if calls <= set(failing)}
     lost |= BY_FIELD_VALUES if "nvmlDeviceGetFieldValues" in failing else set()
     fast, slow = h200.fast(), h200.slow()
@@ -767,7 +771,7 @@ def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(
     h200: CardReader, state: StubState
 ) -> None:
     state.say({f"0.fv.{number}.{ALL_LINKS}": f"3:{number}" for number in range(201, 223)})
-    told = h200.slow().fields
+    readings = h200.slow().fields
     names = {
         206: "RX_MALFORMED_PACKET_ERRORS",
         211: "LOCAL_LINK_INTEGRITY_ERRORS",
@@ -775,8 +779,10 @@ def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(
         221: "RX_SYMBOL_ERRORS",
     }
     for number, name in names.items():
-        assert told[f"DCGM_FI_DEV_NVLINK_COUNT_{name}"] == number
-    assert len([name for name in told if "NVLINK_COUNT" in name]) == 18, "four ids are out of use"
+        assert readings[f"DCGM_FI_DEV_NVLINK_COUNT_{name}"] == number
+    assert len([name for name in readings if "NVLINK_COUNT" in name]) == 18, (
+        "four ids are out of use"
+    )
 
 
 def test_the_state_of_each_nvlink_that_the_card_has(h200: CardReader, state: StubState) -> None:
@@ -805,7 +811,7 @@ def test_a_card_without_nvlink_has_no_states(h200: CardReader, state: StubState)
     assert not [name for name in h200.slow().fields if "NVLINK_STATE" in name]
 
 
-def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(
+def test_the_way_to_other_cards_is_queried_where_a_page_prints_it(
     state: StubState, reader_on: ReaderOn
 ) -> None:
     state.show_cards(4)
@@ -814,14 +820,14 @@ def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(
     reader = reader_on(0, "DCGM_EXP_P2P_STATUS")
     assert reader.slow().peers == {1: 0, 2: 5, 3: 0}
     state.fail("nvmlDeviceGetHandleByIndex_v2", 15, card=2)
-    told = reader.slow()
-    assert (told.peers, told.failures) == ({1: 0, 3: 0}, {}), (
+    readings = reader.slow()
+    assert (readings.peers, readings.failures) == ({1: 0, 3: 0}, {}), (
         "another card that is lost is no fault of this one"
     )
 
 
-def test_a_card_that_does_not_tell_the_way_has_no_peers_and_no_trouble(
+def test_a_card_that_does_not_report_its_paths_has_no_peers_and_no_trouble(
     state: StubState, reader_on: ReaderOn
 ) -> None:
-    told = reader_on(0, "DCGM_EXP_P2P_STATUS").slow()
-    assert (told.peers, told.failures) == ({}, {})
+    readings = reader_on(0, "DCGM_EXP_P2P_STATUS").slow()
+    assert (readings.peers, readings.failures) == ({}, {})

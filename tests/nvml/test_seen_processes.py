@@ -81,14 +81,14 @@ def test_a_share_that_cannot_be_is_unknown(reader_on: ReaderOn, state: StubState
 
 
 @pytest.mark.parametrize("code", [3, 13])
-def test_shares_that_a_card_does_not_tell_are_unknown(
+def test_shares_that_a_card_does_not_report_are_unknown(
     reader_on: ReaderOn, state: StubState, clock: Seconds, code: int
 ) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START + 700_000_000}:40"})
     state.fail("nvmlDeviceGetProcessUtilization", code)
     reader = reader_on(0)
-    told = reader.fast()
-    assert (told.processes, told.failures) == ((GpuProcess(7, "C", MIB, None),), {})
+    readings = reader.fast()
+    assert (readings.processes, readings.failures) == ((GpuProcess(7, "C", MIB, None),), {})
     state.fail("nvmlDeviceGetProcessUtilization", None)
     assert reader.fast().processes == (GpuProcess(7, "C", MIB, None),)
     clock.now += 600
@@ -101,8 +101,8 @@ def test_shares_that_a_card_does_not_tell_are_unknown(
 def test_shares_fail(reader_on: ReaderOn, state: StubState, code: int, words: str) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START}:40"})
     state.fail("nvmlDeviceGetProcessUtilization", code)
-    told = reader_on(0).fast()
-    assert (told.processes, told.failures) == (
+    readings = reader_on(0).fast()
+    assert (readings.processes, readings.failures) == (
         (GpuProcess(7, "C", MIB, None),),
         {"processes": words},
     )
@@ -115,8 +115,8 @@ def test_processes_that_are_not_known_are_not_none(
     reader = reader_on(0)
     assert reader.fast().processes == ()
     state.fail("nvmlDeviceGetComputeRunningProcesses_v3", code)
-    told = reader.fast()
-    assert (told.processes, told.failures, told.fields["DCGM_FI_DEV_GPU_TEMP"]) == (
+    readings = reader.fast()
+    assert (readings.processes, readings.failures, readings.fields["DCGM_FI_DEV_GPU_TEMP"]) == (
         None,
         failures,
         40,
@@ -126,15 +126,15 @@ def test_processes_that_are_not_known_are_not_none(
 def test_a_card_that_lists_nothing(reader_on: ReaderOn, state: StubState) -> None:
     for kind in ("Compute", "Graphics", "MPSCompute"):
         state.fail(f"nvmlDeviceGet{kind}RunningProcesses_v3", 3)
-    told = reader_on(0).fast()
-    assert (told.processes, told.failures) == (None, {})
+    readings = reader_on(0).fast()
+    assert (readings.processes, readings.failures) == (None, {})
 
 
 def test_two_hundred_processes(reader_on: ReaderOn, state: StubState) -> None:
     state.say({"0.compute": ",".join(f"{pid}:{MIB}" for pid in range(1, 201))})
     state.say({"0.samples": ",".join(f"{pid}:{START}:{pid % 100}" for pid in range(1, 201))})
-    told = reader_on(0).fast().processes
-    assert told == tuple(timed(pid, "C", MIB, float(pid % 100)) for pid in range(1, 201))
+    readings = reader_on(0).fast().processes
+    assert readings == tuple(timed(pid, "C", MIB, float(pid % 100)) for pid in range(1, 201))
 
 
 def test_an_old_driver_lists_processes(
@@ -147,7 +147,7 @@ def test_an_old_driver_lists_processes(
     )
 
 
-def test_time_of_memory_and_of_video_engines_is_told_beside_that_of_the_multiprocessors(
+def test_time_of_memory_and_video_engines_is_reported_beside_the_multiprocessors(
     reader_on: ReaderOn, state: StubState
 ) -> None:
     state.say({"0.compute": f"7:{MIB},8:{MIB}", "0.samples": f"7:{START}:40:30:20:101"})

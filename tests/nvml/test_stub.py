@@ -110,9 +110,9 @@ def test_all_calls_under_the_sanitizers_while_the_state_changes(
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert len(told) == CARDS
-    assert all(each and set(each) <= {37, 41, 42} for each in told)
+    printed = json.loads(done.stdout)
+    assert len(printed) == CARDS
+    assert all(each and set(each) <= {37, 41, 42} for each in printed)
 
 
 def test_a_state_that_is_being_written_is_the_former_one(
@@ -143,16 +143,17 @@ def test_a_card_of_which_no_call_comes_back(state: StubState, reader_on: ReaderO
     state.show_h200(1)
     readers = [reader_on(card) for card in range(2)]
     state.say({"hang.*.0": 1})
-    told: list[object] = []
+    reported: list[object] = []
     thread = threading.Thread(
-        target=lambda: told.append(readers[0].fast().fields["DCGM_FI_DEV_GPU_UTIL"]), daemon=True
+        target=lambda: reported.append(readers[0].fast().fields["DCGM_FI_DEV_GPU_UTIL"]),
+        daemon=True,
     )
     thread.start()
     assert readers[1].fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
-    assert (told, thread.is_alive()) == ([], True)
+    assert (reported, thread.is_alive()) == ([], True)
     state.say({"hang.*.0": None, "0.gpu": 8})
     thread.join(20)
-    assert told == [8]
+    assert reported == [8]
 
 
 def test_a_still_state_is_read_once(

@@ -58,7 +58,7 @@ LEAF = {
 ROOT = {**LEAF, "path": "root", "quota": "root", "parent": "", "leaf": "false"}
 JOB = {**CLUSTER, "job_namespace": "vision", "job_name": "bert", "job_type": "pytorchjob"}
 
-CLUSTER_TELLS = selector("fairlead_cluster_gpu_nodes", CLUSTER)
+CLUSTER_REPORTS = selector("fairlead_cluster_gpu_nodes", CLUSTER)
 
 
 def gpu(name: str, **labels: str) -> str:
@@ -516,13 +516,13 @@ CASES: Mapping[str, Case] = {
         value="8",
     ),
     "ClusterExporterMissing": Case(
-        {CLUSTER_TELLS: "4x2 stale _x12 4x8"},
+        {CLUSTER_REPORTS: "4x2 stale _x12 4x8"},
         7 * MINUTE,
         {},
         {
-            "it reports": {CLUSTER_TELLS: held(4, 7 * MINUTE)},
-            "no node has a GPU": {CLUSTER_TELLS: held(0, 7 * MINUTE)},
-            "another took over after a minute": {CLUSTER_TELLS: "4x2 stale _x1 4x10"},
+            "it reports": {CLUSTER_REPORTS: held(4, 7 * MINUTE)},
+            "no node has a GPU": {CLUSTER_REPORTS: held(0, 7 * MINUTE)},
+            "another took over after a minute": {CLUSTER_REPORTS: "4x2 stale _x1 4x10"},
         },
         not_yet=6 * MINUTE,
         lasts=2 * MINUTE,

@@ -18,7 +18,7 @@ INHIBIT: list[dict[str, Any]] = yaml.safe_load(
 )["inhibit_rules"]
 
 
-def told(firing: Iterable[Alert]) -> list[Alert]:
+def not_inhibited(firing: Iterable[Alert]) -> list[Alert]:
     """The alerts that are sent. As in Alertmanager, an inhibited alert still inhibits others, and a
     label that both lack counts as equal.
     """

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     expected: Mapping[str, float]
 
 
-class Told(NamedTuple):
+class ExpectedAlert(NamedTuple):
     """An alert that fires, or none (`labels` None), with exactly these labels and annotations."""
 
     seconds: float
@@ -44,7 +44,7 @@ class Question(NamedTuple):
     name: str
     series: Mapping[str, str]
     asked: Sequence[Asked] = ()
-    told: Sequence[Told] = ()
+    alerts: Sequence[ExpectedAlert] = ()
     step: int = STEP_SECONDS
 
 
@@ -124,6 +124,6 @@ def _test(question: Question) -> dict[str, Any]:
                 if each.labels is None
                 else [{"exp_labels": dict(each.labels), "exp_annotations": dict(each.annotations)}],
             }
-            for each in question.told
+            for each in question.alerts
         ],
     }

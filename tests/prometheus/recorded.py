@@ -70,18 +70,18 @@ def notation(values: Sequence[float | None], steps: int) -> str:
     >>> notation([None, 1.0, 1.0, 1.0, None, 2.5], 8)
     '_ 1x2 stale 2.5 stale'
     """
-    said: list[str] = []
+    printed: list[str] = []
     before: float | None = None
     for value in [*values, *([None] * (len(values) < steps))]:
         if value is None:
-            said.append("stale" if before is not None else "_")
-        elif said and value == before and value not in (float("inf"), float("-inf")):
-            first, _, times = said[-1].partition("x")
-            said[-1] = f"{first}x{int(times or 0) + 1}"
+            printed.append("stale" if before is not None else "_")
+        elif printed and value == before and value not in (float("inf"), float("-inf")):
+            first, _, times = printed[-1].partition("x")
+            printed[-1] = f"{first}x{int(times or 0) + 1}"
         else:
-            said.append({float("inf"): "Inf", float("-inf"): "-Inf"}.get(value, f"{value:.15g}"))
+            printed.append({float("inf"): "Inf", float("-inf"): "-Inf"}.get(value, f"{value:.15g}"))
         before = value
-    return " ".join(said)
+    return " ".join(printed)
 
 
 def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Series, float]]:

@@ -13,7 +13,7 @@ from tests.prometheus.alert_cases import (
     CARD,
     CASES,
     CLUSTER,
-    CLUSTER_TELLS,
+    CLUSTER_REPORTS,
     LOST,
     LOST_CARD,
     LOST_NODE,
@@ -24,13 +24,13 @@ from tests.prometheus.alert_cases import (
     held,
     quota,
 )
-from tests.prometheus.inhibition import told
+from tests.prometheus.inhibition import not_inhibited
 from tests.prometheus.promtool import (
     FIRING,
     RULES,
     Asked,
+    ExpectedAlert,
     Question,
-    Told,
     check_rules,
     rendered,
     selector,
@@ -70,7 +70,9 @@ def _questions() -> Iterator[Question]:
         yield Question(f"{name} fires", _with_a_cluster(_ending(case)), *_firing(name, case))
         for why, series in case.silent.items():
             yield Question(
-                f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)]
+                f"{name} is silent: {why}",
+                series,
+                alerts=[ExpectedAlert(case.at, f"Fairlead{name}", None)],
             )
         for why, series in case.also.items():
             fires = f'sum(ALERTS{{alertname="Fairlead{name}",alertstate="firing"}})'
@@ -81,7 +83,7 @@ def _questions() -> Iterator[Question]:
 
 def _with_a_cluster(series: Mapping[str, str]) -> Mapping[str, str]:
     """Adds a cluster exporter for three hours, unless the case has series of it."""
-    return {CLUSTER_TELLS: held(4, 180 * MINUTE), **series}
+    return {CLUSTER_REPORTS: held(4, 180 * MINUTE), **series}
 
 
 def _ending(case: Case) -> dict[str, str]:
@@ -89,16 +91,19 @@ def _ending(case: Case) -> dict[str, str]:
     return {series: f"{values} stale" for series, values in case.fires.items()}
 
 
-def _firing(name: str, case: Case) -> tuple[list[Asked], list[Told]]:
+def _firing(name: str, case: Case) -> tuple[list[Asked], list[ExpectedAlert]]:
     rule, alert = ALERTS[name], f"Fairlead{name}"
     labels = {**case.labels, "severity": rule["labels"]["severity"]}
     annotations = {
         key: rendered(text, labels, case.value) for key, text in rule["annotations"].items()
     }
-    told = [Told(case.at, alert, labels, annotations), Told(case.at + case.lasts, alert, None)]
+    alerts = [
+        ExpectedAlert(case.at, alert, labels, annotations),
+        ExpectedAlert(case.at + case.lasts, alert, None),
+    ]
     if case.not_yet is not None:
-        told.append(Told(case.not_yet, alert, None))
-    return [Asked(case.at, NAMES_FIRING, _names(name, *case.beside))], told
+        alerts.append(ExpectedAlert(case.not_yet, alert, None))
+    return [Asked(case.at, NAMES_FIRING, _names(name, *case.beside))], alerts
 
 
 def _one_fault_one_alert() -> Iterator[Question]:
@@ -220,7 +225,7 @@ def _alert(name: str, **labels: str) -> dict[str, str]:
     return {"alertname": f"Fairlead{name}", **labels}
 
 
-def test_of_a_lost_card_people_are_told_once() -> None:
+def test_of_a_lost_card_users_are_informed_once() -> None:
     """XID 79 and the unreachable card fire together, as promtool shows above; other alerts may
     follow from the same fault.
     """
@@ -234,18 +239,18 @@ def test_of_a_lost_card_people_are_told_once() -> None:
         _alert("ExporterStale", node_name="gpu-1", gpu="3"),
         _alert("ExporterCollectorFailing", node_name="gpu-1", gpu="3"),
     ]
-    assert told([xid, down]) == [xid]
-    assert told([xid, down, *rest, *of_the_exporter]) == [xid]
-    assert told([down, *rest, *of_the_exporter]) == [down]
+    assert not_inhibited([xid, down]) == [xid]
+    assert not_inhibited([xid, down, *rest, *of_the_exporter]) == [xid]
+    assert not_inhibited([down, *rest, *of_the_exporter]) == [down]
     neighbour = _alert("GpuDown", node_name="gpu-1", uuid="GPU-b", gpu="4")
-    assert told([xid, down, neighbour]) == [xid, neighbour]
+    assert not_inhibited([xid, down, neighbour]) == [xid, neighbour]
 
 
-def test_of_a_lost_node_people_are_told_once() -> None:
+def test_of_a_lost_node_users_are_informed_once() -> None:
     node = _alert("GpuNodeNotReady", node_name="gpu-1")
     others = [
         _alert("ExporterMissing", node_name="gpu-1"),
         _alert("GpuDown", node_name="gpu-1", uuid="GPU-a", gpu="0"),
     ]
     elsewhere = _alert("GpuDown", node_name="gpu-2", uuid="GPU-c", gpu="0")
-    assert told([node, *others, elsewhere]) == [node, elsewhere]
+    assert not_inhibited([node, *others, elsewhere]) == [node, elsewhere]

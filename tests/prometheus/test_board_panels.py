@@ -37,8 +37,8 @@ def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
     none = {'{xid="79"}': 0.0}
     drawn = expression("fairlead-gpu-node", "XID errors")
     asked = [
-        Asked(at * MINUTE, drawn, told)
-        for at, told in (
+        Asked(at * MINUTE, drawn, reported)
+        for at, reported in (
             (9, none),
             (11, {**none, '{xid="31"}': 1}),
             (19, {**none, '{xid="31"}': 0}),

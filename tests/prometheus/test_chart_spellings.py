@@ -22,7 +22,7 @@ TARGET = {
     "pod": "exporter-x7k2p",
     "container": "nvidia-dcgm-exporter",
 }
-WHOSE = {"namespace": "research", "pod": "train-0", "container": "main"}
+OWNER_LABELS = {"namespace": "research", "pod": "train-0", "container": "main"}
 USED, FREE = 6000.0, 9079.0
 VALUES = {
     "container-gpu-memory-used": USED,
@@ -36,13 +36,13 @@ def scraped(*, honors_labels: bool) -> dict[str, str]:
     """The page's DCGM families as Prometheus stores them."""
     found = {}
     for sample in parse_page(PAGE.read_text(encoding="utf-8"), ("DCGM_",)).samples:
-        said = dict(sample.labels)
-        clashing = set() if honors_labels else said.keys() & TARGET.keys()
+        printed = dict(sample.labels)
+        clashing = set() if honors_labels else printed.keys() & TARGET.keys()
         labels = {
             **TARGET,
             **{
                 f"exported_{name}" if name in clashing else name: value
-                for name, value in said.items()
+                for name, value in printed.items()
             },
         }
         found[selector(sample.name, labels)] = f"{sample.value}x4"
@@ -54,8 +54,8 @@ def dcgm_spellings(query: ChartQuery) -> Iterator[Spelling]:
 
 
 def lines(spelling: Spelling, value: float) -> Mapping[str, float]:
-    ours = {"node": "gpu-1", "gpu": "0", "uuid": "GPU-gpu-1-0", **WHOSE}
-    return {selector("", {theirs: ours[name] for theirs, name in spelling.labels.items()}): value}
+    own = {"node": "gpu-1", "gpu": "0", "uuid": "GPU-gpu-1-0", **OWNER_LABELS}
+    return {selector("", {theirs: own[name] for theirs, name in spelling.labels.items()}): value}
 
 
 def questions() -> Iterator[Question]:

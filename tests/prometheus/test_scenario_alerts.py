@@ -114,9 +114,11 @@ def test_what_fires_in_a_scenario_is_its_list(scenario: str, tmp_path: Path) -> 
 
     file = FOLDER / f"{scenario}.txt"
     if os.environ.get("FAIRLEAD_REWRITE_GOLDEN"):
-        told = re.findall(r"(\{[^}]*\}) 1E\+00", wrong(()).partition("got:")[2])
+        reported = re.findall(r"(\{[^}]*\}) 1E\+00", wrong(()).partition("got:")[2])
         file.write_text(
-            "".join(f"{line}  # {_cause(scenario, line)}\n" for line in sorted(map(_line, told))),
+            "".join(
+                f"{line}  # {_cause(scenario, line)}\n" for line in sorted(map(_line, reported))
+            ),
             encoding="utf-8",
         )
     lines = [line.partition("  # ") for line in file.read_text(encoding="utf-8").splitlines()]
@@ -147,13 +149,13 @@ def _cause(scenario: str, line: str) -> str:
     return causes[0]
 
 
-def _line(told: str) -> str:
+def _line(reported: str) -> str:
     """An element of a vector as a line of the list.
 
     >>> _line('{alertname="FairleadGpuDown", gpu="3", node_name="n", severity="critical"}')
     'GpuDown severity=critical node_name=n gpu=3'
     """
-    labels = dict(re.findall(r'(\w+)="([^"]*)"', told))
+    labels = dict(re.findall(r'(\w+)="([^"]*)"', reported))
     return " ".join(
         (
             labels["alertname"].removeprefix("Fairlead"),

@@ -35,9 +35,9 @@ def expressions() -> Iterable[str]:
 def answers(series: Mapping[str, str], asked: Iterable[str], folder: Path) -> dict[str, set[str]]:
     """The vector of each expression, without the labels of targets."""
     nothing = [Asked(MINUTES * 60, expression, {'{never="there"}': 0.0}) for expression in asked]
-    told = wrong_answers([Question("boards", series, nothing, step=STEP_SECONDS)], folder)
-    found = re.findall(r'expr: (".*"), time: .*\n +exp: .*\n +got: (.*)', told)
-    assert len(found) == len(nothing), told[-2000:]
+    reported = wrong_answers([Question("boards", series, nothing, step=STEP_SECONDS)], folder)
+    found = re.findall(r'expr: (".*"), time: .*\n +exp: .*\n +got: (.*)', reported)
+    assert len(found) == len(nothing), reported[-2000:]
     return {
         json.loads(expression): {
             _rounded(each)
@@ -53,14 +53,14 @@ def answers(series: Mapping[str, str], asked: Iterable[str], folder: Path) -> di
     }
 
 
-def _rounded(told: str) -> str:
+def _rounded(reported: str) -> str:
     """Rounded values: the order in which a sum is made changes its last digits."""
-    labels = re.sub(r'(instance|job)="[^"]*"(, )?', "", told)
+    labels = re.sub(r'(instance|job)="[^"]*"(, )?', "", reported)
     return re.sub(r"(?<= )[-\d.]+E[-+]\d+$", lambda found: f"{float(found[0]):.9g}", labels)
 
 
 @pytest.mark.parametrize("scenario", ["default", "telemetry"])
-def test_the_boards_say_the_same(scenario: str, tmp_path: Path) -> None:
+def test_the_boards_agree(scenario: str, tmp_path: Path) -> None:
     asked = sorted({*expressions()})
     kept = frozenset(name for expression in asked for name in metrics_of(parse(expression)))
     once = recorded(scenario, MINUTES * 60, kept=kept)
@@ -69,10 +69,10 @@ def test_the_boards_say_the_same(scenario: str, tmp_path: Path) -> None:
         for name, values in once.items()
     }
     assert len(twice) == 2 * len(once)
-    told, told_twice = answers(once, asked, tmp_path), answers(twice, asked, tmp_path)
+    reported, reported_twice = answers(once, asked, tmp_path), answers(twice, asked, tmp_path)
     assert {
-        expression: (told[expression], got)
-        for expression, got in told_twice.items()
-        if got != told[expression]
+        expression: (reported[expression], got)
+        for expression, got in reported_twice.items()
+        if got != reported[expression]
     } == {}
-    assert sum(got != {"nil"} for got in told.values()) > len(asked) / 2
+    assert sum(got != {"nil"} for got in reported.values()) > len(asked) / 2

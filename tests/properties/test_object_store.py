@@ -65,7 +65,7 @@ def test_versions_grow_by_one_a_write_and_every_event_has_its_own(history: list[
 
 @settings(deadline=None)
 @given(HISTORY)
-def test_owners_are_found_by_their_dependants_and_nobody_depends_on_the_dead(
+def test_owners_are_found_by_their_dependants_and_nothing_depends_on_the_dead(
     history: list[Any],
 ) -> None:
     cluster = StoredCluster(StillClock())

@@ -100,7 +100,7 @@ def test_what_a_program_wrote(document: dict[str, Any], is_indented: bool) -> No
 @example(["a:", "   b:", "  - c: d"])
 @example(["- a:", "  b: c", "- d: e"])
 @example(["a: b", "  c: d"])
-def test_lines_that_nobody_meant(lines: list[str]) -> None:
+def test_lines_that_were_not_meant(lines: list[str]) -> None:
     agrees("\n".join(lines))
 
 

@@ -13,10 +13,10 @@ from tests.properties.owners import without_owner
 @examples(20, 300, flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
 def test_a_dry_run_prints_what_a_submit_creates(words: list[str], user: str) -> None:
     place = words.index("--")
-    told = submit([*words[:place], "--dry-run", *words[place:]], KeepingCluster(user=user))
+    result = submit([*words[:place], "--dry-run", *words[place:]], KeepingCluster(user=user))
     cluster = KeepingCluster(user=user)
     done = submit(words, cluster)
-    printed = list(yaml.safe_load_all(told.out))
+    printed = list(yaml.safe_load_all(result.out))
     assert printed == [without_owner(each) for each in cluster.created]
     assert done.out.count(" created\n") == len(printed)
     assert all(each["metadata"]["namespace"] == "default" for each in printed)

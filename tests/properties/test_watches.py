@@ -47,7 +47,7 @@ class Client:
     def do(self, what: str, how: Any) -> None:
         if what == "poll":
             for event in self.watch.poll(how):
-                self.seen.append(told(event.type, event))
+                self.seen.append(reported(event.type, event))
                 self.since = event.resource_version
         elif what == "bookmark":
             assert self.watch.bookmark_version() >= self.since, "a bookmark leads back"
@@ -57,7 +57,7 @@ class Client:
             self.watch = self.open()
 
 
-def told(kind: str, event: LoggedChange) -> Seen:
+def reported(kind: str, event: LoggedChange) -> Seen:
     return (kind, event.object["metadata"]["name"], event.resource_version)
 
 
@@ -71,7 +71,7 @@ def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[See
         after = event.type != DELETED and (not filtered or is_x(event.object))
         if event.resource_version > since and (before or after):
             owed.append(
-                told("MODIFIED" if before and after else "ADDED" if after else "DELETED", event)
+                reported("MODIFIED" if before and after else "ADDED" if after else "DELETED", event)
             )
     return owed
 
@@ -84,7 +84,7 @@ def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[See
     st.lists(CLIENT, min_size=10, max_size=60),
     st.booleans(),
 )
-def test_whatever_a_reader_does_it_is_told_every_write_once(
+def test_whatever_a_reader_does_it_gets_every_write_once(
     before: list[Any], back: int, steps: list[Any], filtered: bool
 ) -> None:
     cluster, events = StoredCluster(StillClock()), list[LoggedChange]()
@@ -105,7 +105,7 @@ def test_whatever_a_reader_does_it_is_told_every_write_once(
 
 
 @given(st.lists(WRITES, min_size=1, max_size=60), st.integers(0, 60), st.integers(1, 8))
-def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(
+def test_a_short_memory_answers_gone_exactly_when_something_would_be_skipped(
     history: list[Any], back: int, capacity: int
 ) -> None:
     cluster, events = StoredCluster(StillClock(), log_capacity=capacity), list[LoggedChange]()
@@ -117,7 +117,7 @@ def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(
     owed = expected(events, since, filtered=False)
     try:
         seen = [
-            told(event.type, event)
+            reported(event.type, event)
             for event in cluster.watch(CONFIG_MAPS, since=since).poll(10_000)
         ]
     except ApiStatus as gone:

@@ -130,7 +130,7 @@ def test_the_cards_add_up_to_the_node(shared: Node) -> None:
 
 
 @given(share_nodes(), tenants(), st.randoms(use_true_random=False))
-def test_in_whatever_order_pods_come_and_go_the_account_is_that_of_those_who_stay(
+def test_in_whatever_order_pods_come_and_go_the_account_is_that_of_the_rest(
     shared: Node, pods: list[Pod], chance: object
 ) -> None:
     stay = pods[::2]
@@ -147,7 +147,7 @@ def test_in_whatever_order_pods_come_and_go_the_account_is_that_of_those_who_sta
 
 
 @given(share_nodes(), tenants(), READINGS)
-def test_what_devices_say_never_moves_a_grant_and_never_frees_memory(
+def test_what_devices_report_never_moves_a_grant_and_never_frees_memory(
     shared: Node, pods: list[Pod], readings: list[GpuReading]
 ) -> None:
     plain, found = account(shared, pods), account(shared, pods, readings)
@@ -162,7 +162,7 @@ def test_what_devices_say_never_moves_a_grant_and_never_frees_memory(
     )
 
 
-def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
+def test_two_cards_that_claim_one_uuid_take_no_pod() -> None:
     found = account(
         node("n", (15, 15), slots={1: {"uuid": "GPU-n-0"}}),
         [placed(pod(), "n", {"main": [(0, 4)]})],
@@ -203,7 +203,7 @@ def test_an_inventory_without_units_shares_the_nodes_in_equal_parts() -> None:
     ]
 
 
-def test_of_cards_that_only_their_devices_tell_of_nothing_is_free() -> None:
+def test_of_cards_that_only_their_devices_report_nothing_is_free() -> None:
     """A node without gpu-count: boards show what a pod holds of its cards, and the scheduler, which
     reads no devices, gives nothing.
     """

@@ -32,9 +32,9 @@ def page(sample: DeviceSample) -> list[tuple[str, dict[str, str], float]]:
 
 def of(sample: DeviceSample, name: str) -> dict[tuple[str, str, str, str], float]:
     """Values by pod, number, name and type of the process."""
-    told = ("PodName", "ProcessId", "ProcessName", "ProcessType")
+    message = ("PodName", "ProcessId", "ProcessName", "ProcessType")
     return {
-        tuple(labels.get(each, "") for each in told): value
+        tuple(labels.get(each, "") for each in message): value
         for found, labels, value in page(sample)
         if found == name
     }  # type: ignore[misc]
@@ -47,13 +47,13 @@ def held() -> DeviceSample:
         core_limit_ratio=0.3,
         processes=2,
     )
-    nobody = structs.replace(
+    unknown = structs.replace(
         process("", "exclusive", 50, 0, 9), pod="", namespace="", container="", members=(STRANGER,)
     )
-    return device(0, processes=(busy, process("quiet", "share", 0, 4301, 0), nobody))
+    return device(0, processes=(busy, process("quiet", "share", 0, 4301, 0), unknown))
 
 
-def test_each_process_has_its_series_and_a_container_without_one_says_0() -> None:
+def test_each_process_has_its_series_and_a_container_without_one_has_0() -> None:
     assert of(held(), "PROCESS_MEM_USED") == {
         ("train", "9", "loader", "C+G"): 100,
         ("train", "77", "python3", "C"): 300,
@@ -64,7 +64,7 @@ def test_each_process_has_its_series_and_a_container_without_one_says_0() -> Non
     assert of(held(), "PROCESS_DECODE_UTIL") == {("train", "77", "python3", "C"): 5, quiet: 0}
 
 
-def test_processes_of_nobody_are_illegal() -> None:
+def test_processes_without_a_pod_are_illegal() -> None:
     names = ("MEM_USED", "SM_UTIL", "MEM_COPY_UTIL", "ENCODE_UTIL", "DECODE_UTIL")
     assert [of(held(), f"ILLEGAL_PROCESS_{name}") for name in names] == [
         {("", "5", "miner", "C"): value} for value in (50.0, 9.0, 8.0, 1.0, 2.0)
@@ -78,7 +78,7 @@ def test_compute_that_is_granted_is_a_part_of_the_card_and_0_where_it_is_not_lim
     }
 
 
-def test_processes_on_instances_are_told_and_what_nobody_measures_is_absent() -> None:
+def test_processes_on_instances_are_reported_and_what_is_not_measured_is_absent() -> None:
     on_part = structs.replace(
         process("part", "mig", 400, 17894, 0),
         allocate_mode=GpuMode.MIG,

@@ -65,9 +65,9 @@ def test_xids_of_the_window_are_counted_and_forgotten(
             at, xid, card = waiting.pop(0)
             counts.reported(card, xid, float(at))
         for card in "ab":
-            past = [xid for at, xid, whose in happened if whose == card and at <= now]
+            past = [xid for at, xid, owner in happened if owner == card and at <= now]
             recent = [
-                xid for at, xid, whose in happened if whose == card and now - window < at <= now
+                xid for at, xid, owner in happened if owner == card and now - window < at <= now
             ]
             expected = {str(xid): recent.count(xid) for xid in recent} or {"": 0}
             assert flat(counts.rows(card, float(now)), "xid") == (expected if past else {})
@@ -132,7 +132,7 @@ def test_clock_events_are_samples_with_the_bit(
         )
 
 
-def test_a_card_that_tells_nothing_has_no_rows_and_one_that_is_gone_is_forgotten() -> None:
+def test_a_card_that_reports_nothing_has_no_rows_and_one_that_is_gone_is_forgotten() -> None:
     clocks, xids = ClockEventCounts(), XidCounts()
     clocks.sampled("a", None, 1.0)
     assert clocks.rows("a", 1.0) == [] == xids.rows("a", 1.0)
@@ -175,7 +175,7 @@ def test_health_is_the_worst_of_what_was_checked(checks: dict[str, int]) -> None
     ("status", "word"),
     [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, "U"), (99, "U")],
 )
-def test_links_are_told_in_nvidia_smis_words(status: int, word: str) -> None:
+def test_links_are_reported_in_nvidia_smis_words(status: int, word: str) -> None:
     assert p2p_rows({7: status}) == [ComputedRow({"link_status": word, "peer_gpu": "7"}, status)]
 
 

@@ -74,13 +74,13 @@ def test_labels_of_a_pod_stand_with_label_rows_before_the_attributes() -> None:
     assert 'app="train",team="vision",container="main",namespace="research",pod="job-1"' in line
 
 
-def test_a_card_of_nobody_and_one_that_is_shared_bear_nobodys_labels() -> None:
+def test_an_unused_card_and_a_shared_one_carry_no_pods_labels() -> None:
     shared = [process("job-1", "share", 100, 1000, 5), process("b", "share", 100, 1000, 5)]
     found = lines([card(*ALONE), card(index=1), card(*shared, index=2)], SeriesNames(PODS))
     assert ["app=" in line for line in found if line.startswith(TEMP)] == [True, False, False]
 
 
-def test_without_kubernetes_nobody_is_named() -> None:
+def test_without_kubernetes_no_pod_is_named() -> None:
     assert "app=" not in "".join(
         lines([card(*ALONE)], SeriesNames(PODS), DcgmLabels(has_pods=False))
     )
@@ -94,7 +94,7 @@ def test_the_api_servers_uid_counts_and_the_kubelets_where_it_is_silent() -> Non
         )
 
 
-def test_instances_bear_their_own_pods_labels() -> None:
+def test_instances_carry_their_own_pods_labels() -> None:
     part = MigInstance(
         9, 0, "1g.18gb", "MIG-a", {USED: 4100}, processes=(process("job-1", "mig", 4096, 20096, 0),)
     )
@@ -224,7 +224,7 @@ def test_a_claims_labels_stand_among_the_attributes_and_only_where_they_are_aske
         ),
     ],
 )
-def test_labels_get_names_that_prometheus_takes_and_none_of_ours(
+def test_labels_get_names_that_prometheus_takes_and_none_of_fairlead(
     labels: dict[str, str], patterns: list[str], printed: dict[str, str]
 ) -> None:
     assert printed_labels(labels, [re.compile(pattern) for pattern in patterns]).labels == printed
@@ -236,7 +236,7 @@ def test_a_value_with_quotes_and_lines_stays_one_value() -> None:
     assert 'note="a\\"b\\\\c\\nd' in line
 
 
-def test_a_field_of_one_link_bears_the_links_labels_in_the_place_of_its_cards() -> None:
+def test_a_field_of_one_link_carries_the_links_labels_in_place_of_its_cards() -> None:
     rate = "DCGM_FI_PROF_NVLINK_L3_TX_BYTES"
     counters = [
         Counter(field, field, "gauge", "")
@@ -249,8 +249,8 @@ def test_a_field_of_one_link_bears_the_links_labels_in_the_place_of_its_cards() 
     )
     families = dcgm_families([card, device(1)], counters, DcgmLabels())
     page = b"".join(render_page(families, render_dcgm_number)).decode()
-    told = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
-    assert [line for line in told if not line.startswith("#")] == [
+    reported = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
+    assert [line for line in reported if not line.startswith("#")] == [
         f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",'
         'device="nvidia0",model_name="Tesla T4",Hostname="gpu-1",'
         f'DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'
@@ -283,7 +283,7 @@ EVERYTHING = DcgmLabels(
 
 
 @pytest.mark.parametrize("labels", [EVERYTHING, structs.replace(EVERYTHING, has_old_names=True)])
-def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLabels) -> None:
+def test_a_pod_label_never_stands_beside_one_of_fairlead_of_its_name(labels: DcgmLabels) -> None:
     """A pod may have a label with the same name as any label of the page. Prometheus rejects a page
     on which a series has a label name twice.
     """
@@ -315,7 +315,7 @@ def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLab
             if family.keys
         }
 
-    ours = {name for names in names_of({}).values() for name in names}
+    own = {name for names in names_of({}).values() for name in names}
     assert {
         "nvlink",
         "gpu_uuid",
@@ -327,8 +327,8 @@ def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLab
         "health_watch",
         "hpc_job",
         "vgpu",
-    } <= ours
+    } <= own
     for family, names in names_of(
-        dict(printed_labels(dict.fromkeys(ours, "of the pod"), []).labels)
+        dict(printed_labels(dict.fromkeys(own, "of the pod"), []).labels)
     ).items():
         assert len(names) == len(set(names)), f"{family} says a label twice: {names}"

@@ -103,7 +103,7 @@ def test_a_divided_card_can_give_its_instances() -> None:
     assert grantable_bytes(device(instances=untold, mig_mode="enabled")) is None
 
 
-def test_a_process_of_nobody_is_foreign_and_its_memory_is_not_unattributed() -> None:
+def test_a_process_without_a_pod_is_foreign_and_its_memory_is_not_unattributed() -> None:
     sample = device(
         used=1000, processes=(process("a", "exclusive", 600, 15360, 0), process("", "", 300, 0, 0))
     )
@@ -131,12 +131,12 @@ def test_a_card_that_hung_while_it_was_hot_is_not_slowed_down_for_ever() -> None
         (86_400.0, set()),
     ):
         seen = shown(DeviceSnapshot(2, 1000.0 + age, (hot,)), 15.0, 0.0)
-        told = {
+        reported = {
             family.name
             for family in gpu_families(seen.samples)
             if any(value is not None for value in family.values)
         }
-        assert told & {"fairlead_gpu_throttled", "fairlead_gpu_power_limit_watts"} == expected
+        assert reported & {"fairlead_gpu_throttled", "fairlead_gpu_power_limit_watts"} == expected
 
 
 def test_reasons_of_throttled_time_are_spelt_out() -> None:
@@ -162,7 +162,7 @@ def test_reasons_of_throttled_time_are_spelt_out() -> None:
     }
 
 
-def test_a_process_of_nobody_is_no_share_and_shares_come_by_name() -> None:
+def test_a_process_without_a_pod_is_no_share_and_shares_come_by_name() -> None:
     holders = (
         process("b", "share", 20, 4308, 0),
         process("", "", 300, 0, 0),
@@ -191,7 +191,7 @@ def test_limits_of_a_shared_card_are_its_grants_and_never_more_than_the_card() -
     )
 
 
-def test_a_process_of_nobody_does_not_take_the_card_from_its_holder() -> None:
+def test_a_process_without_a_pod_does_not_take_the_card_from_its_holder() -> None:
     processes = (process("", "", 300, 0, 0), process("a", "exclusive", 600, 15360, 0))
     (used,) = [
         each
@@ -206,28 +206,30 @@ def test_memory_is_printed_to_the_byte() -> None:
 
     See docs/spec/telemetry.md#device-metrics.
     """
-    told = {
+    reported = {
         "TOTAL": 16384 * MIB + 5,
         "USED": 1000 * MIB + 3,
         "FREE": 15130 * MIB - 6,
         "RESERVED": 254 * MIB + 8,
     }
-    odd = device(fields={f"DCGM_FI_DEV_FB_{name}_BYTES": amount for name, amount in told.items()})
+    malformed = device(
+        fields={f"DCGM_FI_DEV_FB_{name}_BYTES": amount for name, amount in reported.items()}
+    )
     whole = DeviceProcess(
         "ns", "p", "c", "u", GpuMode.EXCLUSIVE, 999 * MIB + 1, 16384 * MIB + 5, 0.0
     )
     for sample, grantable in (
-        (odd, 16129 * MIB),
-        (structs.replace(odd, processes=(whole,)), 16384 * MIB + 5),
+        (malformed, 16129 * MIB),
+        (structs.replace(malformed, processes=(whole,)), 16384 * MIB + 5),
     ):
         values = {
             family.name: family.values
             for family in (*gpu_families([sample]), *legacy_families([sample]))
         }
-        for name, amount in told.items():
+        for name, amount in reported.items():
             assert values[f"fairlead_gpu_memory_{name.lower()}_bytes"] == [amount]
-        assert values["nvidia_gpu_memory_total_bytes"] == [told["TOTAL"]]
-        assert values["nvidia_gpu_memory_used_bytes"] == [told["USED"]]
+        assert values["nvidia_gpu_memory_total_bytes"] == [reported["TOTAL"]]
+        assert values["nvidia_gpu_memory_used_bytes"] == [reported["USED"]]
         assert values["fairlead_gpu_memory_grantable_bytes"] == [grantable]
     assert values["fairlead_gpu_memory_unattributed_bytes"] == [MIB + 2]
     held = {family.name: family.values for family in container_families([sample])}
@@ -235,7 +237,7 @@ def test_memory_is_printed_to_the_byte() -> None:
     assert held["fairlead_container_gpu_memory_limit_bytes"] == [16384 * MIB + 5]
 
 
-def _told(sample: DeviceSample, name: str) -> dict[str, float | int | None]:
+def _reported(sample: DeviceSample, name: str) -> dict[str, float | int | None]:
     """Values of a family by its last label, "" for none."""
     (family,) = (each for each in gpu_families([sample]) if each.name == f"fairlead_gpu_{name}")
     has_own = len(family.metric.labels) > 4
@@ -248,17 +250,17 @@ def _told(sample: DeviceSample, name: str) -> dict[str, float | int | None]:
 
 def test_the_links_of_a_card_its_ecc_and_its_threshold_are_native_series() -> None:
     """NVML's states of an NVLink: 0 inactive, 1 active, 2 asleep, 3 active without traffic."""
-    said = {
+    printed = {
         "PCIE_LINK_GEN": 1,
         "PCIE_MAX_LINK_GEN": 5,
         "PCIE_LINK_WIDTH": 8,
         "PCIE_MAX_LINK_WIDTH": 16,
     }
-    said |= {"ECC_CURRENT": 0, "ECC_PENDING": 1, "SLOWDOWN_TEMP": 89}
-    said |= {f"NVLINK_STATE_L{link}": state for link, state in enumerate((1, 0, 2, 3))}
-    card = device(fields={f"DCGM_FI_DEV_{name}": value for name, value in said.items()})
+    printed |= {"ECC_CURRENT": 0, "ECC_PENDING": 1, "SLOWDOWN_TEMP": 89}
+    printed |= {f"NVLINK_STATE_L{link}": state for link, state in enumerate((1, 0, 2, 3))}
+    card = device(fields={f"DCGM_FI_DEV_{name}": value for name, value in printed.items()})
     assert [
-        _told(card, f"pcie_link_{name}")
+        _reported(card, f"pcie_link_{name}")
         for name in ("generation", "generation_max", "width", "width_max")
     ] == [
         {"": 1},
@@ -266,10 +268,10 @@ def test_the_links_of_a_card_its_ecc_and_its_threshold_are_native_series() -> No
         {"": 8},
         {"": 16},
     ]
-    assert (_told(card, "ecc_mode"), _told(card, "ecc_mode_pending")) == ({"": 0}, {"": 1})
-    assert _told(card, "temperature_slowdown_celsius") == {"": 89}
-    assert _told(card, "nvlink_up") == {"0": 1, "1": 0, "2": 1, "3": 0}
+    assert (_reported(card, "ecc_mode"), _reported(card, "ecc_mode_pending")) == ({"": 0}, {"": 1})
+    assert _reported(card, "temperature_slowdown_celsius") == {"": 89}
+    assert _reported(card, "nvlink_up") == {"0": 1, "1": 0, "2": 1, "3": 0}
     assert [
-        _told(device(), name)
+        _reported(device(), name)
         for name in ("nvlink_up", "ecc_mode", "pcie_link_width", "temperature_slowdown_celsius")
     ] == [{}] * 4

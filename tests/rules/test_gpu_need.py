@@ -119,8 +119,8 @@ def test_the_words_of_a_conflict_name_all_that_lost() -> None:
             "ack.node.gpu.placement": "spread",
         }
     )
-    said = (
+    message = (
         "label cgpu=true overrides ack.node.gpu.schedule=default and gpushare=false: the GPUs of "
         "this node are shared"
     )
-    assert mode == ShareMode(True, "spread", said)
+    assert mode == ShareMode(True, "spread", message)

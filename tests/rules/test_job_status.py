@@ -44,7 +44,7 @@ def test_the_stronger_condition_wins_wherever_it_stands(stronger: str, weaker: s
     assert job_status(job("j", weaker, stronger), []) == WORDS[stronger]
 
 
-def test_conditions_that_are_not_true_say_nothing() -> None:
+def test_conditions_that_are_not_true_count_as_nothing() -> None:
     assert job_status(job("j", "Created", "-Running", "-Failed"), []) == "PENDING"
     assert job_status(job("j"), []) == "PENDING"
 

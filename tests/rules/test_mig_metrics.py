@@ -80,7 +80,7 @@ def test_a_boards_power_is_printed_once_and_an_instances_memory_for_each() -> No
 def test_an_xid_is_of_its_instance_and_of_the_card_where_it_struck_the_whole() -> None:
     """docs/spec/telemetry.md#mig-instances."""
 
-    def told(of_card: int) -> list[tuple[str, str, float, str]]:
+    def reported(of_card: int) -> list[tuple[str, str, float, str]]:
         card = divided()
         parts = tuple(
             structs.replace(each, fields={**each.fields, XID: 94 * (each.gpu_instance == 9)})
@@ -94,8 +94,8 @@ def test_an_xid_is_of_its_instance_and_of_the_card_where_it_struck_the_whole() -
         ]
 
     parts = [("1", "2", 0, "0"), ("1", "9", 94, "94")]
-    assert told(0) == [("0", "", 0, "0"), *parts]
-    assert told(79) == [("0", "", 0, "0"), ("1", "", 79, "79"), *parts]
+    assert reported(0) == [("0", "", 0, "0"), *parts]
+    assert reported(79) == [("0", "", 0, "0"), ("1", "", 79, "79"), *parts]
 
 
 def test_pods_of_instances_stand_on_their_instances() -> None:
@@ -107,7 +107,7 @@ def test_pods_of_instances_stand_on_their_instances() -> None:
     assert [labels["pod"] for labels, _ in of(families, POWER)] == [""]
 
 
-def test_who_asks_for_it_has_the_boards_values_for_each_instance_as_dcgm_exporter_has() -> None:
+def test_on_request_each_instance_has_the_boards_values_as_with_dcgm_exporter() -> None:
     families = dcgm_families([device(0), divided()], COUNTERS, DcgmLabels(repeats_card=True))
     assert [(labels["gpu"], labels["GPU_I_ID"]) for labels, _ in of(families, POWER)] == [
         ("0", ""),
@@ -143,7 +143,7 @@ def test_native_series_of_an_instance_carry_its_id_and_profile_and_the_cards_uui
     assert [value for _, value in of(families, "fairlead_gpu_containers")] == [0, 1]
 
 
-def test_containers_on_instances_are_told_apart_from_those_on_cards() -> None:
+def test_containers_on_instances_are_distinguished_from_those_on_cards() -> None:
     whole = device(0, processes=(process("b", "exclusive", 300, 15360, 10),))
     limits = of(container_families([whole, divided()]), "fairlead_container_gpu_memory_limit_bytes")
     assert [(row["pod_name"], row["mig_gi_id"], row["allocate_mode"]) for row, _ in limits] == [
@@ -152,7 +152,7 @@ def test_containers_on_instances_are_told_apart_from_those_on_cards() -> None:
     ]
 
 
-def test_what_an_instance_does_not_tell_is_not_told_in_its_place_by_the_card() -> None:
+def test_what_an_instance_does_not_report_is_not_taken_from_the_card() -> None:
     counters = [Counter("DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_FREE", "gauge", "")]
     assert of(dcgm_families([divided()], counters, DcgmLabels()), "DCGM_FI_DEV_FB_FREE") == []
 
@@ -168,7 +168,7 @@ def test_two_compute_instances_of_one_gpu_instance_are_one_series() -> None:
     ]
 
 
-def test_whoever_has_an_instance_keeps_it_as_busy_as_it_is() -> None:
+def test_the_holder_of_an_instance_keeps_it_as_busy_as_it_is() -> None:
     (held,) = of(container_families([divided()]), "fairlead_container_gpu_utilization_ratio")
     assert held[1] == 0.5, "the driver tells no time of programs on instances"
 
@@ -229,7 +229,7 @@ def test_a_container_with_two_instances_of_a_card_counts_once_and_has_both() -> 
 
 
 @pytest.mark.parametrize("mode", ["mig", "timeslice", "mps", "share"])
-def test_no_page_says_a_series_twice_of_a_divided_card(mode: str) -> None:
+def test_no_page_has_a_series_twice_of_a_divided_card(mode: str) -> None:
     one, other = process("a", mode, 100, 20096, 10), process("b", mode, 300, 20096, 20)
     both = [
         MigInstance(
@@ -258,7 +258,7 @@ def test_no_page_says_a_series_twice_of_a_divided_card(mode: str) -> None:
         ((process("a", "mig", 1, 20096, 0.0), process("a", "mig", 1, 20096, None)), [0.8]),
     ],
 )
-def test_who_has_a_part_of_an_instance_is_not_told_his_neighbours_load(
+def test_a_holder_of_a_part_of_an_instance_does_not_get_its_neighbours_load(
     holders: tuple[DeviceProcess | None, ...], busy: list[float | None]
 ) -> None:
     (found,) = [

@@ -124,7 +124,7 @@ def test_labels_and_taints_of_a_pod_count_whichever_container_shares_a_card(
     assert asked({**others, "nodeName": "n1"}).node_choice == ANY_NODE, "nobody asks it of others"
 
 
-def test_a_cordoned_node_takes_nobody_who_does_not_say_so() -> None:
+def test_a_cordoned_node_takes_only_pods_that_tolerate_it() -> None:
     cordoned = msgspec.structs.replace(node(), unschedulable=True)
     assert not may_use(asked({}).node_choice, cordoned)
     assert may_use(
@@ -135,7 +135,7 @@ def test_a_cordoned_node_takes_nobody_who_does_not_say_so() -> None:
     )
 
 
-def test_a_pod_is_told_of_the_nodes_that_it_may_use() -> None:
+def test_a_pod_gets_the_numbers_of_the_nodes_that_it_may_use() -> None:
     made = ledger(
         node("a", (15,), labels={"cgpu": "true", "pool": "a"}),
         node("b", (15,), labels={"cgpu": "true"}),

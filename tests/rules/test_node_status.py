@@ -81,7 +81,7 @@ def test_arena_knows_no_mig() -> None:
     ("status", "word"),
     [("True", "Ready"), ("False", "NotReady"), ("Unknown", "Unknown"), ("", "Unknown")],
 )
-def test_the_status_word_says_nothing_about_scheduling(status: str, word: str) -> None:
+def test_the_status_word_contains_nothing_about_scheduling(status: str, word: str) -> None:
     assert (
         status_word(Node("n", conditions=(Condition("Ready", status),), unschedulable=True)) == word
     )
@@ -109,7 +109,7 @@ def test_the_address_is_the_first_internal_one() -> None:
     assert node_ip(Node("n")) == ""
 
 
-def test_the_model_is_what_devices_say_then_the_inventory_then_labels() -> None:
+def test_the_model_is_what_devices_report_then_the_inventory_then_labels() -> None:
     shared, plain = shared_node(), exclusive_node(labels={"nvidia.com/gpu.product": "A10"})
     assert gpu_model(shared, snapshot([shared])) == "Tesla V100"
     assert gpu_model(plain, snapshot([plain])) == "A10"

@@ -73,7 +73,7 @@ def test_a_shared_node_sums_granted_fractions_and_mib() -> None:
     assert [[each.pod.name for each in card.holders] for card in found.cards] == [["a", "b"], ["c"]]
 
 
-def test_a_grant_without_mib_gets_them_in_proportion_as_the_documents_say() -> None:
+def test_a_grant_without_mib_gets_them_in_proportion_as_in_the_documents() -> None:
     node = shared_node()
     found = node_occupancy(node, snapshot([node], [sharing_pod("a", mib=None)]))
     assert found.memory_allocated_mib == 4301
@@ -132,7 +132,7 @@ def test_readings_seat_exclusive_pods_and_give_use_and_utilization() -> None:
     assert (found.cards[0].allocated_ratio, found.cards[1].allocated_ratio) == (1, 0)
 
 
-def test_a_reading_of_a_pod_that_is_gone_seats_nobody() -> None:
+def test_a_reading_of_a_pod_that_is_gone_seats_no_pod() -> None:
     node = exclusive_node(gpus=1)
     found = node_occupancy(
         node, snapshot([node], [], [reading("n1", 0, holders=(holder("gone"),))])
@@ -141,7 +141,7 @@ def test_a_reading_of_a_pod_that_is_gone_seats_nobody() -> None:
     assert found.gpus_allocated == 0
 
 
-def test_unhealthy_is_the_larger_of_what_is_withheld_and_what_devices_say() -> None:
+def test_unhealthy_is_the_larger_of_what_is_withheld_and_what_devices_report() -> None:
     node = exclusive_node(gpus=4, healthy=3)
     sick = [reading("n1", index, healthy=index > 1) for index in range(4)]
     assert node_occupancy(node, snapshot([node])).gpus_unhealthy == 1
@@ -257,7 +257,7 @@ def worth_together(
     return found.nodes[0].gpus_allocated, seated, [found.use(pod).gpus for pod in pods]
 
 
-def test_who_takes_turns_holds_a_part_of_the_card_in_every_sum() -> None:
+def test_a_pod_that_takes_turns_holds_a_part_of_the_card_in_every_sum() -> None:
     pods = [gpu_pod("a", gpus=1), gpu_pod("b", gpus=2)]
     card = reading("n1", 0)
     total = card.memory_total_mib or 0
@@ -318,18 +318,18 @@ def asks(name: str, resource: str, count: int = 1) -> Pod:
     return pod(name, "n1", containers=(Container("main", limits={resource: count}),))
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_mig_instances_count_by_their_compute_slices_in_every_sum(is_told: bool) -> None:
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_mig_instances_count_by_their_compute_slices_in_every_sum(is_reported: bool) -> None:
     """The driver offers six slices of one card. Without the exporter's readings it is unknown that
     they are one card.
     """
     node = exclusive_node(gpus=0)
     node = structs.replace(node, capacity={LARGE: 1, SMALL: 3, GPU_COUNT: 1}, allocatable={})
     pods = [asks("large", LARGE), asks("small", SMALL)]
-    allocated, seated, of_pods = worth_together(node, pods, [divided()] if is_told else [])
+    allocated, seated, of_pods = worth_together(node, pods, [divided()] if is_reported else [])
     assert allocated == pytest.approx(4 / 6)
     assert of_pods == pytest.approx([3 / 6, 1 / 6])
-    assert seated == pytest.approx(4 / 6 if is_told else 0)
+    assert seated == pytest.approx(4 / 6 if is_reported else 0)
 
 
 def test_a_node_with_whole_cards_and_a_divided_one_counts_both() -> None:
@@ -393,7 +393,7 @@ def test_the_clusters_utilization_is_the_mean_over_gpus_not_nodes() -> None:
         max_size=12,
     ),
 )
-def test_sums_over_cards_are_the_nodes_and_nobody_gets_more_than_was_granted(
+def test_sums_over_cards_are_the_nodes_and_no_pod_gets_more_than_was_granted(
     units: list[int], wanted: list[tuple[int, int, str]]
 ) -> None:
     node = shared_node(units=units)

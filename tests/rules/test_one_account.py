@@ -47,7 +47,7 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
     seen = ClusterSnapshot(nodes=(shared,), pods=pods)
     (report,), occupied, ledger = report_nodes(seen), node_occupancy(shared, seen), ledger_of(seen)
     summary = summarize(seen, (), 0)
-    told = {
+    reported = {
         family.name: family.values
         for family in (*arena_families(summary), *native_families(summary))
     }
@@ -73,11 +73,11 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
             *(card.memory_mib for card in inspected.cards),
         ],
         "arena_*": [
-            (told[f"arena_{name}_gpu_memory_of_cluster"][0] or 0) / MIB
+            (reported[f"arena_{name}_gpu_memory_of_cluster"][0] or 0) / MIB
             for name in ("total", "allocated")
         ],
         "fairlead_*": [
-            (told[f"fairlead_node_gpu_memory{name}_bytes"][0] or 0) / MIB
+            (reported[f"fairlead_node_gpu_memory{name}_bytes"][0] or 0) / MIB
             for name in ("", "_allocated")
         ],
     }
@@ -95,25 +95,25 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
         ),
     ],
 )
-def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(
+def test_memory_of_a_node_that_reports_neither_its_unit_nor_its_cards(
     units: int, gpus: int, grant: int, total: int, each: float
 ) -> None:
     """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory,
     docs/spec/arena-cli.md#legacy-tables-of-share-nodes: the first divides gpu-mem by gpu-count; in
     the second units are MiB when there are more than 1024 per GPU.
     """
-    told = mib_by_reader(bare(units, gpus), sharer(grant))
+    reported = mib_by_reader(bare(units, gpus), sharer(grant))
     # whole units (docs/spec/arena-cli.md#share-nodes); all others in proportion
     # (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)
     allocated = {"arena": grant * total // units}
     in_proportion = int(each) * grant // (units // gpus)
     for reader in ("arena", "boards", "arena_*", "fairlead_*"):
-        assert told[reader][:2] == [total, allocated.get(reader, in_proportion)], reader
-    assert told["arena"][2:] == told["boards"][2:] == [each] * gpus
-    assert told["ledger"][2:] == told["inspect"][2:] == [int(each)] * gpus, (
+        assert reported[reader][:2] == [total, allocated.get(reader, in_proportion)], reader
+    assert reported["arena"][2:] == reported["boards"][2:] == [each] * gpus
+    assert reported["ledger"][2:] == reported["inspect"][2:] == [int(each)] * gpus, (
         "a card's MiB are whole where they are shared out"
     )
-    assert told["inspect"][:2] == [int(each) * gpus, in_proportion]
+    assert reported["inspect"][:2] == [int(each) * gpus, in_proportion]
 
 
 def cards_by_reader(
@@ -140,17 +140,17 @@ def test_a_device_that_does_not_report_takes_no_units_from_the_others() -> None:
     """Two GPUs share 30 units, and the exporter has lost one of them. The other does not become a
     card of 30.
     """
-    told = cards_by_reader(
+    reported = cards_by_reader(
         bare(30, 2), sharer(4, 1), gpus=(GpuReading("n", 0, "GPU-0", memory_total_mib=16130),)
     )
-    assert all(each == {0: (15, 0), 1: (15, 4)} for each in told.values()), told
+    assert all(each == {0: (15, 0), 1: (15, 4)} for each in reported.values()), reported
 
 
 def test_whole_gpus_beside_shared_ones_take_no_units() -> None:
     mixed = bare(30, 2)
     capacity = {**mixed.capacity, NVIDIA_GPU: 4}
-    told = cards_by_reader(msgspec.structs.replace(mixed, capacity=capacity), sharer(4))
-    assert all(each == {0: (15, 4), 1: (15, 0)} for each in told.values()), told
+    reported = cards_by_reader(msgspec.structs.replace(mixed, capacity=capacity), sharer(4))
+    assert all(each == {0: (15, 4), 1: (15, 0)} for each in reported.values()), reported
 
 
 def test_a_grant_follows_its_uuid_when_a_driver_has_numbered_the_cards_anew() -> None:
@@ -158,19 +158,21 @@ def test_a_grant_follows_its_uuid_when_a_driver_has_numbered_the_cards_anew() ->
     (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
     """
     shared = node("n", (15, 15), slots={0: {"uuid": "GPU-b"}, 1: {"uuid": "GPU-a"}})
-    told = cards_by_reader(shared, sharer(4, 0, "GPU-a"))
-    assert all(each == {0: (15, 0), 1: (15, 4)} for each in told.values()), told
+    reported = cards_by_reader(shared, sharer(4, 0, "GPU-a"))
+    assert all(each == {0: (15, 0), 1: (15, 4)} for each in reported.values()), reported
 
 
 def test_a_grant_of_a_card_that_is_gone_is_on_no_other_card() -> None:
-    told = cards_by_reader(node("n", (15, 15)), sharer(4, 0, "GPU-gone"))
-    assert all(each == {0: (15, 0), 1: (15, 0)} for each in told.values()), told
+    reported = cards_by_reader(node("n", (15, 15)), sharer(4, 0, "GPU-gone"))
+    assert all(each == {0: (15, 0), 1: (15, 0)} for each in reported.values()), reported
 
 
-def test_an_inventory_that_claims_more_than_the_memory_is_believed_by_nobody() -> None:
+def test_an_inventory_that_claims_more_than_the_memory_is_not_believed() -> None:
     shared = node("n", (15, 15), slots={0: {"units": 900, "memory_mib": 16130}})
-    told = cards_by_reader(msgspec.structs.replace(shared, capacity={GPU_MEMORY: 30, GPU_COUNT: 2}))
-    assert all(each == {0: (15, 0), 1: (15, 0)} for each in told.values()), told
+    reported = cards_by_reader(
+        msgspec.structs.replace(shared, capacity={GPU_MEMORY: 30, GPU_COUNT: 2})
+    )
+    assert all(each == {0: (15, 0), 1: (15, 0)} for each in reported.values()), reported
 
 
 def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
@@ -208,14 +210,14 @@ def test_a_job_whose_pods_share_cards_holds_their_parts() -> None:
     seen = ClusterSnapshot(nodes=(node("n", (15,)),), pods=pods)
     job = Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "default", "bert", uid="u")
     summary = summarize(seen, (JobInstances(job, pods, ("worker", "worker")),), 0)
-    told = {family.name: family.values for family in native_families(summary)}
+    reported = {family.name: family.values for family in native_families(summary)}
     for level in ("job", "node", "cluster"):
-        assert told[f"fairlead_{level}_gpus_allocated"] == [pytest.approx(7 / 15)], level
+        assert reported[f"fairlead_{level}_gpus_allocated"] == [pytest.approx(7 / 15)], level
 
 
 def test_a_card_of_an_inventory_without_memory_has_what_its_units_are() -> None:
     shared = msgspec.structs.replace(
         node("n", (15,)), gpus=(GpuSlot(0, "GPU-n-0", units=15, mode="shared"),)
     )
-    told = mib_by_reader(shared, sharer(4, 0, "GPU-n-0"))
-    assert told["boards"] == told["inspect"] == [15360, 4096, 15360]
+    reported = mib_by_reader(shared, sharer(4, 0, "GPU-n-0"))
+    assert reported["boards"] == reported["inspect"] == [15360, 4096, 15360]

@@ -73,7 +73,7 @@ BUSY = [pod("x", "gpu-1", gpus=7), pod("y", "gpu-2", gpus=4)]
 
 
 @pytest.mark.parametrize(
-    ("nodes", "pods", "asking", "told"),
+    ("nodes", "pods", "asking", "message"),
     [
         (TWO, BUSY, pod("p", gpus=4), "needs 4 GPUs on one node; the freest of 2, gpu-1, has 1"),
         (TWO, [], pod("p", gpus=12), "needs 12 GPUs on one node; the largest of 2, gpu-1, has 8"),
@@ -118,8 +118,8 @@ BUSY = [pod("x", "gpu-1", gpus=7), pod("y", "gpu-2", gpus=4)]
         ),
     ],
 )
-def test_the_sentence(nodes: list[Node], pods: list[Pod], asking: Pod, told: str) -> None:
-    assert text(nodes, pods, asking) == told
+def test_the_sentence(nodes: list[Node], pods: list[Pod], asking: Pod, message: str) -> None:
+    assert text(nodes, pods, asking) == message
 
 
 def test_where_a_node_has_room_something_else_keeps_it() -> None:
@@ -128,7 +128,7 @@ def test_where_a_node_has_room_something_else_keeps_it() -> None:
     assert why([node("a", taint="dedicated")], [], pod("p", choice=tolerates, gpus=1)) is None
 
 
-def test_finished_pods_hold_nothing_and_no_nodes_say_nothing() -> None:
+def test_finished_pods_hold_nothing_and_no_nodes_give_nothing() -> None:
     done = Pod(
         "a",
         "done",

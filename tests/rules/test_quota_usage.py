@@ -71,7 +71,7 @@ def test_an_admitted_pod_is_used_before_it_has_a_node() -> None:
     assert used(asks("a", 1000, node="", phase="Pending"))["root"] == (1000, 0)
 
 
-def test_another_gate_than_ours_does_not_wait_for_quota() -> None:
+def test_another_gate_than_fairleads_does_not_wait_for_quota() -> None:
     assert used(asks("a", 1000, node="", phase="Pending", gates=("example.com/other",)))[
         "root"
     ] == (1000, 0)
@@ -97,7 +97,7 @@ def test_what_is_guaranteed_and_borrowed_follows_from_the_nodes_own_min() -> Non
     }
 
 
-def test_a_claimant_says_so_in_its_condition_and_others_give_their_reason() -> None:
+def test_a_claimant_has_it_in_its_condition_and_others_have_their_reason() -> None:
     claimant = gated(
         "a",
         1000,
@@ -220,7 +220,7 @@ class TestWhatIsWaitedFor:
     def test_the_resource_that_has_no_room_and_no_other_that_is_asked_for_too(self) -> None:
         assert lacks(runs("a", 7), waits("b", 2), waits("c", 4)) == {"root.a": {GPU: (2, 2)}}
 
-    def test_nothing_where_there_is_room_or_nobody_waits(self) -> None:
+    def test_nothing_where_there_is_room_or_no_pod_waits(self) -> None:
         assert lacks(runs("a", 4), waits("b", 4)) == {}
         assert lacks(runs("a", 7)) == {}
 
@@ -255,7 +255,7 @@ class TestWhatIsWaitedFor:
         claimant = waits("b", 2, "borrower", claim_since=1.0)
         assert lacks(runs("a", 4), claimant, waits("c", 3)) == {"root.a": {GPU: (1, 3)}}
 
-    def test_whom_room_in_the_tree_would_not_help_is_left_out(self) -> None:
+    def test_pods_that_room_in_the_tree_would_not_help_are_left_out(self) -> None:
         for reason in (
             "UserCap",
             "NoFitOnNodes",

@@ -160,10 +160,10 @@ TWINS = parse_node(
     st.sets(st.integers(0, 3)),
 )
 def test_any_pod_on_any_node(
-    told: list[Node], known: list[Pod], asker: Pod, withheld: set[int]
+    reported: list[Node], known: list[Pod], asker: Pod, withheld: set[int]
 ) -> None:
     ledger = Ledger()
-    for each in told:
+    for each in reported:
         ledger.set_node(each, withheld)
     for other in known:
         ledger.set_pod(other)

@@ -113,7 +113,7 @@ def test_without_room_beside_the_others_it_waits_and_both_keys_end_that(key: str
 
 
 @pytest.mark.parametrize("end", ["deleted", "finished", "gone", "rolled back"])
-def test_who_ends_is_waited_for_no_longer(end: str) -> None:
+def test_an_ended_pod_is_waited_for_no_longer(end: str) -> None:
     made = ledger(guarded())
     if end == "rolled back":
         made.reserve(pod("a", 8), "n")
@@ -148,7 +148,7 @@ def test_a_limit_that_makes_no_difference_on_one_card_leads_there() -> None:
     assert place(ledger(guarded(15, 100)), asker) == {"a": [(1, 4)], "b": [(1, 4)]}
 
 
-def test_what_an_unbound_pod_says_of_itself_is_not_believed() -> None:
+def test_what_an_unbound_pod_reports_of_itself_is_not_believed() -> None:
     made = ledger(guarded())
     made.reserve(pod("a", 8, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}), "n")
     assert isinstance(made.reserve(pod("b", 8), "n"), NotYet)
@@ -194,7 +194,7 @@ def test_an_init_container_binds_the_first_to_those_of_its_size() -> None:
     }
 
 
-def test_what_can_never_be_alike_is_said_at_once() -> None:
+def test_what_can_never_be_alike_is_reported_at_once() -> None:
     made = ledger(guarded(15, 15))
     parts = [container("a", 8), container("b", 8)]
     split = pod(containers=parts, annotations=PER_CONTAINER)
@@ -223,7 +223,7 @@ def test_what_others_hold_may_be_mended_by_preemption() -> None:
     assert plan_preemption(made, asker, {"n": Victims(())}) == {"n": Victims(("uid-low",))}
 
 
-def test_prioritize_prefers_the_node_where_nobody_has_to_wait() -> None:
+def test_prioritize_prefers_the_node_where_no_pod_has_to_wait() -> None:
     made = ledger(guarded(), guarded(name="m"))
     for name in ("n", "m"):
         assert place(made, pod(f"opens-{name}", 8), name) == {"main": [(0, 8)]}
@@ -311,7 +311,7 @@ def test_after_five_seconds_it_is_an_error_and_the_next_question_waits_anew() ->
     assert made.bindings.waited(24.9) == []
 
 
-def test_without_the_lease_nobody_waits() -> None:
+def test_without_the_lease_no_pod_waits() -> None:
     made = machine(pod("a", 8), pod("b", 8))
     do_bind(made, "a")
     made.bindings.ask(asking("b"), 10.0)
@@ -329,7 +329,7 @@ def test_room_that_is_gone_ends_the_wait() -> None:
     )
 
 
-def test_a_pod_that_somebody_else_put_there_is_given_cards_when_the_others_have_started() -> None:
+def test_a_pod_that_was_placed_by_hand_is_given_cards_when_the_others_have_started() -> None:
     made = machine(pod("a", 8))
     first = do_bind(made, "a")
     made.feed.observe(changed(KIND_PODS, "uid-x", pod("x", 8, node="n")))

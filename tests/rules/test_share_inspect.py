@@ -70,7 +70,7 @@ def inspected(
 
 
 class TestCounting:
-    def test_a_card_has_those_who_sit_on_it_and_the_node_their_sum(self) -> None:
+    def test_a_card_has_its_holders_and_the_node_their_sum(self) -> None:
         found = inspected(
             two_cards({}, {}),
             tenant("b", 4, on(1, 4)),
@@ -83,7 +83,7 @@ class TestCounting:
         ]
         assert (found.used, found.total, found.pending) == (10, 30, ())
 
-    def test_a_pod_whose_card_nobody_knows_is_pending_and_counts(self) -> None:
+    def test_a_pod_whose_card_is_unknown_is_pending_and_counts(self) -> None:
         found = inspected(
             two_cards({}, {}),
             tenant("lost", 3),

@@ -46,7 +46,7 @@ def test_a_reservation_is_repeated_rolled_back_and_confirmed() -> None:
     assert made.tenants[asker.uid].state == ASSIGNED
 
 
-def test_a_reservation_whose_room_somebody_else_sold_meanwhile_is_not_honoured() -> None:
+def test_a_reservation_whose_room_was_sold_meanwhile_is_not_honoured() -> None:
     """The extender that holds the reservation was without the Lease, and does not know yet whether
     the pod was bound.
     """
@@ -108,7 +108,7 @@ def hidden(name: str, units: int, **more: Any) -> Pod:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running"])
-def test_who_is_seen_on_its_node_without_its_cards_is_not_reserved_but_to_be_written(
+def test_a_pod_on_its_node_without_its_cards_is_not_reserved_but_to_be_written(
     phase: str,
 ) -> None:
     """Another process bound the pod, or its grant was damaged before the binding was seen. A failed
@@ -124,7 +124,7 @@ def test_who_is_seen_on_its_node_without_its_cards_is_not_reserved_but_to_be_wri
     assert (made.tenants[asker.uid].state, made.tenants[asker.uid].is_misread) == (BOUND, False)
 
 
-def test_cards_that_were_never_written_are_chosen_anew_where_somebody_else_sold_them() -> None:
+def test_cards_that_were_never_written_are_chosen_anew_where_they_were_sold_meanwhile() -> None:
     made, asker = ledger(), pod(units=8)
     made.reserve(asker, "n")
     made.set_pod(bound(asker, "n", {}))
@@ -182,7 +182,9 @@ def test_what_runs_on_an_unknown_card_counts_on_every_card_that_may_be_it() -> N
         ),
     ],
 )
-def test_who_counts_as_running_on_an_unknown_card(more: dict[str, Any], is_counted: bool) -> None:
+def test_pods_that_count_as_running_on_an_unknown_card(
+    more: dict[str, Any], is_counted: bool
+) -> None:
     made = ledger()
     made.set_pod(hidden("a", 4, **more))
     assert [card.free for card in made.nodes["n"].cards] == ([11, 11] if is_counted else [15, 15])
@@ -195,7 +197,7 @@ def test_another_scheduler_was_faster() -> None:
     assert (used(made), used(made, "m")) == ([0, 0], [0, 4])
 
 
-def test_a_foreign_pod_is_adopted_where_it_runs_or_told_why_not() -> None:
+def test_a_foreign_pod_is_adopted_where_it_runs_or_gets_the_reason() -> None:
     made = ledger(node(units=(15,)), used={("n", 0): 5})
     small, large = pod("small", 8, node="n"), pod("large", 8, node="n")
     made.set_pod(small)
@@ -265,7 +267,7 @@ def test_a_node_that_went_and_came_back_finds_its_tenants() -> None:
     assert used(made) == [12, 0]
 
 
-def test_pods_told_before_their_node_are_counted() -> None:
+def test_pods_that_come_before_their_node_are_counted() -> None:
     made = Ledger()
     made.set_pod(placed(pod(), "n", {"main": [(1, 4)]}))
     made.set_node(node())
@@ -344,7 +346,7 @@ class Storm(RuleBasedStateMachine):
     @rule(
         uid=asked,
         name=NODES,
-        outcome=st.sampled_from(["told", "untold", "refused", "unknown", "lost"]),
+        outcome=st.sampled_from(["reported", "untold", "refused", "unknown", "lost"]),
     )
     def bind(self, uid: str, name: str, outcome: str) -> None:
         asker = self.pods.get(uid)
@@ -505,8 +507,8 @@ class Storm(RuleBasedStateMachine):
             return  # the rebuilt ledger knows less than this one
         again = self.rebuilt()
         for name, account in self.ledger.nodes.items():
-            ours = [(card.key, card.used, card.core_used, card.free) for card in account.cards]
-            assert ours == [
+            own = [(card.key, card.used, card.core_used, card.free) for card in account.cards]
+            assert own == [
                 (card.key, card.used, card.core_used, card.free) for card in again.nodes[name].cards
             ]
             assert account.strays == again.nodes[name].strays

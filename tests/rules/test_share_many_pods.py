@@ -58,7 +58,7 @@ def full_node(is_known: Callable[[int], bool]) -> Ledger:
     "is_promised", [False, True], ids=["nothing promised", "a pod has room promised"]
 )
 @pytest.mark.parametrize("known", KNOWN)
-def test_who_must_go_is_found_with_a_few_changes_per_pod(
+def test_victims_are_found_with_a_few_changes_per_pod(
     known: str, is_promised: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An earlier version changed and read all cards for each pod of each card: 556,000 changes, and
@@ -91,7 +91,7 @@ def test_who_must_go_is_found_with_a_few_changes_per_pod(
     assert looks <= 3 * CARDS * 32
 
 
-def test_pods_whose_card_nobody_knows_are_counted_by_what_they_may_hold() -> None:
+def test_pods_whose_card_is_unknown_are_counted_by_what_they_may_hold() -> None:
     account = full_node(KNOWN["unknown cards"]).nodes["n"]
     assert (len(account.hidden), list(account.alike.values())) == (UNITS * CARDS, [UNITS * CARDS])
     assert {card.aside for card in account.cards} == {UNITS * CARDS}
@@ -128,7 +128,7 @@ def test_a_pod_that_is_gone_when_its_turn_comes_is_given_no_card() -> None:
 
 
 @pytest.mark.parametrize("seed", range(90))
-def test_who_must_go_suffices_and_each_is_needed(seed: int) -> None:
+def test_victims_suffice_and_each_is_needed(seed: int) -> None:
     """The oracle makes a fresh copy of the node for every question."""
     chance = random.Random(seed)
     ledger, cards = Ledger(), chance.randint(1, 3)

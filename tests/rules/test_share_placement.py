@@ -150,7 +150,7 @@ def crowded() -> Ledger:
     return made
 
 
-def test_who_is_only_reserved_is_nobody_to_evict() -> None:
+def test_a_reserved_pod_is_no_victim() -> None:
     """kube-scheduler does not know the pod on the node, and would reject the whole answer."""
     made = ledger(node(units=(15,)))
     made.set_pod(placed(pod("a", 5, priority=1), "n", {"main": [(0, 5)]}))
@@ -204,7 +204,7 @@ def evicted(made: Ledger, asker: Pod, *proposed: str, violations: int = 0) -> li
         pytest.param(pod("new", 20, cards=2, priority=9), ["a"], ["a", "b", "c"], id="two cards"),
     ],
 )
-def test_who_has_to_go(asker: Pod, proposed: list[str], victims: list[str] | None) -> None:
+def test_pods_that_have_to_go(asker: Pod, proposed: list[str], victims: list[str] | None) -> None:
     assert evicted(crowded(), asker, *proposed, violations=1) == victims
 
 

@@ -219,7 +219,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(),
             "node not yet known to the GPU share scheduler",
             False,
-            id="a node nobody told of",
+            id="a node nobody reported of",
         ),
     ],
 )
@@ -287,7 +287,7 @@ def test_an_operator_takes_a_card_out_and_gives_it_back() -> None:
     assert made.verdict_on("n", pod()) is None
 
 
-def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
+def test_two_cards_that_claim_one_uuid_take_no_pod() -> None:
     made = ledger(node(units=(15, 15, 8), slots={1: {"uuid": "GPU-n-0"}}))
     assert made.verdict_on("n", pod(units=9)) == Verdict(
         "need 9 GiB on one GPU, largest healthy has 8 GiB", True
@@ -308,7 +308,7 @@ def test_a_pod_that_asks_for_none_of_it_goes_anywhere() -> None:
     assert ledger(node(labels={})).filter(pod(units=0), ["n"]).passed == ["n"]
 
 
-def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
+def test_a_node_of_another_unit_takes_no_pod_however_the_question_comes() -> None:
     """A pod's number counts the cluster's unit, of which there is one
     (docs/spec/gpu-sharing.md#units-and-the-proportional-grant). On a node of another unit 4 GiB
     would be read as 4 MiB.

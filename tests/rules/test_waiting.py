@@ -31,15 +31,15 @@ KILLED = ContainerStatus("main", state="terminated", reason="OOMKilled", exit_co
 
 def test_a_running_pod_whose_container_crashes_again_and_again_waits_for_its_next_try() -> None:
     crashing = pod("p", "n1", statuses=(BACK_OFF,))
-    said = {"container": "main", "pod": "p", "said": "back-off 10s restarting failed container"}
-    told = Wait(
+    printed = {"container": "main", "pod": "p", "said": "back-off 10s restarting failed container"}
+    reported = Wait(
         "CrashLoopBackOff",
         "container main of pod p: back-off 10s restarting failed container",
         "container-said",
-        said,
+        printed,
     )
-    assert why_pod_waits(crashing) == told
-    assert why_job_waits(job(), [pod("q", "n1"), crashing]) == told
+    assert why_pod_waits(crashing) == reported
+    assert why_job_waits(job(), [pod("q", "n1"), crashing]) == reported
 
 
 def test_a_pod_that_runs_starts_or_has_ended_waits_for_nothing() -> None:
@@ -51,14 +51,14 @@ def test_a_pod_that_runs_starts_or_has_ended_waits_for_nothing() -> None:
     assert why_pod_waits(pod("p", "n1", phase="Failed", statuses=(BACK_OFF,))) is None
 
 
-def test_the_scheduler_is_heard_before_the_containers() -> None:
+def test_the_schedulers_reason_goes_before_the_containers() -> None:
     unplaced = Condition("PodScheduled", "False", "Unschedulable", "0/4 nodes are available")
     assert why_pod_waits(pod("p", phase="Pending", conditions=(unplaced,))) == Wait(
         "Unschedulable", "0/4 nodes are available"
     )
 
 
-def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
+def test_a_job_that_waits_beside_a_failed_pod_shows_how_that_ended() -> None:
     runs = pod("launcher", "n1", statuses=(ContainerStatus("main", state="running"),))
     waiting = job(roles=(Role("worker", 2),))
     assert why_job_waits(waiting, [runs, pod("w", phase="Failed", statuses=(DEAD,))]).message == (
@@ -76,11 +76,11 @@ def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
     assert why_job_waits(waiting, [runs]).reason == "PodsMissing"
 
 
-def test_a_pod_with_our_gate_waits_for_what_its_quota_condition_says() -> None:
-    told = Condition(
+def test_a_pod_with_fairleads_gate_waits_for_what_its_quota_condition_contains() -> None:
+    reported = Condition(
         "fairlead.io/QuotaAdmitted", "False", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20"
     )
-    gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(told,))
+    gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(reported,))
     assert why_pod_waits(gated) == Wait("OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
     assert why_job_waits(job(), [gated]) == why_pod_waits(gated)
 
@@ -110,7 +110,7 @@ def test_a_job_that_quota_suspended_for_no_claimant_names_none(
     assert (found.reason, found.message) == (reason, sentence)
 
 
-def test_a_job_that_quota_suspended_says_for_whom() -> None:
+def test_a_job_that_quota_suspended_names_the_claimant() -> None:
     suspended = job(suspended=True, annotations={"fairlead.io/suspended-for": "team-b/train-0"})
     assert why_job_waits(suspended, []).message == (
         "the job is suspended to give quota back to team-b/train-0; it resumes when there is "

@@ -26,12 +26,12 @@ async def run(directory: Path, ready_file: Path, seed: int) -> None:
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     serving = asyncio.create_task(serve(saved_first(app, kept.save), sock=sock, ready=ready))
     await ready.wait()
-    told = {
+    reported = {
         "port": sock.getsockname()[1],
         "token": kept.credentials.token,
         "version": kept.world.cluster.resource_version,
     }
-    ready_file.with_suffix(".part").write_text(json.dumps(told))
+    ready_file.with_suffix(".part").write_text(json.dumps(reported))
     ready_file.with_suffix(".part").replace(ready_file)
     await asyncio.gather(serving, driver.run(), kept.run())
 

@@ -32,16 +32,16 @@ CONFIG = (
         ("-f mine.csv -m none", {}, "--collectors"),
     ],
 )
-def test_counters_of_the_file_count_where_nobody_names_others(
+def test_counters_of_the_file_count_where_no_others_are_named(
     tmp_path: Path, line: str, env: dict[str, str], winner: str
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG)
     args = make_parser(gpu_exporter, "fairlead").parse(shlex.split(f"--config-file={path} {line}"))
     gpu_exporter.fill_from_variables(args, env)
-    said = list[str]()
-    asked: Any = SimpleNamespace(args=args, messages=SimpleNamespace(warn=said.append))
+    printed = list[str]()
+    asked: Any = SimpleNamespace(args=args, messages=SimpleNamespace(warn=printed.append))
     assert bool(read_config_file(asked).rows) is not bool(winner)
-    assert [f"have no effect: `{winner}` is given" in each for each in said] == [True] * bool(
+    assert [f"have no effect: `{winner}` is given" in each for each in printed] == [True] * bool(
         winner
     )

@@ -132,7 +132,7 @@ def test_a_generator_that_is_asked_to_end_leaves_nothing(tmp_path: Path) -> None
         generator.wait()
 
 
-def test_without_a_card_and_a_library_it_says_so_in_one_line(tmp_path: Path) -> None:
+def test_without_a_card_and_a_library_it_fails_in_one_line(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "fairlead", "gpu-load", "--no-dcgm-validation", "-t 1004", "-d 1"]
     ended = subprocess.run(
         argv,

@@ -20,7 +20,7 @@ from fairlead.errors import UserError
 from fairlead.ports import GpuReadings
 from fairlead.run.wiring import gpu_readings
 
-OURS = "app.kubernetes.io/name=fairlead-gpu-exporter"
+OWN = "app.kubernetes.io/name=fairlead-gpu-exporter"
 PATHS = (
     "/api/v1/pods",
     "/api/v1/namespaces/fairlead-nodes/pods",
@@ -38,7 +38,7 @@ def has_tried(readings: GpuReadings) -> bool:
 @pytest.mark.parametrize(
     ("flags", "asked", "pages"),
     [
-        ([], (PATHS[1], OURS), 0),
+        ([], (PATHS[1], OWN), 0),
         ([NAMED], None, 1),
         ([NAMED, "--gpu-exporter-pods=app=x"], (PATHS[1], "app=x"), 1),
         (
@@ -49,10 +49,10 @@ def has_tried(readings: GpuReadings) -> bool:
             (PATHS[2], "app=nvidia-dcgm-exporter"),
             0,
         ),
-        (["--gpu-exporter-namespace="], (PATHS[0], OURS), 0),
+        (["--gpu-exporter-namespace="], (PATHS[0], OWN), 0),
     ],
     ids=[
-        "nothing said",
+        "nothing printed",
         "a page",
         "a page and pods",
         "pods of another namespace",

@@ -46,7 +46,7 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def told(world: World) -> Mapping[str, list[tuple[Row, float]]]:
+def reported(world: World) -> Mapping[str, list[tuple[Row, float]]]:
     """Every series of the three components, by the name of its metric."""
     seen, cards = take_snapshot(world), world.devices.sample()
     summary = summarize(seen, all_instances(seen), world.clock.now())
@@ -110,15 +110,15 @@ def summed(rows: Rows, *labels: str) -> Sums:
     return {key: value for key, value in sums.items() if value}
 
 
-def containers(told: Mapping[str, list[tuple[Row, float]]]) -> list[tuple[Row, float]]:
+def containers(reported: Mapping[str, list[tuple[Row, float]]]) -> list[tuple[Row, float]]:
     """The values of `limit / on (node_name, uuid) group_left grantable`, the expression in the
     specification.
     """
     grantable = {
         (row["node_name"], row["uuid"]): value
-        for row, value in told["fairlead_gpu_memory_grantable_bytes"]
+        for row, value in reported["fairlead_gpu_memory_grantable_bytes"]
     }
-    limits = told["fairlead_container_gpu_memory_limit_bytes"]
+    limits = reported["fairlead_container_gpu_memory_limit_bytes"]
     return [(row, value / grantable[row["node_name"], row["uuid"]]) for row, value in limits]
 
 
@@ -137,27 +137,27 @@ def test_the_world_has_shares_and_whole_gpus(seated: list[tuple[Row, float]]) ->
 
 
 def test_of_the_cluster(
-    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+    reported: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
 ) -> None:
     expected = sum(gpus for _, gpus in seated)
-    ((_, cluster),) = told["fairlead_cluster_gpus_allocated"]
+    ((_, cluster),) = reported["fairlead_cluster_gpus_allocated"]
     assert cluster == pytest.approx(expected)
-    assert {"": sum(ratio for _, ratio in containers(told))} == near({"": expected})
+    assert {"": sum(ratio for _, ratio in containers(reported))} == near({"": expected})
 
 
 def test_of_each_node(
-    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+    reported: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
 ) -> None:
     expected = summed(seated, "node")
-    assert summed(told["fairlead_node_gpus_allocated"], "node_name") == pytest.approx(expected)
-    assert summed(containers(told), "node_name") == near(expected)
+    assert summed(reported["fairlead_node_gpus_allocated"], "node_name") == pytest.approx(expected)
+    assert summed(containers(reported), "node_name") == near(expected)
 
 
-def test_of_each_shared_card(told: Mapping[str, list[tuple[Row, float]]]) -> None:
+def test_of_each_shared_card(reported: Mapping[str, list[tuple[Row, float]]]) -> None:
     """The extender's held units of a card, divided by all its units, equal the shares of its
     containers and its `allocated_ratio`.
     """
-    units = told["fairlead_gpushare_units"]
+    units = reported["fairlead_gpushare_units"]
     totals = {row["uuid"]: value for row, value in units if row["state"] == "total"}
     held = summed(
         (
@@ -169,28 +169,29 @@ def test_of_each_shared_card(told: Mapping[str, list[tuple[Row, float]]]) -> Non
     )
     assert len(held) > 1
     shares = summed(
-        ((row, ratio) for row, ratio in containers(told) if row["allocate_mode"] == "share"), "uuid"
+        ((row, ratio) for row, ratio in containers(reported) if row["allocate_mode"] == "share"),
+        "uuid",
     )
     assert shares == near(held)
-    cards = summed(told["fairlead_gpu_allocated_ratio"], "uuid")
+    cards = summed(reported["fairlead_gpu_allocated_ratio"], "uuid")
     assert {uuid: cards[uuid] for uuid in held} == near(held)
 
 
 def test_of_each_job(
-    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+    reported: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
 ) -> None:
     job_of = {
         (row["job_namespace"], row["instance_name"]): row["job_name"]
-        for row, _ in told["fairlead_job_instance_info"]
+        for row, _ in reported["fairlead_job_instance_info"]
     }
     expected = summed(with_job(seated, job_of, "namespace", "pod"), "job")
     assert len(expected) > 3
     assert summed(
-        with_job(told["fairlead_job_gpus_allocated"], {}, "job_namespace", "job_name"), "job"
+        with_job(reported["fairlead_job_gpus_allocated"], {}, "job_namespace", "job_name"), "job"
     ) == pytest.approx(expected)
-    assert summed(with_job(containers(told), job_of, "namespace_name", "pod_name"), "job") == near(
-        expected
-    )
+    assert summed(
+        with_job(containers(reported), job_of, "namespace_name", "pod_name"), "job"
+    ) == near(expected)
 
 
 def with_job(rows: Rows, job_of: Mapping[tuple[str, str], str], space: str, name: str) -> Rows:
@@ -201,13 +202,13 @@ def with_job(rows: Rows, job_of: Mapping[tuple[str, str], str], space: str, name
 
 
 def test_of_each_namespace(
-    told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+    reported: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
 ) -> None:
-    assert summed(containers(told), "namespace_name") == near(summed(seated, "namespace"))
+    assert summed(containers(reported), "namespace_name") == near(summed(seated, "namespace"))
 
 
 def test_of_each_leaf(
-    world: World, told: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
+    world: World, reported: Mapping[str, list[tuple[Row, float]]], seated: list[tuple[Row, float]]
 ) -> None:
     (tree,) = world.cluster.list(ELASTIC_QUOTA_TREES)
     leaf_of = dict(leaves(tree["spec"]["root"]))
@@ -224,7 +225,7 @@ def test_of_each_leaf(
     per_gpu = {WHOLE: 1, SHARED: 15}
     used = [
         (row, value / per_gpu[row["resource"]])
-        for row, value in told["fairlead_quota_used"]
+        for row, value in reported["fairlead_quota_used"]
         if row["resource"] in per_gpu
     ]
     assert summed(
@@ -232,7 +233,7 @@ def test_of_each_leaf(
     ) == pytest.approx(expected)
     held = (
         ({"leaf": leaf_of[row["namespace_name"]]}, ratio)
-        for row, ratio in containers(told)
+        for row, ratio in containers(reported)
         if row["namespace_name"] in leaf_of
     )
     assert summed(held, "leaf") == near(expected)

@@ -55,13 +55,13 @@ class KeptServer:
             START_SECONDS,
             0.01,
         )
-        told = json.loads(ready_file.read_text())
-        self.version = int(told["version"])
+        reported = json.loads(ready_file.read_text())
+        self.version = int(reported["version"])
         self._headers = {
-            "authorization": f"Bearer {told['token']}",
+            "authorization": f"Bearer {reported['token']}",
             "content-type": "application/merge-patch+json",
         }
-        self._http = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=20)
+        self._http = http.client.HTTPConnection("127.0.0.1", reported["port"], timeout=20)
 
     def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Object]:
         """Raises OSError or HTTPException when the server dies before its answer is whole."""
@@ -227,7 +227,7 @@ def refused(act: Callable[[], object]) -> tuple[str, str]:
     return caught.value.what, caught.value.hint
 
 
-def test_a_world_goes_on_with_its_own_scenario_and_seed_when_nobody_names_them(
+def test_a_world_goes_on_with_its_own_scenario_and_seed_when_no_others_are_named(
     tmp_path: Path,
 ) -> None:
     first = opened(tmp_path, "empty", 7)
@@ -242,7 +242,7 @@ def test_a_world_goes_on_with_its_own_scenario_and_seed_when_nobody_names_them(
     second.close()
 
 
-def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_keeps_nobody_out(
+def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_locks_no_user_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = opened(tmp_path)
@@ -300,7 +300,7 @@ def test_a_world_begins_at_the_present_however_long_its_start_takes(
     world.close()
 
 
-def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(
+def test_a_clock_that_is_further_behind_is_reported_so_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = closed(tmp_path)
@@ -423,32 +423,39 @@ def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
         (lambda path: os.truncate(path, 0), "is empty"),
         (lambda path: overwrite(path, 5000, b"\xff" * 9000), "damaged"),
         (
-            lambda path: told(path, "PRAGMA user_version = 2"),
+            lambda path: reported(path, "PRAGMA user_version = 2"),
             "has format 2, which is newer than this program's 1",
         ),
-        (lambda path: told(path, "PRAGMA application_id = 0"), "is a database of another program"),
         (
-            lambda path: told(path, "UPDATE world SET header = CAST('nonsense' AS BLOB)"),
+            lambda path: reported(path, "PRAGMA application_id = 0"),
+            "is a database of another program",
+        ),
+        (
+            lambda path: reported(path, "UPDATE world SET header = CAST('nonsense' AS BLOB)"),
             "is damaged: JSON is malformed",
         ),
         (
-            lambda path: told(path, "UPDATE world SET header = CAST('{}' AS BLOB)"),
+            lambda path: reported(path, "UPDATE world SET header = CAST('{}' AS BLOB)"),
             "is damaged: Object missing required field",
         ),
-        (lambda path: told(path, "DELETE FROM world"), "is damaged: it has no header"),
+        (lambda path: reported(path, "DELETE FROM world"), "is damaged: it has no header"),
         (
-            lambda path: told(path, "UPDATE objects SET body = CAST('{}' AS BLOB) WHERE id = 3"),
+            lambda path: reported(
+                path, "UPDATE objects SET body = CAST('{}' AS BLOB) WHERE id = 3"
+            ),
             "is damaged: an object lacks its `apiVersion`",
         ),
         (
-            lambda path: told(path, "UPDATE objects SET body = CAST('[1]' AS BLOB) WHERE id = 3"),
+            lambda path: reported(
+                path, "UPDATE objects SET body = CAST('[1]' AS BLOB) WHERE id = 3"
+            ),
             "is damaged: an object is no object: `[1]`",
         ),
-        (lambda path: told(path, UNKNOWN_KIND), 'is damaged: no kind "Wodget" is registered'),
+        (lambda path: reported(path, UNKNOWN_KIND), 'is damaged: no kind "Wodget" is registered'),
         (lambda path: (path.unlink(), path.mkdir()), "cannot be opened: is a directory"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_said_and_left_alone(
+def test_a_file_that_cannot_be_used_is_reported_and_left_alone(
     spoil: Callable[[Path], object], words: str, tmp_path: Path
 ) -> None:
     path = closed(tmp_path)
@@ -470,7 +477,7 @@ def overwrite(path: Path, at: int, data: bytes) -> None:
         file.write(data)
 
 
-def told(path: Path, statement: str) -> None:
+def reported(path: Path, statement: str) -> None:
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(statement)
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -93,13 +93,13 @@ def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> Non
 def test_the_page_of_a_job_that_runs_well_has_its_events(laptop: Laptop) -> None:
     api = laptop.wait_ready()["console"] + "api/v1/jobs"
     running = json.loads(get(f"{api}?job_status=Running"))["items"]
-    told = [
+    reported = [
         json.loads(get(f"{api}/{row['namespace']}/{row['type']}/{row['name']}")) for row in running
     ]
     assert {"Scheduled", "Pulled", "Started"} <= {
-        event["reason"] for each in told for event in each["events"]
+        event["reason"] for each in reported for event in each["events"]
     }
-    assert "images" in {step["step"] for each in told for step in each["life"]}
+    assert "images" in {step["step"] for each in reported for step in each["life"]}
 
 
 def test_the_kubeconfig_is_the_owners_alone(laptop: Laptop) -> None:
@@ -161,7 +161,7 @@ def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
     )
 
 
-def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
+def test_no_user_gets_into_a_simulated_pod_and_the_reason_is_printed(laptop: Laptop) -> None:
     running = [
         line.split()[:2]
         for line in arena(laptop.home, "list", "-A").stdout.splitlines()
@@ -169,15 +169,15 @@ def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> Non
     ]
     tries = [arena(laptop.home, "attach", "-n", namespace, job) for namespace, job in running[:3]]
     # a job may end meanwhile
-    told = [done for done in tries if "in a completed Instance" not in done.stderr]
-    assert told and all(done.returncode == 1 and done.stdout == "" for done in tries)
+    printed = [done for done in tries if "in a completed Instance" not in done.stderr]
+    assert printed and all(done.returncode == 1 and done.stdout == "" for done in tries)
     assert all(
         (
             "in a simulated cluster, where containers are scripts without a process or a network: "
             "no exec"
         )
         in done.stderr
-        for done in told
+        for done in printed
     )
 
 
@@ -199,7 +199,7 @@ def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_pa
     )
 
 
-def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(
+def test_a_user_that_may_read_nothing_saves_no_snapshot_over_a_good_one(
     laptop: Laptop, tmp_path: Path
 ) -> None:
     config = kubeconfig_of(laptop.wait_ready())
@@ -352,15 +352,15 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
             0.05,
         )
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
-        assert (process.returncode, "Traceback" in said) == (0, False), said
+        _, printed = process.communicate(timeout=20)
+        assert (process.returncode, "Traceback" in printed) == (0, False), printed
     finally:
         process.kill()
         process.communicate()
 
 
 @pytest.mark.long
-def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(
+def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_it_is_the_default(
     tmp_path: Path,
 ) -> None:
     laptop = Laptop(tmp_path, *BARE, home=Path("/proc"))
@@ -396,17 +396,17 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     kept = ("--state-dir", os.path.relpath(tmp_path / "state"), "--seed", "7")
     first = Laptop(tmp_path, *BARE, *kept)
     ready = first.wait_ready()
-    (told,) = re.findall(r"^kubeconfig: +(.+)$", first.output(), re.MULTILINE)
-    assert told.startswith("/") and Path(told).samefile(tmp_path / "state" / "kubeconfig"), (
-        "whoever is told it may be elsewhere"
-    )
+    (reported,) = re.findall(r"^kubeconfig: +(.+)$", first.output(), re.MULTILINE)
+    assert reported.startswith("/") and Path(reported).samefile(
+        tmp_path / "state" / "kubeconfig"
+    ), "whoever is told it may be elsewhere"
     token = kubeconfig_of(ready)["users"][0]["user"]["token"]
     post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
     found = running_laptop({"HOME": str(first.home)})
     assert (
         found is not None
         and found.pid == first.process.pid
-        and Path(found.kubeconfig).samefile(told)
+        and Path(found.kubeconfig).samefile(reported)
     ), "nobody has to name its directory"
     first.end(signal.SIGKILL)
     first.close()

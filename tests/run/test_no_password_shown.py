@@ -193,8 +193,8 @@ def test_clients_put_it_into_no_exception_and_no_log(
     with pytest.raises((FairleadError, ValueError)) as failed:
         twin(connection_of(path)).call("version")
     logging.getLogger("beside").exception("it failed", exc_info=failed.value)
-    told = "".join(traceback.format_exception(failed.value)) + repr(failed.value)
-    assert clean(told)
+    message = "".join(traceback.format_exception(failed.value)) + repr(failed.value)
+    assert clean(message)
     assert clean(caplog.text)
     assert clean(bug_report("fairlead", ["console"], failed.value))
     if isinstance(failed.value, FairleadError):
@@ -203,7 +203,7 @@ def test_clients_put_it_into_no_exception_and_no_log(
 
 @pytest.mark.parametrize("twin", TWINS.values(), ids=list(TWINS))
 @pytest.mark.parametrize("place", ["refusing", "shut"])
-def test_the_hint_names_the_proxy_that_refused_or_is_not_there(
+def test_the_hint_names_the_proxy_that_refused_or_is_absent(
     twin: Any, place: str, refusing: RefusingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = refusing.host if place == "refusing" else shut()
@@ -240,23 +240,23 @@ ADDRESSES = [
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_addresses_that_are_refused_are_shown_without_it(address: str) -> None:
-    def told(call: Any, *arguments: Any) -> str:
+    def reported(call: Any, *arguments: Any) -> str:
         try:
             found = call(*arguments)
         except UserError as error:
             return f"{error.what} {error.hint}"
         return str(getattr(found, "server", getattr(found, "url", "")))
 
-    assert clean(told(page_address, address))
-    assert clean(told(prometheus_connection, address))
+    assert clean(reported(page_address, address))
+    assert clean(reported(prometheus_connection, address))
     assert (
-        SECRET not in told(lambda text: normal_server(text, has_tls=True), address)
+        SECRET not in reported(lambda text: normal_server(text, has_tls=True), address)
         or "@host" not in address
     )
-    assert clean(told(checked_proxy, address.replace("http:", "socks5:")))
+    assert clean(reported(checked_proxy, address.replace("http:", "socks5:")))
 
 
-def test_a_page_and_a_prometheus_that_cannot_be_reached_do_not_tell_it(
+def test_a_page_and_a_prometheus_that_cannot_be_reached_do_not_report_it(
     refusing: RefusingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://{LOGIN}@{refusing.host}")

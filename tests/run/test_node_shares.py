@@ -41,10 +41,10 @@ def held(world: World) -> dict[str, list[tuple[int, int]]]:
 
 def waiting(world: World, name: str = "p") -> dict[str, Any]:
     status = get_pod(world, name)["status"]
-    told = [*status.get("initContainerStatuses", ()), *status["containerStatuses"]]
+    reported = [*status.get("initContainerStatuses", ()), *status["containerStatuses"]]
     return next(
         each["state"]["waiting"]
-        for each in told
+        for each in reported
         if each["state"].get("waiting", {}).get("reason") == "CreateContainerConfigError"
     )
 
@@ -62,7 +62,7 @@ def bound(world: World) -> None:
         assert world.step()
 
 
-def assert_told(world: World, message: str) -> None:
+def assert_reported(world: World, message: str) -> None:
     """The pod has one Event per try in the first minute: the first after 0.7 s, then one every 12
     s.
     """
@@ -77,11 +77,11 @@ def damaged(pod: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """The pod as its kubelet passes it to an agent that reads a changed grant."""
     annotations = pod["metadata"]["annotations"]
     grants = json.loads(annotations["fairlead.io/gpu-allocation"])
-    told = {
+    reported = {
         **annotations,
         "fairlead.io/gpu-allocation": json.dumps({"main": [{**grants["main"][0], **changes}]}),
     }
-    return {**pod, "metadata": {**pod["metadata"], "annotations": told}}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": reported}}
 
 
 def test_an_init_container_holds_its_part_while_it_runs_and_then_the_others_theirs() -> None:
@@ -165,7 +165,7 @@ def test_a_sidecar_beside_an_init_container() -> None:
         ),
     ],
 )
-def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(
+def test_what_the_rules_refuse_is_reported_as_a_kubelet_reports_it(
     changes: dict[str, Any], code: str, words: str
 ) -> None:
     world = one_node()
@@ -183,7 +183,7 @@ def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(
     )
     assert phase(world) == "Pending"
     assert held(world) == {}
-    assert_told(world, f"Error: {waiting(world)['message']}")
+    assert_reported(world, f"Error: {waiting(world)['message']}")
     assert get_pod(world)["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "false"
     world.kubelets.agent = agent
     live(world, 15)
@@ -192,7 +192,7 @@ def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(
     assert get_pod(world)["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true"
 
 
-def test_a_card_that_failed_is_given_to_nobody() -> None:
+def test_a_card_that_failed_is_given_to_no_pod() -> None:
     world = one_node()
     create(world)
     bound(world)
@@ -201,9 +201,12 @@ def test_a_card_that_failed_is_given_to_nobody() -> None:
     assert node is not None
     slots = json.loads(node["metadata"]["annotations"]["fairlead.io/gpus"])
     slots[0] |= {"health": "Unhealthy", "reason": "XID 79"}
-    told = {**node["metadata"]["annotations"], "fairlead.io/gpus": json.dumps(slots)}
+    reported = {**node["metadata"]["annotations"], "fairlead.io/gpus": json.dumps(slots)}
     world.cluster.mutate(
-        NODES, "", NODE, lambda old: {**old, "metadata": {**old["metadata"], "annotations": told}}
+        NODES,
+        "",
+        NODE,
+        lambda old: {**old, "metadata": {**old["metadata"], "annotations": reported}},
     )
     live(world, 60)
     assert waiting(world)["message"].endswith(
@@ -226,14 +229,14 @@ def test_a_refused_sidecar_holds_up_the_others_until_it_starts() -> None:
         "pod work/p container side has no GPU placement; it must be scheduled by fairlead-scheduler"
     )
     assert waiting(world)["message"].endswith(f"code = FailedPrecondition desc = {words}")
-    assert_told(world, f"Error: {waiting(world)['message']}")
+    assert_reported(world, f"Error: {waiting(world)['message']}")
     world.kubelets.agent = agent
     live(world, 30)
     assert phase(world) == "Running"
     assert held(world) == {"main": [(0, 4308)], "side": [(0, 2154)]}
 
 
-def test_a_world_that_goes_on_asks_again_for_who_was_refused_and_gives_back_to_who_runs() -> None:
+def test_a_world_that_goes_on_asks_again_for_refused_pods_and_gives_back_to_running_ones() -> None:
     world = one_node()
     create(world, 4, initContainers=[init("train:60s", 12)])
     live(world, 60)
@@ -257,7 +260,7 @@ def test_a_world_that_goes_on_asks_again_for_who_was_refused_and_gives_back_to_w
     "held_before",
     [(), (HeldCard("init", 0, GpuMode.SHARE, 12924), HeldCard("main", 0, GpuMode.SHARE, 4308))],
 )
-def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_was_told(
+def test_of_a_running_pod_only_the_living_containers_hold_something_whatever_was_reported(
     held_before: tuple[HeldCard, ...],
 ) -> None:
     world = one_node()
@@ -272,7 +275,7 @@ def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_w
     assert held(after) == {"main": [(0, 4308)]}
 
 
-def test_a_world_that_asks_nobody_gives_what_the_annotation_says() -> None:
+def test_a_world_without_a_kubelet_gives_what_the_annotation_contains() -> None:
     world = World(small_scenario(POOL), 1, EPOCH)
     uuid = world.devices.cards(NODE)[1].uuid
     row = make_pod("p", gpu_memory=4, nodeName=NODE)

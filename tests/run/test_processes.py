@@ -19,7 +19,7 @@ from tests.run.laptop import young_scenario
 from tests.run.server_process import SECONDS, line_of, page_of, running, status_of
 from tests.waiting import wait_until
 
-NOBODY = (
+NO_USER = (
     "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, "
     "context: {cluster: c}}], current-context: c}"
 )
@@ -88,7 +88,7 @@ def refused(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_what_cannot_start_ends_with_a_sentence(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "config").write_text(NOBODY)
+    (tmp_path / "config").write_text(NO_USER)
     ended = refused(
         tmp_path,
         *(str(tmp_path / "config") if each == "KUBECONFIG" else each for each in arguments),
@@ -106,7 +106,7 @@ def test_what_cannot_start_ends_with_a_sentence(
 def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "config").write_text(NOBODY)
+    (tmp_path / "config").write_text(NO_USER)
     with running(tmp_path, *words, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
         assert "hint: check the address in the kubeconfig" in line_of(
@@ -158,7 +158,7 @@ def test_the_gpu_exporter_reads_its_counters_again_on_sighup(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("verb", ["console", "cluster-exporter"])
 def test_sighup_ends_no_server(verb: str, tmp_path: Path) -> None:
-    (tmp_path / "config").write_text(NOBODY)
+    (tmp_path / "config").write_text(NO_USER)
     with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert status_of(f"{url}/healthz") == 200
         process.send_signal(signal.SIGHUP)

@@ -37,9 +37,9 @@ def test_quota_sees_the_simulated_cluster_as_its_objects_are() -> None:
         for obj in objects
         if obj["kind"] in ("MPIJob", "TFJob", "PyTorchJob")
     }
-    ours = [pod for pod in state.pods if pod.owner in owners]
-    assert ours
-    for pod in ours:
+    own = [pod for pod in state.pods if pod.owner in owners]
+    assert own
+    for pod in own:
         job = owners[pod.owner]
         assert pod.gang == f"{job['kind'].lower()}/{job['metadata']['name']}"
         assert (

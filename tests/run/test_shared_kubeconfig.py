@@ -138,7 +138,7 @@ def test_what_a_person_wrote_beside_entries_stays_also_after_a_laptop_that_was_k
     assert "mine" in path.read_text() and "127.0.0.1" not in path.read_text()
 
 
-def test_an_entry_that_came_into_a_file_of_our_own_stays_when_ours_go(tmp_path: Path) -> None:
+def test_an_entry_that_came_into_fairleads_own_file_stays_when_fairleads_go(tmp_path: Path) -> None:
     shared = written(tmp_path / "twin")
     document = json.loads((tmp_path / "twin").read_text())
     document["clusters"].append({"name": "prod", "cluster": {"server": "https://prod:6443"}})
@@ -177,7 +177,7 @@ NAMESAKE = (
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"my thesis", "is a str, not a mapping with clusters, users and contexts"),
         (b"- a\n- b\n", "is a list, not a mapping"),
@@ -196,7 +196,7 @@ NAMESAKE = (
     ],
 )
 def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(
-    text: bytes, told: str, tmp_path: Path
+    text: bytes, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "config"
     path.write_bytes(text)
@@ -207,7 +207,9 @@ def test_what_is_no_kubeconfig_or_has_our_names_is_refused_and_left_alone(
     for act in acts:
         with pytest.raises(UserError) as refused:
             act(SharedKubeconfig(path))
-        assert told in refused.value.what and str(path) in refused.value.what and refused.value.hint
+        assert (
+            message in refused.value.what and str(path) in refused.value.what and refused.value.hint
+        )
     assert path.read_bytes() == text and [each.name for each in tmp_path.iterdir()] == ["config"]
 
 
@@ -243,7 +245,7 @@ def test_while_kubectl_holds_its_lock_it_is_waited_for(config: Path) -> None:
     assert len(waits) == 1 and server_of(config, "fairlead") == SERVER and not lock.exists()
 
 
-def test_a_lock_that_stays_is_told_with_its_name_and_nothing_is_written(config: Path) -> None:
+def test_a_lock_that_stays_is_reported_with_its_name_and_nothing_is_written(config: Path) -> None:
     lock, before = config.with_name("config.lock"), config.read_text()
     lock.touch()
     with pytest.raises(OutsideError) as refused:
@@ -252,7 +254,7 @@ def test_a_lock_that_stays_is_told_with_its_name_and_nothing_is_written(config: 
     assert lock.exists() and config.read_text() == before
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FairleadError, match="`/proc/kubeconfig` cannot be written"):
         SharedKubeconfig(Path("/proc/kubeconfig")).write(entries())
 

@@ -57,7 +57,7 @@ def message(world: World, name: str = "p") -> str:
     return str(condition(get_pod(world, name), "PodScheduled").get("message", ""))
 
 
-def told(world: World, about: str, reason: str) -> list[tuple[str, str]]:
+def reported(world: World, about: str, reason: str) -> list[tuple[str, str]]:
     """(component, message) of the Events with this reason, in any order."""
     found = [
         event
@@ -90,13 +90,13 @@ def test_four_notebooks_of_document_003() -> None:
         "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest "
         "free 2 GiB"
     )
-    assert told(world, "n3", "GPUShareNoRoom") == [("fairlead-scheduler", sentence)]
+    assert reported(world, "n3", "GPUShareNoRoom") == [("fairlead-scheduler", sentence)]
     world.cluster.delete(PODS, NAMESPACE, "n1")
     live(world, 60)
     assert phase(world, "n3") == "Running"
 
 
-def test_room_on_two_cards_does_not_add_up_and_kube_scheduler_says_our_sentence() -> None:
+def test_room_on_two_cards_does_not_add_up_and_kube_scheduler_prints_fairleads_sentence() -> None:
     world = small_world(V100S)
     for name, units in (("a", 11), ("b", 11)):
         share(world, name, units)
@@ -108,7 +108,7 @@ def test_room_on_two_cards_does_not_add_up_and_kube_scheduler_says_our_sentence(
         "largest free 4 GiB. no new claims to deallocate, preemption: 0/1 nodes are available: 1 "
         "No preemption victims found for incoming pod."
     )
-    assert {component for component, _ in told(world, "p", "FailedScheduling")} == {
+    assert {component for component, _ in reported(world, "p", "FailedScheduling")} == {
         "fairlead-scheduler"
     }
 
@@ -124,14 +124,14 @@ def test_what_no_card_can_ever_take_is_not_helped_by_preemption() -> None:
     )
 
 
-def test_what_this_cluster_has_not_is_told() -> None:
+def test_what_this_cluster_lacks_is_reported() -> None:
     world = small_world(V100S)
     share(world, "p", 8, metadata={"labels": {"aliyun.com/gpu-count": "4"}})
     live(world, 10)
     assert message(world).startswith("0/1 nodes are available: 1 need 4 GPUs, node has 2. ")
 
 
-def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_so() -> None:
+def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_shows_it() -> None:
     """tests/kube/admission_cases has all cases; this test checks what the owner of a
     workload sees.
     """
@@ -164,12 +164,15 @@ def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_s
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
     )
     live(world, 10)
-    (told_once, *_) = [
+    (reported_once, *_) = [
         event
         for event in world.cluster.list(EVENTS, NAMESPACE)
         if event["reason"] == "FailedCreate"
     ]
-    assert told_once["involvedObject"]["kind"] == "ReplicaSet" and refused in told_once["message"]
+    assert (
+        reported_once["involvedObject"]["kind"] == "ReplicaSet"
+        and refused in reported_once["message"]
+    )
 
 
 def test_two_cards_and_containers_apart() -> None:
@@ -227,10 +230,10 @@ def test_preemption_frees_one_card_and_not_the_sum() -> None:
     assert left == ["a1", "a2", "thief", "vip"]
     assert grants(world, "vip") == {"main": [(1, 15, 16130)]}
     assert phase(world, "thief") == "Pending"
-    assert told(world, "b1", "Preempted")[0][0] == "fairlead-scheduler"
+    assert reported(world, "b1", "Preempted")[0][0] == "fairlead-scheduler"
 
 
-def test_a_free_sum_with_nobody_to_evict_is_kube_schedulers_own_error() -> None:
+def test_a_free_sum_without_victims_is_kube_schedulers_own_error() -> None:
     world = world_with_classes()
     for name in ("a", "b"):
         ranked(world, name, 11, 0)
@@ -246,7 +249,7 @@ def test_a_free_sum_with_nobody_to_evict_is_kube_schedulers_own_error() -> None:
 # --- pods that were bound by others ---------------------------------------------------------------
 
 
-def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
+def test_a_pod_that_was_bound_by_hand_is_adopted() -> None:
     world = small_world(V100S)
     share(world, "mine", 10)
     live(world, 20)
@@ -256,7 +259,7 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
     live(world, 90)
     assert (grants(world, "hand")["main"][0][0], phase(world, "hand")) == (0, "Running")
     assert (grants(world, "large")["main"][0][0], phase(world, "large")) == (1, "Running")
-    assert told(world, "none", "GPUShareNotPlaced") == [
+    assert reported(world, "none", "GPUShareNotPlaced") == [
         (
             "fairlead-scheduler",
             (
@@ -334,7 +337,7 @@ def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how
     assert {phase(world, name) for name in "abcd"} == {"Running"}
 
 
-def test_labels_that_contradict_each_other_are_told_once() -> None:
+def test_labels_that_contradict_each_other_are_reported_once() -> None:
     world = small_world(V100S)
 
     def labelled(node: dict[str, Any]) -> dict[str, Any]:
@@ -348,8 +351,8 @@ def test_labels_that_contradict_each_other_are_told_once() -> None:
 
     world.cluster.mutate(NODES, None, "shared-1", labelled)
     live(world, 600)
-    said = "label cgpu=true overrides gpushare=false: the GPUs of this node are shared"
-    assert told(world, "shared-1", "GPUModeConflict") == [("fairlead-scheduler", said)]
+    sentence = "label cgpu=true overrides gpushare=false: the GPUs of this node are shared"
+    assert reported(world, "shared-1", "GPUModeConflict") == [("fairlead-scheduler", sentence)]
 
 
 def relabel(world: World, node: str, value: str) -> None:
@@ -411,7 +414,7 @@ def test_a_card_held_in_the_old_mode_drains_and_is_never_offered_twice() -> None
     assert offered(world, "gpu-1") == {"gpu": ("2", "2")}
 
 
-def test_a_node_says_what_keeps_sharers_apart_as_long_as_there_may_be_some() -> None:
+def test_a_node_shows_what_keeps_sharers_apart_while_there_may_be_some() -> None:
     world = small_world(NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=1))
 
     def isolation() -> str | None:
@@ -544,7 +547,7 @@ def test_a_terminating_pod_keeps_its_memory() -> None:
 # --- admission ------------------------------------------------------------------------------------
 
 
-def test_who_asks_for_shared_memory_goes_to_our_scheduler() -> None:
+def test_a_pod_with_shared_memory_goes_to_fairleads_scheduler() -> None:
     world = small_world(V100S)
     share(world, "p", 4)
     share(world, "named", 4, schedulerName="volcano")
@@ -558,8 +561,10 @@ def test_who_asks_for_shared_memory_goes_to_our_scheduler() -> None:
         "plain": "default-scheduler",
     }
     live(world, 20)
-    assert [component for component, _ in told(world, "p", "Scheduled")] == ["fairlead-scheduler"]
-    assert [component for component, _ in told(world, "plain", "Scheduled")] == [
+    assert [component for component, _ in reported(world, "p", "Scheduled")] == [
+        "fairlead-scheduler"
+    ]
+    assert [component for component, _ in reported(world, "plain", "Scheduled")] == [
         "default-scheduler"
     ]
 
@@ -573,7 +578,7 @@ DENIED = (
 )
 
 
-def test_nobody_else_writes_grants() -> None:
+def test_no_other_account_writes_grants() -> None:
     world = small_world(V100S)
     with pytest.raises(ApiStatus) as refused:
         share(world, "p", 4, metadata={"annotations": FORGED})
@@ -691,7 +696,7 @@ def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> Non
     assert [card.trouble for card in ledger_of(found).nodes[node].cards] == [None, "unhealthy"]
 
 
-def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:
+def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_give() -> None:
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.run.hooks.sharing_hooks import sharing_hooks
     from fairlead_sim.scenario.file import load_scenario

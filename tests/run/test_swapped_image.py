@@ -67,15 +67,15 @@ def swapped(
     ]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=env)
     assert process.stderr is not None
-    said: list[str] = []
+    printed: list[str] = []
     try:
         for line in process.stderr:
-            said.append(line)
+            printed.append(line)
             if found := re.search(r"https?://127\.0\.0\.1:\d+", line):
-                yield found[0], said
+                yield found[0], printed
                 break
         else:
-            raise AssertionError(f"it ended: {said}")
+            raise AssertionError(f"it ended: {printed}")
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 0, "SIGTERM ends it well, within five seconds"
     finally:
@@ -108,20 +108,23 @@ def values(page: str, name: str) -> list[str]:
 
 
 def test_the_manifest_of_the_second_generation(image: Path) -> None:
-    with swapped(image, [], SECOND) as (url, said):
+    with swapped(image, [], SECOND) as (url, printed):
         status, page = get(f"{url}/metrics")
         assert (status, get(f"{url}/health")) == (200, (200, "OK"))
         assert values(page, "fairlead_exporter_config_rows_rejected") == ["0"]
         assert 'backend="nvml"' in page and values(page, "fairlead_exporter_nvml_up") == ["0"], (
             "no driver here, and no invented card"
         )
-        assert not [line for line in said if "no effect" in line]
+        assert not [line for line in printed if "no effect" in line]
 
 
 def test_the_chart_of_the_second_generation_names_the_profiling_counters(image: Path) -> None:
-    with swapped(image, ["-f", f"{IMAGE_FOLDER}/dcp-metrics-included.csv"], SECOND) as (url, said):
+    with swapped(image, ["-f", f"{IMAGE_FOLDER}/dcp-metrics-included.csv"], SECOND) as (
+        url,
+        printed,
+    ):
         assert values(get(f"{url}/metrics")[1], "fairlead_exporter_config_rows_rejected") == ["0"]
-        assert not [line for line in said if "no effect" in line or "skipped" in line]
+        assert not [line for line in printed if "no effect" in line or "skipped" in line]
 
 
 def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> None:
@@ -149,7 +152,7 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
         "DCGM_EXPORTER_HEALTH_REQUIRE_GPUS": "true",
         "DISABLE_STARTUP_VALIDATE": "true",
     }
-    with swapped(image, DUMPS, variables) as (url, said):
+    with swapped(image, DUMPS, variables) as (url, printed):
         tls = ssl.create_default_context(cafile=str(authority.certificate))
         assert url.startswith("https://")
         assert get(f"{url}/metrics", tls)[0] == 401
@@ -157,9 +160,9 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
         status, page = get(f"{url}/metrics", tls, "prometheus:word")
         assert (status, values(page, "fairlead_exporter_config_rows_rejected")) == (200, ["0"])
         assert 'node_name="node-1"' in page
-        told = [line for line in said if "no effect" in line]
-        assert len(told) == 1 and "`--dump-enabled`, `--dump-directory`" in told[0]
-        logged = [json.loads(line) for line in said if line.startswith("{")]
+        reported = [line for line in printed if "no effect" in line]
+        assert len(reported) == 1 and "`--dump-enabled`, `--dump-directory`" in reported[0]
+        logged = [json.loads(line) for line in printed if line.startswith("{")]
         assert all(set(line) >= {"time", "level", "logger", "msg"} for line in logged) and logged
 
 

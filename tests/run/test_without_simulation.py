@@ -48,7 +48,7 @@ def test_a_simulated_server_names_what_it_lacks(tmp_path: Path) -> None:
         assert f"`fairlead {server}` needs the simulated cluster" in ended.stderr, ended.stderr
 
 
-def test_a_command_without_a_cluster_says_so(tmp_path: Path) -> None:
+def test_a_command_without_a_cluster_is_reported(tmp_path: Path) -> None:
     ended = run(tmp_path, "arena", "top", "node")
     assert ended.returncode == 1 and "needs the simulated cluster" in ended.stderr, ended.stderr
 

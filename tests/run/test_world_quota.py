@@ -18,15 +18,15 @@ EPOCH = 1_767_600_000.0
 @pytest.mark.parametrize("seed", [2, 3, 7])
 def test_no_job_is_suspended_again_and_again(seed: int) -> None:
     world = sharing_world(load_scenario("default"), seed, EPOCH)
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
 
     def note(change: LoggedChange) -> None:
         event = change.object
         if event["reason"] == "QuotaSuspended" and (
             change.type == ADDED or event.get("count", 1) > 1
         ):
-            told[event["involvedObject"]["name"]] += 1
+            reported[event["involvedObject"]["name"]] += 1
 
     world.cluster.subscribe(EVENTS, note)
     world.warm_up()
-    assert max(told.values(), default=0) <= 5, told
+    assert max(reported.values(), default=0) <= 5, reported

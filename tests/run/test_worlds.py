@@ -28,7 +28,7 @@ PODS = {
 }
 
 
-def test_without_any_cluster_the_embedded_one_answers_and_says_so_once(tmp_path: Path) -> None:
+def test_without_any_cluster_the_embedded_one_answers_and_prints_it_once(tmp_path: Path) -> None:
     first = arena(tmp_path, "top", "node", "-d")
     assert first.returncode == 0 and "Name:    gpu-a100-1\n" in first.stdout
     assert first.stderr.count("simulated cluster (scenario default, seed 0)") == 1
@@ -166,17 +166,17 @@ def running_laptop_of(home: Path) -> Path:
     state = home / ".local" / "state" / "fairlead" / "laptop"
     state.mkdir(parents=True)
     (state / "kubeconfig").write_text("{}")
-    told = {
+    reported = {
         "pid": os.getpid(),
         "kubeconfig": str(state / "kubeconfig"),
         "gpu_exporter": "http://x",
         "console": "http://127.0.0.1:1",
     }
-    (state / "laptop.json").write_text(json.dumps(told))
+    (state / "laptop.json").write_text(json.dumps(reported))
     return state / "kubeconfig"
 
 
-def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_nothing(
+def test_a_command_that_writes_names_its_cluster_and_one_that_reads_prints_nothing(
     tmp_path: Path,
 ) -> None:
     laptop = running_laptop_of(tmp_path)
@@ -186,12 +186,12 @@ def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_not
         reading = arena(tmp_path, "top", "node")
         assert "real-1" in reading.stdout and reading.stderr == ""
         writing = arena(tmp_path, "delete", "first")
-        (told,) = (line for line in writing.stderr.splitlines() if "this goes to" in line)
+        (printed,) = (line for line in writing.stderr.splitlines() if "this goes to" in line)
         assert (
             f"this goes to `{server.url}`, context `c` of `{default}`; the laptop (process "
             f"{os.getpid()})"
-        ) in told
-        assert 'eval \\"$(fairlead env)\\"' in told and f"--kubeconfig {laptop}" in told
+        ) in printed
+        assert 'eval \\"$(fairlead env)\\"' in printed and f"--kubeconfig {laptop}" in printed
         for named in (["--kubeconfig", str(default)], ["--context", "c"]):
             assert "this goes to" not in arena(tmp_path, "delete", "first", *named).stderr
         assert (

@@ -46,11 +46,11 @@ class Histories:
 
 def history_hash(scenario: Scenario, seed: int, seconds: float) -> str:
     """Every event of every kind in order, then the state of every device."""
-    heard = Histories()
-    world = World(scenario, seed, EPOCH, hooks=heard.listen)
+    received = Histories()
+    world = World(scenario, seed, EPOCH, hooks=received.listen)
     world.run_until(EPOCH + seconds)
     devices = hashlib.blake2b(repr(world.devices.sample()).encode(), digest_size=16)
-    return f"{heard.digest()}-{devices.hexdigest()}"
+    return f"{received.digest()}-{devices.hexdigest()}"
 
 
 if __name__ == "__main__":

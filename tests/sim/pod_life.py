@@ -199,10 +199,10 @@ def condition(pod: Object, kind: str) -> str | None:
 
 def stamps(pod: Object) -> list[str]:
     """Every instant of its past that a pod's status contains."""
-    told = [pod["metadata"]["creationTimestamp"], pod["status"].get("startTime")]
-    told += [each["lastTransitionTime"] for each in pod["status"].get("conditions", ())]
+    reported = [pod["metadata"]["creationTimestamp"], pod["status"].get("startTime")]
+    reported += [each["lastTransitionTime"] for each in pod["status"].get("conditions", ())]
     for each in statuses(pod):
         for state in (*each["state"].values(), *each["lastState"].values()):
-            told += [state.get("startedAt"), state.get("finishedAt")]
+            reported += [state.get("startedAt"), state.get("finishedAt")]
             assert "finishedAt" not in state or state["startedAt"] <= state["finishedAt"]
-    return [stamp for stamp in told if stamp]
+    return [stamp for stamp in reported if stamp]

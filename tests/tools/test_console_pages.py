@@ -76,7 +76,7 @@ def test_an_editable_install_and_an_sdist_with_pages_build_none(
     assert built(hook, tmp_path, monkeypatch=monkeypatch) == 0
 
 
-def test_an_install_without_pages_fails_and_says_what_is_missing(
+def test_an_install_without_pages_fails_and_names_what_is_missing(
     hook: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(

@@ -176,13 +176,13 @@ def test_every_staging_module_is_pinned_to_the_release_of_kubernetes() -> None:
     assert set(replaced) == {"v0." + programs.KUBERNETES.version.removeprefix("1.")}
 
 
-def test_a_failed_pytest_is_told_from_its_failures_on(tmp_path: Path) -> None:
+def test_a_failed_pytest_is_distinguished_from_its_failures_on(tmp_path: Path) -> None:
     log = tmp_path / "log"
     passed = "".join(f"test_{number} PASSED\n" for number in range(60))
     log.write_text(f"{passed}==== FAILURES ====\nwhat went wrong\n" + "detail\n" * 60)
-    told = _tool("progress").tail(log)
-    assert told.splitlines()[1].strip() == "what went wrong"
-    assert "PASSED" not in told
+    reported = _tool("progress").tail(log)
+    assert reported.splitlines()[1].strip() == "what went wrong"
+    assert "PASSED" not in reported
 
 
 def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_one(
@@ -220,7 +220,7 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
 
 
 @pytest.mark.parametrize(
-    ("only", "missing", "seconds", "told"),
+    ("only", "missing", "seconds", "message"),
     [
         (["check"], [], 239.0, " (check: 4 min 0 s at most)"),
         (["check"], [], 241.0, " (check: 4 min 0 s at most, OVER BUDGET)"),
@@ -229,12 +229,16 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
         (["unit"], [], 9999.0, ""),
     ],
 )
-def test_a_run_is_told_its_budget(
-    only: list[str], missing: list[str], seconds: float, told: str, monkeypatch: pytest.MonkeyPatch
+def test_a_run_gets_its_budget(
+    only: list[str],
+    missing: list[str],
+    seconds: float,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run_tests = _tool("run_tests")
     monkeypatch.setattr(run_tests, "missing_programs", lambda family: missing)
-    assert run_tests.against(run_tests.budget_of(only), seconds) == told
+    assert run_tests.against(run_tests.budget_of(only), seconds) == message
 
 
 def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
@@ -245,18 +249,18 @@ def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
     ).format(**minutes) in text
 
 
-def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
+def test_a_run_in_the_background_receives_signals_all_the_same() -> None:
     code = (
         "import subprocess, sys, run_tests; run_tests.restore_signals(); "
         "subprocess.run([sys.executable, '-c', sys.argv[1]])"
     )
-    told = (
+    message = (
         "import signal; print(*(signal.getsignal(getattr(signal, name)) != signal.SIG_IGN for "
         "name in ('SIGINT', 'SIGHUP', 'SIGQUIT')))"
     )
     script = 'trap "" INT HUP QUIT; exec "$0" -c "$1" "$2"'
     done = subprocess.run(
-        ["sh", "-c", script, sys.executable, code, told],
+        ["sh", "-c", script, sys.executable, code, message],
         cwd=TOOLS,
         capture_output=True,
         text=True,
@@ -278,13 +282,13 @@ def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
 def test_a_build_is_patient_only_while_others_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, sleep: str, begun: list[str]
 ) -> None:
-    run_tests, told, checked = _tool("run_tests"), tmp_path / "told", threading.Event()
+    run_tests, reported, checked = _tool("run_tests"), tmp_path / "told", threading.Event()
     monkeypatch.setattr(run_tests, "BUILDER_GRACE", 1.0)
     code = f"""
 import pathlib, signal, sys, time
 {first}
 is_patient = "--nice" in sys.argv
-with open({str(told)!r}, "a") as file:
+with open({str(reported)!r}, "a") as file:
     file.write("--nice\\n" if is_patient else "again\\n")
 if is_patient:
     {sleep}
@@ -294,12 +298,12 @@ if is_patient:
         target=run_tests.build_beside, args=([sys.executable, "-c", code], checked), daemon=True
     )
     building.start()
-    wait_until("it was begun", lambda: told.exists() and told.read_text(), 60, 0.01)
+    wait_until("it was begun", lambda: reported.exists() and reported.read_text(), 60, 0.01)
     if sleep:
         checked.set()
     building.join(timeout=60)
     assert not building.is_alive()
-    assert told.read_text().split() == begun
+    assert reported.read_text().split() == begun
     assert (tmp_path / "ended").exists() is (not sleep)
 
 

@@ -76,7 +76,7 @@ def test_no_annotations_are_none(old: Any) -> None:
         (b"[" * 100_000, "the body is no AdmissionReview"),
     ],
 )
-def test_a_body_that_is_none_is_told_why(body: bytes, what: str) -> None:
+def test_an_invalid_body_gets_the_reason(body: bytes, what: str) -> None:
     with pytest.raises(BadReview) as refused:
         parse_review(body)
     assert what in str(refused.value)
@@ -88,12 +88,12 @@ def test_a_body_that_is_none_is_told_why(body: bytes, what: str) -> None:
         lambda x: json.dumps(x).encode()
     )
 )
-def test_whatever_is_sent_is_read_or_told(body: bytes) -> None:
+def test_whatever_is_sent_is_read_or_gets_an_error(body: bytes) -> None:
     with pytest.raises(BadReview):
         parse_review(body)
 
 
-def test_a_pod_that_cannot_be_read_is_told_why() -> None:
+def test_a_pod_that_cannot_be_read_gets_the_reason() -> None:
     limits = {"aliyun.com/gpu-mem": "many"}
     obj = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]}}
     with pytest.raises(ValueError, match="`many`"):

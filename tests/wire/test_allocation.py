@@ -117,5 +117,5 @@ def test_no_text_makes_it_fail(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "lots", "0MiB", "16 GiB", "1.5MiB"])
-def test_a_memory_label_that_says_nothing_usable_is_unknown(text: str) -> None:
+def test_a_memory_label_without_a_usable_value_is_unknown(text: str) -> None:
     assert parse_card_memory({names.LABEL_GPU_CARD_MEMORY: text}) is None

@@ -83,7 +83,7 @@ def test_a_blank_of_dcgm_is_two_gibibytes_of_memory_elsewhere() -> None:
     assert bad_value("fairlead_gpu_memory_used_bytes", 0x7FFFFFF0) is None
 
 
-def test_the_ends_of_what_a_card_can_say_are_values() -> None:
+def test_the_ends_of_what_a_card_can_report_are_values() -> None:
     sound = [
         ("fairlead_gpu_utilization_ratio", 1.0),
         ("DCGM_FI_DEV_GPU_UTIL", 0),

@@ -15,7 +15,7 @@ AT = "2026-11-23T18:31:55Z"
 LATER = "2026-11-23T18:31:56Z"
 
 
-def told(*conditions: dict[str, Any]) -> tuple[Condition, ...]:
+def reported(*conditions: dict[str, Any]) -> tuple[Condition, ...]:
     return parse_pod_conditions(msgspec.Raw(msgspec.json.encode(list(conditions))))
 
 
@@ -24,14 +24,14 @@ def true(type_: str, at: str | None = LATER) -> dict[str, Any]:
 
 
 def test_a_healthy_pod_keeps_when_it_was_bound_and_nothing_else() -> None:
-    [kept] = told(
+    [kept] = reported(
         true("Initialized"), true("Ready"), true("PodScheduled", AT), true("ContainersReady")
     )
     assert (kept.type, kept.status, kept.at) == ("PodScheduled", "True", parse_time(AT))
 
 
-def test_so_does_one_of_which_more_is_told() -> None:
-    found = told(
+def test_so_does_one_with_more_content() -> None:
+    found = reported(
         {**true("Ready"), "status": "False", "reason": "ContainersNotReady"},
         true("PodScheduled", AT),
         true("Initialized"),
@@ -46,5 +46,5 @@ def test_so_does_one_of_which_more_is_told() -> None:
     "condition", [true("PodScheduled", None), {"type": "PodScheduled", "status": "True"}]
 )
 def test_without_a_time_there_is_none(condition: dict[str, Any]) -> None:
-    [kept] = told(condition)
+    [kept] = reported(condition)
     assert kept.at is None

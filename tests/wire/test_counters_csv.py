@@ -85,7 +85,7 @@ def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> Non
         ("DCGM_FI_DEV_FB_USED, gauge, again", "stands in an earlier row"),
     ],
 )
-def test_a_bad_row_is_skipped_and_says_why(row: str, reason: str) -> None:
+def test_a_bad_row_is_skipped_with_the_reason(row: str, reason: str) -> None:
     text = (
         "DCGM_FI_DEV_FB_USED, gauge, Used.\n\n# a comment, with, commas, "
         f"yes\n{row}\nDCGM_FI_DEV_FB_FREE, gauge, Free.\n"

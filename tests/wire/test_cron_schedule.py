@@ -37,7 +37,7 @@ def strikes(schedule: Schedule, at: float) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "at", "answer"), [case for case in RECORDED if isinstance(case[2], list)]
 )
-def test_it_strikes_when_robfig_says(text: str, at: str, answer: list[str]) -> None:
+def test_it_strikes_at_robfigs_times(text: str, at: str, answer: list[str]) -> None:
     assert strikes(parse_schedule(text), parse_time(at)) == answer
 
 

@@ -289,13 +289,13 @@ def test_no_root_is_a_fault(spec: Any, sentence: str) -> None:
     assert (faults(tree), tree.root) == ([sentence], None)
 
 
-def test_an_unknown_field_beside_the_root_is_told_and_the_root_is_read() -> None:
+def test_an_unknown_field_beside_the_root_is_reported_and_the_root_is_read() -> None:
     tree = read_object(spec={"root": {"name": "root"}, "roots": []})
     assert faults(tree) == ["spec: unknown field `roots`; it has only `root`"]
     assert tree.root is not None
 
 
-def test_every_fault_is_told_and_what_is_sound_is_read() -> None:
+def test_every_fault_is_reported_and_what_is_sound_is_read() -> None:
     tree = read_tree(
         {
             "name": "root",

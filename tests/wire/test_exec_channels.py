@@ -54,7 +54,7 @@ def status(
         (b"{}", ProgramEnd(None, "no reason given")),
     ],
 )
-def test_what_a_status_says_of_the_end(body: bytes, end: ProgramEnd) -> None:
+def test_what_a_status_contains_about_the_end(body: bytes, end: ProgramEnd) -> None:
     assert parse_end(body) == end
 
 

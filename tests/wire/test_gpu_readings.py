@@ -174,7 +174,7 @@ def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() 
     ]
 
 
-def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
+def test_a_holder_of_instances_that_is_reported_twice_has_its_memory_once() -> None:
     labels = (
         'node_name="n1",gpu="0",uuid="GPU-a",namespace_name="ns",pod_name="p",container_name="c",'
         'allocate_mode="exclusive"'
@@ -214,7 +214,7 @@ def test_instances_of_dcgm_exporter_are_read_and_repeated_values_of_the_board_co
     ]
 
 
-def test_a_card_that_does_not_tell_of_one_instance_s_work_does_not_tell_of_its_own() -> None:
+def test_a_card_that_does_not_report_one_instance_s_work_does_not_report_its_own() -> None:
     labels = 'node_name="n1",gpu="0",uuid="GPU-a",mig_profile="1g.18gb"'
     lines = [
         f'fairlead_gpu_utilization_ratio{{{labels},mig_gi_id="7"}} 0.5',

@@ -152,7 +152,7 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
     assert users - kubernetes == expected
 
 
-def test_who_decides_about_quota_knows_both_namespaces() -> None:
+def test_the_rules_of_quota_know_both_namespaces() -> None:
     """Their pods are never charged."""
     objects = installed_objects(Installation(namespace="one", node_namespace="two"))
     for name in ("fairlead-quota-controller", "fairlead-admission-webhook"):

@@ -202,7 +202,7 @@ def test_an_inventory_that_is_no_json_is_no_inventory() -> None:
     assert parse_node(wire).gpus == ()
 
 
-def test_an_event_tells_when_it_was_last_seen() -> None:
+def test_an_event_reports_when_it_was_last_seen() -> None:
     body = {
         "metadata": {"name": "e", "namespace": "ns", "creationTimestamp": "2026-01-05T08:00:00Z"},
         "involvedObject": {"kind": "Pod", "namespace": "ns", "name": "p"},

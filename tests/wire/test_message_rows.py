@@ -110,9 +110,11 @@ state = some(
         finishedAt=times,
     ),
 )
-one_state = state.map(lambda told: dict(list(told.items())[:1])).map(
-    lambda told: (
-        {"terminated": {"exitCode": 0, **told["terminated"]}} if "terminated" in told else told
+one_state = state.map(lambda reported: dict(list(reported.items())[:1])).map(
+    lambda reported: (
+        {"terminated": {"exitCode": 0, **reported["terminated"]}}
+        if "terminated" in reported
+        else reported
     )
 )
 status = st.fixed_dictionaries(
@@ -126,9 +128,14 @@ status = st.fixed_dictionaries(
 )
 SOUND = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 sound_conditions = st.tuples(*([times] * len(SOUND)), st.sampled_from([0, 1, 300])).map(
-    lambda told: [
-        {"type": kind, "status": "True", "lastTransitionTime": at, "observedGeneration": told[-1]}
-        for kind, at in zip(SOUND, told, strict=False)
+    lambda reported: [
+        {
+            "type": kind,
+            "status": "True",
+            "lastTransitionTime": at,
+            "observedGeneration": reported[-1],
+        }
+        for kind, at in zip(SOUND, reported, strict=False)
     ]
 )
 conditions = sound_conditions | lists(
@@ -225,10 +232,10 @@ events = st.fixed_dictionaries(
         "series": some(count=st.integers(0, 1000), lastObservedTime=micro_times),
     },
 )
-statuses = pods.map(lambda told: told.get("status", {}))
+statuses = pods.map(lambda reported: reported.get("status", {}))
 namespaces = st.fixed_dictionaries({"metadata": meta}, optional={"status": some(phase=words)})
 config_maps = st.fixed_dictionaries(
-    {"metadata": meta.map(lambda told: {**told, "name": "unhealthy-gpu-n"})},
+    {"metadata": meta.map(lambda reported: {**reported, "name": "unhealthy-gpu-n"})},
     optional={"data": st.just({"gpus": "1,2"})},
 )
 OBJECTS = {
@@ -275,20 +282,26 @@ def test_both_forms_give_the_same_rows(kind_and_objects: tuple[str, list[dict[st
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
-def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other(kind: str) -> None:
+def test_an_unknown_quantity_and_an_invalid_text_leave_out_no_other_row(kind: str) -> None:
     sound = {"metadata": {"name": "b", "uid": "b"}}
-    odd = {"metadata": {"name": "\udcff", "namespace": "n", "uid": "a", "labels": {"x": "\udcfe"}}}
-    page = read(kind, list_body(kind, [encoded(f"core.{kind}", each) for each in (odd, sound)]))
+    malformed = {
+        "metadata": {"name": "\udcff", "namespace": "n", "uid": "a", "labels": {"x": "\udcfe"}}
+    }
+    page = read(
+        kind, list_body(kind, [encoded(f"core.{kind}", each) for each in (malformed, sound)])
+    )
     assert list(page.rows) == ["a", "b"] and not page.malformed
     if kind == "Pod":
         assert page.rows["a"].name == "\N{REPLACEMENT CHARACTER}" and page.rows["a"].labels == {
             "x": "\N{REPLACEMENT CHARACTER}"
         }
-        odd = {
+        malformed = {
             "metadata": {"name": "o", "namespace": "n", "uid": "o"},
             "spec": {"containers": [{"resources": {"limits": {"cpu": "a lot"}}}]},
         }
-        page = read(kind, list_body(kind, [encoded("core.Pod", each) for each in (odd, sound)]))
+        page = read(
+            kind, list_body(kind, [encoded("core.Pod", each) for each in (malformed, sound)])
+        )
         [left_out] = page.malformed
         assert list(page.rows) == ["b"] and left_out.key == "o"
         assert left_out.label == "pods n/o" and left_out.reason == (
@@ -300,12 +313,14 @@ def pod_reader(mark: bytes = b"") -> ItemReader[Any]:
     return ItemReader(PODS, POD_FORM, mark, lambda _: not mark)
 
 
-def in_frames(*told: tuple[str, Mapping[str, Any]]) -> list[bytes]:
-    return [frame(kind, envelope("Pod", encoded("core.Pod", each)))[4:] for kind, each in told]
+def in_frames(*reported: tuple[str, Mapping[str, Any]]) -> list[bytes]:
+    return [frame(kind, envelope("Pod", encoded("core.Pod", each)))[4:] for kind, each in reported]
 
 
-def in_lines(*told: tuple[str, Mapping[str, Any]]) -> bytes:
-    return b"\n".join(msgspec.json.encode({"type": kind, "object": each}) for kind, each in told)
+def in_lines(*reported: tuple[str, Mapping[str, Any]]) -> bytes:
+    return b"\n".join(
+        msgspec.json.encode({"type": kind, "object": each}) for kind, each in reported
+    )
 
 
 @examples(
@@ -314,7 +329,7 @@ def in_lines(*told: tuple[str, Mapping[str, Any]]) -> bytes:
 def test_events_in_both_forms_make_the_same_changes_however_often_a_pod_changes(
     stories: list[tuple[Any, list[Any]]],
 ) -> None:
-    told = [
+    reported = [
         (
             "MODIFIED",
             {
@@ -327,13 +342,15 @@ def test_events_in_both_forms_make_the_same_changes_however_often_a_pod_changes(
         for version, status in enumerate([*changes, *changes])
     ]
     reader = pod_reader()
-    assert reader.read_frames(in_frames(*told)) == pod_reader().read_changes(in_lines(*told))
-    assert reader.read_frames(in_frames(*told[::-1])) == pod_reader().read_changes(
-        in_lines(*told[::-1])
+    assert reader.read_frames(in_frames(*reported)) == pod_reader().read_changes(
+        in_lines(*reported)
+    )
+    assert reader.read_frames(in_frames(*reported[::-1])) == pod_reader().read_changes(
+        in_lines(*reported[::-1])
     )
 
 
-def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
+def test_of_a_pod_that_comes_again_only_what_changed_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read_whole: list[str] = []
@@ -344,7 +361,7 @@ def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
         lambda pod, raw: read_whole.append(pod.metadata.uid) or read_pod(pod, raw),
     )
 
-    def told(version: str, *, node: str = "g", given: str = "1", **more: Any) -> Any:
+    def reported(version: str, *, node: str = "g", given: str = "1", **more: Any) -> Any:
         meta = {
             "name": "a",
             "uid": "a",
@@ -366,33 +383,40 @@ def test_of_a_pod_that_is_told_again_only_what_changed_is_read(
         assert [change] == pod_reader().read_changes(in_lines(event))
         return change.row
 
-    assert [told("1").statuses[0].restarts, told("2", restartCount=7).statuses[0].restarts] == [
+    assert [
+        reported("1").statuses[0].restarts,
+        reported("2", restartCount=7).statuses[0].restarts,
+    ] == [
         0,
         7,
     ]
     assert read_whole == ["a"]
     # the container is being resized
-    assert told("3", given="2").containers[0].requests == {"cpu": 2000} and read_whole == ["a"] * 2
-    assert told("4").containers[0].requests == {"cpu": 1000} and read_whole == ["a"] * 2
-    assert told("5", node="h").node == "h" and read_whole == ["a"] * 3
+    assert (
+        reported("3", given="2").containers[0].requests == {"cpu": 2000} and read_whole == ["a"] * 2
+    )
+    assert reported("4").containers[0].requests == {"cpu": 1000} and read_whole == ["a"] * 2
+    assert reported("5", node="h").node == "h" and read_whole == ["a"] * 3
     monkeypatch.setattr(message_rows, "KNOWN_BYTES_MAX", 200)
-    told("6", node="i")  # replaces all others
-    told("7", node="i")
+    reported("6", node="i")  # replaces all others
+    reported("7", node="i")
     assert read_whole == ["a"] * 4
-    told("8", node="h")
+    reported("8", node="h")
     assert read_whole == ["a"] * 5
 
 
 @pytest.mark.parametrize("length", [0, 40, 100, 128, 200, 16_300, 16_384, 70_000])
 def test_events_of_any_length_and_type_are_the_same_again(length: int) -> None:
     reader = pod_reader()
-    told = [
+    reported = [
         (kind, {"metadata": {"name": "a" * length, "uid": uid}})
         for uid in "ab"
         for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
     ]
     for _ in range(2):
-        assert reader.read_frames(in_frames(*told)) == pod_reader().read_changes(in_lines(*told))
+        assert reader.read_frames(in_frames(*reported)) == pod_reader().read_changes(
+            in_lines(*reported)
+        )
     [longer] = in_frames(("MODIFIED", {"metadata": {"name": "a" * length, "uid": "b"}}))
     with pytest.raises(UnreadableProtobuf):
         reader.read_frames([longer[:-6]])
@@ -467,10 +491,13 @@ def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watc
         list_body("Pod", [encoded("core.Pod", pod)]),
     ]
     rows = [reader.parse_page(reader.decode_page(body)).rows["a"] for body in pages]
-    told = [("ADDED", pod), ("MODIFIED", pod), ("MODIFIED", pod)]
+    reported = [("ADDED", pod), ("MODIFIED", pod), ("MODIFIED", pod)]
     rows += [
         change.row
-        for change in (*reader.read_changes(in_lines(*told)), *reader.read_frames(in_frames(*told)))
+        for change in (
+            *reader.read_changes(in_lines(*reported)),
+            *reader.read_frames(in_frames(*reported)),
+        )
         if change.row
     ]
     assert len(rows) == 8
@@ -480,7 +507,7 @@ def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watc
     }
 
 
-def test_the_next_token_is_told_before_a_page_is_decoded() -> None:
+def test_the_next_token_is_known_before_a_page_is_decoded() -> None:
     body = list_body(
         "Pod", [encoded("core.Pod", {"metadata": {"name": "a"}})] * 3, token="eyJ2IjoibWV0YSJ9"
     )
@@ -550,7 +577,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("case", STRANGE)
-def test_what_is_no_page_is_said(case: str) -> None:
+def test_an_invalid_page_is_reported(case: str) -> None:
     body, failure, words = STRANGE[case]
     with pytest.raises(failure, match=words):
         read("Pod", body)
@@ -607,8 +634,11 @@ def test_what_is_not_marked_makes_no_row_however_often_it_comes_at_once() -> Non
         for name, resource in (("a", "cpu"), ("b", "aliyun.com/gpu-mem"))
     )
     objects = [plain, plain, marked, {"metadata": {"name": "b", "uid": "b"}}]
-    told = [("MODIFIED", each) for each in objects]
-    for changes in (reader.read_changes(in_lines(*told)), reader.read_frames(in_frames(*told))):
+    reported = [("MODIFIED", each) for each in objects]
+    for changes in (
+        reader.read_changes(in_lines(*reported)),
+        reader.read_frames(in_frames(*reported)),
+    ):
         assert [change.row is not None for change in changes] == [False, False, True, True]
 
 

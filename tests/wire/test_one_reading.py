@@ -15,7 +15,7 @@ from fairlead.wire.metrics.one_reading import (
 )
 
 
-def told(
+def reported(
     page: str, at: float, *uuids: str, native: bool = False, is_kept: bool = False
 ) -> PageCards:
     readings = [GpuReading(page, index, uuid, read_at=at) for index, uuid in enumerate(uuids)]
@@ -23,21 +23,23 @@ def told(
 
 
 def test_our_family_comes_before_a_newer_page_of_another() -> None:
-    counted = one_per_card([told("dcgm", 9.0, "GPU-a"), told("ours", 1.0, "GPU-a", native=True)])
+    counted = one_per_card(
+        [reported("dcgm", 9.0, "GPU-a"), reported("ours", 1.0, "GPU-a", native=True)]
+    )
     assert [each.node for each in counted.readings] == ["ours"]
     assert counted.clashes == Clashes(1, DuplicateCard("GPU-a", ("ours", "dcgm")), {"dcgm": 1})
 
 
 def test_of_two_pages_of_one_family_the_newest_counts() -> None:
-    pages = [told("service", 5.0, "GPU-a"), told("pod", 6.0, "GPU-a")]
+    pages = [reported("service", 5.0, "GPU-a"), reported("pod", 6.0, "GPU-a")]
     assert [each.node for each in one_per_card(pages).readings] == ["pod"]
 
 
 def test_the_order_of_pages_changes_nothing() -> None:
     pages = [
-        told("b", 5.0, "GPU-a", "GPU-b"),
-        told("a", 5.0, "GPU-b", "GPU-c"),
-        told("c", 4.0, "GPU-a", native=True),
+        reported("b", 5.0, "GPU-a", "GPU-b"),
+        reported("a", 5.0, "GPU-b", "GPU-c"),
+        reported("c", 4.0, "GPU-a", native=True),
     ]
     forwards, backwards = one_per_card(pages), one_per_card(reversed(pages))
     assert (
@@ -53,10 +55,10 @@ def test_the_order_of_pages_changes_nothing() -> None:
     assert set(forwards.readings) == set(backwards.readings)
 
 
-def test_pages_that_speak_of_a_card_are_named_in_one_order_whoever_was_last() -> None:
+def test_pages_with_the_same_card_are_named_in_one_order_whichever_was_last() -> None:
     before, after = (
-        [told("a", 1.0, "GPU-a"), told("b", 2.0, "GPU-a")],
-        [told("a", 3.0, "GPU-a"), told("b", 2.0, "GPU-a")],
+        [reported("a", 1.0, "GPU-a"), reported("b", 2.0, "GPU-a")],
+        [reported("a", 3.0, "GPU-a"), reported("b", 2.0, "GPU-a")],
     )
     assert (
         one_per_card(before).clashes.first
@@ -70,19 +72,19 @@ def test_pages_that_speak_of_a_card_are_named_in_one_order_whoever_was_last() ->
 def test_a_page_that_is_gone_is_no_clash() -> None:
     counted = one_per_card(
         [
-            told("old pod", 5.0, "GPU-a", native=True, is_kept=True),
-            told("new pod", 6.0, "GPU-a", native=True),
+            reported("old pod", 5.0, "GPU-a", native=True, is_kept=True),
+            reported("new pod", 6.0, "GPU-a", native=True),
         ]
     )
     assert ([each.node for each in counted.readings], counted.clashes) == (["new pod"], Clashes())
 
 
 def test_a_prometheus_that_scrapes_a_card_twice_is_seen() -> None:
-    ours = Sample("fairlead_gpu_up", {"uuid": "GPU-a", "instance": "n1:9400"}, 1.0)
+    own = Sample("fairlead_gpu_up", {"uuid": "GPU-a", "instance": "n1:9400"}, 1.0)
     same = Sample("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-a", "instance": "n1:9400"}, 1.0)
     theirs = Sample("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-a", "instance": "a1:9401"}, 1.0)
-    assert twice_scraped([ours, same]) == Clashes()
-    assert twice_scraped([theirs, ours, same]) == Clashes(
+    assert twice_scraped([own, same]) == Clashes()
+    assert twice_scraped([theirs, own, same]) == Clashes(
         1, DuplicateCard("GPU-a", ("n1:9400", "a1:9401")), {"a1:9401": 1}
     )
 

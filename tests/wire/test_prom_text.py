@@ -69,7 +69,7 @@ def test_unknown_values_and_empty_families_print_nothing() -> None:
     assert page(family((), [])) == ""
 
 
-def test_an_empty_label_is_printed_or_left_out_as_the_family_says() -> None:
+def test_an_empty_label_is_printed_or_left_out_as_the_family_defines() -> None:
     rows: list[tuple[tuple[str, ...], float | None]] = [(("1", ""), 2)]
     assert 'x_total{a="1",b=""} 2\n' in page(family(("a", "b"), rows))
     assert 'x_total{a="1"} 2\n' in page(family(("a", "b"), rows, omits_empty=True))

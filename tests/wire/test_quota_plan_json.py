@@ -154,16 +154,16 @@ def test_jobs_returned_pods_nodes_and_violations() -> None:
         ),
     )
 
-    told = render_plan(plan)
+    reported = render_plan(plan)
 
-    assert told["evict"][0]["how"] == "suspend"
-    assert told["evict"][0]["frees"] == {"memory": "16Gi"}
-    assert told["waiting"][0]["pods"] == 4, "a suspended job waits without pods"
-    assert [(each["pod"], each["how"]) for each in told["return"]] == [
+    assert reported["evict"][0]["how"] == "suspend"
+    assert reported["evict"][0]["frees"] == {"memory": "16Gi"}
+    assert reported["waiting"][0]["pods"] == 4, "a suspended job waits without pods"
+    assert [(each["pod"], each["how"]) for each in reported["return"]] == [
         ("lost", "delete"),
         ("bare", "tell"),
     ]
-    assert told["resume"] == [
+    assert reported["resume"] == [
         {
             "namespace": "ns",
             "kind": "Job",
@@ -173,7 +173,7 @@ def test_jobs_returned_pods_nodes_and_violations() -> None:
             "pods": 0,
         }
     ]
-    assert told["nodes"] == [
+    assert reported["nodes"] == [
         {
             "name": "a",
             "namespaces": ["ns"],
@@ -189,7 +189,7 @@ def test_jobs_returned_pods_nodes_and_violations() -> None:
             "nonPreemptibleRequest": {},
         }
     ]
-    assert told["violations"] == [
+    assert reported["violations"] == [
         {"path": "root", "code": "BadShape", "message": "bad", "level": "error"},
         {"path": "a", "code": "AttributeNotEnforced", "message": "kept", "level": "warning"},
     ]

@@ -86,7 +86,7 @@ def test_a_saved_snapshot_comes_back_equal() -> None:
     assert data == render_snapshot(saved)
 
 
-def test_the_header_stands_in_front_for_whoever_looks_with_other_tools() -> None:
+def test_the_header_stands_in_front_for_other_tools() -> None:
     document = json.loads(
         gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0, "the tests", "0.1.0")))
     )
@@ -172,7 +172,7 @@ def packed(**header: object) -> bytes:
         "wrong checksum",
     ],
 )
-def test_what_is_no_snapshot_says_so(data: bytes, what: str) -> None:
+def test_what_is_no_snapshot_is_reported(data: bytes, what: str) -> None:
     with pytest.raises(UserError) as refusal:
         parse_snapshot(data, "s")
     assert refusal.value.what.startswith(what), refusal.value.what
@@ -191,21 +191,26 @@ def test_every_time_that_a_calendar_shows_comes_back(moment: float) -> None:
     assert parse_snapshot(render_snapshot(saved), "s") == saved
 
 
-def test_words_that_nobody_knows_are_read_as_the_api_server_and_the_exporters_are() -> None:
+def test_unknown_words_are_read_as_the_api_server_and_the_exporters_are() -> None:
     """Older files may contain any words in annotations and labels; one unknown word does not make a
     file unreadable.
     """
     document = json.loads(gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0))))
     snapshot = document["snapshot"]
-    odd = {"index": 0, "uuid": "GPU-0", "health": "Sick", "mode": "fractional"}
-    snapshot["nodes"][0]["gpus"] = [odd]
+    malformed = {"index": 0, "uuid": "GPU-0", "health": "Sick", "mode": "fractional"}
+    snapshot["nodes"][0]["gpus"] = [malformed]
     snapshot["pods"][0] |= {"phase": "Evicted", "statuses": [{"name": "main", "state": "paused"}]}
     snapshot["gpus"][0]["holders"][0]["mode"] = "vgpu"
     snapshot["sources"]["nodes"]["state"] = "stuck"
     read = parse_snapshot(packed(**document), "s").snapshot
     annotated = parse_node(
         msgspec.convert(
-            {"metadata": {"name": "n", "annotations": {"fairlead.io/gpus": json.dumps([odd])}}},
+            {
+                "metadata": {
+                    "name": "n",
+                    "annotations": {"fairlead.io/gpus": json.dumps([malformed])},
+                }
+            },
             WireNode,
         )
     )

@@ -45,7 +45,7 @@ def conditions(action: WriteTreeStatus) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def test_every_node_says_what_the_contract_lists_in_canonical_quantities() -> None:
+def test_every_node_carries_what_the_contract_lists_in_canonical_quantities() -> None:
     status = render_tree_status(WriteTreeStatus(tree(), USES, at=1767600000.5))
     assert (status["observedGeneration"], status["leaves"], status["waiting"]) == (7, 1, 2)
     assert status["nodes"][1] == {
@@ -73,7 +73,7 @@ def test_every_node_says_what_the_contract_lists_in_canonical_quantities() -> No
     }
 
 
-def test_the_first_violation_that_stops_is_told_before_any_other() -> None:
+def test_the_first_violation_that_stops_is_reported_before_any_other() -> None:
     plain = Violation("root", "RootMinNotMax", "root: min")
     stopping = Violation("root.a", "DuplicateName", "root.a: twice", stops=True)
     warning = Violation(
@@ -96,12 +96,12 @@ def test_the_first_violation_that_stops_is_told_before_any_other() -> None:
     )
 
 
-def test_why_the_tree_is_not_enforced_is_said() -> None:
-    told = "the policy fairlead-quota is not there"
-    assert conditions(WriteTreeStatus(tree(), not_enforced=told))["Enforced"] == (
+def test_why_the_tree_is_not_enforced_is_reported() -> None:
+    message = "the policy fairlead-quota is not there"
+    assert conditions(WriteTreeStatus(tree(), not_enforced=message))["Enforced"] == (
         "False",
         "NotEnforced",
-        told,
+        message,
     )
     assert conditions(WriteTreeStatus(tree()))["Enforced"] == ("True", "Enforced", "")
 
@@ -116,11 +116,11 @@ def test_a_condition_that_does_not_change_keeps_its_time() -> None:
 
 
 def test_a_status_that_others_wrote_is_no_trouble() -> None:
-    for odd in (
+    for malformed in (
         {"conditions": "ill"},
         {"conditions": [5, {"type": "Valid", "status": "True", "lastTransitionTime": 5}]},
     ):
-        assert conditions(WriteTreeStatus(tree(odd)))["Valid"][0] == "True"
+        assert conditions(WriteTreeStatus(tree(malformed)))["Valid"][0] == "True"
 
 
 def test_a_tree_without_a_root_has_no_leaves() -> None:

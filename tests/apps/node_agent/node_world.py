@@ -136,8 +136,8 @@ class FakeApi:
 
     def events(self) -> list[tuple[str, str, str]]:
         """Kind and name of the object of each Event, and its reason."""
-        told = [each for each in self.actions if isinstance(each, RecordObjectEvent)]
-        return [(each.target.kind, each.target.name, each.reason) for each in told]
+        reported = [each for each in self.actions if isinstance(each, RecordObjectEvent)]
+        return [(each.target.kind, each.target.name, each.reason) for each in reported]
 
     def made(self, kind: type[CreateObject] | type[DeleteObject]) -> int:
         return sum(isinstance(each, kind) for each in self.actions)
@@ -284,15 +284,17 @@ class World:
 
         async def both() -> None:
             living = asyncio.ensure_future(self.agent.run())
-            telling = asyncio.ensure_future(story())
+            reporting = asyncio.ensure_future(story())
             try:
-                done, _ = await asyncio.wait((living, telling), return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(
+                    (living, reporting), return_when=asyncio.FIRST_COMPLETED
+                )
                 for task in done:
                     task.result()
             finally:
                 living.cancel()
-                telling.cancel()
-                await asyncio.gather(living, telling, return_exceptions=True)
+                reporting.cancel()
+                await asyncio.gather(living, reporting, return_exceptions=True)
 
         asyncio.set_event_loop(self.loop)
         try:
@@ -310,11 +312,11 @@ class World:
     ) -> None:
         """Adds the container's ids to both of the kubelet's lists."""
         ordered = tuple(sorted(ids))
-        told = (
+        reported = (
             HeldDevices(resource, ordered, container, "default", pod),
             HeldDevices(resource, ordered, container, pod_uid=f"uid-{pod}"),
         )
-        self.kubelet.held = (*self.kubelet.held, *told)
+        self.kubelet.held = (*self.kubelet.held, *reported)
 
 
 def pod(name: str, units: int = 4, card: int = 0, **more: Any) -> Pod:

@@ -70,7 +70,7 @@ def test_an_agent_beside_another_one_is_ready_to_take_over(world: World) -> None
     world.play(story)
 
 
-def test_a_label_changes_the_lists_and_the_node_says_so(world: World) -> None:
+def test_a_label_changes_the_lists_and_the_node_shows_it(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
         await until(lambda: world.api.node.capacity.get("aliyun.com/gpu-count") == 2)
@@ -90,7 +90,7 @@ def test_a_label_changes_the_lists_and_the_node_says_so(world: World) -> None:
     world.play(story)
 
 
-def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(
+def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_its_users_are_reported(
     world: World,
 ) -> None:
     world.api.pods = {"uid-p": pod("p"), "uid-q": pod("q", card=1)}
@@ -299,12 +299,12 @@ def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
         limits = parse_limits((world.folders.state / "containers" / name / "limits").read_bytes())
         assert not isinstance(limits, Refusal)
         assert [(each.uuid, each.memory_mib) for each in limits.cards] == [(uuid(0), 4308)]
-        said = world.api.pods["uid-p"].annotations
+        answer = world.api.pods["uid-p"].annotations
         assert (
-            said["ALIYUN_COM_GPU_MEM_ASSIGNED"],
-            said["scheduler.framework.gpushare.assigned"],
+            answer["ALIYUN_COM_GPU_MEM_ASSIGNED"],
+            answer["scheduler.framework.gpushare.assigned"],
         ) == ("true", "true")
-        at = said["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
+        at = answer["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
         await asyncio.sleep(5)
         assert await world.memory.answers.start(chosen) is None
         assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"] == at, (
@@ -353,7 +353,7 @@ def test_a_start_waits_for_what_may_be_known_in_a_moment(world: World) -> None:
     world.play(story)
 
 
-def test_a_refused_start_is_told_once_and_heals(world: World) -> None:
+def test_a_refused_start_is_reported_once_and_heals(world: World) -> None:
     world.api.pods = {"uid-p": structs.replace(pod("p"), grants={})}
 
     async def story() -> None:
@@ -375,7 +375,7 @@ def test_a_refused_start_is_told_once_and_heals(world: World) -> None:
     world.play(story)
 
 
-def test_a_disk_that_takes_nothing_is_told_to_kubelet_and_owner(world: World) -> None:
+def test_a_disk_that_takes_nothing_is_reported_to_kubelet_and_owner(world: World) -> None:
     world.api.pods = {"uid-p": pod("p")}
 
     async def story() -> None:
@@ -417,7 +417,7 @@ def test_guarded_an_answer_is_kept_and_held_against_the_start(world: World) -> N
     world.play(story)
 
 
-def test_guarded_nobody_is_answered_while_it_is_not_one_answer_for_all(world: World) -> None:
+def test_guarded_no_start_is_answered_while_answers_differ(world: World) -> None:
     world.api.pods = {"uid-p": pod("p", card=0), "uid-q": pod("q", card=1)}
 
     async def story() -> None:
@@ -447,7 +447,7 @@ def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world
     world.play(story)
 
 
-def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: World) -> None:
+def test_the_node_shows_what_the_kubelet_got_earlier(world: World) -> None:
     """The kubelet updates the node every ten seconds. The agent writes the node once; it does not
     overwrite what the kubelet writes later.
     """
@@ -470,7 +470,7 @@ def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: Wor
     world.play(story)
 
 
-def test_what_no_kubelet_was_told_is_not_told_the_node(world: World) -> None:
+def test_what_no_kubelet_got_is_not_written_to_the_node(world: World) -> None:
     async def story() -> None:
         for served in world.served.values():
             served.is_away = True
@@ -572,7 +572,7 @@ def test_what_the_api_server_refuses_is_tried_again(world: World) -> None:
     world.play(story)
 
 
-def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
+def test_a_pod_that_uses_more_than_its_grant_is_reported(world: World) -> None:
     world.api.pods = {"uid-p": pod("p")}
 
     async def story() -> None:

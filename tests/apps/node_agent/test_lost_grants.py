@@ -107,13 +107,15 @@ def test_a_share_of_two_cards(tmp_path: Path) -> None:
     assert after(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, wide) == before
 
 
-def test_a_placement_that_was_changed_meanwhile_says_nothing_of_who_runs(tmp_path: Path) -> None:
+def test_a_placement_that_was_changed_meanwhile_proves_nothing_about_running_pods(
+    tmp_path: Path,
+) -> None:
     before = started(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, pod("p"))
     (tmp_path / "state" / "grants.json").unlink()
     assert after(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, pod("p", card=1)) == before
 
 
-def test_of_two_cards_that_the_placement_does_not_name_nobody_guesses(tmp_path: Path) -> None:
+def test_of_two_cards_that_the_placement_does_not_name_none_is_guessed(tmp_path: Path) -> None:
     grants = {"app": (Grant(uuid(0), 0, 3, 3231), Grant(uuid(1), 1, 1, 1077))}
     wide = pod("p", grants=grants)
     started(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, wide)
@@ -121,7 +123,7 @@ def test_of_two_cards_that_the_placement_does_not_name_nobody_guesses(tmp_path: 
     assert after(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, structs.replace(wide, grants={})) == []
 
 
-def test_who_has_not_started_was_given_nothing(tmp_path: Path) -> None:
+def test_a_pod_that_has_not_started_was_given_nothing(tmp_path: Path) -> None:
     """Guarded: the container's files exist already, but grant nothing."""
     world = begun(tmp_path, GpuIdentity.GUARDED, pod("p"))
 
@@ -134,7 +136,7 @@ def test_who_has_not_started_was_given_nothing(tmp_path: Path) -> None:
     assert after(tmp_path, GpuIdentity.GUARDED, {"p": IDS}, pod("p")) == []
 
 
-def test_files_whose_ids_nobody_holds_are_nobodys(tmp_path: Path) -> None:
+def test_files_whose_ids_no_container_holds_have_no_owner(tmp_path: Path) -> None:
     started(tmp_path, GpuIdentity.DEFERRED, {"p": IDS}, pod("p"))
     (tmp_path / "state" / "grants.json").write_bytes(b"garbage")
     assert after(tmp_path, GpuIdentity.DEFERRED, {"p": OTHERS}, pod("p")) == []

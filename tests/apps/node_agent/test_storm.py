@@ -170,8 +170,8 @@ class Storm:
             grants = self.ledger.reserve(asked, "n1")
             if isinstance(grants, Refusal):
                 return
-            said = render_action(BindPod(asked, "n1", grants, T4_UNITS), EPOCH)
-            pod = structs.replace(asked, node="n1", grants=grants, annotations=said)
+            printed = render_action(BindPod(asked, "n1", grants, T4_UNITS), EPOCH)
+            pod = structs.replace(asked, node="n1", grants=grants, annotations=printed)
         self.kubelet.pods[pod.uid] = pod
         self.ledger.set_pod(pod)
         world.api.put(pod)

@@ -110,7 +110,7 @@ def test_a_dry_run_is_what_is_created() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (
             "cron tfjob --name=j --image=i run",
@@ -150,11 +150,11 @@ def test_a_dry_run_is_what_is_created() -> None:
         (f"{CRON}", "not found command args"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
+def test_what_cannot_be_is_reported_before_any_request(line: str, message: str) -> None:
     cluster = KeepingCluster()
     with pytest.raises(UserError) as refused:
         run_verb(line, cluster)
-    assert told in refused.value.what and cluster.calls == []
+    assert message in refused.value.what and cluster.calls == []
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_schedules_that_controllers_know(schedule: str) -> None:
     assert cron["spec"]["schedule"] == schedule
 
 
-def test_a_cron_that_is_there_is_told_of() -> None:
+def test_a_cron_that_exists_is_named() -> None:
     with pytest.raises(
         UserError, match="the cron nightly is already exist, please delete it first"
     ) as refused:
@@ -241,7 +241,7 @@ def test_suspend_and_resume_are_one_patch_each(tmp_path: Path) -> None:
         ]
 
 
-def test_delete_goes_on_after_a_name_that_is_not_there(tmp_path: Path) -> None:
+def test_delete_goes_on_after_a_name_that_is_absent(tmp_path: Path) -> None:
     absent = status(404, "NotFound", 'crons.apps.kubedl.io "gone" not found')
     forbidden = status(403, "Forbidden", "no, no")
     steps = {
@@ -262,7 +262,7 @@ def test_delete_goes_on_after_a_name_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("get", "gone"), ("suspend", "gone")])
-def test_a_cron_that_is_not_there(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_cron_that_is_absent(tmp_path: Path, words: tuple[str, ...]) -> None:
     with ScriptedServer(
         {f"{COLLECTION}/gone": [status(404, "NotFound", ('crons.apps.kubedl.io "gone" not found'))]}
     ) as server:

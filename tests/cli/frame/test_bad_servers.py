@@ -175,18 +175,18 @@ def test_every_command_and_every_answer(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = []
-    for said, reply in {**ANSWERS, SILENCE: None}.items():
+    for printed, reply in {**ANSWERS, SILENCE: None}.items():
         with server(reply) as url:
             status, out, err = ended(line_of(name), kubeconfig(tmp_path, url), capsys)
         is_bug = status not in (0, 1) or "this is a bug" in err or "Traceback" in err
         if is_bug or not (out or err) or ("level=error" in err) is not (status == 1):
-            wrong.append((said, status, out, err))
+            wrong.append((printed, status, out, err))
     assert wrong == []
     assert not list(tmp_path.rglob("reports"))
 
 
 @pytest.mark.parametrize(
-    ("plugin", "told"),
+    ("plugin", "message"),
     [
         ("echo 'log in first' >&2; exit 3", "ended with status 3: log in first"),
         ("echo hello", "is not an ExecCredential"),
@@ -198,7 +198,7 @@ def test_every_command_and_every_answer(
 @pytest.mark.parametrize("line", ["list", "top node", f"submit mpijob {SUBMIT}"])
 def test_a_credential_plugin_that_does_not_work(
     plugin: str,
-    told: str,
+    message: str,
     line: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -218,5 +218,5 @@ def test_a_credential_plugin_that_does_not_work(
     config.write_text(json.dumps(document))
     status, out, err = ended(line, config, capsys)
     assert (status, out) == (1, "")
-    assert "exec plugin `sh` of user `u`" in err and told in err, err
+    assert "exec plugin `sh` of user `u`" in err and message in err, err
     assert err.count("level=error") == 1 and "this is a bug" not in err

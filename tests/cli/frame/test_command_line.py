@@ -125,7 +125,7 @@ def test_what_is_refused(line: str, what: str) -> None:
         ("submit pytorhcjob --name x", 'unknown command "submit pytorhcjob" for "arena"'),
     ],
 )
-def test_commands_that_are_not_there(line: str, what: str) -> None:
+def test_commands_that_are_absent(line: str, what: str) -> None:
     with pytest.raises(UserError) as refusal:
         split_verb(line.split(), "arena")
     assert refusal.value.what == what

@@ -53,36 +53,36 @@ def parsed(line: str) -> tuple[str, argparse.Namespace, str]:
     return verb.module, args, global_options(args).namespace
 
 
-OURS: Final = [(of, line) for of, line in CASES if line.startswith(PROGRAMS)]
+OWN: Final = [(of, line) for of, line in CASES if line.startswith(PROGRAMS)]
 KUBECTL: Final = [(of, line) for of, line in CASES if line.startswith("kubectl")]
 
 
-@pytest.mark.parametrize(("of", "line"), OURS, ids=[line for _, line in OURS])
+@pytest.mark.parametrize(("of", "line"), OWN, ids=[line for _, line in OWN])
 def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
     _, args, namespace = parsed(line)
-    said = vars(args)
+    printed = vars(args)
     if of["kind"] in ("start", "first"):
-        assert (said["name"], namespace) == ("first", of.get("namespace", ""))
+        assert (printed["name"], namespace) == ("first", of.get("namespace", ""))
     elif of["kind"] == "release":
-        assert (said["type"], namespace) == (of["job"].split("/")[0], of["namespace"])
-        assert of["owner"] in str(said)
+        assert (printed["type"], namespace) == (of["job"].split("/")[0], of["namespace"])
+        assert of["owner"] in str(printed)
     elif of["kind"] == "table" and of["table"] == "nodes":
-        assert said["nodes"] == ["a", "b;c"]
+        assert printed["nodes"] == ["a", "b;c"]
     elif of["kind"] == "job":
-        assert (said["job"], type_of_word(said["type"]), namespace) == (
+        assert (printed["job"], type_of_word(printed["type"]), namespace) == (
             of["name"],
             of["type"],
             of["namespace"],
         )
     elif of["kind"] == "node":
-        assert said["nodes"] == [of["name"]]
+        assert printed["nodes"] == [of["name"]]
     elif of["kind"] == "unit":
-        assert of["unit"] in said.values()
+        assert of["unit"] in printed.values()
     elif of["kind"] == "holder" and line.startswith("fairlead"):
-        assert f"{of['namespace']}/{of['name']}" in said.values()
+        assert f"{of['namespace']}/{of['name']}" in printed.values()
     elif of["kind"] == "holder":
         type_, name = of["job"].split("/")
-        assert (said["job"], type_of_word(said["type"]), namespace) == (
+        assert (printed["job"], type_of_word(printed["type"]), namespace) == (
             name,
             type_,
             of["namespace"],
@@ -90,7 +90,7 @@ def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
 
 
 @pytest.mark.parametrize(("of", "line"), KUBECTL, ids=[line for _, line in KUBECTL])
-def test_kubectl_is_told_the_kind_the_namespace_and_the_name(of: dict[str, Any], line: str) -> None:
+def test_kubectl_gets_the_kind_the_namespace_and_the_name(of: dict[str, Any], line: str) -> None:
     words = in_shell(line)[1:]
     if of["kind"] in ("leaf", "tree", "warnings", "table"):
         return
@@ -99,8 +99,8 @@ def test_kubectl_is_told_the_kind_the_namespace_and_the_name(of: dict[str, Any],
     verb = next(at for at, word in enumerate(words) if word in VERBS and at in (0, 2))
     kind = kind_by_type(of.get("type", ""))
     resource = label_of(kind) if kind else {"node": "node", "holder": "pod"}[of["kind"]]
-    told = words[verb + 1 : verb + (2 if words[verb] == "logs" else 3)]
-    assert told == ([of["name"]] if words[verb] == "logs" else [resource, of["name"]])
+    reported = words[verb + 1 : verb + (2 if words[verb] == "logs" else 3)]
+    assert reported == ([of["name"]] if words[verb] == "logs" else [resource, of["name"]])
 
 
 def test_every_type_of_job_has_its_lines() -> None:
@@ -116,9 +116,9 @@ def test_the_first_tree_of_an_empty_page_is_a_tree_that_is_taken() -> None:
     assert found is not None
     says, _, takes = found[1].partition(" | ")
     assert takes == "kubectl apply -f -"
-    said = subprocess.run(["sh", "-c", says], capture_output=True, text=True, check=True).stdout
-    tree = parse_quota_tree(msgspec.json.decode(said, type=WireQuotaTree))
-    assert (tree.name, tree.namespace, json.loads(said)["apiVersion"]) == (
+    printed = subprocess.run(["sh", "-c", says], capture_output=True, text=True, check=True).stdout
+    tree = parse_quota_tree(msgspec.json.decode(printed, type=WireQuotaTree))
+    assert (tree.name, tree.namespace, json.loads(printed)["apiVersion"]) == (
         TREE_NAME,
         TREE_NAMESPACE,
         "scheduling.sigs.k8s.io/v1beta1",
@@ -130,7 +130,7 @@ def test_the_first_tree_of_an_empty_page_is_a_tree_that_is_taken() -> None:
     assert validate(tree) == ()
 
 
-def test_the_definition_of_the_tree_is_where_the_page_says() -> None:
+def test_the_definition_of_the_tree_is_where_the_page_points() -> None:
     found = re.search(
         (
             r'QUOTA_DEFINITION = "kubectl apply --server-side '

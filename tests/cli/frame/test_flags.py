@@ -100,7 +100,7 @@ def test_of_two_dashes_only_the_first_ends_the_flags(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [["--"], ["--", "--"], ["x", "--"]])
-def test_two_dashes_are_an_argument_for_whoever_takes_one_by_one(words: list[str]) -> None:
+def test_two_dashes_are_an_argument_for_options_that_take_one_by_one(words: list[str]) -> None:
     made = Parser(prog="p", allow_abbrev=False, add_help=False)
     made.add_argument("one")
     made.add_argument("two", nargs="?", default="")

@@ -43,10 +43,12 @@ def begin(words: list[str], folder: Path, url: str, code: str = STARTED) -> subp
 
 
 def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
-    def told() -> str:
+    def reported() -> str:
         return f"{count} {method}: {[(each.method, each.path) for each in server.seen]}"
 
-    wait_until(told, lambda: sum(each.method == method for each in server.seen) >= count, 60, 0.005)
+    wait_until(
+        reported, lambda: sum(each.method == method for each in server.seen) >= count, 60, 0.005
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,11 @@ def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: 
             assert command.stdout.read(2) == b"up"
             time.sleep(moment * 0.015)
             command.send_signal(signal.SIGINT)
-            _, told = command.communicate(timeout=60)
+            _, printed = command.communicate(timeout=60)
             assert command.returncode in ENDINGS, (moment, command.returncode)
-            assert b"Traceback" not in told and b"KeyboardInterrupt" not in told, (
+            assert b"Traceback" not in printed and b"KeyboardInterrupt" not in printed, (
                 moment,
-                told.decode(),
+                printed.decode(),
             )
 
 
@@ -124,13 +126,13 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
         command = begin(words, tmp_path, server.url)
         wait_for(server, "POST", 3)  # the user's name, the job, and the request that hangs
         command.send_signal(signal.SIGINT)
-        out, told = command.communicate(timeout=60)
+        out, printed = command.communicate(timeout=60)
         deleted = [each.path for each in server.seen if each.method == "DELETE"]
-    assert (command.returncode, out, told) == (130, b"", b"")
+    assert (command.returncode, out, printed) == (130, b"", b"")
     assert deleted == [f"{collection('pytorchjobs')}/a"]
 
 
-def test_who_started_it_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
+def test_its_parent_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
     """`nohup` and background jobs of scripts do this: the signal is ignored from the start and
     stays ignored.
     """

@@ -27,7 +27,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
 
 
-def test_fairlead_says_error_and_hint_on_lines_of_their_own() -> None:
+def test_fairlead_prints_error_and_hint_on_lines_of_their_own() -> None:
     stream = io.StringIO()
     messages = Messages("fairlead", stream)
     messages.error(
@@ -66,7 +66,7 @@ def test_the_level_hides_what_lies_below_it() -> None:
     assert stream.getvalue() == "error: seen\n"
 
 
-def test_a_warning_that_repeats_itself_is_said_once() -> None:
+def test_a_warning_that_repeats_itself_is_reported_once() -> None:
     """`list -w` and `top node -r` meet the same fault every two seconds."""
     stream = io.StringIO()
     messages = Messages("fairlead", stream)
@@ -75,7 +75,7 @@ def test_a_warning_that_repeats_itself_is_said_once() -> None:
     assert stream.getvalue() == "warning: skipped pods\nwarning: metrics are gone\n"
 
 
-def test_what_the_cluster_says_never_moves_the_cursor() -> None:
+def test_what_the_cluster_sends_never_moves_the_cursor() -> None:
     plain, coloured = io.StringIO(), Terminal()
     for messages in (Messages("fairlead", plain), Messages("arena", coloured, now=lambda: 0.0)):
         messages.error("no \x1b[2J", "see \x1b[2J\r")

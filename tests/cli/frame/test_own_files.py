@@ -46,7 +46,7 @@ def test_our_own_file_and_an_empty_one_are_written_over_and_taken_away(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_read_is_not_taken_for_ours(
+def test_a_file_that_cannot_be_read_is_not_taken_for_fairleads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "ready.json"

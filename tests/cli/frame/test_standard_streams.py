@@ -45,7 +45,7 @@ def test_a_closed_stream_is_silence_and_not_a_bug(
 
 
 @pytest.mark.long
-def test_what_a_closed_stdout_would_have_said_goes_into_no_file_that_opens_next(
+def test_what_a_closed_stdout_would_have_printed_goes_into_no_file_that_opens_next(
     tmp_path: Path,
 ) -> None:
     saved = tmp_path / "s"

@@ -61,12 +61,12 @@ def instances(count: int, stem: str) -> ClusterSnapshot:
         job_pod(one, name, "worker", gpus=1, on="n1", ip="10.0.0.1", index=str(i))
         for i, name in enumerate(names(count, stem))
     ]
-    told = [
+    reported = [
         reading("n1", i, 80.0, 4.0 * i, 7.0 * i, [("default", name)])
         for i, name in enumerate(names(count, stem))
         if i % 2
     ]
-    return cluster([one], workers, after=90, readings=told)
+    return cluster([one], workers, after=90, readings=reported)
 
 
 def nodes(capacity: dict[str, str]) -> Build:
@@ -95,11 +95,11 @@ def mixed(count: int, stem: str) -> ClusterSnapshot:
     )
 
 
-def holders(capacity: dict[str, str], limits: dict[str, str], **told: str) -> Build:
+def holders(capacity: dict[str, str], limits: dict[str, str], **reported: str) -> Build:
     """One node with `count` pods."""
 
     def build(count: int, stem: str) -> ClusterSnapshot:
-        on = [pod(name, "gpu-1", limits, annotations=told) for name in names(count, stem)]
+        on = [pod(name, "gpu-1", limits, annotations=reported) for name in names(count, stem)]
         return snapshot_of([node("gpu-1", "10.0.0.1", capacity)], on)
 
     return build
@@ -107,7 +107,7 @@ def holders(capacity: dict[str, str], limits: dict[str, str], **told: str) -> Bu
 
 def measured(count: int, stem: str) -> ClusterSnapshot:
     """One node with `count` cards; every other one is lost and has no values."""
-    told = [
+    reported = [
         reading(
             "gpu-1",
             index,
@@ -121,7 +121,7 @@ def measured(count: int, stem: str) -> ClusterSnapshot:
     return snapshot_of(
         [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "64"})],
         [pod(stem, "gpu-1", {"nvidia.com/gpu": "1"})],
-        readings=told,
+        readings=reported,
     )
 
 

@@ -290,7 +290,7 @@ def test_every_verb_is_tried() -> None:
     assert not {verb.name for verb in VERBS} & tried & NOT_HERE.keys()
 
 
-def said(
+def printed(
     line: str, config: Path, saved: Path, capture: pytest.CaptureFixture[bytes]
 ) -> tuple[bytes, bytes]:
     program, *words = shlex.split(line.replace("SAVED", str(saved)))
@@ -308,7 +308,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_escape_sequence_comes_through(
     line: str, seen: str, config: Path, saved: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    out, err = said(line, config, saved, capfdbinary)
+    out, err = printed(line, config, saved, capfdbinary)
     assert b"\x1b" not in out + err and b"\r" not in out + err
     assert seen in (out + err).decode()
     assert bool(seen) == (b"0;mine" in out + err)
@@ -320,7 +320,7 @@ def test_no_escape_sequence_comes_through(
 def test_a_log_comes_byte_for_byte(
     line: str, config: Path, saved: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert said(line, config, saved, capfdbinary)[0] == LOG
+    assert printed(line, config, saved, capfdbinary)[0] == LOG
 
 
 def test_a_table_is_as_kubectl_prints_it() -> None:

@@ -31,7 +31,7 @@ def test_the_first_line_is_the_version_and_the_others_are_indented() -> None:
     ]
 
 
-def test_short_is_one_line_and_fairlead_says_its_own_name() -> None:
+def test_short_is_one_line_and_fairlead_prints_its_own_name() -> None:
     assert run_command("version --short", NOTHING).out == f"arena: v{__version__}\n"
     assert run_command("version --short", NOTHING, program="fairlead").out == (
         f"fairlead: v{__version__}\n"

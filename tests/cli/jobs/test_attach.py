@@ -80,7 +80,7 @@ def test_a_command_with_its_streams_and_its_exit_code(tmp_path: Path, server: Ex
     }
 
 
-def test_bytes_go_through_as_they_are_and_the_end_of_stdin_is_told(
+def test_bytes_go_through_as_they_are_and_the_end_of_stdin_is_reported(
     tmp_path: Path, server: ExecServer
 ) -> None:
     data = bytes(range(256)) * 8192
@@ -128,7 +128,7 @@ def test_a_job_must_be_named(tmp_path: Path, server: ExecServer) -> None:
     assert done.returncode == 1 and "not set job name,please set it" in done.stderr
 
 
-def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+def test_what_cannot_be_attached_to_is_reported_before_anything_is_asked(tmp_path: Path) -> None:
     finished = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Succeeded", owner="Job")
     with ExecServer(jobs(finished), CA.issue("api")) as server:
         over = attach_here(tmp_path, server, "bert")
@@ -147,7 +147,7 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "message"),
     [
         (
             status(403, "Forbidden", 'User "eve" cannot create resource "pods/exec"'),
@@ -173,8 +173,8 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
         ),
     ],
 )
-def test_a_server_that_says_no_is_quoted(
-    refusal: Reply, told: str, tmp_path: Path, server: ExecServer
+def test_a_server_that_refuses_is_quoted(
+    refusal: Reply, message: str, tmp_path: Path, server: ExecServer
 ) -> None:
     server.refusal = refusal
     try:
@@ -182,7 +182,7 @@ def test_a_server_that_says_no_is_quoted(
     finally:
         server.refusal = None
     assert (done.returncode, done.stdout) == (1, "")
-    assert told in done.stderr and "Traceback" not in done.stderr
+    assert message in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_server_that_speaks_no_v5_is_too_old(tmp_path: Path, server: ExecServer) -> None:
@@ -238,7 +238,7 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_exec", "stdout", "told"),
+    ("on_exec", "stdout", "message"),
     [
         (_not_found, "", 'container not found (\\"main\\")'),
         (_hang_up, "half\n", "the API server hung up before the command ended: kubelet is away"),
@@ -249,12 +249,12 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
     ],
 )
 def test_a_command_that_does_not_come_to_its_end_is_an_error(
-    on_exec: Any, stdout: str, told: str, tmp_path: Path
+    on_exec: Any, stdout: str, message: str, tmp_path: Path
 ) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=on_exec) as server:
         done = attach_here(tmp_path, server, "bert")
     assert (done.returncode, done.stdout) == (1, stdout)
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr and "this is a bug" not in done.stderr
 
 
@@ -274,7 +274,7 @@ async def _enough(request: web.Request, socket: web.WebSocketResponse) -> None:
     request.transport.close()
 
 
-def test_a_command_that_wants_no_more_of_its_stdin_ends_as_it_says(tmp_path: Path) -> None:
+def test_a_command_that_wants_no_more_of_its_stdin_ends_with_its_own_status(tmp_path: Path) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=_enough) as server:
         done = attach(tmp_path, server, "bert", "--", "head", "-1", stdin=bytes(1 << 24))
     assert (done.returncode, done.stdout) == (4, b"first\n"), done.stderr
@@ -325,7 +325,7 @@ def test_a_closed_stdin_is_an_empty_one(tmp_path: Path, server: ExecServer) -> N
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"0", b"")
 
 
-def test_a_stdin_that_cannot_be_read_is_said(tmp_path: Path, server: ExecServer) -> None:
+def test_a_stdin_that_cannot_be_read_is_reported(tmp_path: Path, server: ExecServer) -> None:
     with (tmp_path / "written").open("wb") as only_written:
         running = start(tmp_path, server, "bert", "--", "cat", stdin=only_written.fileno())
         _, stderr = running.communicate(timeout=SECONDS)

@@ -68,7 +68,7 @@ def test_flags_reach_the_server(flags: str, query: dict[str, str], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         ("--since 2x", "is not a length of time"),
         ("--since 0s", "--since must be more than nothing"),
@@ -83,12 +83,12 @@ def test_flags_reach_the_server(flags: str, query: dict[str, str], tmp_path: Pat
     ],
 )
 def test_bad_flags_are_refused_before_anything_is_asked(
-    flags: str, told: str, tmp_path: Path
+    flags: str, message: str, tmp_path: Path
 ) -> None:
     with ScriptedServer(with_pods()) as server:
         done = run(tmp_path, server, "logs", "bert", *flags.split())
         assert server.seen == []
-    assert done.returncode == 1 and told in done.stderr
+    assert done.returncode == 1 and message in done.stderr
 
 
 def test_a_log_comes_as_it_is_written_and_letters_may_be_cut(
@@ -119,7 +119,7 @@ def test_following_waits_for_the_pod_and_for_its_container(tmp_path: Path) -> No
     assert (done.returncode, done.stdout) == (0, "at last\n")
 
 
-def test_without_following_what_has_not_begun_is_said(tmp_path: Path) -> None:
+def test_following_what_has_not_begun_is_reported_without_follow(tmp_path: Path) -> None:
     waiting = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Pending", owner="Job")
     with ScriptedServer(with_pods(waiting)) as server:
         early = run(tmp_path, server, "logs", "bert")
@@ -206,7 +206,7 @@ def test_pods_without_a_chief_are_named(tmp_path: Path) -> None:
     ) in done.stderr
 
 
-def test_a_server_that_says_no(tmp_path: Path) -> None:
+def test_a_server_that_refuses(tmp_path: Path) -> None:
     refused = status(
         403,
         "Forbidden",
@@ -286,7 +286,7 @@ SUSPENDED = job(
 
 
 @pytest.mark.parametrize("verb", ["logs", "attach"])
-def test_a_suspended_job_says_so(verb: str, tmp_path: Path) -> None:
+def test_a_suspended_job_is_reported(verb: str, tmp_path: Path) -> None:
     with ScriptedServer(of_job(SUSPENDED)) as server:
         done = run(tmp_path, server, verb, "bert")
     assert (
@@ -295,7 +295,7 @@ def test_a_suspended_job_says_so(verb: str, tmp_path: Path) -> None:
     )
 
 
-def test_following_says_once_that_the_job_is_suspended_and_goes_on_when_it_is_resumed(
+def test_following_prints_once_that_the_job_is_suspended_and_goes_on_when_it_is_resumed(
     tmp_path: Path,
 ) -> None:
     steps = of_job(SUSPENDED) | {log_of(CHIEF): [Reply(b"resumed\n")]}
@@ -308,7 +308,7 @@ def test_following_says_once_that_the_job_is_suspended_and_goes_on_when_it_is_re
     assert done.stderr.count("the job is suspended") == 1
 
 
-def test_a_job_without_pods_says_what_it_waits_for(tmp_path: Path) -> None:
+def test_a_job_without_pods_shows_what_it_waits_for(tmp_path: Path) -> None:
     with ScriptedServer(of_job(MPI)) as server:
         done = run(tmp_path, server, "logs", "bert")
     assert "not found instances of the job bert: 0 of 2 pods exist" in done.stderr

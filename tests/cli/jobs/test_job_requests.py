@@ -149,7 +149,7 @@ def empty_namespace(answer: Reply) -> dict[str, list[Reply | Stream]]:
     [NO_SUCH, MAY_NOT, Reply({"metadata": {"name": "nope"}})],
     ids=["absent", "forbidden", "there"],
 )
-def test_a_namespace_that_does_not_exist_is_told_apart_from_an_empty_one(
+def test_a_namespace_that_does_not_exist_is_distinguished_from_an_empty_one(
     line: str, answer: Reply, tmp_path: Path
 ) -> None:
     with ScriptedServer(empty_namespace(answer)) as server:
@@ -210,7 +210,7 @@ def test_no_served_kind_is_a_warning_and_the_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         (
             status(500, "InternalError", "etcd is away"),
@@ -221,14 +221,14 @@ def test_no_served_kind_is_a_warning_and_the_header(tmp_path: Path) -> None:
     ],
 )
 def test_a_kind_that_fails_does_not_take_the_others_along(
-    reply: Reply, told: str, tmp_path: Path
+    reply: Reply, message: str, tmp_path: Path
 ) -> None:
     with ScriptedServer(script(mpijobs=[reply])) as server:
         done = run(tmp_path, server, "list")
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "mnist"]
-    assert told in done.stderr
-    assert bool(told) is bool(done.stderr)
+    assert message in done.stderr
+    assert bool(message) is bool(done.stderr)
 
 
 def test_an_expired_page_starts_that_list_again(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_an_expired_page_starts_that_list_again(tmp_path: Path) -> None:
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "bert", "mnist"]
 
 
-def test_a_server_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+def test_a_server_that_is_absent_is_one_error(tmp_path: Path) -> None:
     with ScriptedServer({}) as server:
         url = server.url
     done = arena(tmp_path, "--kubeconfig", str(kubeconfig(tmp_path, url)), "list")
@@ -318,31 +318,29 @@ def test_what_the_reference_left_beside_a_job_goes_with_it(tmp_path: Path) -> No
     assert deleted[0].json()["propagationPolicy"] == "Background"
 
 
-OURS: dict[str, str] = {"heritage": "fairlead", "release": "bert", "app": "mpijob"}
+OWN: dict[str, str] = {"heritage": "fairlead", "release": "bert", "app": "mpijob"}
 CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default"
 BOARD = (f"{APPS}/deployments/bert-tensorboard", f"{CORE}/services/bert-tensorboard")
 FOLDER = "bert-0123456789abcde"
 
 
 def beside(**meta: Any) -> dict[str, Any]:
-    return {"metadata": {"namespace": "default", "labels": OURS, **meta}}
+    return {"metadata": {"namespace": "default", "labels": OWN, **meta}}
 
 
 @pytest.mark.parametrize(
     ("board", "boards"), [({}, 0), ({"fairlead.io/tensorboard": "bert-tensorboard"}, 1)]
 )
-def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(
+def test_what_came_with_a_job_of_fairlead_and_has_no_owner_goes_with_it(
     board: dict[str, str], boards: int, tmp_path: Path
 ) -> None:
     """One more list, and two more for a job with a TensorBoard. Objects that the job owns go by
     garbage collection; objects with other names stay.
     """
-    ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS, annotations=board)
-    owner = {
-        "ownerReferences": [{"uid": ours["metadata"]["uid"], "kind": "MPIJob", "name": "bert"}]
-    }
+    own = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OWN, annotations=board)
+    owner = {"ownerReferences": [{"uid": own["metadata"]["uid"], "kind": "MPIJob", "name": "bert"}]}
     more: dict[str, list[Reply | Stream]] = {
-        f"{collection('mpijobs')}/bert": [Reply(ours)],
+        f"{collection('mpijobs')}/bert": [Reply(own)],
         f"{CORE}/configmaps": [
             listed(
                 [
@@ -374,8 +372,8 @@ def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(
 
 
 def test_companions_stay_when_the_job_cannot_be_deleted(tmp_path: Path) -> None:
-    ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS)
-    steps = [Reply(ours), status(403, "Forbidden", "no, no")]
+    own = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OWN)
+    steps = [Reply(own), status(403, "Forbidden", "no, no")]
     more: dict[str, list[Reply | Stream]] = {
         f"{collection('mpijobs')}/bert": [*steps],
         f"{CORE}/configmaps": [listed([beside(name=FOLDER)])],
@@ -391,12 +389,12 @@ def test_companions_stay_when_the_job_cannot_be_deleted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", "not here")]
 )
-def test_who_may_not_list_companions_deletes_the_job_all_the_same(
+def test_a_user_that_may_not_list_companions_deletes_the_job_all_the_same(
     refused: Reply, tmp_path: Path
 ) -> None:
-    ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS)
+    own = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OWN)
     more: dict[str, list[Reply | Stream]] = {
-        f"{collection('mpijobs')}/bert": [Reply(ours)],
+        f"{collection('mpijobs')}/bert": [Reply(own)],
         f"{CORE}/configmaps": [refused],
     }
     with ScriptedServer(script() | more) as server:
@@ -428,7 +426,7 @@ def test_metrics_that_cannot_be_had_cost_one_warning(tmp_path: Path) -> None:
     ) in done.stdout
 
 
-def test_nobody_reads_any_more(tmp_path: Path) -> None:
+def test_a_closed_stdout(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         config = kubeconfig(tmp_path, server.url)
         reading, writing = os.pipe()
@@ -455,8 +453,8 @@ def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
             "mnist",
         ]
         watching.send_signal(signal.SIGINT)
-        _, told = watching.communicate(timeout=20)
-    assert (watching.returncode, told) == (130, "")
+        _, printed = watching.communicate(timeout=20)
+    assert (watching.returncode, printed) == (130, "")
 
 
 def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
@@ -505,7 +503,7 @@ def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
     assert bad.returncode == 1 and "invalid namespace `$(touch x)`" in bad.stderr
 
 
-def test_who_one_is_where_the_server_does_not_say(tmp_path: Path) -> None:
+def test_the_users_name_where_the_server_does_not_return_it(tmp_path: Path) -> None:
     """An old server has no SelfSubjectReview; then the name of the client certificate is used, and
     without one there is an error.
     """

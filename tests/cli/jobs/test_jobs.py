@@ -180,7 +180,7 @@ def test_cpu_and_memory_by_flag() -> None:
     assert line[1].endswith("  0/0                   0.0/0.0 GiB")
 
 
-def test_the_old_spelling_of_a_flag_is_told() -> None:
+def test_the_old_spelling_of_a_flag_is_reported() -> None:
     printed = run_command("list --allNamespaces", company())
     assert printed.out == run_command("list -A", company()).out
     assert printed.err == (
@@ -238,7 +238,7 @@ def test_json_has_the_contracts_keys() -> None:
     }
 
 
-def test_json_and_yaml_say_the_same_and_end_as_agreed() -> None:
+def test_json_and_yaml_agree_and_end_as_agreed() -> None:
     for line in ("get bert", "list", "top job", "top job bert"):
         as_json, as_yaml = (
             run_command(f"{line} -o json", company()).out,
@@ -256,7 +256,7 @@ def test_only_the_name() -> None:
 # --- one job --------------------------------------------------------------------------------------
 
 
-def test_what_gpus_do_not_tell_is_not_zero() -> None:
+def test_what_gpus_do_not_report_is_not_zero() -> None:
     """A pod with several GPUs is named once; pods of the same name in other namespaces are not
     mixed in.
     """
@@ -360,11 +360,11 @@ def test_why_it_finds_no_shared_gpu() -> None:
     jobs = cluster([ASIDE], [waiting])
     whole = msgspec.structs.replace(jobs, nodes=nodes.nodes, pods=(*jobs.pods, *nodes.pods))
     printed = run_command("get aside --explain", whole).out
-    ours = (
+    own = (
         "aside-master-0: the only node that it may use does not share GPUs (0/1 nodes have room: 1 "
     )
-    assert ours in printed
-    assert printed.index(ours) < printed.index("; it starts"), "our own sentence first"
+    assert own in printed
+    assert printed.index(own) < printed.index("; it starts"), "our own sentence first"
 
 
 def test_absent_and_twice() -> None:
@@ -459,7 +459,7 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "why"), [("whoami", "knows no users"), ("logs bert", "has no logs")]
 )
-def test_what_needs_a_cluster_says_so(line: str, why: str) -> None:
+def test_what_needs_a_cluster_is_reported(line: str, why: str) -> None:
     with pytest.raises(UserError, match=rf"(?m)^a snapshot of the tests {why}$"):
         run_command(line, company())
 
@@ -484,10 +484,10 @@ def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -
         "mpijobs": Source("mpijobs", "forbidden", "forbidden: no"),
         "jobs.batch.volcano.sh": Source("v", "failing", "etcd is away"),
     }
-    told = run_command("list", company(sources=kinds)).err
+    printed = run_command("list", company(sources=kinds)).err
     assert (
-        "skipped mpijobs.kubeflow.org: forbidden: no" in told
-        and ("skipped jobs.batch.volcano.sh: etcd is away") in told
+        "skipped mpijobs.kubeflow.org: forbidden: no" in printed
+        and ("skipped jobs.batch.volcano.sh: etcd is away") in printed
     )
     with pytest.raises(OutsideError, match=r"Not found.*\(mpijobs\.kubeflow\.org: forbidden: no\)"):
         run_command(

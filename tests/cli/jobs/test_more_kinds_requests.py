@@ -143,7 +143,7 @@ def test_a_job_is_found_deleted_and_shown_with_the_type_that_its_label_names(
     )
 
 
-def test_a_job_of_the_other_type_is_not_there(tmp_path: Path) -> None:
+def test_a_job_of_the_other_type_is_absent(tmp_path: Path) -> None:
     code, _, err, asked = run(tmp_path, "delete deep -T et")
     assert code == 0 and "does not exist,skip to delete it" in err
     assert all(method != "DELETE" for method, _ in asked)

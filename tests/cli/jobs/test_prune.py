@@ -83,24 +83,24 @@ def prune(line: str, jobs: Sequence[object] = JOBS) -> Printed:
 
 def test_only_what_is_over_and_old_enough(deleted: list[str]) -> None:
     """Oldest first. Exactly ten hours is old enough."""
-    told = prune("-s 10h")
+    result = prune("-s 10h")
     assert (
-        told.out == "Delete mpijob old with Age 3d \nDelete tfjob failed with Age 10h \n"
-        and told.status == 0
+        result.out == "Delete mpijob old with Age 3d \nDelete tfjob failed with Age 10h \n"
+        and result.status == 0
     )
     assert sorted(deleted) == ["mpijob default/old", "tfjob default/failed"]
 
 
-def test_a_failure_is_told_and_the_others_go(deleted: list[str]) -> None:
-    told = prune("--since 1d -A")
-    assert told.status == 1 and "failed to delete mpijob far: the server is tired" in told.err
-    assert deleted == ["mpijob default/old"] and "Delete mpijob far with Age 3d \n" in told.out
+def test_a_failure_is_reported_and_the_others_go(deleted: list[str]) -> None:
+    result = prune("--since 1d -A")
+    assert result.status == 1 and "failed to delete mpijob far: the server is tired" in result.err
+    assert deleted == ["mpijob default/old"] and "Delete mpijob far with Age 3d \n" in result.out
 
 
 def test_a_dry_run_deletes_nothing(deleted: list[str]) -> None:
-    told = prune("-s 1d -A --dry-run")
-    assert (told.status, deleted, told.out.count("Delete ")) == (0, [], 2)
-    assert "nothing was deleted" in told.err
+    result = prune("-s 1d -A --dry-run")
+    assert (result.status, deleted, result.out.count("Delete ")) == (0, [], 2)
+    assert "nothing was deleted" in result.err
 
 
 def test_nothing_to_do(deleted: list[str]) -> None:
@@ -125,8 +125,8 @@ def test_spans_that_are_none(span: str, deleted: list[str]) -> None:
 def test_logviewer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_command("logviewer old", cluster(JOBS)).out == "No LogViewer Installed\n"
     monkeypatch.setattr(command.OneWorld, "console", lambda _: "http://127.0.0.1:8080/")
-    told = run_command("logviewer old -T mpi", cluster(JOBS)).out
-    assert told == (
+    printed = run_command("logviewer old -T mpi", cluster(JOBS)).out
+    assert printed == (
         "Your LogViewer will be available "
         "on:\nhttp://127.0.0.1:8080/jobs/default/mpijob/old?tab=logs\n"
     )

@@ -121,9 +121,9 @@ def scale(line: str, cluster: KeepingCluster | None, found: ClusterSnapshot) -> 
 )
 def test_what_is_made(verb: str, kind: str, field: str, script: str) -> None:
     cluster = KeepingCluster()
-    told = scale(f"{verb} etjob --name bert", cluster, elastic("Running", 2))
-    assert told.out == f"{kind.lower()}.kai.alibabacloud.com/bert-1767607260 created\n"
-    assert f"The {verb} job bert-1767607260 has been submitted successfully" in told.err
+    result = scale(f"{verb} etjob --name bert", cluster, elastic("Running", 2))
+    assert result.out == f"{kind.lower()}.kai.alibabacloud.com/bert-1767607260 created\n"
+    assert f"The {verb} job bert-1767607260 has been submitted successfully" in result.err
     owner = {
         "apiVersion": "kai.alibabacloud.com/v1alpha1",
         "kind": "TrainingJob",

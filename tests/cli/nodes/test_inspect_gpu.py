@@ -36,7 +36,7 @@ def shared(name: str, ip: str, units: int, gpus: int = 1, **more: Any) -> Object
     return node(name, ip, capacity, **{"labels": {"cgpu": "true"}, **more})
 
 
-def told(name: str, ip: str, sizes: list[int], unit: str = "GiB", **more: Any) -> Object:
+def reported(name: str, ip: str, sizes: list[int], unit: str = "GiB", **more: Any) -> Object:
     """A node with an inventory: the units of each of its GPUs."""
     slots = [
         {"index": index, "uuid": f"GPU-{name}-{index}", "units": units, "mode": "shared"}
@@ -110,7 +110,7 @@ class TestDocument003:
     def test_three_notebooks_on_a_t4(self) -> None:
         pods = [tenant(name, T4, 4) for name in NOTEBOOKS]
         assert (
-            inspect("", told(T4, "192.168.3.184", [14]), *pods).out
+            inspect("", reported(T4, "192.168.3.184", [14]), *pods).out
             == """\
 NAME                          IPADDRESS      GPU0(Allocated/Total)  GPU Memory(GiB)
 cn-zhangjiakou.192.168.3.184  192.168.3.184  12/14                  12/14
@@ -120,7 +120,7 @@ Allocated/Total GPU Memory In Cluster:
 """
         )
         assert (
-            inspect("-d", told(T4, "192.168.3.184", [14]), *pods).out
+            inspect("-d", reported(T4, "192.168.3.184", [14]), *pods).out
             == f"""\
 NAME:       cn-zhangjiakou.192.168.3.184
 IPADDRESS:  192.168.3.184
@@ -140,8 +140,8 @@ Allocated/Total GPU Memory In Cluster:  12/14 (85%)
 
 class TestManyNodes:
     OBJECTS = (
-        told("b-two", "10.0.0.2", [15, 39]),
-        told("a-one", "10.0.0.1", [14]),
+        reported("b-two", "10.0.0.2", [15, 39]),
+        reported("a-one", "10.0.0.1", [14]),
         node("plain", "10.0.0.3", {"nvidia.com/gpu": "8"}),
         tenant("second", "b-two", 9, 1),
         tenant("first", "b-two", 5, 0, "team"),
@@ -194,8 +194,8 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
         ]
         assert "b-two" not in inspect("-d a-one", *self.OBJECTS).out
 
-    def test_wide_says_what_keeps_the_pods_apart(self) -> None:
-        guarded = told(
+    def test_wide_shows_what_keeps_the_pods_apart(self) -> None:
+        guarded = reported(
             "n", "10.0.0.1", [15], labels={"cgpu": "true", "fairlead.io/gpu-isolation": "guard"}
         )
         assert inspect("-o wide", guarded).out.splitlines()[:2] == [
@@ -213,7 +213,7 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
             "MODE:       shared",
             "UNHEALTHY:  0",
         ]
-        unsaid = told("n", "10.0.0.1", [15])
+        unsaid = reported("n", "10.0.0.1", [15])
         assert inspect("-o wide", unsaid).out.splitlines()[1].split()[4] == "unknown"
 
     def test_a_pod_on_two_cards_is_one_row(self) -> None:
@@ -224,13 +224,13 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
         made["metadata"]["annotations"] = {
             "fairlead.io/gpu-allocation": json.dumps({"main": grants})
         }
-        assert inspect("-d", told("b", "10.0.0.2", [15, 15]), made).out.splitlines()[4] == (
+        assert inspect("-d", reported("b", "10.0.0.2", [15, 15]), made).out.splitlines()[4] == (
             "wide         default    3                3"
         )
 
     def test_a_terminating_pod_is_listed(self) -> None:
         out = inspect(
-            "-d", told("n", "10.0.0.1", [15]), tenant("leaving", "n", 4, deleted=True)
+            "-d", reported("n", "10.0.0.1", [15]), tenant("leaving", "n", 4, deleted=True)
         ).out
         assert "leaving" in out
         assert "Allocated :  4 (26%)" in out
@@ -244,20 +244,20 @@ Allocated/Total GPU Memory In Cluster:  16/68 (23%)
 class TestUnits:
     def test_an_h200_declared_in_gib_is_in_gib(self) -> None:
         lines = inspect(
-            "", told("h200", "10.0.0.1", [139] * 8), tenant("p", "h200", 4, 7)
+            "", reported("h200", "10.0.0.1", [139] * 8), tenant("p", "h200", 4, 7)
         ).out.splitlines()
         assert lines[0].endswith("GPU Memory(GiB)")
         assert lines[1].split()[-2:] == ["4/139", "4/1112"]
 
-    def test_mib_when_the_node_says_so_or_a_card_has_more_units_than_gib_explain(self) -> None:
-        assert "GPU Memory(MiB)" in inspect("", told("n", "10.0.0.1", [15079], "MiB")).out
+    def test_mib_when_the_node_reports_it_or_a_card_has_more_units_than_gib_explain(self) -> None:
+        assert "GPU Memory(MiB)" in inspect("", reported("n", "10.0.0.1", [15079], "MiB")).out
         assert "GPU Memory(MiB)" in inspect("", shared("n", "10.0.0.1", 15079)).out
         assert "GPU Memory(GiB)" in inspect("", shared("n", "10.0.0.1", 143)).out
 
     def test_nodes_of_both_units_are_shown_in_gib_rounded_down(self) -> None:
         mixed = [
-            told("a", "10.0.0.1", [15079], "MiB"),
-            told("b", "10.0.0.2", [15]),
+            reported("a", "10.0.0.1", [15079], "MiB"),
+            reported("b", "10.0.0.2", [15]),
             tenant("p", "a", 2047),
             tenant("q", "b", 4),
         ]
@@ -292,7 +292,7 @@ Allocated/Total GPU Memory In Cluster:
 
 
 def test_json_is_the_extenders_document_with_memory_in_use() -> None:
-    described, held = told("n", "10.0.0.1", [15]), tenant("p", "n", 4)
+    described, held = reported("n", "10.0.0.1", [15]), tenant("p", "n", 4)
     seen = reading("n", 0, 15.0, 3.1, 50.0, [("default", "p")])
     snapshot = snapshot_of([described], [held], readings=[seen])
     printed = json.loads(run_command("inspect gpu -o json", snapshot, "fairlead").out)
@@ -353,16 +353,16 @@ class TestDraining:
             annotations=notes,
         )
 
-    def test_it_says_for_whom_a_card_drains_and_leaves_the_table_alone(self) -> None:
+    def test_it_shows_for_which_mode_a_card_drains_and_leaves_the_table_alone(self) -> None:
         holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
         for flags in ("", "-d", V100, "-o wide", "-o json"):
             printed = inspect(flags, self.draining(), holder)
-            said = (
+            message = (
                 f"node {V100}: GPU 0 draining from exclusive use: held by default/app-3g-v1-0; "
                 "shared once no such pod is left"
             )
-            assert [line for line in printed.err.splitlines() if said in line], printed.err
-            assert said not in printed.out
+            assert [line for line in printed.err.splitlines() if message in line], printed.err
+            assert message not in printed.out
 
     def test_the_table_shows_what_the_card_will_share_as_document_001_prints_it(self) -> None:
         holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
@@ -376,9 +376,9 @@ class TestDraining:
             "draining",
             "0",
         ]
-        (told,) = json.loads(inspect("-o json", self.draining(), holder).out)["nodes"]
-        assert (told["totalGPU"], told["usedGPU"], told["mode"]) == (15, 0, "draining")
-        assert [(card["totalGPU"], card["health"], card["reason"]) for card in told["devs"]] == [
+        (printed,) = json.loads(inspect("-o json", self.draining(), holder).out)["nodes"]
+        assert (printed["totalGPU"], printed["usedGPU"], printed["mode"]) == (15, 0, "draining")
+        assert [(card["totalGPU"], card["health"], card["reason"]) for card in printed["devs"]] == [
             (15, "Healthy", "draining")
         ]
 
@@ -394,18 +394,18 @@ class TestDraining:
         }
         assert inspect("", left).out == inspect("", node("other", "10.0.0.1", {})).out
 
-    def test_it_names_those_that_hold_and_nobody_else(self) -> None:
+    def test_it_names_the_holders_and_no_other(self) -> None:
         pods = [pod(f"p-{number}", V100, {"nvidia.com/gpu": "1"}) for number in range(7)]
         others = [pod("cpu", V100, {"cpu": "1"}), pod("elsewhere", T4, {"nvidia.com/gpu": "1"})]
         ended = pod("ended", V100, {"nvidia.com/gpu": "1"}, phase="Succeeded")
-        told = inspect("", self.draining(gpus=8), *pods, *others, ended).err
+        printed = inspect("", self.draining(gpus=8), *pods, *others, ended).err
         names = ", ".join(f"default/p-{number}" for number in range(5))
         assert (
             f"GPU 0,1,2,3,4,5,6,7 draining from exclusive use: held by {names} and 2 more; shared"
-        ) in told
+        ) in printed
 
-    def test_it_says_it_of_cards_that_go_back_to_whole(self) -> None:
-        told = inspect(
+    def test_it_shows_cards_that_go_back_to_whole(self) -> None:
+        printed = inspect(
             "",
             self.draining(is_shared=False),
             tenant("nb", V100, 4),
@@ -413,8 +413,12 @@ class TestDraining:
         ).err
         assert (
             "GPU 0 draining from shared use: held by default/nb; exclusive once no such pod is left"
-        ) in told
+        ) in printed
 
-    def test_it_says_nothing_where_nothing_drains_or_of_nodes_that_nobody_asked_for(self) -> None:
-        assert inspect("", told(T4, "192.168.3.184", [14])).err == ""
-        assert "draining" not in inspect(T4, self.draining(), told(T4, "192.168.3.184", [14])).err
+    def test_it_prints_nothing_where_nothing_drains_or_of_nodes_that_were_not_requested(
+        self,
+    ) -> None:
+        assert inspect("", reported(T4, "192.168.3.184", [14])).err == ""
+        assert (
+            "draining" not in inspect(T4, self.draining(), reported(T4, "192.168.3.184", [14])).err
+        )

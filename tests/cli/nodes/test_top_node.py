@@ -106,20 +106,23 @@ class TestTables:
         )
         assert "UNHEALTHY" not in lines("top node", draining)[0]
 
-    def test_a_sick_gpu_is_unhealthy_while_others_drain_from_exclusive_use(self) -> None:
+    def test_an_unhealthy_gpu_is_unhealthy_while_others_drain_from_exclusive_use(self) -> None:
         slots = [
             {"index": index, "units": 15, "mode": mode}
             for index, mode in enumerate(("draining", "draining", "shared", "shared"))
         ]
-        told = {"labels": {"cgpu": "true"}, "annotations": {"fairlead.io/gpus": json.dumps(slots)}}
-        joining = share(units=30, gpus=2, allocatable={"aliyun.com/gpu-mem": "15"}, **told)
+        reported = {
+            "labels": {"cgpu": "true"},
+            "annotations": {"fairlead.io/gpus": json.dumps(slots)},
+        }
+        joining = share(units=30, gpus=2, allocatable={"aliyun.com/gpu-mem": "15"}, **reported)
         assert lines("top node", joining)[1].split()[-1] == "1"
         waiting = node(
             "gpu-1",
             "10.0.0.1",
             {"nvidia.com/gpu": "4"},
             allocatable={"nvidia.com/gpu": "2"},
-            **told,
+            **reported,
         )
         assert "UNHEALTHY" not in lines("top node", waiting)[0]
 
@@ -329,12 +332,12 @@ class TestUnits:
     def test_a_large_gpu_declared_in_gib_stays_gib(self) -> None:
         assert cell("top node", 1, 5, share(units=143, gpus=1)) == "0.0/143.0"
 
-    def test_mib_without_an_annotation_are_told_by_their_number(self) -> None:
+    def test_mib_without_an_annotation_are_recognised_by_their_number(self) -> None:
         assert cell("top node", 1, 5, share(units=15079, gpus=1)) == "0.0/14.7"
 
     def test_an_annotation_decides(self) -> None:
-        told = share(units=900, gpus=1, annotations={"fairlead.io/gpu-mem-unit": "MiB"})
-        assert cell("top node", 1, 5, told) == "0.0/0.9"
+        reported = share(units=900, gpus=1, annotations={"fairlead.io/gpu-mem-unit": "MiB"})
+        assert cell("top node", 1, 5, reported) == "0.0/0.9"
 
     def test_parts_of_a_gpu_are_rounded_once_per_node_half_up(self) -> None:
         pods = [sharer("a", 3, 0), sharer("b", 3, 1)]  # 3/15 + 3/15 = 0.4
@@ -390,7 +393,7 @@ class TestMetrics:
         assert "  1      15.0 GiB       0.0 GiB            0.0 GiB       0.0%" in out
         assert "  2      15.0 GiB       0.0 GiB            0.0 GiB       0.0%" in out
 
-    def test_without_data_the_layout_is_the_plain_one_and_one_line_says_why(self) -> None:
+    def test_without_data_the_layout_is_the_plain_one_and_one_line_gives_the_reason(self) -> None:
         off = {
             "gpu-telemetry": Source(
                 "gpu-telemetry", "failing", "Prometheus `http://p` refused the connection"
@@ -484,9 +487,9 @@ class TestDocuments:
         lost = reading("gpu-1", 0, None, None, None, holders)
         inventory = {"fairlead.io/gpus": json.dumps([{"index": 0, "memoryMiB": 15360}])}
         pods = [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})]
-        for told, known in (({}, {}), (inventory, {"totalGPUMemory": 15 << 30})):
+        for reported, known in (({}, {}), (inventory, {"totalGPUMemory": 15 << 30})):
             snapshot = snapshot_of(
-                [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=told)],
+                [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=reported)],
                 pods,
                 readings=[lost],
             )
@@ -558,7 +561,7 @@ class TestWarningsAndRefreshing:
         assert printed.out.splitlines()[1].startswith("gpu-1")
         assert 'level=warning msg="node gpu-7 is not found"' in printed.err
 
-    def test_forbidden_topologies_are_said_and_the_node_stays_a_topology_node(self) -> None:
+    def test_forbidden_topologies_are_reported_and_the_node_stays_a_topology_node(self) -> None:
         sources = {
             "gpu-topologies": Source(
                 "gpu-topologies", "forbidden", "forbidden: configmaps is forbidden"

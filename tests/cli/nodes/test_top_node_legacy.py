@@ -259,7 +259,7 @@ class TestShares:
             "0/0 (GiB) (0%)",
         ]
 
-    def test_a_node_with_both_resources_is_told(self) -> None:
+    def test_a_node_with_both_resources_is_reported(self) -> None:
         both = node(
             "n",
             "10.0.0.1",
@@ -280,8 +280,8 @@ def test_json_has_no_legacy_layout() -> None:
 
 
 def test_the_layout_of_a_site(tmp_path: Path) -> None:
-    told = io.StringIO()
-    messages = Messages("fairlead", told)
+    reported = io.StringIO()
+    messages = Messages("fairlead", reported)
     home = {"HOME": str(tmp_path)}
     assert not is_legacy_layout(home, OwnMachine(home), messages)
     assert is_legacy_layout({**home, "ARENA_OUTPUT": "legacy"}, OwnMachine(home), messages)
@@ -290,7 +290,7 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
     config.write_text("output=legacy\n")
     assert is_legacy_layout(home, OwnMachine(home), messages)
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"}, OwnMachine(home), messages)
-    assert told.getvalue() == ""
+    assert reported.getvalue() == ""
     config.write_text("output=wrong\n")
     assert not is_legacy_layout(home, OwnMachine(home), messages) and not is_legacy_layout(
         home, OwnMachine(home), messages
@@ -299,17 +299,17 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
         f"warning: `output=wrong` in `{config}` is not a layout of tables and is ignored: use "
         "`legacy` or `current`\n"
     )
-    assert told.getvalue() == is_wrong
+    assert reported.getvalue() == is_wrong
     assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, OwnMachine(home), messages)
     assert (
-        told.getvalue()
+        reported.getvalue()
         .removeprefix(is_wrong)
         .startswith("warning: `ARENA_OUTPUT=Legacy` is not a layout")
     )
 
 
 @pytest.mark.parametrize("line", ["top node", "list", "get bert", "top job"])
-def test_a_layout_that_there_is_none_of_is_told_once(line: str) -> None:
+def test_a_layout_that_does_not_exist_is_reported_once(line: str) -> None:
     snapshot = document_003(*NOTEBOOKS) if line == "top node" else company()
     printed = run_command(line, snapshot, env={"ARENA_OUTPUT": "0.4"})
     assert printed.out == run_command(line, snapshot).out

@@ -21,7 +21,7 @@ from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot
 
-TOLD = Condition(
+REPORTED = Condition(
     "PodScheduled",
     "False",
     "Unschedulable",
@@ -48,7 +48,7 @@ def cluster() -> ClusterSnapshot:
             phase="Running",
         ),
         pod("unplaced", 1, node="gpu"),
-        pod("waits", 6, conditions=(TOLD,), scheduler="fairlead-scheduler"),
+        pod("waits", 6, conditions=(REPORTED,), scheduler="fairlead-scheduler"),
         pod("small", 2, scheduler="fairlead-scheduler"),
         pod("odd", 7, cards=2),
     ]
@@ -103,13 +103,15 @@ def test_limits_that_no_node_can_meet(limits: dict[str, int], why: str) -> None:
     created such a pod.
     """
     asker = pod(
-        "wrong", containers=(Container("main", requests=limits, limits=limits),), conditions=(TOLD,)
+        "wrong",
+        containers=(Container("main", requests=limits, limits=limits),),
+        conditions=(REPORTED,),
     )
     text = run_command(
         "why wrong", ClusterSnapshot(nodes=(node("gpu"),), pods=(asker,)), "fairlead"
     ).out
-    (said,) = (line for line in text.splitlines() if line.startswith("Why:"))
-    assert why in said
+    (printed,) = (line for line in text.splitlines() if line.startswith("Why:"))
+    assert why in printed
     assert "something else" not in text
 
 
@@ -132,7 +134,7 @@ def test_pods_that_wait_for_something_else() -> None:
     assert answer("why nothing").endswith("Shared GPUs:  it requests none\n")
 
 
-def test_a_pod_that_is_not_there() -> None:
+def test_a_pod_that_is_absent() -> None:
     with pytest.raises(UserError) as refusal:
         answer("why other/waits")
     assert (refusal.value.what, refusal.value.hint) == (
@@ -289,7 +291,7 @@ def test_a_sidecar_is_named_with_its_card() -> None:
     assert "container side has 1 of 15 GiB" in out
 
 
-def test_nodes_that_the_pod_may_not_use_are_told_apart() -> None:
+def test_nodes_that_the_pod_may_not_use_are_distinguished() -> None:
     choice = NodeChoice(selector=(("pool", "a"),))
     snapshot = ClusterSnapshot(nodes=(node("gpu"),), pods=(pod("p", 4, node_choice=choice),))
     assert run_command("why p", snapshot, "fairlead").out.endswith(

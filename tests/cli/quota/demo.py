@@ -132,5 +132,5 @@ def demo(pods: Iterable[Pod] | None = None, tree: QuotaTree | None = None) -> Cl
     )
 
 
-def said(reason: str, message: str) -> Condition:
+def not_admitted(reason: str, message: str) -> Condition:
     return Condition(QUOTA_CONDITION, "False", reason, message)

@@ -220,7 +220,7 @@ def test_labels_that_do_not_follow_the_tree() -> None:
     ) in printed.out
 
 
-def test_trees_that_are_not_there_not_sound_or_not_defined() -> None:
+def test_trees_that_are_absent_not_sound_or_not_defined() -> None:
     def one(state: SourceState) -> dict[str, Source]:
         return {"elasticquotatrees": Source("elasticquotatrees", state, "why")}
 
@@ -239,7 +239,7 @@ def test_trees_that_are_not_there_not_sound_or_not_defined() -> None:
     assert "BAD    tree        NotTheTree: " in printed.out
 
 
-def test_a_snapshot_is_told_from_a_cluster_where_nothing_is_installed() -> None:
+def test_a_snapshot_is_distinguished_from_a_cluster_where_nothing_is_installed() -> None:
     printed = doctor(None)
     assert printed.status == 0
     assert printed.out.count("not available in a snapshot or the embedded cluster") == 5
@@ -298,7 +298,7 @@ def test_what_a_laptop_does_wrong_is_bad(
     assert f"\n{found.split()[0]}: " in printed.out
 
 
-def test_a_laptop_where_nothing_may_be_tried_says_why() -> None:
+def test_a_laptop_where_nothing_may_be_tried_gives_the_reason() -> None:
     printed = on_laptop(BuiltInQuota("namespace1", unasked="pods is forbidden"))
     assert printed.status == 0
     assert (

@@ -47,7 +47,7 @@ def test_what_is_done_now() -> None:
     )
 
 
-def test_who_is_admitted() -> None:
+def test_pods_that_are_admitted() -> None:
     assert plan(snapshot=demo(nginx(3, 1, 2))).out == (
         "The controller would admit 2 pods; nothing waits. Nothing was written.\n"
         "\n"
@@ -64,7 +64,7 @@ def test_nothing_to_do() -> None:
     )
 
 
-def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
+def test_the_last_step_of_the_demo_is_predicted() -> None:
     printed = plan(f"{NGINX4} --until-settled")
 
     assert printed.out.startswith(
@@ -172,7 +172,7 @@ def test_a_tree_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--tree /nowhere.yaml", "cannot be read: No such file or directory"),
     ],
 )
-def test_what_nobody_can_ask(line: str, sentence: str) -> None:
+def test_what_cannot_be_planned(line: str, sentence: str) -> None:
     with pytest.raises(UserError) as refusal:
         plan(line)
     assert sentence in refusal.value.what

@@ -98,7 +98,7 @@ def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
     )
 
 
-def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
+def test_it_is_reported_where_the_nodes_have_less_than_root_may_give() -> None:
     """Of 56 cores uncounted pods use 20; a cordoned node does not count."""
     stranger = replace(
         runs("strange", "x"), node="n", containers=(Container("main", requests={"cpu": 20_000}),)
@@ -110,8 +110,8 @@ def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
     )
     lines = show(less).splitlines()
     assert "root gives 36 cpu at most, not 40: the cluster's nodes have no more." in lines
-    told = "cpu configured 40, available 36, so 10 counts as 9."
-    assert lines[-4:] == [f"root.{name}: {told}" for name in ("a.1", "a.2", "b.1", "b.2")]
+    message = "cpu configured 40, available 36, so 10 counts as 9."
+    assert lines[-4:] == [f"root.{name}: {message}" for name in ("a.1", "a.2", "b.1", "b.2")]
     assert [row.split()[2] for row in lines[1:8]] == ["36", "18", "9", "9", "18", "9", "9"]
 
 
@@ -126,7 +126,7 @@ def test_use_above_a_max_that_was_lowered_is_marked() -> None:
     )
 
 
-def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Path) -> None:
+def test_a_max_and_a_min_under_use_are_reported_before_they_are_applied(tmp_path: Path) -> None:
     pods = [runs("ns1", name) for name in "xyz"]
     new = tmp_path / "new.yaml"
     new.write_text(yaml.safe_dump(manifest(min={"cpu": 5}, max={"cpu": 10})))
@@ -134,13 +134,13 @@ def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Pa
         f"quota validate --snapshot s {new}", cluster(manifest(), *pods), "fairlead"
     )
     assert printed.status == 0
-    told = [" ".join(line.split()) for line in printed.out.splitlines()]
-    assert told[0] == (
+    reported = [" ".join(line.split()) for line in printed.out.splitlines()]
+    assert reported[0] == (
         "WARNING OverMaxNow root.a.1: uses 15 cpu, more than its max 10 (pods ns1/x, ns1/y, "
         "ns1/z); nothing is admitted there until "
         "it uses less, and a pod of higher priority may take the place of several"
     )
-    assert told[1] == (
+    assert reported[1] == (
         "WARNING UnderUse root.a.1: min of cpu is lowered from 10 to 5 while 15 are used "
         "(pods ns1/x, ns1/y, ns1/z); "
         "5 of that become borrowed"
@@ -168,7 +168,7 @@ def test_unlimited_is_not_a_number() -> None:
     assert json.loads(show(cluster(tree), "-o json"))["nodes"][0]["max"] == {"cpu": "unlimited"}
 
 
-def test_documents_say_the_same() -> None:
+def test_documents_agree() -> None:
     snapshot = cluster(manifest(), runs("ns1", "p"), runs("ns1", "w", waits=True))
     found = json.loads(show(snapshot, "-o json"))
     assert found == yaml.safe_load(show(snapshot, "-o yaml"))
@@ -236,8 +236,8 @@ def check(tmp_path: Path, tree: Any, snapshot: ClusterSnapshot | None = None) ->
 
 
 def test_a_sound_tree_is_valid(tmp_path: Path) -> None:
-    told = check(tmp_path, manifest())
-    assert (told.status, told.out, told.err) == (
+    result = check(tmp_path, manifest())
+    assert (result.status, result.out, result.err) == (
         0,
         f"valid: 7 nodes, 4 of them leaves; {OFFLINE}\n",
         "",
@@ -245,9 +245,9 @@ def test_a_sound_tree_is_valid(tmp_path: Path) -> None:
 
 
 def test_errors_come_first_and_make_the_status_one(tmp_path: Path) -> None:
-    told = check(tmp_path, manifest(min={"cpu": 25}, attributes={"color": "red"}))
-    lines = told.out.splitlines()
-    assert told.status == 1
+    result = check(tmp_path, manifest(min={"cpu": 25}, attributes={"color": "red"}))
+    lines = result.out.splitlines()
+    assert result.status == 1
     assert lines == [
         (
             "ERROR    SumOfMinExceedsParent  root.a: children guarantee 35 cpu (root.a.1 25, "
@@ -260,19 +260,19 @@ def test_errors_come_first_and_make_the_status_one(tmp_path: Path) -> None:
 
 
 def test_warnings_alone_refuse_nothing(tmp_path: Path) -> None:
-    told = check(tmp_path, manifest(namespaces=[]))
-    assert (told.status, told.out.splitlines()[-1]) == (
+    result = check(tmp_path, manifest(namespaces=[]))
+    assert (result.status, result.out.splitlines()[-1]) == (
         0,
         f"valid: 7 nodes, 4 of them leaves, 1 warning; {OFFLINE}",
     )
 
 
-def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
+def test_a_cluster_reports_which_namespaces_are_busy(tmp_path: Path) -> None:
     moved = manifest(namespaces=["new"])
-    told = check(tmp_path, moved, cluster(manifest(), runs("new", "p"), runs("ns2", "q")))
-    assert told.status == 1
-    assert "root.a.1: namespace new is added while 1 of its pods run (p)" in told.out
-    assert told.out.splitlines()[-1] == "1 error; checked against a snapshot of the tests"
+    result = check(tmp_path, moved, cluster(manifest(), runs("new", "p"), runs("ns2", "q")))
+    assert result.status == 1
+    assert "root.a.1: namespace new is added while 1 of its pods run (p)" in result.out
+    assert result.out.splitlines()[-1] == "1 error; checked against a snapshot of the tests"
     quiet = check(tmp_path, moved, cluster(manifest(), runs("ns2", "q")))
     assert (quiet.status, quiet.out.splitlines()[-1]) == (
         0,
@@ -280,23 +280,23 @@ def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
     )
 
 
-def test_namespaces_that_are_not_there_are_told_where_they_were_read(tmp_path: Path) -> None:
+def test_namespaces_that_are_absent_are_reported_where_they_were_read(tmp_path: Path) -> None:
     known = replace(
         cluster(manifest(), sources=(*READ, Source("namespaces"))),
         namespaces=(Namespace("ns1"), Namespace("ns2"), Namespace("ns3")),
     )
-    told = check(tmp_path, manifest(), known).out
-    assert told.splitlines()[0] == (
+    printed = check(tmp_path, manifest(), known).out
+    assert printed.splitlines()[0] == (
         "WARNING  NoSuchNamespace  root.b.2: namespace ns4 does not exist yet"
     )
     assert "WARNING" not in check(tmp_path, manifest(), replace(known, sources={})).out
 
 
 def test_pods_that_cannot_be_read_are_warned_of(tmp_path: Path) -> None:
-    told = check(
+    result = check(
         tmp_path, manifest(), cluster(sources=(Source("pods", SourceState.FORBIDDEN, "no"),))
     )
-    assert (told.status, told.err) == (
+    assert (result.status, result.err) == (
         0,
         "warning: pods cannot be read, so it is unknown which namespaces have running pods\n",
     )
@@ -320,12 +320,12 @@ def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
         ("kind: ElasticQuotaTree\nmetadata: 5\n", "cannot be read"),
     ],
 )
-def test_a_file_without_one_tree_is_said(tmp_path: Path, text: str, what: str) -> None:
+def test_a_file_without_one_tree_is_reported(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(UserError, match=what):
         check(tmp_path, text)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_absent_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         run_command(f"quota validate {tmp_path}/x", cluster(), "fairlead")
 
@@ -339,5 +339,5 @@ def test_a_tree_of_two_hundred_levels_is_read(tmp_path: Path) -> None:
     }
     for level in range(199, 0, -1):
         node = {"name": f"l{level}", "min": {"cpu": 1}, "max": {"cpu": 1}, "children": [node]}
-    told = check(tmp_path, json.dumps({**manifest(), "spec": {"root": node}}))
-    assert (told.status, told.out) == (0, f"valid: 200 nodes, 1 of them leaves; {OFFLINE}\n")
+    result = check(tmp_path, json.dumps({**manifest(), "spec": {"root": node}}))
+    assert (result.status, result.out) == (0, f"valid: 200 nodes, 1 of them leaves; {OFFLINE}\n")

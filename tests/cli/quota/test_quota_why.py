@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.cli.command import run_command
-from tests.cli.quota.demo import demo, nginx, said
+from tests.cli.quota.demo import demo, nginx, not_admitted
 
 from fairlead.errors import UserError
 from fairlead.model.event import Event
@@ -85,7 +85,7 @@ def document(name: str, snapshot: ClusterSnapshot | None = None) -> dict[str, An
     return item
 
 
-def test_json_says_what_the_table_says() -> None:
+def test_json_has_the_tables_values() -> None:
     item = document("namespace3/nginx3-3")
     [unit] = item.pop("units")
     assert item == {
@@ -172,7 +172,7 @@ def test_table_is_the_default_and_other_formats_are_refused() -> None:
 
 
 def test_the_sentence_of_the_condition_everywhere() -> None:
-    condition = said("WaitingForIdleQuota", "the sentence that stands in the condition")
+    condition = not_admitted("WaitingForIdleQuota", "the sentence that stands in the condition")
     snapshot = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
 
     assert why("namespace3/nginx3-2", snapshot).startswith(
@@ -184,7 +184,7 @@ def test_the_sentence_of_the_condition_everywhere() -> None:
     )
 
 
-def test_without_a_condition_fairlead_why_says_what_the_plan_says() -> None:
+def test_without_a_condition_fairlead_why_prints_what_the_plan_contains() -> None:
     assert (
         f"Message:      WaitingForIdleQuota: {SENTENCE}\n"
         in run_command("why namespace3/nginx3-2", demo(), "fairlead").out
@@ -204,7 +204,7 @@ def test_what_is_no_name(text: str) -> None:
 
 
 def test_a_hostile_sentence_moves_no_cursor() -> None:
-    condition = said("WaitingForIdleQuota", "all is well\x1b[2J\nReason: Admitted")
+    condition = not_admitted("WaitingForIdleQuota", "all is well\x1b[2J\nReason: Admitted")
     snapshot = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
     text = why("namespace3/nginx3-2", snapshot)
     assert "\x1b" not in text

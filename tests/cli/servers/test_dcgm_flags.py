@@ -84,7 +84,7 @@ def test_one_dash_is_as_good_as_two(flag: str) -> None:
     assert len(found) == 1
 
 
-def test_letters_are_not_put_together_and_a_flag_that_is_none_is_told() -> None:
+def test_letters_are_not_put_together_and_an_unknown_flag_is_reported() -> None:
     for line, words in (
         ("-kn", "unknown flag: --kn"),
         ("-colectors=x", "unknown flag: --colectors"),
@@ -119,7 +119,7 @@ def test_letters_are_not_put_together_and_a_flag_that_is_none_is_told() -> None:
         ("sim-gpus", "1xTesla-T4", "1xTesla-T4"),
     ],
 )
-def test_every_flag_of_ours_has_a_variable_and_both_are_read_alike(
+def test_every_flag_of_fairlead_has_a_variable_and_both_are_read_alike(
     name: str, text: str, value: object
 ) -> None:
     field, variable = name.replace("-", "_"), f"FAIRLEAD_EXPORTER_{name.replace('-', '_').upper()}"
@@ -133,9 +133,10 @@ def test_every_flag_of_ours_has_a_variable_and_both_are_read_alike(
     )
 
 
-def test_no_flag_of_ours_is_without_a_test() -> None:
+def test_no_flag_of_fairlead_is_without_a_test() -> None:
     (marks,) = (
-        mark for mark in test_every_flag_of_ours_has_a_variable_and_both_are_read_alike.pytestmark
+        mark
+        for mark in test_every_flag_of_fairlead_has_a_variable_and_both_are_read_alike.pytestmark
     )  # type: ignore[attr-defined]
     of_theirs = {"listen", "collectors", "collect_interval"}
     assert {flag.name for flag in OWN_FLAGS} - of_theirs == {
@@ -178,7 +179,7 @@ def test_no_flag_of_ours_is_without_a_test() -> None:
         ("--kubernetes-gpu-id-type uuid", {}, "is `uuid`, which is none of uid, device-name"),
     ],
 )
-def test_what_is_not_of_its_kind_is_told_where_it_stands(
+def test_what_is_not_of_its_kind_is_reported_with_its_place(
     line: str, env: dict[str, str], words: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(words)):
@@ -232,7 +233,7 @@ def test_variables_switch_flags_on_and_flags_come_first(variable: str, name: str
         parsed("", {variable: "yes"})
 
 
-def test_what_changes_nothing_is_said_once_per_reason() -> None:
+def test_what_changes_nothing_is_reported_once_per_reason() -> None:
     line = (
         "--devices g:0 --container-labels --container-runtime-socket /s --kubernetes-virtual-gpus "
         "-p g --dump-enabled"
@@ -256,7 +257,7 @@ def test_what_changes_nothing_is_said_once_per_reason() -> None:
         ("--sim-gpus 1xTesla-T4", "sim"),
     ],
 )
-def test_devices_are_invented_only_for_who_asks(line: str, backend: str) -> None:
+def test_devices_are_invented_only_on_request(line: str, backend: str) -> None:
     assert chosen_backend(parsed(line)) == backend
 
 
@@ -269,16 +270,16 @@ def test_devices_are_invented_only_for_who_asks(line: str, backend: str) -> None
         "--backend nvml --sim-gpus 1xTesla-T4",
     ],
 )
-def test_who_asks_for_both_is_told(line: str) -> None:
+def test_a_request_for_both_is_reported(line: str) -> None:
     with pytest.raises(UserError):
         chosen_backend(parsed(line))
 
 
 def test_dcgm_exporters_own_defaults_are_no_wish() -> None:
-    told = "--kubernetes --no-hostname --devices f -p f -s f -m none -x 300000"
+    message = "--kubernetes --no-hostname --devices f -p f -s f -m none -x 300000"
     assert (
         warnings_of(
-            parsed(f"{told} --kubernetes-gpu-id-type uid --log-format text --dump-enabled=false")
+            parsed(f"{message} --kubernetes-gpu-id-type uid --log-format text --dump-enabled=false")
         )
         == []
     )

@@ -159,7 +159,7 @@ def test_groups_of_fields(named: list[str], fields: Sequence[int]) -> None:
     assert [field for field, _, _ in cards.asked] == list(fields)
 
 
-def test_a_test_that_does_not_exist_is_said_not_to_and_the_others_run() -> None:
+def test_a_test_that_does_not_exist_is_reported_and_the_others_run() -> None:
     cards = PlayedCards()
     status, lines, _ = outcome(["--no-dcgm-validation", "-t 1999,1004", "-d 1"], cards)
     assert status == 1 and "A test for fieldId 1999 has not been implemented yet." in lines
@@ -262,8 +262,8 @@ def test_fast_ends_with_the_first_good_value() -> None:
     assert status == 0 and len(cards.asked) == 10, "an exporter is given ten seconds"
 
 
-def test_without_a_page_the_test_fails_and_says_once_why() -> None:
-    status, lines, told = outcome(["-t 1004", "-d 20"])
+def test_without_a_page_the_test_fails_and_prints_the_reason_once() -> None:
+    status, lines, reported = outcome(["-t 1004", "-d 20"])
     assert (
         status == 1
         and (
@@ -273,9 +273,11 @@ def test_without_a_page_the_test_fails_and_says_once_why() -> None:
         )
         in lines
     )
-    assert told.count("no page at") == 1
+    assert reported.count("no page at") == 1
 
 
-def test_flags_that_change_nothing_say_so() -> None:
-    _, _, told = outcome(["--no-dcgm-validation", "-t 1004", "-d 1", "--sync-count", "3", "--dvs"])
-    assert "--sync-count has no effect" in told and "--dvs has no effect" in told
+def test_flags_that_change_nothing_are_reported() -> None:
+    _, _, reported = outcome(
+        ["--no-dcgm-validation", "-t 1004", "-d 1", "--sync-count", "3", "--dvs"]
+    )
+    assert "--sync-count has no effect" in reported and "--dvs has no effect" in reported

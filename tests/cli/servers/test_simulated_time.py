@@ -101,7 +101,7 @@ async def test_json_has_the_keys_of_the_api() -> None:
     assert stepped["clock"]["isPaused"]
 
 
-async def test_a_step_says_what_happened_and_when() -> None:
+async def test_a_step_states_what_happened_and_when() -> None:
     async with laptop() as (driver, command):
         await command("pause")
         driver.world.cluster.create(pod("p", "train:1m"))
@@ -147,7 +147,7 @@ async def test_ctrl_c_pauses_a_run_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("rewind", "`rewind` is not an action"),
         ("pause 5m", "`pause` takes nothing, not `5m`"),
@@ -162,16 +162,18 @@ async def test_ctrl_c_pauses_a_run_where_it_is() -> None:
         ("speed 0", "speed `0` is not between 0.01 and 100000"),
     ],
 )
-async def test_what_cannot_be_is_told_with_its_value_and_a_hint(line: str, told: str) -> None:
+async def test_what_cannot_be_is_reported_with_its_value_and_a_hint(
+    line: str, message: str
+) -> None:
     async with laptop() as (driver, command):
         with pytest.raises(UserError) as refused:
             await command(line)
-        assert told in refused.value.what
+        assert message in refused.value.what
         assert refused.value.hint
         assert (driver.state().is_paused, driver.state().until) == (False, None)
 
 
-def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> None:
+def test_without_a_laptop_it_prints_where_it_looked(tmp_path: Path) -> None:
     world = chosen({"XDG_STATE_HOME": str(tmp_path)})
     with pytest.raises(UserError) as refused:
         world.laptop_clock("")

@@ -150,11 +150,11 @@ def test_an_unknown_type_and_an_unknown_format() -> None:
         run_serving("serve list -o xml", fast())
 
 
-def test_what_could_not_be_read_is_told() -> None:
+def test_what_could_not_be_read_is_reported() -> None:
     gone = {"inferenceservices.serving.kserve.io": Source("i", "missing", "not served")}
     no_services = {"services": Source("services", "forbidden", "forbidden: services")}
-    told = run_serving("serve list", fast(sources={**gone, **no_services}))
-    assert told.err.count("skipped services: forbidden") == 1 and "not served" not in told.err
+    result = run_serving("serve list", fast(sources={**gone, **no_services}))
+    assert result.err.count("skipped services: forbidden") == 1 and "not served" not in result.err
     assert (
         "is not served by this cluster"
         in run_serving("serve list -T kserve", fast(sources=gone)).err
@@ -176,8 +176,8 @@ def test_what_could_not_be_read_is_told() -> None:
 )
 def test_without_a_cluster_there_is_a_sentence(verb: str) -> None:
     if verb == "serve delete x":
-        told = run_serving(verb, None)
-        assert told.status == 1 and "there is no API server" in told.err
+        result = run_serving(verb, None)
+        assert result.status == 1 and "there is no API server" in result.err
         return
     with pytest.raises(UserError, match="there is no API server"):
         run_serving(verb, None)
@@ -208,9 +208,9 @@ def test_get_with_gpus() -> None:
 
 
 def test_get_without_gpus_and_pods_in_natural_order() -> None:
-    told = run_serving("serve get m -v v2", many()).out
-    assert told.startswith("Name:       m\n") and "GPU" not in told
-    assert told.endswith(
+    printed = run_serving("serve get m -v v2", many()).out
+    assert printed.startswith("Name:       m\n") and "GPU" not in printed
+    assert printed.endswith(
         "Port:       GRPC:8500,RESTFUL:8501\n\n\nInstances:\n"
         "  NAME     STATUS   AGE  READY  RESTARTS  NODE\n"
         "  ----     ------   ---  -----  --------  ----\n"
@@ -228,11 +228,11 @@ def test_the_model_of_a_job() -> None:
 
 
 def test_documents() -> None:
-    told = json.loads(run_serving("serve get fast -o json", fast()).out)
-    assert told == yaml.safe_load(run_serving("serve get fast -o yaml", fast()).out)
-    assert [told] == json.loads(run_serving("serve list -o json", fast()).out)
-    (instance,) = told.pop("instances")
-    assert told == {
+    printed = json.loads(run_serving("serve get fast -o json", fast()).out)
+    assert printed == yaml.safe_load(run_serving("serve get fast -o yaml", fast()).out)
+    assert [printed] == json.loads(run_serving("serve list -o json", fast()).out)
+    (instance,) = printed.pop("instances")
+    assert printed == {
         "uuid": "uid-default-fast-v1-x",
         "name": "fast",
         "namespace": "default",
@@ -297,19 +297,19 @@ def test_a_name_that_is_absent_or_has_several_versions() -> None:
 def test_what_can_be_no_name(line: str) -> None:
     """A comma would separate two requirements of a selector."""
     try:
-        told = run_serving(line, many())
+        result = run_serving(line, many())
     except UserError as error:
         assert error.what.startswith("invalid ")
     else:
-        assert told.status == 1 and "invalid name" in told.err
+        assert result.status == 1 and "invalid name" in result.err
 
 
 # --- logs, delete ---------------------------------------------------------------------------------
 
 
 def test_the_log_of_the_only_pod() -> None:
-    told = run_serving("serve logs fast --tail 5 --timestamps", fast())
-    assert told.out == (
+    result = run_serving("serve logs fast --tail 5 --timestamps", fast())
+    assert result.out == (
         "default/fast-v1-a [('container', 'main'), ('tailLines', 5), ('timestamps', 'true')]\n"
     )
 
@@ -357,28 +357,28 @@ def test_following_ends_with_a_pod_that_ended_before_its_container_began() -> No
         run_serving("serve logs a -f", Servings(deployments=[deployment("a", "1")], pods=[evicted]))
 
 
-def test_a_serving_job_that_is_scaled_to_nothing_says_so() -> None:
-    with pytest.raises(UserError) as told:
+def test_a_serving_job_that_is_scaled_to_nothing_is_shown_so() -> None:
+    with pytest.raises(UserError) as caught:
         run_serving(
             "serve logs a -f", Servings(deployments=[deployment("a", "1", replicas=0)], pods=[])
         )
-    assert told.value.hint == "it is scaled to 0 instances"
+    assert caught.value.hint == "it is scaled to 0 instances"
 
 
-def test_delete_goes_on_after_a_name_that_is_not_there() -> None:
+def test_delete_goes_on_after_a_name_that_is_absent() -> None:
     cluster = many()
-    told = run_serving("serve delete nope m -v v1", cluster)
-    assert (told.status, told.out, cluster.deleted) == (0, "", ["m-v1-x"])
-    assert "The serving job 'nope' does not exist,skip to delete it." in told.err
-    assert "The serving job m with version v1 has been deleted successfully" in told.err
+    result = run_serving("serve delete nope m -v v1", cluster)
+    assert (result.status, result.out, cluster.deleted) == (0, "", ["m-v1-x"])
+    assert "The serving job 'nope' does not exist,skip to delete it." in result.err
+    assert "The serving job m with version v1 has been deleted successfully" in result.err
 
 
 def test_delete_never_chooses_between_versions() -> None:
     cluster = many()
-    told = run_serving("serve delete m", cluster)
-    assert (told.status, cluster.deleted) == (1, []) and (
+    result = run_serving("serve delete m", cluster)
+    assert (result.status, cluster.deleted) == (1, []) and (
         "there are 2 serving jobs of this name"
-    ) in told.err
+    ) in result.err
 
 
 # --- data -----------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def test_a_flag_and_what_it_writes(flags: str, path: str, value: Any) -> None:
     assert at(workload(f"{CUSTOM} {flags}"), path) == value
 
 
-def test_who_has_no_gpu_sees_none_and_the_person_has_the_last_word() -> None:
+def test_a_pod_without_a_gpu_sees_none_and_its_author_has_the_last_word() -> None:
     def env(flags: str) -> dict[str, str]:
         return {
             each["name"]: each.get("value", "")
@@ -175,8 +175,8 @@ def test_who_has_no_gpu_sees_none_and_the_person_has_the_last_word() -> None:
         }
 
     assert env("")["NVIDIA_VISIBLE_DEVICES"] == "void"
-    told = env("-e NVIDIA_VISIBLE_DEVICES=all -e ARENA_POD_IP=x")
-    assert (told["NVIDIA_VISIBLE_DEVICES"], told["ARENA_POD_IP"]) == ("all", "x")
+    reported = env("-e NVIDIA_VISIBLE_DEVICES=all -e ARENA_POD_IP=x")
+    assert (reported["NVIDIA_VISIBLE_DEVICES"], reported["ARENA_POD_IP"]) == ("all", "x")
     for asked in ("--gpus 1", "--gpumemory 2", "--device aliyun.com/gpu-mem=2"):
         assert "NVIDIA_VISIBLE_DEVICES" not in env(asked)
     assert list(env(""))[:4] == [
@@ -225,11 +225,11 @@ def test_tensorflow_serving() -> None:
     )
     assert at(deployment, f"{MAIN}|image") == "tensorflow/serving:latest"
     assert at(deployment, f"{MAIN}|readinessProbe|tcpSocket|port") == 8500
-    told = at(
+    reported = at(
         workload(f"{TF} --model-config-file '/m/my models.config' --monitoring-config-file /m/mon"),
         f"{MAIN}|command|2",
     )
-    assert told.endswith(
+    assert reported.endswith(
         " --rest_api_port=8501 --model_config_file='/m/my models.config' "
         "--monitoring_config_file=/m/mon"
     )
@@ -249,10 +249,10 @@ def test_tensorflow_takes_its_part_of_a_shared_card() -> None:
         "ALIYUN_COM_GPU_MEM_CONTAINER": "4",
         "ALIYUN_COM_GPU_MEM_DEV": "15",
     }
-    said = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", command], capture_output=True, text=True, env=env, timeout=30, check=True
     )
-    assert said.stdout.split()[-1] == "--per_process_gpu_memory_fraction=0.27"
+    assert result.stdout.split()[-1] == "--per_process_gpu_memory_fraction=0.27"
     assert "fraction" not in at(workload(f"{TF} --gpus 1"), f"{MAIN}|command|2")
 
 
@@ -342,17 +342,17 @@ def test_everything_belongs_to_the_workload_and_is_printed_as_people_know_it(
 ) -> None:
     (tmp_path / "f").write_text("x")
     cluster = KeepingCluster(user="alice")
-    told = serve(f"{CUSTOM} --config-file {tmp_path}/f:/f", cluster)
+    result = serve(f"{CUSTOM} --config-file {tmp_path}/f:/f", cluster)
     config = cluster.created[2]["metadata"]["name"]
-    assert told.out == (
+    assert result.out == (
         f"configmap/{config} created\nservice/fast-v1 "
         "created\ndeployment.apps/fast-v1-custom-serving created\n"
     )
-    assert "The Job fast has been submitted successfully" in told.err
+    assert "The Job fast has been submitted successfully" in result.err
     assert (
         "You can run `arena serve get fast --type custom-serving -n default` to check the job "
         "status"
-    ) in told.err
+    ) in result.err
     deployment, *companions = cluster.created
     for each in companions:
         (owner,) = each["metadata"]["ownerReferences"]
@@ -398,8 +398,8 @@ def test_without_a_cluster_only_a_dry_run() -> None:
         serve(CUSTOM)
 
 
-def test_old_spellings_are_told() -> None:
-    told = serve(
+def test_old_spellings_are_reported() -> None:
+    result = serve(
         "tf --servingName m --servingVersion v1 --modelName n --modelPath /m --restfulPort 80 "
         "--enableIstio "
         "--versionPolicy latest --dry-run"
@@ -409,9 +409,11 @@ def test_old_spellings_are_told() -> None:
         ("modelPath", "model-path"),
         ("enableIstio", "enable-istio"),
     ):
-        assert f"Flag --{name} has been deprecated, please use --{new} instead\n" in told.err
-    assert "--version-policy has no effect" in told.err
-    assert yaml.safe_load(told.out.split("---")[0])["metadata"]["name"] == "m-v1-tensorflow-serving"
+        assert f"Flag --{name} has been deprecated, please use --{new} instead\n" in result.err
+    assert "--version-policy has no effect" in result.err
+    assert (
+        yaml.safe_load(result.out.split("---")[0])["metadata"]["name"] == "m-v1-tensorflow-serving"
+    )
 
 
 # --- what is refused ------------------------------------------------------------------------------

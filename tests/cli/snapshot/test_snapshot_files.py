@@ -43,19 +43,19 @@ def test_a_device_is_not_read(name: str) -> None:
     assert refusal_of(name) == f"`{name}` is not a snapshot: it is no regular file"
 
 
-def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert refusal_of(tmp_path / "fifo") == (
         f"`{tmp_path / 'fifo'}` is not a snapshot: it is no regular file"
     )
 
 
-def test_a_directory_and_an_absent_file_are_said(tmp_path: Path) -> None:
+def test_a_directory_and_an_absent_file_are_reported(tmp_path: Path) -> None:
     assert refusal_of(tmp_path).endswith("Is a directory")
     assert refusal_of(tmp_path / "absent").endswith("No such file or directory")
 
 
-def test_a_large_file_of_another_kind_is_told_by_its_first_bytes(tmp_path: Path) -> None:
+def test_a_large_file_of_another_kind_is_reported_by_its_first_bytes(tmp_path: Path) -> None:
     with (tmp_path / "disk.img").open("wb") as file:
         file.truncate(3 << 30)
     assert "it begins with `00 00 00 00`" in refusal_of(tmp_path / "disk.img")
@@ -141,7 +141,7 @@ def test_what_cannot_be_read_is_named_and_the_old_file_stays(tmp_path: Path) -> 
     assert (tmp_path / "s").read_bytes() == before
 
 
-def test_a_partial_snapshot_is_asked_for_and_says_what_it_lacks(tmp_path: Path) -> None:
+def test_a_partial_snapshot_is_made_on_request_and_lists_what_it_lacks(tmp_path: Path) -> None:
     done = run_command(
         f"snapshot save --partial {tmp_path / 's'}", replace(NODES, sources=SOURCES), "fairlead"
     )

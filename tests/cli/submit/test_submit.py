@@ -82,7 +82,7 @@ def test_the_cluster_decides_the_version(served: tuple[str, ...], wanted: str) -
         )
 
 
-def test_a_kind_that_is_not_served_is_said_and_nothing_is_made() -> None:
+def test_a_kind_that_is_not_served_is_reported_and_nothing_is_made() -> None:
     cluster = KeepingCluster({"TFJob": ("v1",)})
     with pytest.raises(UserError) as refused:
         submit("mpi --name=j --image=i run", cluster)
@@ -170,7 +170,7 @@ def test_the_priority_must_exist_and_one_that_cannot_be_read_is_trusted() -> Non
     assert len(cluster.created) == 2
 
 
-def test_deprecated_spellings_work_and_are_told() -> None:
+def test_deprecated_spellings_work_and_are_reported() -> None:
     old = (
         "tfjob --name=j --workerImage w --psImage p --ps 1 --workers 2 --workingDir /w "
         "--dataDir /d --workerCpu 1 --ChiefCpu 2 --chief "
@@ -201,8 +201,8 @@ def test_deprecated_spellings_work_and_are_told() -> None:
         assert f"--{twin} " in old
         new = new.replace(f"--{twin} ", f"--{flag} ")
     assert dry_run(old) == dry_run(new)
-    told = submit(f"{old.removesuffix('run')} --dry-run run").err.splitlines()
-    assert sorted(told) == sorted(
+    printed = submit(f"{old.removesuffix('run')} --dry-run run").err.splitlines()
+    assert sorted(printed) == sorted(
         f"Flag --{twin} has been deprecated, please use --{flag} instead"
         for twin, flag in pairs.items()
     )
@@ -215,7 +215,7 @@ def test_every_alias_is_a_verb(word: str) -> None:
     assert kind == {"m": "MPIJob", "t": "TFJob", "p": "PyTorchJob"}[word[0]]
 
 
-def test_kinds_that_are_not_built_say_so() -> None:
+def test_kinds_that_are_not_built_are_reported() -> None:
     with pytest.raises(UserError, match="not implemented: submit horovodjob"):
         split_verb(["submit", "horovodjob", "--name=j"], "arena")
 
@@ -261,11 +261,11 @@ def test_without_a_cluster_nothing_can_be_submitted() -> None:
 )
 def test_values_that_yaml_readers_take_for_something_else_stay_text(text: str) -> None:
     job = dry_run([*shlex.split(PT), "-e", f"A={text}", "--", "run"])[0]
-    told = {
+    reported = {
         each["name"]: each.get("value")
         for each in at(job, f"spec|pytorchReplicaSpecs|Master|{FIRST}|env")
     }
-    assert told["A"] == text
+    assert reported["A"] == text
 
 
 @pytest.mark.parametrize("text", ["1e3", "0o17", "y", "N", "1_0"])

@@ -55,8 +55,8 @@ def test_a_launcher_workers_with_bounds_and_a_secret_before_them() -> None:
     )
     assert at(job, f"{LAUNCHER}|{FIRST}|resources|limits") == {"cpu": "4"}
     assert at(job, f"{WORKER}|{FIRST}|resources|limits") == {"cpu": "4", "nvidia.com/gpu": "2"}
-    told = env_of(job, LAUNCHER)
-    assert {name: told[name] for name in ("maxWorkers", "minWorkers", "workers", "gpus")} == {
+    reported = env_of(job, LAUNCHER)
+    assert {name: reported[name] for name in ("maxWorkers", "minWorkers", "workers", "gpus")} == {
         "maxWorkers": "9",
         "minWorkers": "1",
         "workers": "3",
@@ -167,7 +167,7 @@ def test_without_any_operator_it_is_refused_and_nothing_stays(
     assert cluster.created == []
 
 
-def test_a_job_that_is_there_is_told_of_and_not_its_secret() -> None:
+def test_a_job_that_exists_is_named_and_not_its_secret() -> None:
     cluster = KeepingCluster(full=["j"])
     with pytest.raises(
         UserError,
@@ -200,7 +200,7 @@ def test_what_was_made_before_a_failure_is_removed(trouble: dict[str, list[str]]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("et --name=j run", "--image must be set "),
         (f"{ET} --workers=0 run", "--workers is invalid"),
@@ -222,5 +222,5 @@ def test_what_was_made_before_a_failure_is_removed(trouble: dict[str, list[str]]
         (f"{DP}", "not found command args"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
-    assert_refused(line, told)
+def test_what_cannot_be_is_reported_before_any_request(line: str, message: str) -> None:
+    assert_refused(line, message)

@@ -140,7 +140,7 @@ def test_the_version_of_spark_decides_image_and_jar_unless_they_are_given() -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("vj", 'required flag(s) "name" not set'),
         (f"{VJ} --task-images=a,,b", "--task-images is invalid: `a,,b`"),
@@ -168,8 +168,8 @@ def test_the_version_of_spark_decides_image_and_jar_unless_they_are_given() -> N
         (f"{SPARK} --gpus=1", "unknown flag: --gpus"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
-    assert_refused(line, told)
+def test_what_cannot_be_is_reported_before_any_request(line: str, message: str) -> None:
+    assert_refused(line, message)
 
 
 @pytest.mark.parametrize(

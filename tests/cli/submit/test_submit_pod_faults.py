@@ -51,9 +51,9 @@ VOLCANO = "submit volcanojob --name j"
 @pytest.mark.parametrize("end", ["", "--dry-run"])
 def test_flags_that_no_node_can_meet(begin: str, flags: str, why: str, end: str) -> None:
     cluster = KeepingCluster()
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         create(shlex.split(f"{begin} {flags} {end} sleep"), cluster, None)
-    assert why in told.value.what and told.value.what.startswith(
+    assert why in caught.value.what and caught.value.what.startswith(
         "failed to validate command args: "
     )
     assert cluster.created == []
@@ -100,9 +100,9 @@ def pod(limits: dict[str, Any], kind: str = "Pod") -> dict[str, Any]:
 def test_objects_of_a_file(limits: dict[str, Any], why: str, kind: str, tmp_path: Path) -> None:
     path, cluster = tmp_path / "x.yaml", KeepingCluster()
     path.write_text(yaml.safe_dump(pod(limits, kind)))
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         create(shlex.split(f"submit pytorchjob -f {path}"), cluster, None)
-    assert why in told.value.what and cluster.created == []
+    assert why in caught.value.what and cluster.created == []
 
 
 @pytest.mark.parametrize(

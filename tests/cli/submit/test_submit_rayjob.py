@@ -58,12 +58,12 @@ def test_every_host_of_a_worker_counts() -> None:
 
 
 def test_the_autoscaler_is_written_only_where_it_is_wanted() -> None:
-    told = (
+    message = (
         "--autoscaler-cpu=1 --autoscaler-upscaling-mode=Aggressive --worker-max-replicas=9 "
         "--worker-min-replicas=1"
     )
-    [without] = dry_run(f"{RJ} {told} run")
-    [with_it] = dry_run(f"{RJ} {told} --enable-autoscaling run")
+    [without] = dry_run(f"{RJ} {message} run")
+    [with_it] = dry_run(f"{RJ} {message} --enable-autoscaling run")
     assert "autoscalerOptions" not in at(without, CLUSTER)
     assert at(with_it, f"{CLUSTER}|enableInTreeAutoscaling") is True
     assert at(with_it, f"{CLUSTER}|autoscalerOptions") == {
@@ -113,7 +113,7 @@ def test_the_command_runs_before_a_container_stops_and_code_comes_before_it_star
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("rj --name=j --image=i run", 'required flag(s) "worker-replicas" not set'),
         (
@@ -145,8 +145,8 @@ def test_the_command_runs_before_a_container_stops_and_code_comes_before_it_star
         (f"{RJ}", "not found command args"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
-    assert_refused(line, told)
+def test_what_cannot_be_is_reported_before_any_request(line: str, message: str) -> None:
+    assert_refused(line, message)
 
 
 def test_two_images_need_no_third() -> None:

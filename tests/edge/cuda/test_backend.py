@@ -181,7 +181,7 @@ def test_nothing_of_a_card_is_nothing() -> None:
     assert work(library, 1001, 0.0, 0.5).generated == 0.0 and library.spun == []
 
 
-def test_what_a_library_cannot_do_is_said() -> None:
+def test_what_a_library_cannot_do_is_reported() -> None:
     with pytest.raises(OutsideError, match=r"\b1002\b.*\bcupy\b.*\bplayed\b"):
         work(PlayedLibrary(shapes=False), 1002, 0.5)
     with pytest.raises(OutsideError, match=r"\b1011\b.*\bGPU 0\b.*\bplayed\b"):
@@ -246,13 +246,13 @@ def test_why_none_is_taken_is_one_line() -> None:
     def broken() -> Any:
         raise RuntimeError("cudaErrorInsufficientDriver: too old\nsecond line")
 
-    with pytest.raises(OutsideError) as told:
+    with pytest.raises(OutsideError) as caught:
         find_array_library([("cupy", broken), ("torch", missing("torch"))])
-    assert told.value.what == (
+    assert caught.value.what == (
         "no GPU can be made busy (cupy: cudaErrorInsufficientDriver: too old; torch is not "
         "installed); `--backend sim` needs none"
     )
-    assert told.value.hint == ""
+    assert caught.value.hint == ""
     with pytest.raises(OutsideError, match=r"\bcupy\b.*\bno card\b"):
         find_array_library([("cupy", lambda: PlayedLibrary(count=0))])
 

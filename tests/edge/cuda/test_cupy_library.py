@@ -97,7 +97,7 @@ def made(launch: Launch | None) -> Launch:
     return launch
 
 
-def test_a_card_is_what_cuda_says(cupy: PlayedCupy) -> None:
+def test_a_card_is_what_cuda_reports(cupy: PlayedCupy) -> None:
     card = CupyLibrary().cards()[1]
     assert (card.index, card.model, card.uuid) == (
         1,

@@ -77,11 +77,11 @@ class ScriptedKubelet:
     async def _register(self, request: bytes, context: aio.ServicerContext[bytes, bytes]) -> bytes:
         if self.refusal:
             await context.abort(grpc.StatusCode.UNKNOWN, self.refusal)
-        told = unpacked(request)
-        self.registrations.append(told)
+        reported = unpacked(request)
+        self.registrations.append(reported)
         if self.is_silent:
             return b""
-        endpoint = dict(told)[2]
+        endpoint = dict(reported)[2]
         assert isinstance(endpoint, bytes)
         self._channel = aio.insecure_channel(
             f"unix:{self.folder / endpoint.decode()}",

@@ -31,7 +31,7 @@ MESSAGES = [
 ]
 
 
-def told(parse: Callable[[bytes], object], message: bytes) -> object:
+def reported(parse: Callable[[bytes], object], message: bytes) -> object:
     try:
         return parse(message)
     except ValueError as error:
@@ -46,7 +46,7 @@ def told(parse: Callable[[bytes], object], message: bytes) -> object:
 def test_damaged_bytes_are_a_message_or_a_value_error(
     parse: Callable[[bytes], object], message: bytes, at: int, with_: bytes, length: int
 ) -> None:
-    told(parse, message[:at] + with_ + message[at + length :])
+    reported(parse, message[:at] + with_ + message[at + length :])
 
 
 @pytest.mark.parametrize(("parse", "message"), MESSAGES)
@@ -55,7 +55,7 @@ def test_half_a_message_names_nothing_that_the_whole_one_does_not(
 ) -> None:
     words = set(repr(parse(message)).split("'")[1::2])
     for length in range(len(message)):
-        assert set(repr(told(parse, message[:length])).split("'")[1::2]) <= words
+        assert set(repr(reported(parse, message[:length])).split("'")[1::2]) <= words
 
 
 def test_two_entries_of_one_container_are_one_holder() -> None:
@@ -69,7 +69,7 @@ def test_two_entries_of_one_container_are_one_holder() -> None:
     )
 
 
-def test_devices_of_a_claim_are_told_with_it() -> None:
+def test_devices_of_a_claim_are_reported_with_it() -> None:
     """Field numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its
     namespace 2, resources 4; driver 2, pool 3, device 4.
     """

@@ -28,7 +28,7 @@ from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, MountedFile, OfferedDevice
 
 DEVICES = (OfferedDevice("GPU-1-_-0"), OfferedDevice("GPU-1-_-1", is_healthy=False))
-TOLD: list[Message] = [
+REPORTED: list[Message] = [
     [(1, packed((1, "GPU-1-_-0"), (2, "Healthy"))), (1, packed((1, "GPU-1-_-1"), (2, "Unhealthy")))]
 ]
 
@@ -55,19 +55,19 @@ async def served(kubelet: ScriptedKubelet, answers: ScriptedAnswers) -> AsyncIte
         yield resource
 
 
-async def test_a_kubelet_is_told_who_serves_what_and_gets_the_whole_list_at_once(
+async def test_a_kubelet_gets_the_plugins_endpoint_and_the_whole_list_at_once(
     kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
 ) -> None:
     options = packed((1, 1), (2, 1))
     assert kubelet.registrations == [
         [(1, b"v1beta1"), (2, ENDPOINT.encode()), (3, RESOURCE.encode()), (4, options)]
     ]
-    assert kubelet.lists == TOLD
+    assert kubelet.lists == REPORTED
     assert unpacked(options) == await kubelet.call("GetDevicePluginOptions")
     assert (served.is_watched, served.trouble, answers.times_registered) == (True, "", 1)
 
 
-async def test_every_stream_hears_of_a_change_and_of_nothing_else(
+async def test_every_stream_receives_a_change_and_nothing_else(
     kubelet: ScriptedKubelet, served: DevicePlugin
 ) -> None:
     second: list[Message] = []
@@ -80,11 +80,11 @@ async def test_every_stream_hears_of_a_change_and_of_nothing_else(
     await until(lambda: len(kubelet.lists) >= 2 and len(second) >= 2)
     served.offer(())
     await until(lambda: len(kubelet.lists) >= 3 and len(second) >= 3)
-    assert kubelet.lists == second == [*TOLD, TOLD[0][:1], []]
+    assert kubelet.lists == second == [*REPORTED, REPORTED[0][:1], []]
     watching.cancel()
 
 
-async def test_a_container_gets_what_the_answer_says(
+async def test_a_container_gets_what_the_answer_contains(
     kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
 ) -> None:
     mounts = (MountedFile("/host/a", "/a"), MountedFile("/host/b", "/b", is_read_only=False))
@@ -119,7 +119,7 @@ async def test_a_refusal_has_its_code_and_text(
         )
 
 
-async def test_an_outside_that_fails_is_told_as_what_may_heal(
+async def test_an_outside_that_fails_is_reported_as_temporary(
     kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
 ) -> None:
     def fail() -> DeviceRefusal | None:
@@ -137,7 +137,7 @@ async def test_an_outside_that_fails_is_told_as_what_may_heal(
     assert answers.asked == [("start", ("a",)), ("start", ("a", "b"))]
 
 
-async def test_the_ids_of_few_cards_are_preferred_by_who_knows(
+async def test_the_ids_of_few_cards_are_preferred(
     kubelet: ScriptedKubelet, served: DevicePlugin
 ) -> None:
     asked = packed((1, "a"), (1, "b"), (1, "c"), (2, "b"), (3, 2))
@@ -154,7 +154,7 @@ async def test_bytes_that_are_no_message_are_refused(
     assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_starts_run_beside_each_other_and_end_with_who_asked(
+async def test_starts_run_beside_each_other_and_end_with_their_request(
     kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
 ) -> None:
     answers.gate = asyncio.Event()
@@ -174,11 +174,11 @@ async def test_a_kubelet_that_starts_anew_takes_the_resource_again(
         await kubelet.stop()
         await kubelet.start(sweeps=sweeps)
         await until(lambda times=times: answers.times_registered == times, 5)
-        await until(lambda times=times: kubelet.lists == TOLD * times, 5)
+        await until(lambda times=times: kubelet.lists == REPORTED * times, 5)
 
 
 @pytest.mark.long
-async def test_a_kubelet_that_takes_it_and_never_asks_is_told_again(
+async def test_a_kubelet_that_accepts_and_never_asks_gets_the_registration_again(
     kubelet: ScriptedKubelet, answers: ScriptedAnswers
 ) -> None:
     kubelet.is_silent = True
@@ -198,12 +198,12 @@ async def test_a_socket_that_is_swept_away_comes_back(
 ) -> None:
     (kubelet.folder / ENDPOINT).unlink()
     await until(lambda: answers.times_registered == 2, 5)
-    await until(lambda: kubelet.lists == TOLD * 2, 5)
+    await until(lambda: kubelet.lists == REPORTED * 2, 5)
     assert await kubelet.call("PreStartContainer", (1, "a")) == []
 
 
 @pytest.mark.long
-async def test_a_kubelet_that_is_away_or_says_no_is_asked_until_it_takes_it(
+async def test_a_kubelet_that_is_away_or_refuses_is_asked_until_it_accepts(
     tmp_path: Path, answers: ScriptedAnswers
 ) -> None:
     kubelet, folder = ScriptedKubelet(tmp_path), tmp_path
@@ -240,7 +240,7 @@ async def test_the_end_leaves_no_socket_and_a_dead_ones_socket_is_no_hindrance(
     assert (kubelet.folder / "kubelet.sock").exists()
 
 
-async def test_a_directory_that_is_not_there_is_told(
+async def test_a_directory_that_is_absent_is_reported(
     tmp_path: Path, answers: ScriptedAnswers
 ) -> None:
     served = DevicePlugin(tmp_path / "absent", ENDPOINT, RESOURCE, answers)

@@ -68,7 +68,7 @@ async def test_ids_of_one_container_and_resource_are_one_entry(
         assert await asked.list_held() == HELD
 
 
-async def test_nobody_holds_anything(tmp_path: Path, asked: PodResources) -> None:
+async def test_nothing_is_held(tmp_path: Path, asked: PodResources) -> None:
     async with answering(tmp_path / "kubelet.sock", b""):
         assert await asked.list_held() == ()
 
@@ -85,7 +85,7 @@ async def test_a_kubelet_that_is_away_and_comes_back(tmp_path: Path, asked: PodR
         with pytest.raises(OutsideError, match="UNAVAILABLE"):
             await asked.list_held()
         async with answering(tmp_path / "kubelet.sock", ANSWER):
-            await until(lambda: _is_told(asked), 5)
+            await until(lambda: _is_reported(asked), 5)
 
 
 async def test_one_that_does_not_answer_is_not_waited_for(
@@ -128,7 +128,7 @@ async def test_a_holder_without_a_name_is_an_error(tmp_path: Path, asked: PodRes
             await asked.list_held()
 
 
-async def _is_told(asked: PodResources) -> bool:
+async def _is_reported(asked: PodResources) -> bool:
     try:
         return await asked.list_held() == HELD
     except OutsideError:

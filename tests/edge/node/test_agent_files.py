@@ -38,7 +38,7 @@ def files(folders: NodeFolders) -> NodeAgentFiles:
     return NodeAgentFiles(folders)
 
 
-def test_a_container_gets_a_fresh_region_and_limits_that_nobody_writes(
+def test_a_container_gets_a_fresh_region_and_limits_that_no_process_writes(
     files: NodeAgentFiles, folders: NodeFolders
 ) -> None:
     files.write_container(TOKEN, LIMITS, EDITS)
@@ -73,7 +73,7 @@ def test_files_of_one_token_go_and_no_others(files: NodeAgentFiles, folders: Nod
     ]
 
 
-def test_an_answer_that_nobody_can_read_allows_nothing(files: NodeAgentFiles) -> None:
+def test_an_answer_that_cannot_be_read_allows_nothing(files: NodeAgentFiles) -> None:
     assert files.read_answer(TOKEN) is None
     files.write_answer(TOKEN, LIMITS)
     assert files.read_answer(TOKEN) == LIMITS
@@ -97,7 +97,7 @@ def test_a_folder_that_is_a_file_holds_no_answer(
         files.write_container(TOKEN, LIMITS, None)
 
 
-def test_what_is_kept_is_read_again_and_garbage_is_told(
+def test_what_is_kept_is_read_again_and_garbage_is_reported(
     files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     share = GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4308), TOKEN)
@@ -122,7 +122,7 @@ def test_what_is_kept_is_read_again_and_garbage_is_told(
     assert files.read_runtime("v") is None
 
 
-def test_a_disk_that_takes_nothing_is_told_with_its_path(
+def test_a_disk_that_takes_nothing_is_reported_with_its_path(
     files: NodeAgentFiles, folders: NodeFolders
 ) -> None:
     folders.cdi.write_text("a file in the place of a directory", encoding="utf-8")
@@ -136,14 +136,14 @@ def test_a_disk_that_takes_nothing_is_told_with_its_path(
 
 def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> None:
     assert files.lock() and files.lock()
-    told = (
+    message = (
         "import sys; from pathlib import Path; from fairlead.edge.node.agent_files import *; p = "
         "Path(sys.argv[1]);"
     )
     ask = [
         sys.executable,
         "-c",
-        f"{told} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())",
+        f"{message} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())",
         str(folders.state),
     ]
     assert (
@@ -157,7 +157,7 @@ def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> 
     )
 
 
-def test_sockets_on_which_somebody_listens(
+def test_sockets_with_a_listener(
     files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folders.plugins)

@@ -118,7 +118,7 @@ async def test_the_newest_version_that_is_served_is_asked(version: str) -> None:
     assert api.asked[-1] == (version, "spec.nodeName=n1")
 
 
-async def test_what_was_told_stays_and_silence_is_said_once(
+async def test_what_was_reported_stays_and_silence_is_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     api = Api("v1")

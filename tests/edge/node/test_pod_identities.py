@@ -20,7 +20,7 @@ from fairlead.edge.node.pod_identities import NodePods
 PODS = "/api/v1/namespaces/default/pods"
 
 
-async def test_only_a_name_that_changed_is_told(tmp_path: Path) -> None:
+async def test_only_a_name_that_changed_is_sent(tmp_path: Path) -> None:
     with simulated_server(tmp_path, WallClock()) as server:
         connection = find_connection(str(server.kubeconfig), None, env={})
         assert connection is not None
@@ -32,8 +32,8 @@ async def test_only_a_name_that_changed_is_told(tmp_path: Path) -> None:
             "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
         }
         async with KubeApi(connection) as api:
-            pods, told = NodePods(api, "n1"), list[object]()
-            following = asyncio.create_task(pods.run(lambda: told.append(pods.latest())))
+            pods, reported = NodePods(api, "n1"), list[object]()
+            following = asyncio.create_task(pods.run(lambda: reported.append(pods.latest())))
             assert client.post(PODS, body).status == 201
             await until(pods.latest)
             for number in range(20):
@@ -50,4 +50,4 @@ async def test_only_a_name_that_changed_is_told(tmp_path: Path) -> None:
             following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await following
-    assert len(told) == 3, told
+    assert len(reported) == 3, reported

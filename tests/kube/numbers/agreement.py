@@ -34,12 +34,12 @@ def differences(
     for page in pages:
         true = getattr(truth, page)()
         try:
-            said = getattr(shown, page)()
+            printed = getattr(shown, page)()
         except AssertionError as error:
             found[page] = (str(error), "two places of the console say the same")
             continue
-        for name in {**true, **said}:
-            here, there = said.get(name, ABSENT), true.get(name, ABSENT)
+        for name in {**true, **printed}:
+            here, there = printed.get(name, ABSENT), true.get(name, ABSENT)
             if not _is_same(name, here, there):
                 found[f"{page}: {name}"] = (here, there)
     return found

@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.kube.control_plane import ControlPlane
 from tests.kube.numbers.agreement import PAGES, differences
+from tests.kube.numbers.reported_cards import Seat, seats_of
 from tests.kube.numbers.shown import Shown
-from tests.kube.numbers.told_cards import Seat, seats_of
 from tests.kube.numbers.truth import Truth
 from tests.kube.prometheus import Prometheus
 from tests.kube.servers import Server

@@ -12,7 +12,7 @@ from tests.kube.control_plane import running_control_plane
 from tests.kube.gpu_pages import served
 from tests.kube.numbers.company_seen import CompanySeen
 from tests.kube.numbers.mixed_company import build_mixed_company
-from tests.kube.numbers.told_cards import dcgm_page, own_page, past_of
+from tests.kube.numbers.reported_cards import dcgm_page, own_page, past_of
 from tests.kube.prometheus import running_prometheus
 from tests.kube.servers import running
 

@@ -3,7 +3,7 @@ to its node.
 
 It has whole, shared, divided (MIG) and time-sliced cards; nodes that are silent, not ready,
 cordoned, or have a broken card; jobs in each state; pods of a Deployment, of a Job and without
-owner; a quota tree with waiting pods. `told_cards` has what exporters report of its cards.
+owner; a quota tree with waiting pods. `reported_cards` has what exporters report of its cards.
 """
 
 from __future__ import annotations

@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from tests.kube.numbers.tied_pods import MIG_LARGE, MIG_SMALL
-from tests.kube.numbers.told_cards import (
+from tests.kube.numbers.reported_cards import (
     CARDS,
     PAST_SECONDS,
+    ReportedCard,
     Seat,
-    Told,
     is_holding,
     limits_of,
     shares_of,
 )
+from tests.kube.numbers.tied_pods import MIG_LARGE, MIG_SMALL
 from tests.kube.objects import GPU, GPU_COUNT, GPU_MEMORY, Object
 
 PARTS = {MIG_LARGE: 3, MIG_SMALL: 1}
@@ -34,7 +34,7 @@ def seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def busy_of(card: Told) -> float | None:
+def busy_of(card: ReportedCard) -> float | None:
     """The card's utilization; of a divided card the mean of its instances, weighted by their
     compute slices.
     """
@@ -44,11 +44,11 @@ def busy_of(card: Told) -> float | None:
     return sum(count * busy for count, busy in parts) / sum(count for count, _ in parts)
 
 
-def total_of(card: Told) -> int:
+def total_of(card: ReportedCard) -> int:
     return sum(each.total for each in card.instances) or card.total
 
 
-def used_of(card: Told) -> int:
+def used_of(card: ReportedCard) -> int:
     return sum(each.used for each in card.instances) or card.used
 
 
@@ -147,7 +147,7 @@ class NodeTruth:
             + sum(shares_of(pod).values()) / UNITS
         )
 
-    def seats_of(self, pod: Object) -> list[tuple[Told, Seat]]:
+    def seats_of(self, pod: Object) -> list[tuple[ReportedCard, Seat]]:
         who = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         return [
             (card, seat)
@@ -156,7 +156,7 @@ class NodeTruth:
             if (seat.space, seat.pod) == who
         ]
 
-    def seats_on(self, card: Told, pod: Object) -> list[Seat]:
+    def seats_on(self, card: ReportedCard, pod: Object) -> list[Seat]:
         return [seat for on, seat in self.seats_of(pod) if on == card]
 
     def memory_of(self, pod: Object) -> float:
@@ -174,12 +174,12 @@ class NodeTruth:
 
     def used_of(self, pod: Object) -> float | None:
         """Memory that the pod holds on cards whose use is reported."""
-        told = [
+        reported = [
             seat
             for card, seat in self.seats_of(pod)
             if card.family == "dcgm" or seat.used is not None
         ]
-        return total(math.floor(seat.limit) for seat in told)
+        return total(math.floor(seat.limit) for seat in reported)
 
     def busy_of(self, pod: Object) -> list[float | None]:
         return [
@@ -238,7 +238,7 @@ class NodeTruth:
             )
         return Counter(self._state(card) for card in self.cards)
 
-    def _state(self, card: Told) -> str:
+    def _state(self, card: ReportedCard) -> str:
         if not card.is_healthy:
             return "unhealthy"
         if self.ready == "Unknown":

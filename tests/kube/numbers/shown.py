@@ -124,15 +124,15 @@ class Shown:
             self._console.api("/gpus")["sentence"],
             self._console.api("/nodes")["sentence"],
         ]
-        said = [
+        printed = [
             {key: value for key, value in each["values"].items() if key != "nodes"}
             for each in sentences
         ]
         gpus, memory = board["gpus"], board["gpuMemory"]
-        assert said[0] == said[1]
-        assert (said[0]["total"], said[0]["unhealthy"]) == (gpus["total"], gpus["unhealthy"])
-        assert said[0]["allocated"] == said[2]["allocated"] == round(gpus["allocated"], 1)
-        assert said[0].get("idle", 0) == round(board["idleGpus"], 1)
+        assert printed[0] == printed[1]
+        assert (printed[0]["total"], printed[0]["unhealthy"]) == (gpus["total"], gpus["unhealthy"])
+        assert printed[0]["allocated"] == printed[2]["allocated"] == round(gpus["allocated"], 1)
+        assert printed[0].get("idle", 0) == round(board["idleGpus"], 1)
         (warned,) = [
             each["values"] for each in board["warnings"] if each["code"] == "series-missing"
         ]
@@ -200,9 +200,11 @@ class Shown:
                 else now - row["heldSeconds"],
                 f"{name} quota": row["quotaPath"],
             }
-        said = answer["sentence"]["values"]
-        found["sentence gpus"] = said["gpus"]
-        found["sentence waits from"] = now - said["waitSeconds"] if "waitSeconds" in said else None
+        printed = answer["sentence"]["values"]
+        found["sentence gpus"] = printed["gpus"]
+        found["sentence waits from"] = (
+            now - printed["waitSeconds"] if "waitSeconds" in printed else None
+        )
         return found
 
     def job_pages(self) -> Numbers:
@@ -242,8 +244,8 @@ class Shown:
                 f"{name} user": row["user"],
                 f"{name} unknown": row["status"] == "Unknown",
             }
-        said = self._console.api("/holders")["sentence"]["values"]
-        return {**found, **{name: said[name] for name in ("pods", "owners", "gpus", "idle")}}
+        printed = self._console.api("/holders")["sentence"]["values"]
+        return {**found, **{name: printed[name] for name in ("pods", "owners", "gpus", "idle")}}
 
     def groups(self) -> Numbers:
         found: Numbers = {}
@@ -336,14 +338,14 @@ def _node_page(node: str, page: Any) -> Numbers:
         }
         found[f"{name} is idle"] = "idle" in card["flags"]
         for each in card["migInstances"]:
-            told = [
+            reported = [
                 each["profile"],
                 each["memoryTotalMiB"],
                 each["memoryUsedMiB"],
                 each["utilPercent"],
             ]
             found[f"{name} instance {each['id']}"] = [
-                *told,
+                *reported,
                 *(f"{pod['namespace']}/{pod['name']}" for pod in each["pods"]),
             ]
     return found

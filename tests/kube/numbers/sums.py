@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.kube.numbers.company_seen import CompanySeen, Differences
 from tests.kube.numbers.node_truth import NodeTruth, mean, seconds, total
-from tests.kube.numbers.told_cards import CARDS
+from tests.kube.numbers.reported_cards import CARDS
 from tests.kube.numbers.truth import Numbers, Truth
 from tests.kube.objects import GPU, GPU_MEMORY, Object
 
@@ -57,10 +57,10 @@ def of_jobs(
     """A job that holds no GPU uses none, and its utilization is unknown."""
 
     def found(truth: Truth) -> Numbers:
-        told = {job["metadata"]["name"]: (truth.pods_of(job), truth) for job in truth.trainings}
+        reported = {job["metadata"]["name"]: (truth.pods_of(job), truth) for job in truth.trainings}
         values = {
             name: value(truth, pods) if truth.gpus_of(pods) else nothing
-            for name, (pods, _) in told.items()
+            for name, (pods, _) in reported.items()
         }
         return {name: each for name, each in values.items() if each is not None}
 
@@ -89,13 +89,13 @@ def written(truth: Truth, leaf: Object, resource: str) -> float:
 
 def of_namespaces(truth: Truth) -> Numbers:
     """What Fairlead's GPU exporter reports: whole and shared cards of its nodes."""
-    ours = {card.node for card in CARDS if card.family == "own" and not card.instances} - {
+    own = {card.node for card in CARDS if card.family == "own" and not card.instances} - {
         "sliced-1"
     }
     found: dict[str, float] = {}
     for pod in truth.holding:
         node = truth.node_of(pod)
-        if node.name in ours:
+        if node.name in own:
             space = pod["metadata"]["namespace"]
             found[space] = found.get(space, 0) + node.worth(pod)
     return dict(found)
@@ -264,11 +264,11 @@ def apart(seen: CompanySeen, sums: Iterable[Sum]) -> Differences:
     """Expressions whose values differ from the truth, with both."""
     found: Differences = {}
     for each in sums:
-        told: Numbers = {
+        reported: Numbers = {
             " ".join(s.labels[name] for name in each.labels): s.value / each.scale
             for s in seen.prometheus.query(each.expression)
         }
         true = each.true(seen.truth)
-        if told != pytest.approx(true, abs=each.slack):
-            found[each.expression] = (told, true)
+        if reported != pytest.approx(true, abs=each.slack):
+            found[each.expression] = (reported, true)
     return found

@@ -9,7 +9,7 @@ from tests.kube.numbers.company_seen import CompanySeen
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("source", ["pages", "prometheus"])
-def test_every_number_of_a_page_is_what_kubectl_says(
+def test_every_number_of_a_page_is_the_one_kubectl_prints(
     seen: CompanySeen, page: str, source: str
 ) -> None:
     """`source`: where the console gets the values of cards."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import pytest
 from tests.kube.numbers.company_seen import CompanySeen, Differences
+from tests.kube.numbers.reported_cards import CARDS, limits_of
 from tests.kube.numbers.sums import (
     SUMS,
     Sum,
     apart,
 )
 from tests.kube.numbers.tied_pods import GATE
-from tests.kube.numbers.told_cards import CARDS, limits_of
 from tests.kube.numbers.truth import Numbers, Truth
 from tests.kube.objects import GPU
 
 
 @pytest.mark.parametrize("each", SUMS, ids=lambda each: each.expression[:70])
-def test_prometheus_has_what_kubectl_says(seen: CompanySeen, each: Sum) -> None:
+def test_prometheus_has_what_kubectl_prints(seen: CompanySeen, each: Sum) -> None:
     assert seen.await_none(lambda: apart(seen, [each])) == {}
 
 

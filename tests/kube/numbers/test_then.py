@@ -45,8 +45,8 @@ def another_is_closed(seen: CompanySeen) -> None:
 
 def a_job_ends(seen: CompanySeen) -> None:
     """The operator writes the job's end and deletes its pods."""
-    said = {"completionTime": utc(0), "conditions": conditions(0, "Created", "Succeeded")}
-    seen.admin.patch_status("mpijobs", "bert", "research", said)
+    printed = {"completionTime": utc(0), "conditions": conditions(0, "Created", "Succeeded")}
+    seen.admin.patch_status("mpijobs", "bert", "research", printed)
     pods = ("bert-launcher", "bert-worker-0", "bert-worker-1")
     seen.admin.run(
         "delete",
@@ -82,16 +82,16 @@ def a_pod_is_admitted(seen: CompanySeen) -> None:
     wait_until("it runs", runs, 30)
 
 
-def a_silent_node_is_heard_of_again(seen: CompanySeen) -> None:
+def a_silent_node_reports_again(seen: CompanySeen) -> None:
     """The node reports once; half a minute later it counts as silent again."""
-    said = {
+    printed = {
         "type": "Ready",
         "status": "True",
         "reason": "KubeletReady",
         "lastHeartbeatTime": utc(0),
         "lastTransitionTime": utc(0),
     }
-    patch = json.dumps({"status": {"conditions": [said]}})
+    patch = json.dumps({"status": {"conditions": [printed]}})
     seen.admin.run("patch", "node", SILENT, "--subresource=status", "--type=strategic", "-p", patch)
     assert seen.look().by_name[SILENT].ready == "True"
 
@@ -102,7 +102,7 @@ MOVES = (
     another_is_closed,
     a_job_ends,
     a_pod_is_admitted,
-    a_silent_node_is_heard_of_again,
+    a_silent_node_reports_again,
 )
 
 
@@ -112,15 +112,15 @@ window of the reference's expression.
 """
 
 
-def told(truth: Truth) -> dict[str, Any]:
+def reported(truth: Truth) -> dict[str, Any]:
     return {page: getattr(truth, page)() for page in PAGES}
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__.replace("_", " "))
 def test_every_number_follows(seen: CompanySeen, move: Callable[[CompanySeen], None]) -> None:
-    before = told(seen.look())
+    before = reported(seen.look())
     move(seen)
-    assert told(seen.look()) != before, "nothing has happened"
+    assert reported(seen.look()) != before, "nothing has happened"
     assert seen.await_agreement() == {}
     assert seen.await_none(lambda: apart(seen, OF_NOW)) == {}
 

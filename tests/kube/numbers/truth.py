@@ -24,8 +24,8 @@ from tests.kube.numbers.node_truth import (
     total_of,
     used_of,
 )
+from tests.kube.numbers.reported_cards import ReportedCard, Seat, is_holding, key, limits_of
 from tests.kube.numbers.tied_pods import GATE, USER
-from tests.kube.numbers.told_cards import Seat, Told, is_holding, key, limits_of
 from tests.kube.objects import GPU, GPU_MEMORY, Object
 
 Numbers = dict[str, object]
@@ -171,7 +171,7 @@ class Truth:
         return found
 
     @staticmethod
-    def _free_memory(card: Told, allocated: int) -> int:
+    def _free_memory(card: ReportedCard, allocated: int) -> int:
         """Memory of the card that a pod could get: the rest of a shared or divided card, otherwise
         all or nothing.
         """
@@ -208,7 +208,7 @@ class Truth:
 
     def overview(self) -> Numbers:
         nodes = self.gpu_nodes
-        told = [busy for node in nodes for busy in node.busy]
+        reported = [busy for node in nodes for busy in node.busy]
         working = sum(node.gpus - node.broken for node in nodes)
         speaking = sum(
             busy_of(card) is not None and card.is_healthy for node in nodes for card in node.cards
@@ -223,14 +223,14 @@ class Truth:
             "gpus allocated": sum(node.allocated for node in nodes),
             "gpus unhealthy": sum(node.broken for node in nodes),
             "gpus idle": self.idle_of(self.pods),
-            "gpus reporting": sum(busy is not None for busy in told),
+            "gpus reporting": sum(busy is not None for busy in reported),
             "warned reporting": speaking,
             "warned total": working,
             "memory total": total(node.memory for node in nodes),
             "memory allocated": total(node.memory_allocated for node in nodes),
             "memory used": total(node.memory_used for node in nodes),
             "memory used of": total(node.memory_used_of for node in nodes),
-            "utilization": percent(mean(told)),
+            "utilization": percent(mean(reported)),
             **{
                 f"jobs {word}": states[word]
                 for word in ("Running", "Pending", "Succeeded", "Failed")
@@ -293,12 +293,12 @@ class Truth:
         ]
 
     def status_of(self, job: Object) -> str:
-        said = {each["type"] for each in job["status"]["conditions"] if each["status"] == "True"}
+        printed = {each["type"] for each in job["status"]["conditions"] if each["status"] == "True"}
         for word in ("Failed", "Succeeded"):
-            if word in said:
+            if word in printed:
                 return word
         waits = any(pod["status"]["phase"] == "Pending" for pod in self.pods_of(job))
-        return "Running" if "Running" in said and not waits else "Pending"
+        return "Running" if "Running" in printed and not waits else "Pending"
 
     def jobs(self) -> Numbers:
         found: Numbers = {}
@@ -367,10 +367,10 @@ class Truth:
             found[f"{name} scheduled"] = [len(bound), len(pods)] if bound else None
             found[f"{name} bound since"] = max(map(bound_at, bound), default=None)
             for pod in pods:
-                is_heard = pod not in bound or self.node_of(pod).ready != "Unknown"
+                is_received = pod not in bound or self.node_of(pod).ready != "Unknown"
                 word = {"Failed": "Error"}.get(pod["status"]["phase"], pod["status"]["phase"])
                 found |= {
-                    f"{key(pod)} status": word if is_heard else "Unknown",
+                    f"{key(pod)} status": word if is_received else "Unknown",
                     f"{key(pod)} gpus": self.gpus_of([pod]),
                     f"{key(pod)} memory": self.memory_of([pod]),
                     f"{key(pod)} used": self.used_by([pod]),

@@ -102,7 +102,7 @@ def test_a_sticky_xid_needs_a_reset(xid: int) -> None:
     assert reasons(of) == ["", f"XID {xid}"]
 
 
-def test_the_newest_of_two_sticky_xids_is_told() -> None:
+def test_the_newest_of_two_sticky_xids_is_reported() -> None:
     of = healths()
     of.xid(79, A, 0.0)
     of.xid(48, A, 1.0)
@@ -157,7 +157,7 @@ def test_a_driver_that_goes_takes_all_cards_with_it() -> None:
     assert all(reasons(of))
 
 
-def test_an_operator_takes_cards_out_and_gives_them_back_and_a_fault_is_told_first() -> None:
+def test_an_operator_takes_cards_out_and_gives_them_back_and_a_fault_is_reported_first() -> None:
     of = healths()
     assert reasons(of, (1, 7)) == ["", "taken out by an operator"]
     of.xid(79, B, 0.0)

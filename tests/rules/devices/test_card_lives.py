@@ -79,7 +79,7 @@ class CardLives(RuleBasedStateMachine):
         self.labels = labels
 
     @rule(labels=some_labels, card=some_card)
-    def relabel_and_be_asked_before_and_after_it_is_heard(
+    def relabel_and_be_asked_before_and_after_it_is_received(
         self, labels: Mapping[str, str], card: int
     ) -> None:
         self.labels = labels
@@ -162,10 +162,10 @@ class CardLives(RuleBasedStateMachine):
 
     @invariant()
     def a_card_is_in_one_list_and_of_one_health_there(self) -> None:
-        told = {
+        reported = {
             resource: [device.id for device in devices] for resource, devices in self.sent.items()
         }
-        assert all(ids == sorted(set(ids)) for ids in told.values())
+        assert all(ids == sorted(set(ids)) for ids in reported.values())
         for card in CARDS:
             parts = [each for each in self.sent.get(MEMORY, ()) if each.id.startswith(card.uuid)]
             cores = [each for each in self.sent.get(CORE, ()) if each.id.startswith(card.uuid)]
@@ -202,7 +202,7 @@ class CardLives(RuleBasedStateMachine):
             assert not (card.index not in self.there and card.health == Health.HEALTHY)
 
     @invariant()
-    def a_card_settles_when_nobody_holds_it(self) -> None:
+    def a_card_settles_without_a_holder(self) -> None:
         if not self.sharing and not self.whole:
             self.send()
             assert all(card.mode != CardMode.DRAINING for card in self.plan.cards)

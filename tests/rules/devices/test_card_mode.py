@@ -30,8 +30,8 @@ CARDS = [t4(0), t4(1)]
 def counts(plan: CardPlan) -> dict[str, tuple[int, int]]:
     """Capacity and allocatable by resource, as a kubelet computes them from the list."""
     return {
-        resource: (len(told), sum(each.is_healthy for each in told))
-        for resource, told in plan.lists.items()
+        resource: (len(reported), sum(each.is_healthy for each in reported))
+        for resource, reported in plan.lists.items()
     }
 
 
@@ -62,7 +62,7 @@ def test_an_idle_node_offers_one_resource_and_the_other_list_is_empty(
     )
 
 
-def test_core_is_offered_where_the_label_says_core_mem() -> None:
+def test_core_is_offered_where_the_label_is_core_mem() -> None:
     assert counts(card_plan({"ack.node.gpu.schedule": "core_mem"}, CARDS, CardHolders()))[CORE] == (
         200,
         200,
@@ -92,7 +92,7 @@ def test_core_ids_in_use_stay_listed_while_cards_drain_and_are_offered_by_label_
     ] == (100, 0)
 
 
-def test_a_holder_of_nobody_knows_which_card_keeps_all_of_them_from_being_given_whole() -> None:
+def test_a_holder_on_an_unknown_card_keeps_all_of_them_from_being_given_whole() -> None:
     assert modes(card_plan(WHOLLY, CARDS, CardHolders(is_hidden=True))) == ["draining", "draining"]
     assert modes(card_plan(SHARE, CARDS, CardHolders(is_hidden=True))) == ["shared", "shared"]
 
@@ -122,7 +122,7 @@ def test_beside_a_foreign_plugin_an_exclusive_node_is_in_order() -> None:
     ("cards", "fault", "words"),
     [([], "", "the driver shows no GPU"), (CARDS, "two are one", "two are one")],
 )
-def test_cards_that_cannot_be_told_are_empty_lists_and_a_condition(
+def test_cards_that_cannot_be_listed_are_empty_lists_and_a_condition(
     cards: list[GpuSlot], fault: str, words: str
 ) -> None:
     plan = card_plan(SHARE, cards, CardHolders(), fault=fault)
@@ -137,7 +137,7 @@ def test_cards_that_cannot_be_told_are_empty_lists_and_a_condition(
     assert card_plan(WHOLLY, cards, CardHolders(), fault=fault).condition is None
 
 
-def test_a_shared_node_says_that_it_is_ready() -> None:
+def test_a_shared_node_reports_that_it_is_ready() -> None:
     condition = card_plan(SHARE, CARDS, CardHolders()).condition
     assert condition is not None
     assert condition.status == "True"
@@ -155,7 +155,7 @@ def test_a_shared_node_says_that_it_is_ready() -> None:
         ([], 0, 2, 90.0, False),
     ],
 )
-def test_a_foreign_plugin_is_known_by_its_socket_or_by_devices_that_are_not_ours(
+def test_a_foreign_plugin_is_known_by_its_socket_or_by_devices_that_are_not_fairleads(
     sockets: list[str], allocatable: int, served: int, seconds: float, is_foreign: bool
 ) -> None:
     assert is_foreign_plugin(sockets, allocatable, served, seconds) is is_foreign
@@ -183,7 +183,7 @@ def given_before(name: str, card: int) -> GivenShare:
     return GivenShare("ns", name, f"uid-{name}", "c", Grant(uuid(card), card, 4, 4308), "token")
 
 
-def test_whole_cards_are_held_by_whom_the_kubelet_names() -> None:
+def test_whole_cards_are_held_by_the_pods_that_the_kubelet_names() -> None:
     assert card_holders(CARDS, [whole("p", 1)], [pod("p")], []) == CardHolders(
         whole=frozenset({uuid(1)})
     )
@@ -192,7 +192,7 @@ def test_whole_cards_are_held_by_whom_the_kubelet_names() -> None:
     )
 
 
-def test_who_is_over_holds_nothing_however_long_the_kubelet_lists_it() -> None:
+def test_a_pod_that_is_over_holds_nothing_however_long_the_kubelet_lists_it() -> None:
     over = pod("p", phase=PodPhase.SUCCEEDED, grants={"c": (Grant(uuid(0), 0, 4, 4308),)})
     assert card_holders(CARDS, [whole("p", 1)], [over], []) == CardHolders()
     dead = HeldDevices(WHOLE, (uuid(1),), "c", pod_uid="uid-dead")
@@ -205,7 +205,7 @@ def test_an_init_container_with_a_whole_card_is_in_the_checkpoint_alone() -> Non
     ).whole == {uuid(1)}
 
 
-def test_the_ids_of_shared_memory_do_not_say_which_card_is_held() -> None:
+def test_the_ids_of_shared_memory_do_not_show_which_card_is_held() -> None:
     ids = tuple(f"{uuid(0)}-_-{number}" for number in range(4))
     granted = pod("p", {"c": (Grant(uuid(1), 1, 4, 4308),)}, deleted_at=5.0)
     held = [HeldDevices(MEMORY, ids, "c", "ns", "p")]
@@ -248,7 +248,7 @@ UUIDS = st.frozensets(st.sampled_from([uuid(0), uuid(1)]))
     is_foreign=st.booleans(),
     holders=st.builds(CardHolders, UUIDS, UUIDS, st.booleans()),
 )
-def test_no_card_is_ever_offered_both_ways_or_to_anybody_beside_a_holder_of_the_other_mode(
+def test_no_card_is_ever_offered_both_ways_or_beside_a_holder_of_the_other_mode(
     is_shared: bool, is_foreign: bool, holders: CardHolders
 ) -> None:
     plan = card_plan(

@@ -75,7 +75,7 @@ PLAIN = {
 }
 
 
-def test_a_container_gets_its_card_and_no_other_and_is_told_its_share() -> None:
+def test_a_container_gets_its_card_and_no_other_and_its_share() -> None:
     made = edits()
     assert made.environment == {**PLAIN, "CGPU_DISABLE": "true"}
     assert made.device_nodes == (
@@ -87,7 +87,7 @@ def test_a_container_gets_its_card_and_no_other_and_is_told_its_share() -> None:
     assert made.mounts == (LIMITS, REGION)
 
 
-def test_only_without_isolation_is_it_said_to_be_off() -> None:
+def test_only_without_isolation_is_it_reported_off() -> None:
     assert [each.value for each in Provider if "CGPU_DISABLE" in edits(each).environment] == [
         "none"
     ]
@@ -105,7 +105,7 @@ def test_the_guard_comes_by_read_only_files_and_by_no_environment() -> None:
     ]
 
 
-def test_mps_is_told_the_limit_of_the_card_that_its_client_sees_first() -> None:
+def test_mps_gets_the_limit_of_the_card_that_its_client_sees_first() -> None:
     """The format is `0=4301M`. An entry for a card that is not visible would make MPS drop all
     limits.
     """
@@ -133,7 +133,7 @@ def test_mps_serves_one_card_and_only_with_its_daemon() -> None:
     )
 
 
-def test_the_toolkits_hook_is_told_both_numbers() -> None:
+def test_the_toolkits_hook_gets_both_numbers() -> None:
     made = edits(Provider.CGROUP).environment
     assert (made["NVIDIA_GPU_MEMORY_REQUEST"], made["NVIDIA_GPU_MEMORY_LIMIT"]) == ("4308", "4308")
 
@@ -158,7 +158,7 @@ def test_over_two_cards_a_programs_share_of_memory_stays_right() -> None:
     assert made.device_nodes[:2] == ("/dev/nvidia4", "/dev/nvidia5")
 
 
-def test_what_nobody_knows_is_not_told() -> None:
+def test_what_is_unknown_is_not_reported() -> None:
     assert "ALIYUN_COM_GPU_MEM_POD" not in edits(given=grant(pod_units=None)).environment
     assert refused(Provider.NONE, grant(), cards=[t4(1, minor=-1)]) == (
         f"the driver does not report the device node of GPU {uuid(1)}"
@@ -172,7 +172,7 @@ def test_simulated_cards_have_no_device_nodes() -> None:
     )
 
 
-def test_who_has_a_card_for_himself_gets_nothing_beside_it() -> None:
+def test_a_pod_with_a_card_for_itself_gets_nothing_beside_it() -> None:
     assert whole_edits([t4(1)]) == ContainerEdits(
         {"NVIDIA_VISIBLE_DEVICES": uuid(1)},
         ("/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"),
@@ -181,7 +181,7 @@ def test_who_has_a_card_for_himself_gets_nothing_beside_it() -> None:
     assert isinstance(whole_edits([t4(minor=-1)]), DeviceRefusal)
 
 
-def test_the_files_say_what_was_granted() -> None:
+def test_the_files_contain_what_was_granted() -> None:
     """4301 MiB (document 001) are 4509925376 bytes."""
     both = grant(
         Grant(uuid(0), 0, 4, 4301, 30),

@@ -58,7 +58,7 @@ def test_each_container_has_its_own_and_a_pod_without_a_grant_is_foreign() -> No
     ]
 
 
-def test_two_containers_of_one_pod_are_told_apart_by_the_token_of_their_shares() -> None:
+def test_two_containers_of_one_pod_are_distinguished_by_the_token_of_their_shares() -> None:
     containers = [holder("a", "ua", "one", token="t1"), holder("a", "ua", "two", token="t2")]
     seen = [
         GpuProcess(1, "C", MIB, None),
@@ -77,25 +77,25 @@ def test_a_grant_without_a_process_uses_nothing_and_with_an_unknown_process_is_u
         GpuProcess(2, "C", None, None),
         GpuProcess(3, "C", MIB, 20.0),
     ]
-    ours, other = container_use(
+    own, other = container_use(
         [holder("a", "ua"), holder("b", "ub")],
         seen,
         {1: ProcessHome("ua"), 2: ProcessHome("ua"), 3: ProcessHome("ub")},
     )
-    assert (ours.memory_used_bytes, ours.sm_percent, ours.processes) == (None, None, 2)
+    assert (own.memory_used_bytes, own.sm_percent, own.processes) == (None, None, 2)
     assert (other.memory_used_bytes, other.sm_percent, other.processes) == (MIB, 20.0, 1), (
         "its neighbour's is known"
     )
 
 
 @pytest.mark.parametrize("mode", [GpuMode.EXCLUSIVE, GpuMode.MIG])
-def test_what_is_not_known_of_an_only_holder_the_card_tells(mode: GpuMode) -> None:
+def test_what_is_unknown_of_an_only_holder_comes_from_the_card(mode: GpuMode) -> None:
     seen = [GpuProcess(1, "C", None, None), GpuProcess(2, "C", 3 * MIB, None)]
     rows = container_use(
         [holder("a", "ua", mode=mode)], seen, {1: ProcessHome("ua"), 2: ProcessHome()}
     )
-    ours, stranger = filled_use(rows, 10 * MIB, 55.0)
-    assert (ours.memory_used_bytes, ours.sm_percent) == (7 * MIB, 55.0), (
+    own, stranger = filled_use(rows, 10 * MIB, 55.0)
+    assert (own.memory_used_bytes, own.sm_percent) == (7 * MIB, 55.0), (
         "of memory, what the others leave"
     )
     assert (stranger.memory_used_bytes, stranger.sm_percent) == (3 * MIB, None)
@@ -123,14 +123,14 @@ def test_what_is_known_of_an_only_holder_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("mode", [GpuMode.SHARE, GpuMode.TIMESLICE])
-def test_a_sharer_alone_on_its_card_is_not_told_what_the_card_does(mode: GpuMode) -> None:
+def test_a_sharer_alone_on_its_card_does_not_get_what_the_card_does(mode: GpuMode) -> None:
     rows = container_use(
         [holder("a", "ua", mode=mode)], [GpuProcess(1, "C", None, None)], {1: ProcessHome("ua")}
     )
     assert filled_use(rows, 10 * MIB, 55.0) == rows
 
 
-def test_a_sole_holder_whose_uid_nobody_told_has_the_processes_that_run_in_pods() -> None:
+def test_a_sole_holder_whose_uid_is_unknown_has_the_processes_that_run_in_pods() -> None:
     alone = [holder("a", "", mode=GpuMode.EXCLUSIVE)]
     seen = [GpuProcess(1, "C", MIB, None), GpuProcess(2, "C", 2 * MIB, None)]
     homes = {1: ProcessHome("ua"), 2: ProcessHome()}
@@ -160,7 +160,7 @@ def test_the_uid_of_a_whole_cards_holder_is_the_checkpoints() -> None:
     ),
     st.dictionaries(st.integers(1, 60), st.sampled_from(("ua", "ub", "ux", ""))),
 )
-def test_whoever_uses_it_nothing_is_lost_and_nothing_counts_twice(
+def test_whatever_uses_it_nothing_is_lost_and_nothing_counts_twice(
     used: list[tuple[int, int]], homes: dict[int, str]
 ) -> None:
     containers = [holder("a", "ua"), holder("b", "ub")]
@@ -174,7 +174,7 @@ def test_whoever_uses_it_nothing_is_lost_and_nothing_counts_twice(
     assert sum(row.memory_used_bytes for row in rows) == sum(alive)
 
 
-def test_two_containers_of_one_pod_are_told_apart_by_the_names_of_their_ids() -> None:
+def test_two_containers_of_one_pod_are_distinguished_by_the_names_of_their_ids() -> None:
     containers = [
         holder("a", "ua", "main", GpuMode.EXCLUSIVE),
         holder("a", "ua", "side", GpuMode.EXCLUSIVE),

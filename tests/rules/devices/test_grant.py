@@ -105,7 +105,7 @@ def test_the_granted_card_counts_and_not_the_one_in_the_ids() -> None:
     assert (found.token, found.units, found.pod_units) == (token(MEMORY, ids(4)), 4, 4)
 
 
-def test_a_grant_over_two_cards_is_told_by_index() -> None:
+def test_a_grant_over_two_cards_is_shown_by_index() -> None:
     assert given(pod(share(1, 2, 2154), share(0, 2, 2154))).cards == (
         Grant(uuid(0), 0, 2, 2154),
         Grant(uuid(1), 1, 2, 2154),
@@ -133,7 +133,7 @@ def test_the_reference_names_an_index_and_its_mib_follow_from_the_units() -> Non
     )
 
 
-def test_no_placement_is_said_in_the_contracts_words() -> None:
+def test_no_placement_is_reported_in_the_contracts_words() -> None:
     words = (
         "FAILED_PRECONDITION: pod ns/p container c has no GPU placement; it must be scheduled by "
         "fairlead-scheduler"
@@ -157,7 +157,7 @@ def test_units_are_those_of_the_limit_in_the_contracts_words() -> None:
     )
 
 
-def test_an_unhealthy_card_is_said_in_the_contracts_words_and_an_overridden_one_goes_on() -> None:
+def test_an_unhealthy_card_is_reported_as_in_the_contract_and_an_overridden_one_goes_on() -> None:
     ill = [t4(0, health=Health.UNHEALTHY, reason="XID 79"), t4(1)]
     assert refused(pod(share()), cards=ill) == f"UNAVAILABLE: GPU {uuid(0)} is Unhealthy (XID 79)"
     assert given(pod(share(1)), cards=ill).cards[0].index == 1
@@ -210,7 +210,7 @@ def test_core_percent_is_that_of_the_limit() -> None:
     )
 
 
-def test_a_card_that_somebody_has_for_himself_is_not_shared() -> None:
+def test_a_card_in_exclusive_use_is_not_shared() -> None:
     assert refused(pod(share()), cards=[t4(0, mode=CardMode.EXCLUSIVE)]) == (
         f"UNAVAILABLE: GPU {uuid(0)} is in exclusive use"
     )
@@ -318,7 +318,7 @@ def test_guarded_containers_of_one_size_that_differ_are_not_guessed(other: Grant
     )
 
 
-def test_guarded_who_has_devices_already_and_who_leaves_does_not_count() -> None:
+def test_guarded_pods_that_have_devices_already_or_leave_do_not_count() -> None:
     has = HeldDevices(MEMORY, tuple(ids(4)), "c", pod_uid="uid-q")
     gone = [
         pod(share(0), name="r", deleted_at=1.0),
@@ -343,10 +343,10 @@ def test_guarded_a_container_without_placement_may_be_the_one_that_asks() -> Non
     found = guarded(pod(share(1), name="p"), pod(name="q"))
     assert isinstance(found, DeviceRefusal)
     assert "pod ns/q container c has no GPU placement" in found.reason
-    nobody = guarded()
-    assert isinstance(nobody, DeviceRefusal)
-    assert not nobody.is_final
-    assert nobody.reason == "no container of this node waits for 4 units of aliyun.com/gpu-mem"
+    unknown = guarded()
+    assert isinstance(unknown, DeviceRefusal)
+    assert not unknown.is_final
+    assert unknown.reason == "no container of this node waits for 4 units of aliyun.com/gpu-mem"
 
 
 def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
@@ -354,7 +354,7 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
     assert isinstance(found_now, ContainerGrant)
     answered = container_limits(found_now, {}).cards
     assert otherwise_answered(given(pod(share(1, core=0))), answered) is None
-    for other, told in (
+    for other, reported in (
         (share(0), f"4308 MiB of GPU {uuid(0)}"),
         (share(1, mib=3500), f"3500 MiB of GPU {uuid(1)}"),
     ):
@@ -362,7 +362,7 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
         assert found is not None
         assert found.is_final
         assert found.reason == (
-            f"the kubelet was given 4308 MiB of GPU {uuid(1)}, the pod's placement is {told}; "
+            f"the kubelet was given 4308 MiB of GPU {uuid(1)}, the pod's placement is {reported}; "
             "delete the pod"
         )
 
@@ -391,19 +391,19 @@ def test_what_is_granted_of_a_card_is_never_more_than_it_has(
     asked: list[tuple[int, int, bool]],
 ) -> None:
     units_left, total_mib = 14, 0
-    for units, mib, is_told in asked:
+    for units, mib, is_reported in asked:
         if units > units_left:
             continue
         asker = pod(
-            share(units=units, mib=mib if is_told else None), containers=(part(units=units),)
+            share(units=units, mib=mib if is_reported else None), containers=(part(units=units),)
         )
         found = granted(ids(units), IdsOwner(asker, ("c",)), CARDS)
         exact = Fraction(15079 * units, 14)
-        assert isinstance(found, ContainerGrant) is (not is_told or 0 < mib <= exact)
+        assert isinstance(found, ContainerGrant) is (not is_reported or 0 < mib <= exact)
         if isinstance(found, ContainerGrant):
             units_left -= units
             total_mib += found.cards[0].memory_mib or 0
-            assert is_told or 0 <= exact - (found.cards[0].memory_mib or 0) < 1
+            assert is_reported or 0 <= exact - (found.cards[0].memory_mib or 0) < 1
     assert total_mib <= 15079
 
 

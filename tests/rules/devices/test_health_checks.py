@@ -81,7 +81,7 @@ def test_xids(code: int, found: dict[str, int]) -> None:
     assert checks((code,)) == found
 
 
-def test_what_a_card_does_not_tell_is_no_check() -> None:
+def test_what_a_card_does_not_report_is_no_check() -> None:
     assert health_checks(device(fields={}), EPOCH) == {"xid": 0, "lost": 0}
     assert health_checks(lost_device(0), EPOCH) == {"xid": 2, "pcie": 2, "lost": 2}
 
@@ -157,7 +157,7 @@ def test_agent_and_exporter_judge_a_card_alike(code: int) -> None:
         "who judges says it is well again",
     ],
 )
-def test_the_word_of_who_judges_the_nodes_cards_goes_before(
+def test_the_verdict_on_the_nodes_cards_goes_before(
     given: dict[str, object], healthy: bool
 ) -> None:
     (seen,) = shown(DeviceSnapshot(1, EPOCH, (device(**given),)), 15.0, EPOCH).samples

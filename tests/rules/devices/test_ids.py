@@ -22,7 +22,7 @@ from fairlead.rules.devices.ids import ids_of, offered, preferred, token, unlist
 MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
 
 
-def test_ids_are_spelled_as_the_contract_says() -> None:
+def test_ids_are_spelled_as_in_the_contract() -> None:
     card = t4()
     assert list(ids_of(MEMORY, card)) == [f"{card.uuid}-_-{number}" for number in range(14)]
     assert list(ids_of(CORE, card)) == [f"{card.uuid}-_-c{number}" for number in range(100)]
@@ -45,9 +45,9 @@ def test_an_h200_node_in_gib_has_1112_ids() -> None:
 
 def test_lists_are_sorted_and_a_card_changes_health_whole() -> None:
     cards = [t4(1), t4(0, health=Health.UNHEALTHY, reason="XID 79"), t4(2, mode=CardMode.DRAINING)]
-    told = offered(MEMORY, cards)
-    assert [each.id for each in told] == sorted(each.id for each in told)
-    assert {(uuid_of(each.id), each.is_healthy) for each in told} == {
+    reported = offered(MEMORY, cards)
+    assert [each.id for each in reported] == sorted(each.id for each in reported)
+    assert {(uuid_of(each.id), each.is_healthy) for each in reported} == {
         (uuid(0), False),
         (uuid(1), True),
         (uuid(2), False),
@@ -80,11 +80,11 @@ def test_mib_units_of_large_cards_are_refused_with_the_unit_to_use() -> None:
     refusal = unlistable(
         [t4(index, memory_mib=143150, units=143150) for index in range(8)], MemoryUnit.MIB
     )
-    told = (
+    message = (
         "8 GPUs in MiB: 1145200 device ids, a list of 69.0 MiB; at most 3 MiB are sent to a "
         "kubelet: use --memory-unit GiB"
     )
-    assert refusal == Refusal(told)
+    assert refusal == Refusal(message)
     many = unlistable([t4(index, units=1000) for index in range(60)], MemoryUnit.GIB)
     assert many is not None
     assert many.reason.endswith("share fewer GPUs")
@@ -92,7 +92,7 @@ def test_mib_units_of_large_cards_are_refused_with_the_unit_to_use() -> None:
     assert unlistable([t4(index, units=15079) for index in range(3)], MemoryUnit.MIB) is None
 
 
-def test_cards_that_cannot_be_told_apart_are_refused() -> None:
+def test_cards_that_cannot_be_distinguished_are_refused() -> None:
     assert unlistable([t4(0), t4(1, uuid=uuid(0))], MemoryUnit.GIB) == Refusal(
         f"GPU 0 and GPU 1 have the same UUID {uuid(0)}"
     )
@@ -120,7 +120,7 @@ IDS = st.sets(
 
 
 @given(available=IDS, more=st.data())
-def test_preferred_takes_exactly_so_many_from_as_few_cards_as_can_be(
+def test_preferred_takes_exactly_this_number_from_as_few_cards_as_can_be(
     available: set[str], more: st.DataObject
 ) -> None:
     must = (

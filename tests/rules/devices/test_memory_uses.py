@@ -54,7 +54,7 @@ def test_a_pod_that_was_granted_nothing_has_a_grant_of_nothing() -> None:
     assert found == MemoryUse("ns", "q", "v", "", "GPU-a", 9.0, 0.0)
 
 
-def test_who_has_the_card_for_itself_or_runs_in_no_pod_is_not_looked_at() -> None:
+def test_a_process_with_a_card_for_itself_or_in_no_pod_is_not_checked() -> None:
     processes = [
         ProcessMemory(1, "GPU-a", 9.0),
         ProcessMemory(2, "GPU-a", 9.0),

@@ -41,9 +41,9 @@ def test_what_is_there_stays_but_for_the_provider_in_force() -> None:
     )
 
 
-def test_of_cards_that_differ_only_the_count_is_told() -> None:
-    told = missing_labels([t4(), V100], Provider.NONE, {"fairlead.io/gpu-isolation": "none"})
-    assert told == {"aliyun.accelerator/nvidia_count": "2"}
+def test_of_cards_that_differ_only_the_count_is_reported() -> None:
+    reported = missing_labels([t4(), V100], Provider.NONE, {"fairlead.io/gpu-isolation": "none"})
+    assert reported == {"aliyun.accelerator/nvidia_count": "2"}
     unknown = missing_labels(
         [t4(memory_mib=None, model="")], Provider.NONE, {"fairlead.io/gpu-isolation": "none"}
     )

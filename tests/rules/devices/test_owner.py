@@ -49,7 +49,7 @@ def refused(*held: HeldDevices, pods: tuple[Pod, ...] = (pod(),)) -> str:
     return found.reason
 
 
-def test_either_list_tells_the_owner() -> None:
+def test_either_list_reports_the_owner() -> None:
     assert owned(listed()) == owned(kept()) == owned(listed(), kept()) == ("u", "app")
 
 
@@ -68,9 +68,7 @@ def test_an_init_container_that_ends_is_in_the_checkpoint_alone() -> None:
     )
 
 
-def test_an_init_and_an_app_container_with_the_same_ids_are_both_told_the_app_container_first() -> (
-    None
-):
+def test_of_an_init_and_an_app_container_with_the_same_ids_the_app_container_comes_first() -> None:
     both = pod(init_containers=(Container("init"), Container("side", restartable=True)))
     assert owned(kept(container="init"), kept(container="app"), listed(), pods=(both,)) == (
         "u",
@@ -116,7 +114,7 @@ def test_a_pod_that_is_over_has_no_ids_any_more() -> None:
     )
 
 
-def test_lists_that_contradict_each_other_name_nobody() -> None:
+def test_lists_that_contradict_each_other_name_no_pod() -> None:
     other = pod("q", "v")
     assert refused(listed(), listed("q"), pods=(pod(), other)) == (
         "the kubelet names several pods for the same devices: ns/p, ns/q"
@@ -126,7 +124,7 @@ def test_lists_that_contradict_each_other_name_nobody() -> None:
     assert "several pods" in refused(listed(), listed("q"), pods=leaving)
 
 
-def test_who_has_devices_is_found_by_what_the_list_tells_of_him() -> None:
+def test_the_user_of_devices_is_found_by_what_the_list_reports() -> None:
     pods = (
         pod("a", "1"),
         pod("b", "2", annotations={"kubernetes.io/config.mirror": "3"}),
@@ -144,7 +142,7 @@ def test_who_has_devices_is_found_by_what_the_list_tells_of_him() -> None:
     ]
 
 
-def test_a_container_that_the_pod_does_not_have_is_nobody() -> None:
+def test_a_container_that_the_pod_does_not_have_is_no_holder() -> None:
     assert refused(listed(container="x")) == "pod ns/p has no container x"
     assert refused(listed(), pods=()) == (
         "pod ns/p has these devices and is not yet known to the node agent"

@@ -24,7 +24,7 @@ from fairlead.rules.devices.pod_devices import (
 TOTALS = {"GPU-a": (0, 15360 << 20), "GPU-b": (1, 15360 << 20)}
 
 
-def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_say() -> None:
+def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_name() -> None:
     found = device_processes([held(MEMORY, *IDS)], [given(core=30)], TOTALS)
     assert list(found) == ["GPU-b"]
     (process,) = found["GPU-b"]
@@ -106,7 +106,7 @@ def test_the_card_of_a_claim_is_the_one_that_its_driver_published(
     }
 
 
-def test_who_is_not_listed_any_more_has_nothing() -> None:
+def test_a_pod_that_is_not_listed_any_more_has_nothing() -> None:
     assert device_processes([], [given()], TOTALS) == {}
     assert device_processes([held(MEMORY, *IDS)], [], TOTALS) == {}
 
@@ -178,7 +178,7 @@ DIVIDED = node_cards(
         ("nvidia0", "GPU-gpu-1-0", "exclusive", ""),
     ],
 )
-def test_ids_of_instances_in_their_older_forms_and_who_shares_by_mps(
+def test_ids_of_instances_in_their_older_forms_and_sharers_by_mps(
     device_id: str, uuid: str, mode: str, replica: str
 ) -> None:
     found = device_processes(
@@ -193,11 +193,11 @@ def test_ids_of_instances_in_their_older_forms_and_who_shares_by_mps(
     "device_id",
     ["MIG-GPU-gpu-1-0/9/0", "MIG-GPU-elsewhere/1/0", "nvidia0/gi7", "nvidia3/gi1", "nvidia0/gi"],
 )
-def test_an_instance_that_is_not_there_is_nobodys(device_id: str) -> None:
+def test_an_instance_that_is_absent_has_no_owner(device_id: str) -> None:
     assert device_processes([held(WHOLE, device_id)], [], DIVIDED) == {}
 
 
-def test_the_uid_of_a_holder_is_the_api_servers_where_the_kubelet_tells_none() -> None:
+def test_the_uid_of_a_holder_is_the_api_servers_where_the_kubelet_reports_none() -> None:
     pods = {("ns", "p"): LocalPod("ns", "p", "uid-of-the-mirror", "hash-of-the-static-pod")}
     (holder,) = device_processes([held(WHOLE, "GPU-a")], [], TOTALS, pods=pods)["GPU-a"]
     assert holder.pod_uid == "hash-of-the-static-pod", "as its processes' cgroups have it"
@@ -206,7 +206,7 @@ def test_the_uid_of_a_holder_is_the_api_servers_where_the_kubelet_tells_none() -
     assert known.pod_uid == "of-the-checkpoint"
 
 
-def test_a_container_id_becomes_the_name_that_the_api_server_tells() -> None:
+def test_a_container_id_becomes_the_name_that_the_api_server_reports() -> None:
     pods = {("ns", "p"): LocalPod("ns", "p", "u", "u", {}, {"a" * 64: "main", "b" * 64: "side"})}
     homes = {1: ProcessHome("u", container_id="b" * 64), 2: ProcessHome("u", container_id="c" * 64)}
     assert {pid: home.container for pid, home in named_homes(homes, pods).items()} == {

@@ -31,7 +31,7 @@ def test_over_is_above_grant_and_allowance(used: float, is_over: bool) -> None:
     assert bool(MemoryWatchdog().look([use(used)], ALLOWANCE, REPORT)) is is_over
 
 
-def test_an_event_says_both_numbers_once_as_long_as_it_lasts() -> None:
+def test_an_event_has_both_numbers_once_while_it_lasts() -> None:
     found = looks(MemoryWatchdog(), REPORT, 5000, 5100, 4000, 5200)
     assert [[each.is_new for each in period] for period in found] == [[True], [False], [], [True]]
     assert found[0][0].sentence == "container c uses 5000 MiB of GPU GPU-a, its grant is 4308 MiB"
@@ -51,7 +51,7 @@ def test_eviction_comes_after_three_periods_in_a_row() -> None:
     ]
 
 
-def test_report_never_evicts_and_off_says_nothing_and_forgets() -> None:
+def test_report_never_evicts_and_off_reports_nothing_and_forgets() -> None:
     watchdog = MemoryWatchdog()
     assert not any(
         each.is_to_evict for period in looks(watchdog, REPORT, *[5000] * 5) for each in period

@@ -147,14 +147,14 @@ def test_ready_is_what_has_done_its_newest_spec(obj: Any, expected: bool) -> Non
     ],
 )
 def test_a_foreign_definition_fits_or_is_refused(change: Any, reason: str) -> None:
-    ours = quota_tree_definition()
-    refusal = refuse_definition({**ours, "spec": {**ours["spec"], **change}}, ours)
+    own = quota_tree_definition()
+    refusal = refuse_definition({**own, "spec": {**own["spec"], **change}}, own)
     assert (refusal.reason if refusal else "").endswith(reason)
     assert (refusal is None) == (reason == "")
 
 
 @pytest.mark.parametrize(
-    ("installed", "ours", "is_refused"),
+    ("installed", "message", "is_refused"),
     [
         ("0.1.0", "0.1.0", False),
         ("0.9.0", "0.10.0", False),
@@ -163,9 +163,9 @@ def test_a_foreign_definition_fits_or_is_refused(change: Any, reason: str) -> No
     ],
 )
 def test_an_older_version_is_refused_and_versions_may_be_skipped(
-    installed: str, ours: str, is_refused: bool
+    installed: str, message: str, is_refused: bool
 ) -> None:
-    assert (refuse_older(installed, ours) is not None) is is_refused
+    assert (refuse_older(installed, message) is not None) is is_refused
 
 
 def test_a_namespace_that_ends_or_is_helms_is_refused() -> None:

@@ -157,7 +157,7 @@ class FakeCluster:
         self._numbers = itertools.count(1)
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
-        self._told_at: dict[str, float] = {}
+        self._reported_at: dict[str, float] = {}
         self.start()
 
     # --- time -------------------------------------------------------------------------------------
@@ -515,16 +515,16 @@ class FakeCluster:
             )
         owner.replicas = action.count
         owner.is_suspended = owner.is_suspended and not action.is_resumed
-        ours = {
+        own = {
             "fairlead.io/parallelism": str(action.own),
             "fairlead.io/lowered-parallelism": str(action.count),
         }
         kept = {
             key: value
             for key, value in owner.marks.items()
-            if key not in ours and (not action.is_resumed or "suspended" not in key)
+            if key not in own and (not action.is_resumed or "suspended" not in key)
         }
-        owner.marks = kept | (ours if action.count != action.own else {})
+        owner.marks = kept | (own if action.count != action.own else {})
         self._tell_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
         return Outcome()
@@ -544,8 +544,8 @@ class FakeCluster:
         kind.
         """
         life, value = self._life, self._value(kind, key)
-        at = max(self._told_at.get(kind, 0.0), self.now + self.some(self.delay))
-        self._told_at[kind] = at
+        at = max(self._reported_at.get(kind, 0.0), self.now + self.some(self.delay))
+        self._reported_at[kind] = at
         self.after(
             at - self.now, lambda: self._deliver(kind, key, value) if life == self._life else None
         )
@@ -615,7 +615,7 @@ class FakeCluster:
     def start(self) -> None:
         """A new leader first lists everything."""
         self._life += 1
-        self._told_at.clear()
+        self._reported_at.clear()
         self._look_at = None
         machine = self.machine = self._make_machine(KINDS)
         machine.feed.rebuild()

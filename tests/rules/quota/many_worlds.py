@@ -260,7 +260,7 @@ def smallest(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def told(recipe: Recipe) -> str:
+def reported(recipe: Recipe) -> str:
     small = smallest(recipe)
     orders = "\n".join(f"  {order}" for order in small.orders)
     return (
@@ -279,7 +279,7 @@ def main(count: int, first: int) -> int:
     for seed in range(first, first + count):
         recipe = random_recipe(seed)
         if broken(recipe):
-            print(told(recipe))
+            print(reported(recipe))
             return 1
         try:
             check_arrival(random_recipe(seed, is_empty=True))

@@ -53,10 +53,10 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
         if code == "nobody-borrows" and borrowed:
             found.append(f"{words}: {borrowed}")
         if code == "borrowers":
-            told = dict(each.split(" +") for each in values["leaves"].split(", "))
+            reported = dict(each.split(" +") for each in values["leaves"].split(", "))
             found += [
                 f"{words}: {borrowed}"
-                for leaf, over in told.items()
+                for leaf, over in reported.items()
                 if over != amount_text(resource, borrowed.get(leaf, 0))
             ]
     return found

@@ -68,12 +68,12 @@ class Follower:
 
 
 @examples(15, 250, st.integers(0, 10**9), st.booleans())
-def test_told_pod_by_pod_or_filled_at_once(seed: int, is_strict: bool) -> None:
+def test_added_pod_by_pod_or_filled_at_once(seed: int, is_strict: bool) -> None:
     follower = Follower(seed)
 
     def plan(state: QuotaState) -> QuotaPlan:
-        full, told = plan_quota(state), follower.plan(state)
-        assert _bytes(told) == _bytes(replace(full, nodes=())), f"seed {seed}"
+        full, reported = plan_quota(state), follower.plan(state)
+        assert _bytes(reported) == _bytes(replace(full, nodes=())), f"seed {seed}"
         return full
 
     recipe = random_recipe(seed)

@@ -136,7 +136,7 @@ def test_a_namespace_without_a_leaf_accepts_no_name() -> None:
     )
 
 
-def test_what_a_user_makes_bears_his_name_and_keeps_it() -> None:
+def test_what_a_user_makes_carries_the_users_name_and_keeps_it() -> None:
     bob, alice, admin = (
         Writer("system:serviceaccount:kube-ai:bob"),
         Writer("alice"),

@@ -52,7 +52,7 @@ def read(root: dict[str, Any]) -> QuotaTree:
     [(deep(), LEVELS_MAX), pytest.param(wide(), 20_001, marks=pytest.mark.long)],
     ids=["deep", "wide"],
 )
-def test_a_tree_of_any_size_is_planned_told_and_saved(root: dict[str, Any], nodes: int) -> None:
+def test_a_tree_of_any_size_is_planned_printed_and_saved(root: dict[str, Any], nodes: int) -> None:
     tree = read(root)
     assert validate(tree, tree) == ()
     five = Container("main", requests={"cpu": 5000})

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.rules.quota.many_worlds import broken, check_arrival, told
+from tests.rules.quota.many_worlds import broken, check_arrival, reported
 from tests.rules.quota.random_worlds import on_nodes, random_recipe
 
 SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100, 800, 100))]
@@ -17,7 +17,7 @@ SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100
 def test_what_holds_in_every_world(first: int) -> None:
     for seed in range(first, first + 100):
         recipe = random_recipe(seed)
-        assert not broken(recipe), told(recipe)
+        assert not broken(recipe), reported(recipe)
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.long)])

@@ -138,7 +138,7 @@ def test_parents_count_with_their_children() -> None:
         "all nodes are cordoned",
     ],
 )
-def test_nodes_that_nobody_knows_of_bind_nothing(nodes: tuple[NodeRoom, ...], reason: str) -> None:
+def test_nodes_that_are_unknown_bind_nothing(nodes: tuple[NodeRoom, ...], reason: str) -> None:
     """Nothing is evicted, and no pod gets the reason that it can never run."""
     pods = (*(running(f"b{number}", "b") for number in range(3)), pod("a1", gpus=2))
     state = QuotaState(tree("root[4]{a[4] b[0]}"), pods, nodes=nodes)
@@ -148,7 +148,7 @@ def test_nodes_that_nobody_knows_of_bind_nothing(nodes: tuple[NodeRoom, ...], re
     assert (plan.admit, plan.evict, [str(row.reason) for row in plan.waiting]) == ((), (), [reason])
 
 
-def test_a_lowered_ceiling_evicts_nobody() -> None:
+def test_a_lowered_ceiling_evicts_no_pod() -> None:
     """16 GPUs are in use when a node is cordoned, loses its device plugin or gets uncounted pods.
     No pod is evicted, even in a root that drains.
     """
@@ -167,7 +167,7 @@ def test_a_lowered_ceiling_evicts_nobody() -> None:
     [room("n2", is_schedulable=False), room("n2", 0)],
     ids=["cordoned", "its device plugin is away"],
 )
-def test_what_runs_where_nobody_may_come_takes_nothing_from_the_others(second: NodeRoom) -> None:
+def test_what_runs_on_a_closed_node_takes_nothing_from_the_others(second: NodeRoom) -> None:
     """Two GPUs of n1 are free. They are given, although 14 are in use and n1 alone has 8. A
     claimant for 3 evicts one pod, not nine.
     """
@@ -328,12 +328,12 @@ def test_a_kept_sentence_follows_what_there_is() -> None:
         QuotaState(root, (*firm, pod("f9", gpus=4, is_preemptible=False)), nodes=(room("n1", 12),))
     )
 
-    def said() -> str:
+    def message() -> str:
         [row] = plan_account(account, 1.0).waiting()
         return row.message
 
-    assert "configured 20, available 12, so 10 counts as 6" in said()
+    assert "configured 20, available 12, so 10 counts as 6" in message()
     account.set_nodes((room("n1", 13),))
-    assert "configured 20, available 13, so 10 counts as 6" in said()
+    assert "configured 20, available 13, so 10 counts as 6" in message()
     account.set_nodes((room("n1", 11),))
-    assert "configured 20, available 11, so 10 counts as 5" in said()
+    assert "configured 20, available 11, so 10 counts as 5" in message()

@@ -62,7 +62,7 @@ class Flying(Struct):
 
 class World(Struct):
     pods: dict[str, Pod]
-    told: list[tuple[str, Pod | None]]
+    reported: list[tuple[str, Pod | None]]
     calls: list[Flying]
     machine: QuotaMachine
     is_news: bool = True
@@ -115,7 +115,7 @@ def beginning(words: str) -> World:
 
 
 def moves(world: World) -> list[tuple[str, int]]:
-    found = [("deliver", 0)] if world.told else []
+    found = [("deliver", 0)] if world.reported else []
     found += [("look", 0)] if world.is_news else []
     for place, call in enumerate(world.calls):
         found.append(("answer" if call.outcome is not None else "arrive", place))
@@ -133,7 +133,7 @@ def moves(world: World) -> list[tuple[str, int]]:
 def move(world: World, word: str, place: int) -> None:
     match word:
         case "deliver":
-            uid, row = world.told.pop(0)
+            uid, row = world.reported.pop(0)
             world.machine.feed.observe(changed(KIND_PODS, uid, row))
             world.is_news = True
         case "look":
@@ -149,7 +149,7 @@ def move(world: World, word: str, place: int) -> None:
             put(world, sorted(world.pods)[place], None)
         case "crash":
             world.crashes += 1
-            world.told.clear()
+            world.reported.clear()
             world.calls.clear()
             world.machine, world.is_news = leader(world.pods), True
 
@@ -185,11 +185,11 @@ def carry_out(world: World, action: QuotaAction) -> Outcome:
                 again = pod(there.namespace, f"{there.name}+", runs=False)
                 put(world, again.uid, again)
         case SetPodCondition():
-            told = replace(there, conditions=(action.condition,))
+            reported = replace(there, conditions=(action.condition,))
             if action.condition.reason == "WaitingForEvictions":
-                put(world, there.uid, told)
+                put(world, there.uid, reported)
             else:
-                world.pods[there.uid] = told  # no event follows: the watch does not deliver it
+                world.pods[there.uid] = reported  # no event follows: the watch does not deliver it
     return Outcome()
 
 
@@ -198,7 +198,7 @@ def put(world: World, uid: str, row: Pod | None) -> None:
         del world.pods[uid]
     else:
         world.pods[uid] = row
-    world.told.append((uid, row))
+    world.reported.append((uid, row))
 
 
 def charged(world: World) -> int:

@@ -16,7 +16,7 @@ from fairlead.rules.quota.node_use import node_uses
 GATE = "example.com/licence"
 
 
-def test_a_gate_of_somebody_else_is_seen_beside_ours() -> None:
+def test_a_gate_of_another_controller_is_seen_beside_fairleads() -> None:
     both = gated()
     both["spec"]["schedulingGates"].append({"name": GATE})
     assert (counted(both).gated_by, counted(gated()).gated_by) == (GATE, "")
@@ -85,7 +85,7 @@ def test_the_policy_is_seen() -> None:
 
 
 @pytest.mark.parametrize("never", [False, True])
-def test_who_never_preempts_evicts_nobody_of_its_leaf(never: bool) -> None:
+def test_a_pod_that_never_preempts_evicts_no_pod_of_its_leaf(never: bool) -> None:
     world = SmallWorld(tree("root[4]{a[4]}"))
     world.add("a", 4, 1, runs=True)
     world.add("a", 1, 1, priority=100)

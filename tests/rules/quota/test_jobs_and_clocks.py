@@ -53,7 +53,7 @@ def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
     assert world.running("a") == (4,)
 
 
-def test_a_victim_is_told_of_the_resource_that_is_taken_back() -> None:
+def test_a_victim_gets_the_resource_that_is_taken_back() -> None:
     """Cpu is the first resource in every list, but there is enough of it; `b` lacks GPUs."""
     most = {"cpu": 1000, "gpu": 4}
     a = QuotaNode("a", "a", "root", {"cpu": 1, "gpu": 0}, most, ("a",))
@@ -80,11 +80,11 @@ def test_a_job_that_its_owner_suspended_is_left_alone() -> None:
     )
     plan = plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": job}))
     assert (plan.resume, plan.waiting) == ((), ())
-    ours = replace(job, suspended_for="b/p001")
+    own = replace(job, suspended_for="b/p001")
     assert [
         each.workload
-        for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": ours})).resume
-    ] == [ours]
+        for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": own})).resume
+    ] == [own]
 
 
 def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
@@ -180,20 +180,20 @@ def test_a_pod_that_does_not_stop_is_lost_after_five_minutes() -> None:
     assert plan.nodes[0].lost == {"gpu": 4}
 
 
-def test_who_is_never_bound_returns_and_a_bare_pod_is_told() -> None:
+def test_a_pod_that_is_never_bound_returns_and_a_bare_one_is_reported() -> None:
     owned, bare = (
         replace(running(name), node="", owner=owner, is_refused=True)
         for name, owner in (("owned", "u"), ("bare", ""))
     )
     state = QuotaState(tree("root[4]{a[4]}"), (owned, bare, running("bound")), now=300.0)
     assert plan_quota(state).returned == ()
-    told = {
+    reported = {
         each.pod.name: each.is_event_only for each in plan_quota(replace(state, now=301.0)).returned
     }
-    assert told == {"owned": False, "bare": True}
+    assert reported == {"owned": False, "bare": True}
 
 
-def test_nobody_returns_where_no_scheduler_answers() -> None:
+def test_no_pod_returns_where_no_scheduler_answers() -> None:
     """Since the pod was admitted, the scheduler has placed no pod and refused none. Deleting the
     pod would free nothing for others.
     """
@@ -237,7 +237,7 @@ def test_of_a_job_as_many_pods_go_as_are_needed_and_come_back_one_by_one() -> No
     assert (world.running("a", "b"), world.evictions) == ((3, 1), 2)
 
 
-def test_the_first_of_a_job_to_go_is_whom_its_controller_removes_first() -> None:
+def test_the_first_of_a_job_to_go_is_the_one_its_controller_removes_first() -> None:
     """By quota's own order the newest pod would go first. The Job controller first removes a pod
     without a node, then a pod that is not ready.
     """
@@ -340,7 +340,7 @@ def test_a_long_grace_period_is_cut() -> None:
         assert (eviction.grace_seconds, eviction.frees) == (given, {"gpu": 4})
 
 
-def test_so_many_jobs_and_no_more() -> None:
+def test_as_many_jobs_and_no_more() -> None:
     root = tree("root[9]{a[9]}")
     bounded = replace(
         root, children=tuple(replace(leaf, max={MAX_JOBS: 2}) for leaf in root.children)
@@ -361,7 +361,7 @@ def test_so_many_jobs_and_no_more() -> None:
     }
 
 
-def test_a_max_below_what_is_used_evicts_only_where_the_tree_says_so() -> None:
+def test_a_max_below_what_is_used_evicts_only_where_the_tree_allows_it() -> None:
     pods = tuple(running(f"p{number}", created_at=float(number)) for number in range(4))
     root = tree("root[9]{a[0/2] b[0]}")
     assert plan_quota(QuotaState(root, pods)).evict == ()
@@ -371,7 +371,7 @@ def test_a_max_below_what_is_used_evicts_only_where_the_tree_says_so() -> None:
     assert plan.evict[0].message == "a gives up what it uses above its max of 2 gpu"
 
 
-def test_a_tree_that_breaks_its_rules_admits_and_evicts_nobody() -> None:
+def test_a_tree_that_breaks_its_rules_admits_and_evicts_no_pod() -> None:
     wrong = Violation("a", "DuplicateName", "the name a occurs twice", stops=True)
     plan = plan_quota(
         QuotaState(
@@ -384,7 +384,7 @@ def test_a_tree_that_breaks_its_rules_admits_and_evicts_nobody() -> None:
     ]
 
 
-def test_who_is_spared_is_named() -> None:
+def test_spared_pods_are_named() -> None:
     kept = (
         running("kept", gpus=2, budgets=("a/web",)),
         running("firm", gpus=2, is_preemptible=False),

@@ -219,8 +219,10 @@ def test_a_claim_is_written_before_the_first_eviction() -> None:
     world.settle()
     calls = world.calls[before:]
     evicted = next(place for place, call in enumerate(calls) if isinstance(call, EvictPod))
-    said = [call.condition.reason for call in calls[:evicted] if isinstance(call, SetPodCondition)]
-    assert "WaitingForEvictions" in said
+    printed = [
+        call.condition.reason for call in calls[:evicted] if isinstance(call, SetPodCondition)
+    ]
+    assert "WaitingForEvictions" in printed
     assert world.running("a", "b") == (3, 1)
 
 
@@ -255,7 +257,7 @@ def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     "more",
     [{"root": None}, {"faults": (Violation("root.a", "BadShape", "root.a: no", stops=True),)}],
 )
-def test_without_a_valid_tree_nobody_is_admitted_or_evicted_and_everybody_is_told(
+def test_without_a_valid_tree_no_pod_is_admitted_or_evicted_and_each_gets_the_reason(
     more: dict[str, Any],
 ) -> None:
     world = one_leaf()
@@ -320,7 +322,7 @@ def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhe
     for name in "abcd":
         world.create("ReplicaSet", name, f"web-{name}", 30, 1)
     world.settle()
-    assert all("root 40/40 in use" in said for said in told(world, "a"))
+    assert all("root 40/40 in use" in printed for printed in reported(world, "a"))
     world.set_tree(tree("root[42]{a[0] b[0] c[0] d[0] e[20]}"))
     world.settle()
     world.create("ReplicaSet", "e", "web-e", 3, 1)
@@ -333,10 +335,10 @@ def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhe
             f"gpu asks 1; root 42/42 in use; {name} uses {used[name]} of guaranteed 0, so it may "
             f"only borrow idle quota; {borrowers}"
         )
-        assert set(told(world, name)) == {whole}
+        assert set(reported(world, name)) == {whole}
 
 
-def told(world: FakeCluster, space: str) -> list[str]:
+def reported(world: FakeCluster, space: str) -> list[str]:
     """The messages of the pods that wait in this namespace."""
     return [
         each.message

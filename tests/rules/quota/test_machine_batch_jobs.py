@@ -14,7 +14,7 @@ from tests.rules.quota.small import tree
 from fairlead.model.actions import DeleteObject, EvictPod, PatchObject, RecordObjectEvent, ScaleJob
 
 LEAVES = "root[20]{a[0] b[20]}"
-OWN, OURS = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
+OWN, LOWERED = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
 SUSPENDED_FOR = "fairlead.io/suspended-for"
 
 
@@ -37,16 +37,16 @@ def scaled(world: FakeCluster) -> list[tuple[int, int]]:
 def test_one_pod_is_taken_and_none_is_evicted_or_counted_as_failed() -> None:
     world, job, _ = job_and_owner()
     assert (world.running("a", "b"), world.owners[job].replicas) == ((3, 1), 3)
-    assert world.owners[job].marks == {OWN: "4", OURS: "3"}
+    assert world.owners[job].marks == {OWN: "4", LOWERED: "3"}
     assert (len(world.removed), world.evictions, world.owners[job].failed) == (1, [], 0)
     assert not [call for call in world.calls if isinstance(call, EvictPod) and not call.is_trial]
-    told = [
+    reported = [
         call
         for call in world.calls
         if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReclaimed"
     ]
-    assert {call.target.kind for call in told} == {"Pod", "Job"}
-    assert any(call.message.endswith("parallelism 4 is 3 now") for call in told)
+    assert {call.target.kind for call in reported} == {"Pod", "Job"}
+    assert any(call.message.endswith("parallelism 4 is 3 now") for call in reported)
 
 
 def test_pods_come_back_as_there_is_room_and_at_last_the_owners_own_number() -> None:
@@ -54,7 +54,7 @@ def test_pods_come_back_as_there_is_room_and_at_last_the_owners_own_number() -> 
     assert (world.running("a", "b"), world.owners[job].replicas) == ((1, 3), 1)
     world.scale(web, 2)
     world.settle()
-    assert (world.running("a", "b"), world.owners[job].marks) == ((2, 2), {OWN: "4", OURS: "2"})
+    assert (world.running("a", "b"), world.owners[job].marks) == ((2, 2), {OWN: "4", LOWERED: "2"})
     world.scale(web, 0)
     world.settle()
     assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
@@ -79,7 +79,7 @@ def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_f
         world.owners[job].is_suspended,
         world.owners[job].replicas,
     ) == ((1, 3), False, 1)
-    assert world.owners[job].marks == {OWN: "4", OURS: "1"}
+    assert world.owners[job].marks == {OWN: "4", LOWERED: "1"}
     world.scale(web, 0)
     world.settle()
     assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
@@ -189,7 +189,7 @@ def test_so_too_when_both_edits_come_between_two_looks() -> None:
     assert (world.owners[job].is_suspended, world.owners[job].marks) == (True, {})
 
 
-def test_what_we_suspend_after_a_mark_was_withdrawn_is_ours() -> None:
+def test_what_fairlead_suspends_after_a_mark_was_withdrawn_is_fairleads() -> None:
     world = FakeCluster(tree(LEAVES), delay=0.0)
     job = world.create("RayJob", "a", "train", 2, 5)
     world.settle()

@@ -46,10 +46,10 @@ class Checked(QuotaMachine):
         actions = super().look(now)
         if self.whole is not None:
             self.plans += 1
-            theirs, ours = plan_quota(self.whole), self.plan
-            for part in ours.__struct_fields__:
+            theirs, own = plan_quota(self.whole), self.plan
+            for part in own.__struct_fields__:
                 if part != "violations":
-                    assert msgspec.to_builtins(getattr(ours, part)) == msgspec.to_builtins(
+                    assert msgspec.to_builtins(getattr(own, part)) == msgspec.to_builtins(
                         getattr(theirs, part)
                     ), part
         return actions
@@ -242,15 +242,15 @@ def test_pods_that_no_node_takes_return_each_time_twice_as_late() -> None:
             times.append(world.now)
     gaps = [late - early for early, late in itertools.pairwise(times)]
     assert [round(gap / 100) for gap in gaps] == [3, 6, 12], gaps
-    told = [
+    reported = [
         call.reason
         for call in world.calls
         if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"
     ]
-    assert len(told) == 3
+    assert len(reported) == 3
 
 
-def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
+def test_a_bare_pod_that_no_node_takes_is_reported_once() -> None:
     world = FakeCluster(tree(LEAVES))
     world.is_binding = False
     world.create("Bare", "b", "one", 1, 5)
@@ -268,17 +268,17 @@ def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
     )
 
 
-def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
+def test_an_admitted_pod_gets_what_the_leaf_uses_with_it() -> None:
     world = FakeCluster(tree("root[20]{a[10] b[10]}"))
     world.create("Deployment", "a", "web", 3, 5)
     world.settle()
     # the table's numbers once the plan is carried out
     sentences = ["a uses 15 of guaranteed 10 gpu, borrows 5"] * 3
-    said = [
+    printed = [
         each for pod in world.pods.values() for each in pod.conditions if each.reason == "Admitted"
     ]
-    assert [each.message for each in said] == sentences
-    assert {each.status for each in said} == {"True"}
+    assert [each.message for each in printed] == sentences
+    assert {each.status for each in printed} == {"True"}
     events = [
         call.message
         for call in world.calls
@@ -287,7 +287,7 @@ def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
     assert sorted(events) == sorted(sentences)
 
 
-def test_a_pause_does_not_last_as_long_as_the_clock_goes_back() -> None:
+def test_a_pause_does_not_last_while_the_clock_goes_back() -> None:
     world = FakeCluster(tree(LEAVES), delay=0.0)
     world.create("Bare", "b", "one", 1, 5)
     world.run(0.04)

@@ -42,13 +42,13 @@ def test_stopping_is_used_until_it_is_lost() -> None:
         assert (found[name].used, found[name].lost) == ({"cpu": 2}, {"cpu": 3})
 
 
-def test_a_plan_hands_in_its_claims_and_units_else_conditions_tell() -> None:
+def test_a_plan_hands_in_its_claims_and_units_else_conditions_contain_them() -> None:
     claimant = pod("c", 5, runs=False, claim_since=9.0)
     assert uses(claimant)["a"].claimed == {"cpu": 5}
     assert uses(claimant, promised={})["a"].claimed == {}
     claims = [QuotaClaim("n3/z", "a.2", {"cpu": 6, "memory": 7})]
-    told = uses(claimant, promised=promised_by_leaf(claims, {}), units={"a.1": 1})
-    assert {name: (use.claimed, use.waiting_units) for name, use in told.items()} == {
+    reported = uses(claimant, promised=promised_by_leaf(claims, {}), units={"a.1": 1})
+    assert {name: (use.claimed, use.waiting_units) for name, use in reported.items()} == {
         "root": ({"cpu": 6}, 1),
         "a": ({"cpu": 6}, 1),
         "a.1": ({}, 1),
@@ -56,7 +56,7 @@ def test_a_plan_hands_in_its_claims_and_units_else_conditions_tell() -> None:
     }
 
 
-def test_request_is_used_and_waiting_and_non_preemptible_pods_are_told_apart() -> None:
+def test_request_is_used_and_waiting_and_non_preemptible_pods_are_distinguished() -> None:
     firm = {"is_preemptible": False}
     found = uses(
         pod("r", 1), pod("f", 2, **firm), pod("w", 4, runs=False), pod("g", 8, runs=False, **firm)
@@ -78,7 +78,7 @@ def test_namespaces_and_users_of_a_leaf_add_up_to_it() -> None:
     assert uses()["a"].used_by_namespace == {}
 
 
-def test_a_tree_with_a_name_twice_counts_nobody_twice() -> None:
+def test_a_tree_with_a_name_twice_counts_no_pod_twice() -> None:
     twin = QuotaNode("a.1", "root.a.1", "a", {"cpu": 1}, namespaces=("n9",))
     root = QuotaNode("root", "root", "", {"cpu": 40}, {"cpu": 40}, children=(A1, twin))
     found = node_uses(QuotaState(root, (pod("x", 3), pod("y", 4, "n9"))))

@@ -27,7 +27,7 @@ def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
     admitted = {each.pod.key for each in plan.admit}
     claimed = {pod.key for claim in plan.claims for pod in claim.pods}
 
-    def told(pod: QuotaPod) -> QuotaPod:
+    def reported(pod: QuotaPod) -> QuotaPod:
         if pod.key in admitted:
             return replace(pod, is_admitted=True, claim_since=None, condition_reason="")
         if pod.key not in claimed:
@@ -40,7 +40,7 @@ def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
 
     return replace(
         state,
-        pods=tuple(map(told, state.pods)),
+        pods=tuple(map(reported, state.pods)),
         workloads={**state.workloads, **resumed(state, plan)},
     )
 
@@ -118,15 +118,17 @@ def test_room_kept_for_a_member_that_comes_late_is_promised_in_every_table() -> 
         claimed, used.
         """
         plan = world.step()
-        told = next(row for row in plan.nodes if row.name == "a")
+        reported = next(row for row in plan.nodes if row.name == "a")
         [shown] = [use.own for use in usage_of(world.state()) if use.node.name == "a"]
-        return dict(told.claimed), dict(shown.claimed), dict(shown.used)
+        return dict(reported.claimed), dict(shown.claimed), dict(shown.used)
 
     assert promised() == ({"gpu": 3}, {"gpu": 3}, {})
     for _ in range(5):
-        told, shown, _ = promised()
-    assert (told, shown, world.running("a", "b")) == ({"gpu": 1}, {"gpu": 1}, (2, 1))
-    told_to_b = {row.message for row in world.step().waiting if row.leaf == "b"}
-    assert told_to_b and all("root 3/4 in use, 1 promised" in each for each in told_to_b), told_to_b
+        reported, shown, _ = promised()
+    assert (reported, shown, world.running("a", "b")) == ({"gpu": 1}, {"gpu": 1}, (2, 1))
+    reported_to_b = {row.message for row in world.step().waiting if row.leaf == "b"}
+    assert reported_to_b and all("root 3/4 in use, 1 promised" in each for each in reported_to_b), (
+        reported_to_b
+    )
     world.add("a", 1, gang="mpi", gang_size=2, owner="u")
     assert promised()[1:] == ({}, {"gpu": 3})

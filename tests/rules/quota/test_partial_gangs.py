@@ -29,7 +29,7 @@ def test_a_claimant_goes_before_a_gang_that_lost_a_member() -> None:
     assert not plan.evict
 
 
-def test_a_gang_that_lost_a_member_goes_before_who_only_waits() -> None:
+def test_a_gang_that_lost_a_member_goes_before_one_that_only_waits() -> None:
     world = lame_world("root[6]{a[0] b[6] c[0]}")
     world.add("b", 3, 1, runs=True)
     world.add("c", 1, 1, priority=100)

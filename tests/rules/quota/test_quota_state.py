@@ -119,7 +119,7 @@ def test_nodes_that_could_not_be_read_are_unknown_not_absent() -> None:
     assert quota_state(unread, NOW).nodes is None
 
 
-def test_without_a_tree_nobody_is_counted() -> None:
+def test_without_a_tree_no_pod_is_counted() -> None:
     state = quota_state(build_snapshot(taken_at=NOW, pods=objects()["pods"]), NOW)
     assert (state.pods, plan_quota(state).admit) == ((), ())
 
@@ -149,7 +149,7 @@ def test_a_jobs_templates_speak_for_it_while_it_is_suspended() -> None:
     assert state.workloads["uid-j"].request == {"cpu": 6000}
 
 
-def test_a_pod_that_does_not_want_to_swap_with_its_predecessor_says_so() -> None:
+def test_a_pod_that_does_not_want_to_swap_with_its_predecessor_is_reported() -> None:
     found = quota_state(
         snapshot(pods=[read_pod(gated(annotations={"fairlead.io/surge": "wait"}))]), NOW
     )

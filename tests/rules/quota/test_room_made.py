@@ -83,7 +83,7 @@ def test_the_node_where_the_fewest_go_is_taken() -> None:
     )
 
 
-def test_who_borrows_has_nobody_leave() -> None:
+def test_a_borrower_makes_no_pod_leave() -> None:
     pods = [running(f"{node}-{n}", node, gpus=2) for node in ("n1", "n2", "n3") for n in range(3)]
     plan = planned([*pods, waiting("c1", "c", gpus=3)], NODES)
     assert ([str(row.reason) for row in plan.waiting], plan.evict) == (["NoFitOnNodes"], ())
@@ -110,7 +110,7 @@ def test_who_borrows_has_nobody_leave() -> None:
         "not counted by quota",
     ],
 )
-def test_who_may_not_be_evicted_stays(there: list[QuotaPod]) -> None:
+def test_a_pod_that_may_not_be_evicted_stays(there: list[QuotaPod]) -> None:
     nodes = [room("n1", offers={"memory": 10}), *SMALL]
     asks = waiting("u", gpus=3 if there[0].namespace == "a" else 4, more={"memory": 2})
     plan = planned([*there, asks], nodes, "root[40]{a[9] b[7] c[0]}", now=100.0)
@@ -121,7 +121,7 @@ def test_who_may_not_be_evicted_stays(there: list[QuotaPod]) -> None:
     )
 
 
-def test_nobody_leaves_when_it_does_not_help() -> None:
+def test_no_pod_leaves_when_it_does_not_help() -> None:
     """The borrower on n1 has 4; the rest is `b`'s guarantee."""
     pods = [running("b1", "n1", "b", gpus=4), running("c1", "n1", gpus=4)]
     assert victims(
@@ -149,7 +149,7 @@ def test_what_the_tree_does_not_manage_counts_too() -> None:
     assert victims(plan) == ["c1"]
 
 
-def test_nobody_leaves_for_who_asks_for_nothing_that_is_promised() -> None:
+def test_no_pod_leaves_for_one_that_requests_nothing_promised() -> None:
     """The tree manages only GPUs, so memory cannot be guaranteed to `b`."""
     pods = [
         running("c1", "n1", gpus=1, more={"memory": 8}),
@@ -288,7 +288,7 @@ def test_what_a_min_guarantees_of_what_is_lacking_is_never_taken() -> None:
     assert victims(plan_quota(QuotaState(more, tuple(pods), nodes=tuple(nodes)))) == ["x1"]
 
 
-def test_of_one_node_the_fewest_go_whoever_is_the_first_to_go() -> None:
+def test_of_one_node_the_fewest_go_whichever_goes_first() -> None:
     pods = [
         running("big", "n1", gpus=4, created_at=1.0),
         *(running(f"c{n}", "n1", gpus=2, created_at=9.0) for n in range(2)),
@@ -355,7 +355,7 @@ def test_of_nodes_where_as_many_go_it_is_the_least_important() -> None:
     assert victims(planned([*pods, waiting("u", gpus=4)], NODES)) == ["n2"]
 
 
-def test_nobody_of_its_own_leaf_leaves() -> None:
+def test_no_pod_of_its_own_leaf_leaves() -> None:
     """The leaf is above its min in cpu, of which there is enough."""
     root = two_resources(("a", both(0, 8)), ("b", both(0, 8)))
     pods = [asking(running("a1", "n1", "a"), 5, 4), asking(waiting("u"), 0, 4)]
@@ -382,7 +382,7 @@ def test_claimants_of_one_plan_share_a_node() -> None:
     assert ([each.pod.name for each in plan.admit], victims(plan)) == (["small"], ["c0", "c1"])
 
 
-def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claimant() -> None:
+def test_no_pod_is_admitted_that_a_scheduler_could_put_into_the_room_of_a_claimant() -> None:
     """a needs all of n1, where four GPUs are free and four are stopping. b fits on n2, but the
     scheduler knows of no claims and may choose n1.
     """
@@ -415,7 +415,7 @@ def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claima
     ] == ["b1"]
 
 
-def test_a_gang_whose_pods_would_fit_one_by_one_is_told_how_many_would() -> None:
+def test_a_gang_whose_pods_would_fit_one_by_one_gets_the_number_that_would() -> None:
     gang = [waiting(f"g{number}", "c", gpus=3, gang="train", gang_size=3) for number in range(3)]
     plan = planned([running("x", "n1", gpus=4), *gang], [room("n1"), room("n2", 3), room("n3", 2)])
     assert [(str(row.reason), row.message) for row in plan.waiting] == [

@@ -114,7 +114,7 @@ def test_priority_in_a_leaf() -> None:
     assert (world.running("a"), world.evictions, world.victims) == ((4,), 1, ["a/p004"])
 
 
-def test_no_eviction_inside_a_leaf_that_says_never() -> None:
+def test_no_eviction_inside_a_leaf_with_never() -> None:
     world = SmallWorld(tree("root[20]{a[10] b[10]}", {"a": {"preempt-policy": "Never"}}))
     world.add("a", 4, 5, runs=True)
     world.add("a", 1, 5, priority=100)
@@ -184,11 +184,11 @@ def test_non_preemptible_pods_stay_within_the_min_and_are_nobodys_victims() -> N
     world.add("ml", 9, 1, is_preemptible=False)
     world.settle()
     assert world.running("ml") == (8,)
-    told = (
+    message = (
         "gpu asks 1; non-preemptible pods use 8 of guaranteed 8 of ml; label preemptible=true to "
         "borrow"
     )
-    assert world.sentences("ml") == [told]
+    assert world.sentences("ml") == [message]
     world.add("b", 8, 1)
     world.settle()
     assert (world.running("ml", "b"), world.evictions) == ((8, 8), 0)
@@ -244,7 +244,7 @@ def test_a_victim_that_is_not_needed_is_spared() -> None:
     assert (world.victims, world.running("a", "b")) == (["a/p002"], (2, 1))
 
 
-def test_who_has_victims_already_goes_before_a_more_important_one() -> None:
+def test_a_claimant_with_victims_goes_before_a_more_important_one() -> None:
     world = SmallWorld(tree("root[10]{a[0] b[5] c[5]}"), grace=3)
     world.add("a", 2, 5, runs=True)
     world.add("b", 1, 5)
@@ -264,7 +264,7 @@ def test_a_leaf_at_its_min_is_protected_as_a_whole() -> None:
     assert (world.running("a", "b", "c"), [key[:1] for key in world.victims]) == ((1, 1, 1), ["c"])
 
 
-def test_a_leaf_at_its_min_is_protected_also_when_nobody_else_can_go() -> None:
+def test_a_leaf_at_its_min_is_protected_also_when_no_other_can_go() -> None:
     world = SmallWorld(tree("root[15]{a[5] b[5] c[0]}"), budgets={"c/web": 0})
     world.add("c", 2, 5, runs=True, budgets=("c/web",))
     world.add("a", 1, 5, runs=True)

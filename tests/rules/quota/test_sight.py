@@ -84,7 +84,7 @@ def owned(kind: str, version: str, name: str = "x") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "version"), [("Node", "v1"), ("DaemonSet", "apps/v1")])
-def test_kubelets_and_daemon_sets_pods_are_exempt_and_a_forged_owner_exempts_nobody(
+def test_kubelets_and_daemon_sets_pods_are_exempt_and_a_forged_owner_exempts_no_pod(
     kind: str, version: str
 ) -> None:
     owner = owned(kind, version)
@@ -105,7 +105,7 @@ def test_kubelets_and_daemon_sets_pods_are_exempt_and_a_forged_owner_exempts_nob
         ("Node", "v1"),
     ],
 )
-def test_an_owner_that_no_collector_misses_exempts_nobody_from_before_admission(
+def test_an_owner_that_no_collector_misses_exempts_no_pod_from_before_admission(
     kind: str, version: str
 ) -> None:
     """The kind is not served, so the garbage collector does not find the owner missing. The pod has
@@ -207,7 +207,7 @@ def test_a_deployments_pod_knows_deployment_revision_and_user() -> None:
     )
 
 
-def test_the_deployment_is_the_owner_even_where_nobody_may_read_deployments() -> None:
+def test_the_deployment_is_the_owner_even_where_deployments_may_not_be_read() -> None:
     found = counted(pod(owner=NEWER, labels={"arena.kubeflow.org/console-user": "eve"}), [NEWER])
     assert (found.owner, found.deployment, found.revision, found.user) == (
         "uid-web",
@@ -252,7 +252,7 @@ def test_what_a_schedule_makes_is_a_job_of_its_own_and_its_user_the_schedules() 
     assert counted(pod(owner=job), [job, cron]).user == "bob"
 
 
-def test_a_job_below_an_owner_that_nobody_knows_stands_for_itself() -> None:
+def test_a_job_below_an_unknown_owner_stands_for_itself() -> None:
     flow = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",
@@ -333,7 +333,7 @@ def test_every_form_of_a_gang_is_known(more: dict[str, Any], gang: tuple[str, in
     assert (found.gang, found.gang_size) == gang
 
 
-def test_a_training_job_is_one_gang_whatever_some_of_its_pods_labels_say() -> None:
+def test_a_training_job_is_one_gang_whatever_labels_some_of_its_pods_have() -> None:
     """`arena submit mpijob --gang` labels the workers, but not the launcher."""
     job = mpi_job()
     between = workload("batch/v1", "Job", "train-launcher", {"template": template()}, owner=job)
@@ -383,7 +383,7 @@ def test_a_ray_jobs_submitter_comes_late() -> None:
         1,
     )
     assert found.request == {"cpu": 8500, "memory": 200 << 20}
-    told = read_workload(
+    reported = read_workload(
         workload(
             "ray.io/v1",
             "RayJob",
@@ -391,7 +391,7 @@ def test_a_ray_jobs_submitter_comes_late() -> None:
             {"rayClusterSpec": cluster, "submitterPodTemplate": template("1")},
         )
     )
-    assert told.late == {"cpu": 1000}
+    assert reported.late == {"cpu": 1000}
     none = read_workload(
         workload(
             "ray.io/v1", "RayJob", "ray", {"rayClusterSpec": cluster, "submissionMode": "HTTPMode"}
@@ -577,7 +577,7 @@ def test_a_job_that_ended_is_finished(type_: str) -> None:
         ("v1alpha1", False, False),
     ],
 )
-def test_old_mpi_jobs_cannot_be_suspended_and_are_not_preemptible_unless_they_say_so(
+def test_old_mpi_jobs_cannot_be_suspended_and_are_not_preemptible_without_a_label(
     version: str, can_suspend: bool, is_preemptible: bool | None
 ) -> None:
     job = (
@@ -603,7 +603,7 @@ def test_old_mpi_jobs_cannot_be_suspended_and_are_not_preemptible_unless_they_sa
         ),
     ],
 )
-def test_a_ray_job_that_its_operator_will_not_suspend_is_not_preemptible_unless_it_says_so(
+def test_a_ray_job_that_its_operator_will_not_suspend_is_not_preemptible_without_a_label(
     spec: dict[str, Any], can_suspend: bool
 ) -> None:
     """kuberay-operator 1.4.2 (`ValidateRayJobSpec`) rejects such a job with `suspend: true`, and
@@ -667,7 +667,7 @@ def test_the_launcher_of_the_oldest_mpi_job_comes_late() -> None:
         ({"quota.scheduling.alibabacloud.com/preemptible": "perhaps"}, True, {}, True),
     ],
 )
-def test_bare_pods_are_not_preemptible_unless_somebody_says_so(
+def test_bare_pods_are_not_preemptible_without_a_label(
     labels: dict[str, str], is_owned: bool, settings: dict[str, bool], is_preemptible: bool
 ) -> None:
     owner = NEWER if is_owned else None
@@ -681,8 +681,8 @@ def test_bare_pods_are_not_preemptible_unless_somebody_says_so(
 
 
 def test_a_claim_lives_on_the_pods_condition() -> None:
-    said = condition("False", Reason.WAITING_FOR_EVICTIONS.value, message="waits")
-    found = counted({**gated(), "status": {"phase": "Pending", "conditions": [said]}})
+    printed = condition("False", Reason.WAITING_FOR_EVICTIONS.value, message="waits")
+    found = counted({**gated(), "status": {"phase": "Pending", "conditions": [printed]}})
     assert (
         found.claim_since,
         found.condition_reason,
@@ -698,11 +698,11 @@ def test_a_claim_lives_on_the_pods_condition() -> None:
         {**gated(), "status": {"phase": "Pending", "conditions": [condition("False", "OverMax")]}}
     )
     assert (other.claim_since, other.condition_reason) == (None, "OverMax")
-    admitted = counted(pod(status={"conditions": [said]}))
+    admitted = counted(pod(status={"conditions": [printed]}))
     assert admitted.claim_since is None, "its gate is gone: what it waited for has come"
 
 
-def test_since_when_it_is_admitted_its_condition_says() -> None:
+def test_since_when_it_is_admitted_is_in_its_condition() -> None:
     assert (
         counted(pod(status={"conditions": [condition("True", "Admitted")]})).admitted_at
         == 1767600600.0
@@ -746,7 +746,7 @@ def test_a_pod_that_is_not_ready_is_seen() -> None:
         ),
     ],
 )
-def test_a_budget_protects_whom_it_selects(
+def test_a_budget_protects_the_pods_that_it_selects(
     selector: dict[str, Any] | None, is_selected: bool
 ) -> None:
     budget = read_budget(
@@ -780,7 +780,7 @@ def test_a_budget_that_its_controller_has_not_seen_as_it_is_allows_nothing(
 # --- which change affects which pods --------------------------------------------------------------
 
 
-def test_who_follows_hears_whether_other_rows_follow_from_a_change() -> None:
+def test_a_follower_learns_whether_other_rows_follow_from_a_change() -> None:
     around, row = PodContext(), read_workload(NEWER)
     assert around.put(row)
     assert not around.put(read_workload({**NEWER, "status": {"replicas": 3}})), (

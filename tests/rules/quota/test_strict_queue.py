@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.rules.quota.many_worlds import broken, told
+from tests.rules.quota.many_worlds import broken, reported
 from tests.rules.quota.random_worlds import random_recipe, with_strict_leaves
 from tests.rules.quota.small import SmallWorld, tree
 
@@ -359,8 +359,8 @@ def test_a_strict_leaf_is_planned_again_when_another_leaf_frees_room() -> None:
     account = account_of(world.state())
     assert plan_account(account, world.now).plan().is_empty
     assert plan_account(account, world.now + 1).plan().is_empty
-    said = {row.unit: str(row.reason) for row in plan_account(account, world.now + 2).waiting()}
-    assert said == {
+    printed = {row.unit: str(row.reason) for row in plan_account(account, world.now + 2).waiting()}
+    assert printed == {
         "a/p001": "WaitingForIdleQuota",
         "a/p002": "QueuedBehind",
         "a/p003": "QueuedBehind",
@@ -368,8 +368,8 @@ def test_a_strict_leaf_is_planned_again_when_another_leaf_frees_room() -> None:
     account.drop("uid-b/p001")
     assert [each.pod.name for each in plan_account(account, world.now + 3).admit] == ["p001"]
     account.put(replace(account.pods["uid-a/p001"], is_admitted=True, node="n"))
-    said = {row.unit: row.message for row in plan_account(account, world.now + 4).waiting()}
-    assert set(said) == {"a/p002", "a/p003"}
+    printed = {row.unit: row.message for row in plan_account(account, world.now + 4).waiting()}
+    assert set(printed) == {"a/p002", "a/p003"}
     account.drop("uid-b/p002")
     assert [each.pod.name for each in plan_account(account, world.now + 5).admit] == ["p002"]
 
@@ -573,4 +573,4 @@ def is_partial(before: Mapping[str, QuotaPod], pod: QuotaPod) -> bool:
 def test_the_properties_of_any_plan_hold_with_strict_leaves(first: int) -> None:
     for seed in range(first, first + 20):
         recipe = with_strict_leaves(random_recipe(seed))
-        assert not broken(recipe), told(recipe)
+        assert not broken(recipe), reported(recipe)

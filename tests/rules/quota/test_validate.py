@@ -222,16 +222,16 @@ def test_a_resource_that_the_parent_lacks_is_refused_by_name_and_by_sum() -> Non
 
 
 def test_a_second_tree_cannot_exist() -> None:
-    told = "the one tree of a cluster is kube-system/elasticquotatree"
+    message = "the one tree of a cluster is kube-system/elasticquotatree"
     assert errors(validate(tree(demo(), name="second"))) == [
-        ("NotTheTree", f"kube-system/second: {told}")
+        ("NotTheTree", f"kube-system/second: {message}")
     ]
     assert errors(validate(tree(demo(), namespace="default"))) == [
-        ("NotTheTree", f"default/elasticquotatree: {told}")
+        ("NotTheTree", f"default/elasticquotatree: {message}")
     ]
 
 
-def test_what_could_not_be_read_is_told_and_amounts_are_not_compared_then() -> None:
+def test_what_could_not_be_read_is_reported_and_amounts_are_not_compared_then() -> None:
     found = validate(
         tree(
             node(
@@ -459,11 +459,13 @@ def test_the_tree_goes_when_no_leaf_holds_anything() -> None:
     found = validate_deletion(
         tree(node("root", 40, leaf("root.a", 40, *(f"ns{n}" for n in range(7)))))
     )
-    told = "namespace ns0, namespace ns1, namespace ns2, namespace ns3, namespace ns4, and 2 more"
+    message = (
+        "namespace ns0, namespace ns1, namespace ns2, namespace ns3, namespace ns4, and 2 more"
+    )
     assert errors(found) == [
         (
             "LeafBound",
-            f"root.a: the tree is deleted and still has {told}; take that off the leaf first",
+            f"root.a: the tree is deleted and still has {message}; take that off the leaf first",
         )
     ]
 

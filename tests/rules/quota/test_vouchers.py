@@ -27,7 +27,7 @@ def test_a_leaf_within_its_min_takes_from_its_sibling() -> None:
     assert world.evictions == 2
 
 
-def test_who_is_above_min_outside_goes_first() -> None:
+def test_a_borrower_outside_goes_first() -> None:
     """B borrows 2; A as a whole borrows nothing."""
     world = SmallWorld(tree("root[11]{A[9]{a0[7] a1[2]} B[2]}", BY_SUBTREE))
     world.add("B", 4, 1, runs=True)

@@ -87,7 +87,7 @@ def test_victims_of_a_deployment_wait_in_its_place_and_bare_pods_are_gone() -> N
     assert sorted(each.unit for each in settled.plan.waiting) == ["a/a-0+1", "a/a-1+1", "a/a-2+1"]
 
 
-def test_who_is_evicted_twice_counts_on() -> None:
+def test_a_pod_that_is_evicted_twice_counts_on() -> None:
     root = tree("root[10]{a[0] b[5] c[10]}", resource="cpu")
     before = QuotaState(root, running_pods("a", 1), now=10.0)
     first = add(before, "c", 2)

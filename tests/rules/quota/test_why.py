@@ -89,7 +89,7 @@ def ask_all(
     return why_quota(seen(pods, others), whole, plan or plan_quota(whole), namespace, pod)
 
 
-def test_a_waiting_pod_of_the_demo_is_told_who_borrows() -> None:
+def test_a_waiting_pod_of_the_demo_gets_the_names_of_borrowers() -> None:
     answer = ask("b1/web-2")
 
     assert answer.reason == "WaitingForIdleQuota"
@@ -116,8 +116,8 @@ def test_positions_count_within_the_leaf() -> None:
     ]
 
 
-def test_what_the_condition_says_stands_if_it_is_for_the_same_reason() -> None:
-    said = replace(
+def test_what_the_condition_contains_stays_if_it_is_for_the_same_reason() -> None:
+    printed = replace(
         AFTER_NGINX3[-1],
         condition_reason="WaitingForIdleQuota",
         condition_message="as the controller wrote it",
@@ -126,11 +126,11 @@ def test_what_the_condition_says_stands_if_it_is_for_the_same_reason() -> None:
         AFTER_NGINX3[-1], condition_reason="OverMax", condition_message="as it was before"
     )
 
-    assert ask("b1/web-4", [*AFTER_NGINX3[:-1], said]).sentence == "as the controller wrote it"
+    assert ask("b1/web-4", [*AFTER_NGINX3[:-1], printed]).sentence == "as the controller wrote it"
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], other]).sentence == ask("b1/web-4").sentence
 
 
-def test_a_job_is_told_how_many_of_its_pods_wait() -> None:
+def test_a_job_gets_the_number_of_its_pods_that_wait() -> None:
     answer = ask("b1/web")
 
     assert answer.kind == "Deployment"
@@ -158,7 +158,7 @@ def test_a_job_that_we_suspended_waits_without_pods() -> None:
     assert answer.sentence == f"4 of 4 pods wait: {row.message}"
 
 
-def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
+def test_an_admitted_pod_gets_what_its_leaf_borrows() -> None:
     """The answer gives the current numbers; the condition has those of the time of admission."""
     then = replace(
         AFTER_NGINX3[0],
@@ -172,13 +172,13 @@ def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
     assert not answer.units
 
 
-def test_who_has_room_goes_first_or_has_to_go_is_told() -> None:
+def test_a_pod_with_room_that_goes_first_or_that_has_to_go_gets_the_reason() -> None:
     pods = [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 1)]
     claimed = ask("b1/web-0", pods)
     assert claimed.reason == "WaitingForEvictions"
     victim = next(each for each in plan_quota(QuotaState(DEMO, tuple(pods), now=100.0)).evict)
-    told = ask(victim.pod.key, pods)
-    assert (told.reason, "b1/web-0" in told.sentence) == ("Reclaimed", True)
+    answer = ask(victim.pod.key, pods)
+    assert (answer.reason, "b1/web-0" in answer.sentence) == ("Reclaimed", True)
 
     lone = deployment("b1", 0, 1)
     assert ask("b1/web-0", lone).reason == "HasRoom"
@@ -187,7 +187,7 @@ def test_who_has_room_goes_first_or_has_to_go_is_told() -> None:
     )
 
 
-def test_who_is_not_counted() -> None:
+def test_pods_that_are_not_counted() -> None:
     stranger = Pod("elsewhere", "p", "s")
     daemon = Pod("a1", "agent-x", "d", owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))
     ended = Pod("a1", "done", "e", phase=PodPhase.SUCCEEDED)
@@ -215,7 +215,7 @@ def test_a_pod_and_a_job_of_one_name_are_both_answered() -> None:
         ("b2/none", "namespace b2 has no pods; the quota tree has the namespaces a1, a2, b1, b2"),
     ],
 )
-def test_a_name_that_is_not_there_is_told_with_those_that_are(name: str, hint: str) -> None:
+def test_a_name_that_is_absent_is_reported_with_those_that_are(name: str, hint: str) -> None:
     with pytest.raises(UserError, match=f"`{name}`") as caught:
         ask(name)
     assert caught.value.hint == hint
@@ -268,13 +268,13 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
     assert unit.ahead_elsewhere == {"b1": 1, "b2": 1}
     assert (answer.since, answer.priority, answer.reason_since) == (5.0, 0, None)
     assert ask("a1/urgent", pods).priority == 7
-    said = [
+    printed = [
         replace(pod, condition_reason="OverMax", condition_since=60.0, condition_message="x")
         if pod.name == "old"
         else pod
         for pod in pods
     ]
-    assert ask("a1/old", said).reason_since == (60.0 if answer.reason == "OverMax" else None)
+    assert ask("a1/old", printed).reason_since == (60.0 if answer.reason == "OverMax" else None)
 
 
 def test_those_before_it_are_named_up_to_a_number_and_counted() -> None:

@@ -130,8 +130,10 @@ class ScenarioPlayer:
         """
         does, _, key = text.rpartition(" of ")
         workload = self.scenario.workload(key)
-        told = self.hands.attempt(does, self.scenario.namespace(workload), workload.name)
-        assert any(words in told for words in REFUSED[does]), f"{text}: {told or 'he was let'}"
+        reported = self.hands.attempt(does, self.scenario.namespace(workload), workload.name)
+        assert any(words in reported for words in REFUSED[does]), (
+            f"{text}: {reported or 'he was let'}"
+        )
 
     # --- observations -----------------------------------------------------------------------------
 
@@ -186,17 +188,17 @@ class ScenarioPlayer:
         """
         found: list[str] = []
         for leaf, sentences in expect.sentences.items():
-            said = {
-                _said(pod).get("message", "")
+            printed = {
+                _printed(pod).get("message", "")
                 for pod in self._of(leaf, self.hands.pods())
                 if not _is_admitted(pod)
             }
-            if not said >= set(sentences):
-                said = {sentence for _, sentence in self.hands.planned(leaf)}
+            if not printed >= set(sentences):
+                printed = {sentence for _, sentence in self.hands.planned(leaf)}
             found += [
-                f"nobody in {leaf} says `{each}`, but {sorted(said)}"
+                f"nobody in {leaf} says `{each}`, but {sorted(printed)}"
                 for each in sentences
-                if each not in said
+                if each not in printed
             ]
         for leaf, reasons in expect.waiting.items():
             if self._suspended(leaf) and (planned := self.hands.planned(leaf)):
@@ -224,7 +226,7 @@ class ScenarioPlayer:
         """
         seen = Counter(
             {
-                _unit(pod): str(_said(pod).get("reason", ""))
+                _unit(pod): str(_printed(pod).get("reason", ""))
                 for pod in pods
                 if not _is_admitted(pod)
             }.values()
@@ -237,10 +239,10 @@ class ScenarioPlayer:
                 "a pod are there"
             )
         rows = (self.hands.tree().get("status") or {}).get("nodes") or ()
-        told = next(
+        reported = next(
             ((row.get("waiting") or {}).get("units", 0) for row in rows if row["name"] == leaf), 0
         )
-        self._tell(found, f"waiting units of {leaf} in the tree's status", wanted.total(), told)
+        self._tell(found, f"waiting units of {leaf} in the tree's status", wanted.total(), reported)
 
     @staticmethod
     def _tell(found: list[str], what: str, wanted: object, there: object) -> None:
@@ -277,8 +279,8 @@ def _is_admitted(pod: Object) -> bool:
 def _is_untouched(pod: Object) -> bool:
     """Whether the pod runs, and was neither gated nor admitted; both leave traces."""
     labels = pod["metadata"].get("labels") or {}
-    is_ours = "fairlead.io/managed" in labels or _said(pod)
-    return (pod.get("status") or {}).get("phase") == "Running" and not is_ours and _is_admitted(pod)
+    is_own = "fairlead.io/managed" in labels or _printed(pod)
+    return (pod.get("status") or {}).get("phase") == "Running" and not is_own and _is_admitted(pod)
 
 
 def _is_daemon(pod: Object) -> bool:
@@ -297,7 +299,7 @@ def _units_away(job: Object) -> int:
     return int(annotations.get(OWN_PARALLELISM, job["spec"]["parallelism"])) - runs
 
 
-def _said(pod: Object) -> Object:
+def _printed(pod: Object) -> Object:
     conditions: list[Object] = (pod.get("status") or {}).get("conditions") or []
     return next((each for each in conditions if each["type"] == CONDITION), {})
 

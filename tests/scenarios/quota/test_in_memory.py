@@ -147,7 +147,7 @@ class _Player:
 
 
 @pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
-def test_a_tree_is_valid_or_refused_as_its_file_says(path: Path) -> None:
+def test_a_tree_is_valid_or_refused_as_its_file_states(path: Path) -> None:
     scenario = read_scenario(path)
     for text in ("", *(step.tree for step in scenario.steps if step.tree)):
         found = validate(QuotaTree("elasticquotatree", "kube-system", scenario.root(text)))

@@ -43,14 +43,14 @@ def tree_files() -> list[TreeFile]:
 
 def read_tree_file(path: Path) -> TreeFile:
     text = path.read_text(encoding="utf-8")
-    said = [line[2:].partition(": ") for line in text.splitlines() if line.startswith("# ")]
+    printed = [line[2:].partition(": ") for line in text.splitlines() if line.startswith("# ")]
     errors = tuple(
         (code, words)
-        for key, _, rest in said
+        for key, _, rest in printed
         if key == "refused"
         for code, _, words in [rest.partition(": ")]
     )
-    more = {key: rest for key, _, rest in said if rest}
+    more = {key: rest for key, _, rest in printed if rest}
     return TreeFile(
         path,
         yaml.safe_load(text),

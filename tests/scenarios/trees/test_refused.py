@@ -33,7 +33,7 @@ def read(tree: dict[str, Any]) -> QuotaTree:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_rule_says_so(file: TreeFile) -> None:
+def test_the_rule_states_it(file: TreeFile) -> None:
     old, pods = (read(standing().tree), [BUSY]) if file.needs_standing else (None, [])
     found = [each for each in validate(read(file.tree), old, pods=pods) if each.is_error]
     assert [(str(each.code), each.message) for each in found] == list(file.errors)
@@ -41,7 +41,7 @@ def test_the_rule_says_so(file: TreeFile) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_command_says_so(file: TreeFile) -> None:
+def test_the_command_prints_it(file: TreeFile) -> None:
     sources = (Source("pods"), Source("nodes"), Source("elasticquotatrees"))
     snapshot = build_snapshot(
         taken_at=0.0,
@@ -70,12 +70,12 @@ def test_every_code_that_refuses_a_write_has_a_file() -> None:
         "OverMaxNow",
         "UnderUse",
     }
-    told = {code for file in tree_files() for code, _ in file.errors}
-    assert told == {str(code) for code in ViolationCode} - warnings
+    reported = {code for file in tree_files() for code, _ in file.errors}
+    assert reported == {str(code) for code in ViolationCode} - warnings
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_the_laptop_says_so(file: TreeFile) -> None:
+def test_the_laptop_prints_it(file: TreeFile) -> None:
     """In one answer: the webhook's errors, because the simulated API evaluates no CEL rules, or the
     errors of the schema.
     """
@@ -90,10 +90,10 @@ def test_the_laptop_says_so(file: TreeFile) -> None:
         cluster.create(standing().tree, ADMIN.name)
         cluster.create(pod("runs", namespace="busy"), ADMIN.name)
         world.run_until(world.clock.now() + 30)
-    told = ""
+    message = ""
     try:
         (cluster.update if file.needs_standing else cluster.create)(file.tree, ADMIN.name)
     except ApiStatus as refusal:
-        told = refusal.message
-    assert bool(told) == bool(file.errors)
-    assert all(f"{code}: {sentence}" in told for code, sentence in file.errors), told
+        message = refusal.message
+    assert bool(message) == bool(file.errors)
+    assert all(f"{code}: {sentence}" in message for code, sentence in file.errors), message

@@ -158,7 +158,7 @@ def test_one_rule(rule: PolicyRule, request_: AccessRequest, is_allowed: bool) -
         ),
     ],
 )
-def test_whom_a_binding_is_for(who: Identity, subject: Subject, is_bound: bool) -> None:
+def test_the_pod_a_binding_is_for(who: Identity, subject: Subject, is_bound: bool) -> None:
     assert judge(who, get(), policy(bound(subject))).is_allowed is is_bound
 
 
@@ -191,7 +191,7 @@ def test_the_judgement_names_the_binding() -> None:
     )
 
 
-def test_missing_roles_are_told_once_each_and_only_to_who_is_refused() -> None:
+def test_missing_roles_are_reported_once_each_and_only_to_the_refused_user() -> None:
     alice = Subject("User", "alice")
     ghosts = [bound(alice, role="x"), bound(alice, role="x"), bound(alice, "", "ClusterRole", "y")]
     x, y = (

@@ -163,7 +163,7 @@ async def test_without_roles_only_the_administrator_does_anything() -> None:
     assert (await ask(app, "GET", "/api", headers={"impersonate-user": "bob"}))[0] == 403
 
 
-async def test_a_list_is_continued_by_who_may_begin_it(cluster: StoredCluster) -> None:
+async def test_a_list_is_continued_by_users_that_may_begin_it(cluster: StoredCluster) -> None:
     app = server(cluster)
     _, page = await ask(app, "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=1")
     token = page["metadata"]["continue"]
@@ -192,7 +192,7 @@ async def test_a_list_is_continued_by_who_may_begin_it(cluster: StoredCluster) -
 # --- what every namespace has ---------------------------------------------------------------------
 
 
-def test_the_authority_is_there_once_somebody_serves_the_world() -> None:
+def test_the_authority_exists_once_a_server_serves_the_world() -> None:
     cluster = StoredCluster(StillClock())
     accounts = Accounts(cluster)
     namespaces = [item["metadata"]["name"] for item in cluster.list(NAMESPACES)]

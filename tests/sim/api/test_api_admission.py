@@ -50,7 +50,7 @@ async def test_a_forged_grant_is_refused(query: str) -> None:
     assert body["details"]["causes"] == [{"message": f"{DENIED} {ANNOTATION_GPU_INDEX}"}]
 
 
-async def test_who_asks_for_a_shared_gpu_is_sent_to_our_scheduler() -> None:
+async def test_a_pod_with_a_shared_gpu_is_sent_to_fairleads_scheduler() -> None:
     api = Api()
     status, body = await api("POST", f"{PODS}?dryRun=All", make_pod("p", gpu_memory=4))
     assert (status, body["spec"]["schedulerName"]) == (201, "fairlead-scheduler")

@@ -69,7 +69,7 @@ async def next_event(reader: asyncio.StreamReader) -> dict[str, Any]:
         assert line or not reader.at_eof(), "the watch ended"
 
 
-async def test_a_watch_from_a_forgotten_version_is_told_410(cluster: StoredCluster) -> None:
+async def test_a_watch_from_a_forgotten_version_gets_410(cluster: StoredCluster) -> None:
     for index in range(500):
         cluster.create(config_map(f"c{index}"))
     status, event = await ask(
@@ -96,7 +96,7 @@ async def test_a_watch_of_the_future_is_refused(cluster: StoredCluster) -> None:
     assert body["message"].startswith("Too large resource version: 999999, current: ")
 
 
-async def test_a_watcher_that_never_reads_holds_nothing_and_is_told_when_it_wakes_up(
+async def test_a_watcher_that_never_reads_holds_nothing_and_gets_an_error_when_it_wakes_up(
     cluster: StoredCluster,
 ) -> None:
     async with served(cluster) as address:
@@ -152,7 +152,7 @@ async def test_a_watcher_that_leaves_is_forgotten(cluster: StoredCluster) -> Non
         await until(lambda: not cluster.watchers(PODS))
 
 
-async def test_bookmarks_tell_a_quiet_watcher_how_far_it_is(cluster: StoredCluster) -> None:
+async def test_bookmarks_give_a_quiet_watcher_its_position(cluster: StoredCluster) -> None:
     async with served(cluster, bookmark_seconds=0.05) as address:
         reader, writer = await open_watch(
             address,
@@ -165,7 +165,7 @@ async def test_bookmarks_tell_a_quiet_watcher_how_far_it_is(cluster: StoredClust
         writer.close()
 
 
-async def test_a_quiet_watcher_without_bookmarks_hears_nothing(cluster: StoredCluster) -> None:
+async def test_a_quiet_watcher_without_bookmarks_receives_nothing(cluster: StoredCluster) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN], bookmark_seconds=0.05)
     status, body = await ask(
         app,
@@ -199,7 +199,7 @@ async def test_only_a_known_token_is_let_in(cluster: StoredCluster, header: str)
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Basic YTpi", "a-token"])
-async def test_who_shows_no_token_is_nobody(cluster: StoredCluster, header: str) -> None:
+async def test_a_client_without_a_token_has_no_user(cluster: StoredCluster, header: str) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     status, body = await ask(app, "GET", "/api/v1/pods", headers={"authorization": header})
     assert (status, body["reason"], body["code"]) == (403, "Forbidden", 403)

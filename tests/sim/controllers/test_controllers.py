@@ -523,7 +523,7 @@ def test_which_workers_a_tfjob_without_chief_waits_for(
         {"tfReplicaSpecs": {"Worker": {"template": 3}}},
     ],
 )
-def test_an_object_of_the_wrong_shape_stops_nobody(kind: str, spec: Object) -> None:
+def test_an_object_of_the_wrong_shape_stops_no_other(kind: str, spec: Object) -> None:
     world = small_world()
     version = "kubeflow.org/v2beta1" if kind == "MPIJob" else "kubeflow.org/v1"
     world.cluster.create(

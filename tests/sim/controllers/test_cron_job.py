@@ -82,7 +82,7 @@ def test_what_happens_when_the_last_one_still_runs(policy: str, alive: int) -> N
     assert ("JobAlreadyActive" in reasons(world, "tick")) is (policy == "Forbid")
 
 
-def test_a_suspended_one_rests_and_a_bad_schedule_is_told() -> None:
+def test_a_suspended_one_rests_and_a_bad_schedule_is_reported() -> None:
     world = small_world(CPU_POOL)
     world.cluster.create(cron_job(suspend=True))
     bad = cron_job(schedule="often")

@@ -97,7 +97,7 @@ def test_a_slice_follows_its_service() -> None:
     assert not slices(world)
 
 
-def test_who_selects_nothing_or_is_a_job_s_has_no_slice() -> None:
+def test_a_service_that_selects_nothing_or_is_a_job_s_has_no_slice() -> None:
     owner = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

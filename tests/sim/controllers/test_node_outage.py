@@ -133,7 +133,7 @@ def test_a_cordoned_node_carries_its_taint() -> None:
     assert taints(world) == [("unschedulable", "NoSchedule")]
 
 
-def test_an_outage_of_nobody_is_told() -> None:
+def test_an_outage_of_an_unknown_node_is_reported() -> None:
     text = 'title = "T"\n[[node_pools]]\nname = "a"\n[[outages]]\nnode = "b-1"\nat = "1m"\n'
     with pytest.raises(UserError, match=r"line 5, key `outages\[0\].node`: there is no node `b-1`"):
         parse_scenario(text, "mine.toml")

@@ -64,7 +64,7 @@ def test_a_free_card_is_cool_and_slow_and_empty() -> None:
     assert sample.processes == ()
 
 
-def test_in_parts_the_same_is_told_without_a_node_that_fell_silent_meanwhile() -> None:
+def test_in_parts_the_same_is_reported_without_a_node_that_fell_silent_meanwhile() -> None:
     nodes = 2 * NODES_IN_PART + 1
     devices = SimulatedDevices(1, SimClock(EPOCH))
     for number in range(nodes):
@@ -101,7 +101,7 @@ def test_a_training_container_warms_the_card_up_with_a_lag() -> None:
 
 
 @pytest.mark.parametrize("name", CARD_MODELS)
-def test_only_hopper_tells_how_busy_the_parts_of_its_chip_are(name: str) -> None:
+def test_only_hopper_reports_how_busy_the_parts_of_its_chip_are(name: str) -> None:
     world = small_world(
         CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model=name, gpus=1)
     )
@@ -203,7 +203,7 @@ def test_energy_is_the_integral_of_power() -> None:
     assert energy == pytest.approx(summed, rel=0.002)
 
 
-def test_a_sick_card_leaves_allocatable_and_tells_its_xids() -> None:
+def test_an_unhealthy_card_leaves_allocatable_and_reports_its_xids() -> None:
     xids = tuple(
         Xid("gpu-1", 3, code, Duration(parse_span(at)))
         for code, at in ((63, "1m"), (48, "2m"), (79, "3m"))
@@ -306,7 +306,7 @@ def test_the_uuids_of_a_node_do_not_depend_on_the_other_nodes() -> None:
     ]
 
 
-def test_a_brief_sample_says_the_same_of_what_it_says() -> None:
+def test_a_brief_sample_has_the_same_values_for_what_it_contains() -> None:
     world = World(load_scenario("default"), 3, EPOCH)
     world.warm_up()
     for whole, brief in zip(

@@ -80,7 +80,7 @@ def test_all_are_the_ten_that_need_one_card() -> None:
     assert FIELD_GROUPS["nvlink"] == (1011, 1012)
 
 
-def told_node() -> tuple[SimulatedDevices, SimClock]:
+def reported_node() -> tuple[SimulatedDevices, SimClock]:
     clock = SimClock(1000.0)
     devices = SimulatedDevices(1, clock)
     devices.add_cards("n1", [CARD_MODELS["NVIDIA H200"]] * 2)
@@ -91,8 +91,8 @@ def values(devices: SimulatedDevices, field: str) -> list[float]:
     return [float(sample.fields[f"DCGM_FI_{field}"]) for sample in devices.sample()]
 
 
-def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
-    devices, clock = told_node()
+def test_cards_show_what_they_are_set_to_and_count_its_energy() -> None:
+    devices, clock = reported_node()
     before = values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")
     devices.tell([SimulatedLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
     clock.advance_to(1100.0)
@@ -110,7 +110,7 @@ def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
 
 
 def test_of_two_loads_the_greater_counts_and_other_nodes_are_left_alone() -> None:
-    devices, _ = told_node()
+    devices, _ = reported_node()
     devices.tell(
         [
             SimulatedLoad(1, "", 9e9, {1001: 0.2}),

@@ -52,7 +52,7 @@ async def test_others_have_the_loop_between_two_parts() -> None:
     assert "other" in cards.turns[cards.turns.index("part") + 1 : -1]
 
 
-async def test_a_fault_of_ours_is_logged_with_its_trace_and_the_cards_grow_old(
+async def test_a_fault_of_fairlead_is_logged_with_its_trace_and_the_cards_grow_old(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cards, clock = Cards(), FixedClock()
@@ -79,13 +79,13 @@ async def test_a_fault_of_ours_is_logged_with_its_trace_and_the_cards_grow_old(
     assert record.exc_info is not None and "Cards" not in record.message
 
 
-async def test_it_tells_of_each_snapshot_until_it_is_cancelled() -> None:
-    told = asyncio.Event()
+async def test_it_announces_each_snapshot_until_it_is_cancelled() -> None:
+    reported = asyncio.Event()
     devices = SampledDevices(Cards().parts, FixedClock().now, 0.01)
-    task = asyncio.create_task(devices.run(told.set))
+    task = asyncio.create_task(devices.run(reported.set))
     for _ in range(3):
-        await asyncio.wait_for(told.wait(), 10)
-        told.clear()
+        await asyncio.wait_for(reported.wait(), 10)
+        reported.clear()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -72,7 +72,7 @@ def lines(world: World, name: str = "p") -> list[str]:
         ),
     ],
 )
-def test_a_command_that_is_understood_ends_as_it_says(
+def test_a_command_that_is_understood_ends_with_its_own_status(
     words: Object, exit_code: int, seconds: float, printed: list[str]
 ) -> None:
     world = small_world()
@@ -143,17 +143,17 @@ def test_a_job_of_a_tutorial_completes_and_a_cron_job_strikes_again() -> None:
         for found in pods(world)
         if found["metadata"]["name"].startswith("tick-")
     ]
-    told = [lines(world, name) for name in ticks]
+    reported = [lines(world, name) for name in ticks]
     assert all(
         len(each) == 2
         and each[0].endswith("UTC 2026")
         and each[1] == "Hello from the Kubernetes cluster"
-        for each in told
-    ), told
+        for each in reported
+    ), reported
     assert len(ticks) >= 2
 
 
-def test_who_is_restarted_for_ever_runs_on_unless_its_command_says_that_it_ends() -> None:
+def test_a_container_that_always_restarts_runs_on_unless_its_command_ends() -> None:
     world = small_world()
     world.cluster.create(
         {**one(policy="Always"), "metadata": {"name": "p", "namespace": NAMESPACE}}
@@ -190,14 +190,14 @@ def test_a_server_and_what_waits_for_ever_run_on(more: Object) -> None:
     assert phase(world) == "Running"
 
 
-def test_an_image_that_says_how_it_ends_keeps_its_word() -> None:
+def test_an_image_with_an_end_of_its_own_ends_that_way() -> None:
     world = small_world()
     world.cluster.create(one("train:1m", command=["sh", "-c", "sleep 5; exit 1"]))
     live(world, 200)
     assert (ended(world)["exitCode"], ran_seconds(ended(world))) == (0, 60)
 
 
-def test_init_containers_and_sidecars_do_as_they_are_told_too() -> None:
+def test_init_containers_and_sidecars_follow_their_annotations_too() -> None:
     world = small_world()
     inits = [
         {"name": "wait", "image": "busybox", "command": ["sleep", "15"]},
@@ -215,11 +215,11 @@ def test_init_containers_and_sidecars_do_as_they_are_told_too() -> None:
     ]
     world.cluster.create(pod(initContainers=inits, containers=[container(args=["sleep", "30"])]))
     live(world, 200)
-    told = {
+    reported = {
         each["name"]: each["state"] for each in get_pod(world)["status"]["initContainerStatuses"]
     }
-    assert ran_seconds(told["wait"]["terminated"]) == 15
-    assert ran_seconds(told["until"]["terminated"]) == 3
+    assert ran_seconds(reported["wait"]["terminated"]) == 15
+    assert ran_seconds(reported["until"]["terminated"]) == 3
     assert phase(world) == "Succeeded", "a sidecar keeps no pod"
 
 

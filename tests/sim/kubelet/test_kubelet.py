@@ -42,7 +42,7 @@ def test_a_pod_starts_with_what_readers_look_for() -> None:
     assert reasons(world, "p") == ["Scheduled", "Pulling", "Pulled", "Created", "Started"]
 
 
-def test_before_it_runs_it_says_container_creating() -> None:
+def test_before_it_runs_it_shows_container_creating() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 1)
@@ -62,7 +62,7 @@ def test_before_it_runs_it_says_container_creating() -> None:
         ("crash:1m30s", "Failed", 139, "Error"),
     ],
 )
-def test_images_tell_how_a_container_ends(
+def test_images_define_how_a_container_ends(
     image: str, phase_at_end: str, exit_code: int, reason: str
 ) -> None:
     world = small_world()
@@ -73,7 +73,7 @@ def test_images_tell_how_a_container_ends(
     assert (ended["exitCode"], ended["reason"]) == (exit_code, reason)
 
 
-def test_a_run_lasts_as_long_as_its_image_says() -> None:
+def test_a_run_lasts_for_the_time_of_its_image() -> None:
     world = small_world()
     world.cluster.create(pod(image="train:5m"))
     live(world, 400)
@@ -189,7 +189,7 @@ def test_a_sidecar_runs_beside_and_does_not_hold_the_end_up() -> None:
     assert phase(world) == "Succeeded"
 
 
-def test_an_image_that_cannot_be_pulled_waits_and_says_so() -> None:
+def test_an_image_that_cannot_be_pulled_waits_and_is_reported() -> None:
     world = small_world()
     world.cluster.create(pod(image="missing:1"))
     live(world, 120)
@@ -325,7 +325,7 @@ def test_a_pod_put_by_hand_on_a_node_of_other_labels_is_ended() -> None:
     assert (status["phase"], status["reason"], status["message"]) == ("Failed", "NodeAffinity", why)
 
 
-def test_who_is_gone_makes_room_for_a_pod_put_by_hand() -> None:
+def test_a_pod_that_is_gone_makes_room_for_one_placed_by_hand() -> None:
     world = small_world()
     half = {"requests": {"cpu": "9"}, "limits": {"cpu": "9"}}
     spec = {
@@ -393,7 +393,7 @@ def test_a_node_without_a_kubelet_starts_nothing() -> None:
         {"tolerations": [{"key": 7}]},
     ],
 )
-def test_a_pod_that_cannot_be_read_waits_with_a_sentence_and_stops_nobody(
+def test_a_pod_that_cannot_be_read_waits_with_a_sentence_and_stops_no_other(
     spec: dict[str, object],
 ) -> None:
     world = small_world()

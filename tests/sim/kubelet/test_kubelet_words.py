@@ -71,7 +71,7 @@ def test_the_words_of_a_crash_loop() -> None:
 
 def test_the_pauses_of_a_crash_loop_are_0_10_20_40_80_160_300() -> None:
     world = world_with({"restartPolicy": "Always", "containers": [container("fail:1s")]})
-    ends, told = [], []
+    ends, reported = [], []
     for _ in range(1500):
         live(world, 1)
         status = (get_pod(world)["status"].get("containerStatuses") or [{}])[0]
@@ -79,9 +79,9 @@ def test_the_pauses_of_a_crash_loop_are_0_10_20_40_80_160_300() -> None:
         if last and last["finishedAt"] not in ends:
             ends.append(last["finishedAt"])
         message = (status.get("state") or {}).get("waiting", {}).get("message", "")
-        if message.startswith("back-off") and message.split()[1] not in told:
-            told.append(message.split()[1])
-    assert told == ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s"]
+        if message.startswith("back-off") and message.split()[1] not in reported:
+            reported.append(message.split()[1])
+    assert reported == ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s"]
     between = [parse_time(after) - parse_time(before) for before, after in pairwise(ends)]
     assert [round(pause - 1, -1) for pause in between[:6]] == [0, 10, 20, 40, 80, 160]
 
@@ -165,7 +165,7 @@ def test_a_sidecar_is_started_again_whatever_the_policy(policy: str) -> None:
     assert get_pod(world)["status"]["initContainerStatuses"][0]["restartCount"] >= 2
 
 
-def test_the_words_of_an_image_that_is_not_there() -> None:
+def test_the_words_of_an_image_that_is_absent() -> None:
     world = world_with({"containers": [container("missing:1")]})
     seen = words(world, 60)
     assert seen[:4] == ["Pending", "ContainerCreating", "ErrImagePull", "ImagePullBackOff"]
@@ -218,13 +218,13 @@ def test_probes_are_taken_and_never_asked() -> None:
 def test_the_words_of_a_name_that_no_image_can_have(image: str, fault: str) -> None:
     world = world_with({"containers": [container(image)]})
     assert words(world, 30) == ["Pending", "InvalidImageName"]
-    told = (
+    message = (
         f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": '
         f"{fault}"
     )
     assert get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"] == {
         "reason": "InvalidImageName",
-        "message": told,
+        "message": message,
     }
-    assert messages(world, "InspectFailed") == {told}
+    assert messages(world, "InspectFailed") == {message}
     assert "Error: InvalidImageName" in messages(world, "Failed")

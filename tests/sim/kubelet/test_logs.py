@@ -33,9 +33,9 @@ def test_the_last_words_of_a_container_that_ended() -> None:
     world = small_world()
     world.cluster.create(pod(image="fail:1m"))
     live(world, 200)
-    told = lines(world)
-    assert told
-    assert told[-1][1] == "error: the program gave up"
+    reported = lines(world)
+    assert reported
+    assert reported[-1][1] == "error: the program gave up"
 
 
 def test_the_run_before_a_crash() -> None:
@@ -49,7 +49,7 @@ def test_the_run_before_a_crash() -> None:
     assert before[-1][1] == "Segmentation fault (core dumped)"
 
 
-def test_who_never_ran_wrote_nothing() -> None:
+def test_a_pod_that_never_ran_wrote_nothing() -> None:
     world = small_world()
     world.cluster.create(pod(image="missing:1"))
     live(world, 60)

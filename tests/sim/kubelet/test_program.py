@@ -94,7 +94,7 @@ def really(text: str, flags: str = "-c") -> tuple[str, int]:
     return done.stdout, done.returncode
 
 
-def told(program: Program) -> tuple[list[str | None], int]:
+def reported(program: Program) -> tuple[list[str | None], int]:
     return [text for _, text in program.lines], program.exit_code
 
 
@@ -104,7 +104,10 @@ def test_a_one_liner_prints_and_ends_as_in_a_shell(text: str, flags: str) -> Non
     program = shell(text, flags)
     assert program is not None, "not understood"
     printed, exit_code = really(text, flags)
-    assert told(program) == (printed.removesuffix("\n").split("\n") if printed else [], exit_code)
+    assert reported(program) == (
+        printed.removesuffix("\n").split("\n") if printed else [],
+        exit_code,
+    )
 
 
 @pytest.mark.parametrize("text", NOT_UNDERSTOOD)
@@ -130,7 +133,7 @@ def test_any_chain_of_them_does_what_a_shell_does(chain: list[tuple[str, str]], 
     program = shell(text, flags)
     assert program is not None
     printed, exit_code = really(text, flags)
-    assert told(program) == (
+    assert reported(program) == (
         printed.removesuffix("\n").split("\n") if printed else [],
         exit_code,
     ), text
@@ -193,17 +196,17 @@ def test_a_loop_goes_on_whatever_it_does(body: str) -> None:
 def test_a_loop_in_quotes_is_no_loop() -> None:
     program = shell("echo 'while true; do x; done'")
     assert program is not None
-    assert told(program) == (["while true; do x; done"], 0)
+    assert reported(program) == (["while true; do x; done"], 0)
 
 
-def test_kubernetes_puts_values_in_before_anybody_reads_the_words() -> None:
+def test_kubernetes_substitutes_values_before_a_program_reads_its_arguments() -> None:
     greeting = program_of(["echo"], ["$(WORD) $(TWO) $(UNKNOWN) $$(WORD)"], ENVIRONMENT)
     assert greeting is not None
-    assert told(greeting) == (["ship two  words $(UNKNOWN) $(WORD)"], 0)
+    assert reported(greeting) == (["ship two  words $(UNKNOWN) $(WORD)"], 0)
 
 
 @pytest.mark.parametrize("words", [["/app/echo"], ["./sleep", "5"], ["/srv/sh", "-c", "exit 3"]])
-def test_a_program_of_somebody_s_own_is_not_taken_for_the_system_s(words: list[str]) -> None:
+def test_a_users_own_program_is_not_taken_for_the_systems(words: list[str]) -> None:
     assert program_of(words, [], {}) is None
 
 
@@ -217,6 +220,6 @@ def test_a_text_that_is_not_understood_is_given_up_at_once() -> None:
     assert time.process_time() - began < 1
 
 
-def test_no_words_tell_nothing() -> None:
+def test_no_words_mean_nothing() -> None:
     assert program_of([], [], {}) is None
     assert program_of(["sh"], [], {}) is None

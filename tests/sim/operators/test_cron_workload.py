@@ -67,7 +67,7 @@ def test_a_job_at_every_strike_and_a_memory_of_each() -> None:
     assert {"SuccessfulCreate", "SawCompletedWorkload"} <= set(reasons(world, "tick"))
 
 
-def test_only_so_many_are_remembered_and_all_jobs_stay() -> None:
+def test_only_this_number_of_jobs_is_remembered_and_all_jobs_stay() -> None:
     world = world_with(cron(historyLimit=2))
     live(world, 26 * 60)
     assert [each["object"]["name"] for each in get(world, CRONS, "tick")["status"]["history"]] == [
@@ -112,7 +112,7 @@ def test_no_job_after_the_deadline() -> None:
     assert jobs(world) == [name(1), name(2)] and "Deadline" in reasons(world, "tick")
 
 
-def test_a_schedule_that_is_none_is_told() -> None:
+def test_an_invalid_schedule_is_reported() -> None:
     world = world_with(cron(schedule="often"))
     live(world, 600)
     assert jobs(world) == [] and "InvalidSchedule" in reasons(world, "tick")

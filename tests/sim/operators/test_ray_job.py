@@ -121,12 +121,12 @@ def test_one_that_may_not_be_suspended_is_left_as_it_is(spec: Object, message: s
     world.cluster.merge_patch(RAY_JOBS, NAMESPACE, "r", {"spec": {"suspend": True}})
     live(world, 120)
     assert [item["metadata"]["name"] for item in pods(world)] == running
-    told = [
+    reported = [
         item
         for item in world.cluster.list(EVENTS, NAMESPACE)
         if item["reason"] == "InvalidRayJobSpec"
     ]
-    assert {item["message"] for item in told} == {
+    assert {item["message"] for item in reported} == {
         f"The RayJob spec is invalid {NAMESPACE}/r: {message}"
     }
 

@@ -45,14 +45,14 @@ def life(request: pytest.FixtureRequest) -> tuple[World, Counter[str]]:
     """The world hours later, and the number of messages that quota wrote."""
     seed, hours = request.param
     world = sharing_world(load_scenario("default"), seed, EPOCH)
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     world.cluster.subscribe(
         EVENTS,
-        lambda change: told.update([change.object["reason"]]) if change.type == ADDED else None,
+        lambda change: reported.update([change.object["reason"]]) if change.type == ADDED else None,
     )
     world.warm_up()
     world.run_until(world.clock.now() + 3600 * hours)
-    return world, told
+    return world, reported
 
 
 @pytest.fixture
@@ -94,14 +94,14 @@ def test_a_leaf_below_its_min_waits(world: World) -> None:
 
 
 def test_quota_is_borrowed_taken_back_and_borrowed_again(life: tuple[World, Counter[str]]) -> None:
-    _, told = life
+    _, reported = life
     assert all(
-        told[reason]
+        reported[reason]
         for reason in ("QuotaWaiting", "QuotaReclaimed", "QuotaSuspended", "QuotaResumed")
-    ), told
+    ), reported
 
 
-def test_nodes_of_both_modes_and_one_sick_card(world: World) -> None:
+def test_nodes_of_both_modes_and_one_unhealthy_card(world: World) -> None:
     samples = world.devices.sample()
     assert len(samples) == 32
     assert [(sample.node, sample.index) for sample in samples if not sample.healthy] == [

@@ -94,7 +94,7 @@ def test_000_two_gpu_nodes_two_cards() -> None:
     }
 
 
-def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
+def test_001_one_v100_whole_and_then_shared_as_the_label_requests() -> None:
     world = world_of(1)
     (name,) = offers(world, "nvidia.com/gpu")
     assert (name, address(nodes(world)[name])) == ("cn-hangzhou.192.168.2.167", "192.168.2.167")
@@ -149,11 +149,11 @@ def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
         "Running"
     }
     lines = world.logs.lines("default", "app-6g-v1-0", "app-6g-v1", False) or ()
-    told = (
+    message = (
         'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( '
         '(void**)&dev_c, malloc_size)"'
     )
-    assert [line for _, line in lines] == [told]
+    assert [line for _, line in lines] == [message]
 
 
 def test_002_the_pods_that_the_document_lists_are_there() -> None:
@@ -203,8 +203,8 @@ def test_003_six_nodes_one_whole_t4_and_one_of_14_units() -> None:
     waiting = next(
         item for item in default_pods(world).values() if not item["spec"].get("nodeName")
     )
-    told = condition(waiting, "PodScheduled")["message"]
-    assert told.startswith("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. ")
+    message = condition(waiting, "PodScheduled")["message"]
+    assert message.startswith("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. ")
     for name in ("tf-notebook", "tf-notebook-2", "tf-notebook-3"):
         world.cluster.create(workload("Deployment", name, image, {"aliyun.com/gpu-mem": 4}, 1))
     live(world, 90)
@@ -246,12 +246,12 @@ def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
     world.cluster.create(volume)
     world.cluster.create(claim)
     live(world, 2)
-    (bound,), (told,) = (
+    (bound,), (reported,) = (
         world.cluster.list(PERSISTENT_VOLUMES),
         world.cluster.list(PERSISTENT_VOLUME_CLAIMS),
     )
-    assert (bound["status"]["phase"], told["status"]["phase"]) == ("Bound", "Bound")
-    assert (bound["spec"]["claimRef"]["name"], told["status"]["capacity"]) == (
+    assert (bound["status"]["phase"], reported["status"]["phase"]) == ("Bound", "Bound")
+    assert (bound["spec"]["claimRef"]["name"], reported["status"]["capacity"]) == (
         "fashion-demo-pvc",
         {"storage": "10Gi"},
     )
@@ -265,9 +265,7 @@ def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
     assert world.cluster.list(PERSISTENT_VOLUMES)[0]["status"]["phase"] == "Released"
 
 
-def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it_is_shared() -> (
-    None
-):
+def test_001_in_printed_order_the_node_shows_for_which_mode_its_card_drains_and_its_end() -> None:
     world, name = world_of(1), "cn-hangzhou.192.168.2.167"
     world.cluster.create(
         workload(
@@ -281,7 +279,7 @@ def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it
     )
     live(world, 120)
 
-    def told() -> list[tuple[str, str]]:
+    def reported() -> list[tuple[str, str]]:
         found = [
             event
             for event in world.cluster.list(EVENTS, "default")
@@ -300,14 +298,14 @@ def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it
         "GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod "
         "is left"
     )
-    assert told() == [("GPUDraining", waits)]
+    assert reported() == [("GPUDraining", waits)]
     world.cluster.delete(STATEFUL_SETS, "default", "app-3g-v1", propagation="Background")
     live(world, 60)
-    assert told() == [("GPUDraining", waits), ("GPUModeChanged", "all GPUs are shared now")]
+    assert reported() == [("GPUDraining", waits), ("GPUModeChanged", "all GPUs are shared now")]
     assert offers(world, "aliyun.com/gpu-mem")[name] == "15"
 
 
-def test_001_a_card_that_nobody_holds_changes_without_a_word() -> None:
+def test_001_an_unused_card_changes_its_mode_without_a_message() -> None:
     world, name = world_of(1), "cn-hangzhou.192.168.2.167"
     world.cluster.merge_patch(NODES, None, name, {"metadata": {"labels": {"cgpu": "true"}}})
     live(world, 10)

@@ -90,7 +90,7 @@ def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "key", "told"),
+    ("old", "new", "key", "message"),
     [
         ("gpus = 2", 'gpus = "two"', "node_pools[0].gpus", "Expected `int`, got `str`"),
         ("gpus = 2", "gpus = 99", "node_pools[0].gpus", "99 is not between 0 and 16"),
@@ -135,11 +135,11 @@ def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> N
         ("gpu = 1", "gpu = 2", "xids[0].gpu", "node `gpu-1` has 2 GPUs, there is no index 2"),
     ],
 )
-def test_a_fault_names_line_and_key(old: str, new: str, key: str, told: str) -> None:
+def test_a_fault_names_line_and_key(old: str, new: str, key: str, message: str) -> None:
     text = GOOD.replace(old, new, 1)
     what = refusal(text)
     assert f"`mine.toml` line {line_of(text, new.splitlines()[-1])}, key `{key}`:" in what
-    assert told in what
+    assert message in what
 
 
 T4 = 'gpu_model = "Tesla T4"'
@@ -191,7 +191,7 @@ _NODE_PORT_SERVICE = (
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "key", "told"),
+    ("old", "new", "key", "message"),
     [
         (
             "[[teams]]",
@@ -492,14 +492,14 @@ _NODE_PORT_SERVICE = (
         ("gpus = 2", "gpus = 2\nready = false", "outages[0].node", "`gpu-1` is never heard at all"),
     ],
 )
-def test_a_contradiction_names_line_and_key(old: str, new: str, key: str, told: str) -> None:
+def test_a_contradiction_names_line_and_key(old: str, new: str, key: str, message: str) -> None:
     whole = GOOD + MORE
     assert parse_scenario(whole, "mine.toml").services
     text = whole.replace(old, new, 1)
     assert text != whole
     what = refusal(text)
     assert f"key `{key}`: " in what
-    assert told in what
+    assert message in what
     line = int(what.partition(" line ")[2].partition(",")[0])
     named = text.splitlines()[line - 1]
     assert named.startswith((key.rpartition(".")[2], f"[[{key.partition('[')[0]}")), (
@@ -515,7 +515,7 @@ def test_what_asks_too_much_on_purpose_is_let_be() -> None:
 
 
 @pytest.mark.parametrize("replicas", [-1, 2001])
-def test_a_service_of_too_many_pods_is_told(replicas: int) -> None:
+def test_a_service_of_too_many_pods_is_reported(replicas: int) -> None:
     text = (
         f'{GOOD}\n[[services]]\nname = "s"\nnamespace = "a"\nimage = "x:1"\nreplicas = {replicas}\n'
     )
@@ -549,12 +549,12 @@ def test_an_unknown_scenario_lists_the_known_ones() -> None:
     assert "default" in caught.value.hint
 
 
-def test_a_missing_file_is_told_with_its_path(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file"):
         load_scenario(str(tmp_path / "none.toml"))
 
 
-def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"title = \xff")
     with pytest.raises(UserError, match="is not UTF-8 text"):
         load_scenario(str(tmp_path / "bad.toml"))

@@ -71,7 +71,7 @@ async def page(world: World) -> Page:
     return page
 
 
-async def test_every_card_is_told_and_the_lost_and_the_hung_one_are_down(page: Page) -> None:
+async def test_every_card_is_listed_and_the_lost_and_the_hung_one_are_down(page: Page) -> None:
     down = {("t4-2", "1"), ("t4-1", "1")}
     nodes = {"hopper-1": 4, "t4-1": 2, "t4-2": 2, "a10-1": 2, "mig-1": 2}
     cards = [(node, str(gpu)) for node, count in nodes.items() for gpu in range(count)]
@@ -109,7 +109,7 @@ async def test_a_hung_card_has_its_name_and_age_and_no_value_of_before(page: Pag
     assert page.of("DCGM_FI_DEV_GPU_UTIL", Hostname="t4-1", gpu="1") == []
 
 
-async def test_who_holds_a_hung_card_is_told_without_what_it_uses(page: Page) -> None:
+async def test_the_holder_of_a_hung_card_is_listed_without_what_it_uses(page: Page) -> None:
     mine = {"node_name": "t4-1", "gpu": "1"}
     assert page.one("fairlead_container_gpu_memory_limit_bytes", **mine) == 15360 * 2**20
     for unknown in ("memory_used_bytes", "utilization_ratio", "processes"):
@@ -128,13 +128,13 @@ async def test_the_application_s_xid_leaves_the_card_healthy_and_the_lost_one_fa
 
 async def test_profiling_is_hopper_s_alone(page: Page) -> None:
     assert sorted(page._values["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]) != []
-    told = {
+    reported = {
         dict(key)["Hostname"]
         for name, rows in page._values.items()
         if name.startswith("DCGM_FI_PROF_")
         for key in rows
     }
-    assert told == {"hopper-1", "mig-1"}
+    assert reported == {"hopper-1", "mig-1"}
     assert page.of("DCGM_FI_PROF_PCIE_TX_BYTES", Hostname="mig-1") == [], (
         "of a divided card only its instances are measured"
     )
@@ -144,7 +144,7 @@ async def test_profiling_is_hopper_s_alone(page: Page) -> None:
     )
 
 
-async def test_a_process_of_nobody_is_foreign_and_takes_the_card_from_nobody(
+async def test_a_process_without_a_pod_is_foreign_and_takes_the_card_from_no_pod(
     page: Page, world: World
 ) -> None:
     mine = {"node_name": "hopper-1", "gpu": "3"}
@@ -213,19 +213,17 @@ async def test_a_divided_card_s_power_counts_once_and_each_instance_has_its_hold
     ) == (0, 1)
 
 
-async def test_the_snapshot_and_the_page_say_the_same_of_instances(
-    page: Page, world: World
-) -> None:
+async def test_the_snapshot_and_the_page_agree_on_instances(page: Page, world: World) -> None:
     taken = {each.index: each for each in take_snapshot(world).gpus if each.node == "mig-1"}
-    told = {
+    reported = {
         each.index: each
         for each in parse_readings(parse_page(page.text.decode()).samples, world.clock.now())
         if each.node == "mig-1"
     }
-    assert [[(each.id, each.profile) for each in told[index].instances] for index in (0, 1)] == [
-        [(1, "3g.71gb"), (3, "2g.35gb"), (7, "1g.18gb"), (8, "1g.18gb")]
-    ] * 2
-    for index, reading in told.items():
+    assert [
+        [(each.id, each.profile) for each in reported[index].instances] for index in (0, 1)
+    ] == [[(1, "3g.71gb"), (3, "2g.35gb"), (7, "1g.18gb"), (8, "1g.18gb")]] * 2
+    for index, reading in reported.items():
         assert (reading.instances, reading.memory_used_mib) == (
             taken[index].instances,
             taken[index].memory_used_mib,
@@ -233,7 +231,7 @@ async def test_the_snapshot_and_the_page_say_the_same_of_instances(
         assert reading.utilization_ratio == taken[index].utilization_ratio
 
 
-def test_a_process_that_nobody_granted_a_card_has_it_in_no_mode(world: World) -> None:
+def test_a_process_without_a_grant_has_its_card_in_no_mode(world: World) -> None:
     found = {
         process.allocate_mode
         for part in world.devices.in_parts()

@@ -117,8 +117,10 @@ def test_preferred_nodes_come_first_and_unwelcoming_ones_last() -> None:
 def test_beside_means_the_same_topology_value() -> None:
     world = small_world(*ZONES)
     assert place(world, "front", **pod_affinity("podAffinity", "db")) is None
-    told = condition(get_pod(world, "front"), "PodScheduled")["message"]
-    assert told.startswith("0/3 nodes are available: 3 node(s) didn't match pod affinity rules. ")
+    message = condition(get_pod(world, "front"), "PodScheduled")["message"]
+    assert message.startswith(
+        "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. "
+    )
     assert place(world, "db", "db", nodeSelector={"zone": "a"}) in ("a-1", "a-2")
     live(world, 5)
     assert str(get_pod(world, "front")["spec"].get("nodeName")).startswith("a-")
@@ -140,16 +142,16 @@ def test_anti_affinity_holds_both_ways() -> None:
         "b-1",
     }
     assert place(world, "l3", "l", **apart) is None
-    told = condition(get_pod(world, "l3"), "PodScheduled")["message"]
+    message = condition(get_pod(world, "l3"), "PodScheduled")["message"]
     # Recorded from kube-scheduler 1.36.3.
-    assert told == (
+    assert message == (
         "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules. no new "
         "claims to deallocate, "
         "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
     )
     assert place(world, "plain", "l") is None
-    told = condition(get_pod(world, "plain"), "PodScheduled")["message"]
-    assert told.startswith(
+    message = condition(get_pod(world, "plain"), "PodScheduled")["message"]
+    assert message.startswith(
         "0/3 nodes are available: 3 node(s) didn't satisfy existing pods anti-affinity rules. "
     )
     assert place(world, "other", "x") is not None

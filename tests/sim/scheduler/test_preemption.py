@@ -84,7 +84,7 @@ def test_the_sentences_are_those_of_the_real_scheduler() -> None:
     assert why(world, "zone") == zone
 
 
-def test_a_victim_is_told_goes_gracefully_and_its_place_is_kept() -> None:
+def test_a_victim_gets_an_event_ends_gracefully_and_its_place_is_kept() -> None:
     world = world_of()
     create(world, "victim", gpus=4, image="pause:35")
     live(world, 60)
@@ -170,7 +170,7 @@ def test_the_class_becomes_a_number_when_the_pod_is_made() -> None:
     assert get_pod(world, "node-agent")["spec"]["priority"] == 2_000_001_000
 
 
-def test_a_global_default_is_for_those_who_name_none() -> None:
+def test_a_global_default_is_for_pods_that_name_none() -> None:
     world = small_world(
         GPU_POOL, priority_classes=(PriorityClass("usual", 7, global_default=True),)
     )
@@ -182,7 +182,7 @@ def test_a_global_default_is_for_those_who_name_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         (
             {"priorityClassName": "nope"},
@@ -196,9 +196,9 @@ def test_a_global_default_is_for_those_who_name_none() -> None:
         ),
     ],
 )
-def test_what_the_admission_refuses(spec: dict[str, Any], told: str) -> None:
+def test_what_the_admission_refuses(spec: dict[str, Any], message: str) -> None:
     world = world_of()
     with pytest.raises(ApiStatus) as caught:
         world.cluster.create(pod(**spec))
-    assert (caught.value.code, caught.value.message) == (403, told)
+    assert (caught.value.code, caught.value.message) == (403, message)
     assert world.cluster.get(PODS, NAMESPACE, "p") is None

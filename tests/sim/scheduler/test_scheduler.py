@@ -66,19 +66,19 @@ def test_the_sentence_of_a_waiting_pod_is_kubernetes_own() -> None:
     world = small_world(MASTER, CPU_POOL, GPU_POOL, NodePool(name="closed", cordoned=True))
     world.cluster.create(pod(gpus=5))
     live(world, 5)
-    told = (
+    message = (
         "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient "
         "nvidia.com/gpu"
     )
     assert why(world) == (
-        f"0/4 nodes are available: {told}. {NO_CLAIMS} 0/4 nodes are available: 4 {NOT_HELPFUL}."
+        f"0/4 nodes are available: {message}. {NO_CLAIMS} 0/4 nodes are available: 4 {NOT_HELPFUL}."
     )
     assert reasons(world, "p") == ["FailedScheduling"]
     assert phase(world) == "Pending"
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"nodeSelector": {"zone": "moon"}}, "3 node(s) didn't match Pod's node affinity/selector"),
         (
@@ -95,12 +95,12 @@ def test_the_sentence_of_a_waiting_pod_is_kubernetes_own() -> None:
         ),
     ],
 )
-def test_other_reasons_to_wait(spec: dict[str, object], told: str) -> None:
+def test_other_reasons_to_wait(spec: dict[str, object], message: str) -> None:
     world = small_world()
     world.cluster.create(pod() | {"spec": {**pod()["spec"], **spec}})
     live(world, 5)
     assert why(world) == (
-        f"0/3 nodes are available: {told}. {NO_CLAIMS} 0/3 nodes are available: 3 {NOT_HELPFUL}."
+        f"0/3 nodes are available: {message}. {NO_CLAIMS} 0/3 nodes are available: 3 {NOT_HELPFUL}."
     )
 
 
@@ -174,7 +174,7 @@ def test_cordon_and_uncordon() -> None:
     assert node_of(world) == "cpu-1"
 
 
-def test_shared_pods_go_on_the_fullest_card_that_fits_and_say_so() -> None:
+def test_shared_pods_go_on_the_fullest_card_that_fits_and_show_it() -> None:
     world = small_world()
     for number, units in enumerate((4, 6, 8, 9)):
         world.cluster.create(pod(f"p{number}", gpu_memory=units))

@@ -43,7 +43,7 @@ def why(world: World, name: str) -> str:
     return str(condition(get_pod(world, name), "PodScheduled").get("message", ""))
 
 
-def test_all_of_a_group_are_told_and_the_oldest_gets_the_room() -> None:
+def test_all_of_a_group_get_the_reason_and_the_oldest_gets_the_room() -> None:
     world = full_world(5)
     assert {why(world, f"late-{number:04}") for number in range(5)} == {
         "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. no new claims to deallocate, "
@@ -56,14 +56,14 @@ def test_all_of_a_group_are_told_and_the_oldest_gets_the_room() -> None:
     assert phase(world, "late-0001") == "Pending"
 
 
-def test_a_pod_that_comes_late_to_its_group_is_told_at_once() -> None:
+def test_a_pod_that_comes_late_to_its_group_gets_the_reason_at_once() -> None:
     world = full_world(3)
     world.cluster.create(pod("newest", gpus=4))
     live(world, 1)
     assert why(world, "newest") == why(world, "late-0000") != ""
 
 
-def test_many_who_wait_for_the_same_cost_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_waiters_for_the_same_cost_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     world = full_world(400)
     looks: list[str] = []
     get = world.cluster.get

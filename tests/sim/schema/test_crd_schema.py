@@ -76,7 +76,7 @@ def test_an_object_that_misses_nothing_is_the_same_object() -> None:
     assert defaulted(SCHEMA, whole) is whole
 
 
-def test_pruning_tells_where_and_keeps_what_is_free() -> None:
+def test_pruning_reports_where_and_keeps_what_is_free() -> None:
     unknown: list[str] = []
     spec = {
         "no": 1,

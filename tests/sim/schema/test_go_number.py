@@ -48,5 +48,5 @@ def test_a_patch_of_an_item_that_is_none_is_refused(step: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["²", "9" * 5000])
-def test_an_annotation_that_anybody_may_write_ends_no_controller(text: str) -> None:
+def test_an_annotation_that_any_user_may_write_ends_no_controller(text: str) -> None:
     assert index_of({"metadata": {"annotations": {INDEX_KEY: text}}}) is None

@@ -28,7 +28,7 @@ def test_no_pattern_takes_longer_than_its_text_is_long(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "message"),
     [
         ("a(b", "missing closing ): `a(b`"),
         ("[a-z", "missing closing ]: `[a-z`"),
@@ -39,8 +39,8 @@ def test_no_pattern_takes_longer_than_its_text_is_long(pattern: str) -> None:
         (r"^\p{Greek}+$", ""),
     ],
 )
-def test_what_go_cannot_read_is_refused_in_its_words(pattern: str, told: str) -> None:
-    assert fault_of(pattern) == told
+def test_what_go_cannot_read_is_refused_in_its_words(pattern: str, message: str) -> None:
+    assert fault_of(pattern) == message
 
 
 def test_the_end_is_the_end_of_the_text() -> None:

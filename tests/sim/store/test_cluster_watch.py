@@ -26,7 +26,7 @@ def seen(subscription: Subscription) -> list[tuple[str, str]]:
     return [(event.type, event.object["metadata"]["name"]) for event in subscription.poll()]
 
 
-def test_a_watch_tells_every_write_in_order(cluster: StoredCluster) -> None:
+def test_a_watch_reports_every_write_in_order(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     cluster.create(pod("a"))
     cluster.create(pod("b"))
@@ -90,7 +90,7 @@ def test_too_old_a_version_is_gone(cluster: StoredCluster) -> None:
     cluster.watch(PODS, since=since)
 
 
-def test_a_reader_that_never_reads_costs_nothing_and_is_told_so(cluster: StoredCluster) -> None:
+def test_a_reader_that_never_reads_costs_nothing_and_gets_an_error(cluster: StoredCluster) -> None:
     watches = [cluster.watch(CONFIG_MAPS) for _ in range(50)]
     cluster.create(config_map("c", {"n": "0"}))
     gc.collect()
@@ -114,35 +114,37 @@ def test_compaction_forgets_everything(cluster: StoredCluster) -> None:
 
 
 def test_all_listeners_see_one_order_even_when_one_of_them_writes(cluster: StoredCluster) -> None:
-    told: dict[str, list[str]] = {"first": [], "second": []}
+    reported: dict[str, list[str]] = {"first": [], "second": []}
 
     def first(event: LoggedChange) -> None:
-        told["first"].append(event.object["metadata"]["name"])
+        reported["first"].append(event.object["metadata"]["name"])
         if event.object["metadata"]["name"] == "a" and event.type == "ADDED":
             cluster.create(pod("made-by-first"))
 
     cluster.subscribe(PODS, first)
-    cluster.subscribe(PODS, lambda event: told["second"].append(event.object["metadata"]["name"]))
+    cluster.subscribe(
+        PODS, lambda event: reported["second"].append(event.object["metadata"]["name"])
+    )
     cluster.create(pod("a"))
-    assert told == {"first": ["a", "made-by-first"], "second": ["a", "made-by-first"]}
+    assert reported == {"first": ["a", "made-by-first"], "second": ["a", "made-by-first"]}
 
 
 def test_a_listener_can_leave(cluster: StoredCluster) -> None:
-    told: list[Any] = []
-    leave = cluster.subscribe(PODS, told.append)
+    reported: list[Any] = []
+    leave = cluster.subscribe(PODS, reported.append)
     leave()
     cluster.create(pod("a"))
-    assert told == []
+    assert reported == []
 
 
 async def test_iteration_waits_for_news_and_ends_when_closed(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     asyncio.get_running_loop().call_later(0.01, cluster.create, pod("a"))
-    told = []
+    reported = []
     async for event in watch:
-        told.append(event.object["metadata"]["name"])
+        reported.append(event.object["metadata"]["name"])
         asyncio.get_running_loop().call_later(0.01, watch.close)
-    assert told == ["a"]
+    assert reported == ["a"]
 
 
 async def test_waiting_has_an_end(cluster: StoredCluster) -> None:

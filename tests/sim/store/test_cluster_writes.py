@@ -99,7 +99,7 @@ def test_an_update_without_a_version_wins(cluster: StoredCluster) -> None:
     assert cluster.update(config_map(data={"a": "1"}))["data"] == {"a": "1"}
 
 
-def test_what_is_not_there_cannot_be_updated(cluster: StoredCluster) -> None:
+def test_what_is_absent_cannot_be_updated(cluster: StoredCluster) -> None:
     with refused("NotFound") as caught:
         cluster.update(pod("nobody"))
     assert caught.value.message == 'pods "nobody" not found'
@@ -159,20 +159,20 @@ def test_a_spec_change_is_a_new_generation_and_a_status_change_is_not(
     made = cluster.create(deployment())
     changed = cluster.merge_patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 3}})
     assert changed["metadata"]["generation"] == made["metadata"]["generation"] + 1
-    told = cluster.merge_patch(
+    reported = cluster.merge_patch(
         DEPLOYMENTS, "default", "web", {"status": {"readyReplicas": 3}}, subresource="status"
     )
-    assert told["metadata"]["generation"] == changed["metadata"]["generation"]
-    assert told["status"]["readyReplicas"] == 3
+    assert reported["metadata"]["generation"] == changed["metadata"]["generation"]
+    assert reported["status"]["readyReplicas"] == 3
 
 
 def test_spec_and_status_are_written_by_different_doors(cluster: StoredCluster) -> None:
     made = cluster.create(deployment())
     cluster.update({**made, "status": {"replicas": 7}})
     assert cluster.get(DEPLOYMENTS, "default", "web") is made
-    told = cluster.update_status({**made, "spec": {"replicas": 9}, "status": {"replicas": 7}})
-    assert told["spec"]["replicas"] == 1
-    assert told["status"] == {"replicas": 7}
+    reported = cluster.update_status({**made, "spec": {"replicas": 9}, "status": {"replicas": 7}})
+    assert reported["spec"]["replicas"] == 1
+    assert reported["status"] == {"replicas": 7}
 
 
 def test_a_new_object_starts_without_the_writers_status_but_a_node_brings_its_own(
@@ -383,7 +383,7 @@ def test_a_running_pods_command_cannot_change(cluster: StoredCluster) -> None:
     )
 
 
-def test_kinds_are_found_by_what_objects_say(cluster: StoredCluster) -> None:
+def test_kinds_are_found_by_what_objects_contain(cluster: StoredCluster) -> None:
     assert cluster.served("kubeflow.org/v2beta1", "MPIJob") is MPI_JOBS
     assert cluster.served("kubeflow.org/v1", "MPIJob") is MPI_JOBS, (
         "an older view of the same objects"

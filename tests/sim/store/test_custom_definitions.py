@@ -53,13 +53,18 @@ def served(cluster: StoredCluster) -> list[str]:
     return [f"{ref.plural}/{ref.version}" for ref in cluster.served_kinds() if ref.group == "x.io"]
 
 
-def test_every_object_that_a_listener_is_told_of_has_a_kind(cluster: StoredCluster) -> None:
-    told: list[tuple[str, str]] = []
-    cluster.witness(lambda event: told.append((event.type, cluster.kind_of(event.object).plural)))
+def test_every_object_that_a_listener_gets_has_a_kind(cluster: StoredCluster) -> None:
+    reported: list[tuple[str, str]] = []
+    cluster.witness(
+        lambda event: reported.append((event.type, cluster.kind_of(event.object).plural))
+    )
     cluster.create(definition())
     cluster.create(thing())
     cluster.delete(CUSTOM_RESOURCE_DEFINITIONS, None, "things.x.io")
-    assert ("DELETED", "things") in told and told[-1] == ("DELETED", "customresourcedefinitions")
+    assert ("DELETED", "things") in reported and reported[-1] == (
+        "DELETED",
+        "customresourcedefinitions",
+    )
     assert served(cluster) == []
 
 

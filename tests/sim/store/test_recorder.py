@@ -16,7 +16,7 @@ Object = dict[str, Any]
 WORDS = ("zebra", "apple", "mango", "kiwi", "berry", "yuzu", "fig", "date")
 
 
-def told(world: World, about: str = "p") -> list[Object]:
+def reported(world: World, about: str = "p") -> list[Object]:
     """The events in the API's order: by name."""
     return [
         event
@@ -38,7 +38,7 @@ def test_a_pods_events_are_listed_in_the_order_in_which_they_happened() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    assert [event["reason"] for event in told(world)] == [
+    assert [event["reason"] for event in reported(world)] == [
         "Scheduled",
         "Pulling",
         "Pulled",
@@ -52,7 +52,7 @@ def test_a_name_is_the_objects_and_the_instant_in_nanoseconds() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    for event in told(world):
+    for event in reported(world):
         name, _, stamp = event["metadata"]["name"].rpartition(".")
         assert name == "p"
         assert EPOCH <= int(stamp, 16) / 1e9 <= EPOCH + 60
@@ -63,7 +63,7 @@ def test_a_clock_that_stands_still_changes_no_order() -> None:
     world.cluster.create(pod())
     live(world, 60)
     tell(world, *WORDS)
-    events = [event for event in told(world) if event["reason"] in WORDS]
+    events = [event for event in reported(world) if event["reason"] in WORDS]
     assert len({event["lastTimestamp"] for event in events}) == 1
     assert [event["reason"] for event in events] == list(WORDS)
     versions = [int(event["metadata"]["resourceVersion"]) for event in events]
@@ -75,15 +75,15 @@ def test_equal_events_are_counted_in_one_also_after_a_stop() -> None:
     world.cluster.create(pod())
     live(world, 60)
     tell(world, "Again", "Again", "Other")
-    (again,) = [event for event in told(world) if event["reason"] == "Again"]
+    (again,) = [event for event in reported(world) if event["reason"] == "Again"]
     assert again["count"] == 2
     world = woken(world, hours_off=0.0)
     tell(world, "Again", "Last")
-    later = {event["reason"]: event for event in told(world)}
+    later = {event["reason"]: event for event in reported(world)}
     assert later["Again"]["count"] == 3
     assert later["Again"]["metadata"]["uid"] == again["metadata"]["uid"]
-    assert [event["reason"] for event in told(world)][-3:] == ["Again", "Other", "Last"]
-    assert len(set(stamps(told(world)))) == len(told(world))
+    assert [event["reason"] for event in reported(world)][-3:] == ["Again", "Other", "Last"]
+    assert len(set(stamps(reported(world)))) == len(reported(world))
 
 
 def test_a_drawn_name_of_an_older_world_sends_no_clock_ahead() -> None:
@@ -91,26 +91,26 @@ def test_a_drawn_name_of_an_older_world_sends_no_clock_ahead() -> None:
     world.cluster.create(pod())
     live(world, 60)
     tell(world, "Old")
-    (old,) = [event for event in told(world) if event["reason"] == "Old"]
+    (old,) = [event for event in reported(world) if event["reason"] == "Old"]
     world.cluster.delete(EVENTS, NAMESPACE, old["metadata"]["name"])
     renamed = {**old, "metadata": {"name": "p.fedcba9876543210", "namespace": NAMESPACE}}
     world.cluster.create(renamed, is_trusted=True)
     world = woken(world, hours_off=0.0)
     tell(world, "New")
-    (new,) = [event for event in told(world) if event["reason"] == "New"]
+    (new,) = [event for event in reported(world) if event["reason"] == "New"]
     assert EPOCH < stamps([new])[0] / 1e9 < EPOCH + 61
 
 
-def test_an_event_that_somebody_deleted_is_told_anew() -> None:
+def test_an_event_that_was_deleted_is_reported_anew() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
     tell(world, "Again")
-    (first,) = [event for event in told(world) if event["reason"] == "Again"]
+    (first,) = [event for event in reported(world) if event["reason"] == "Again"]
     world.cluster.delete(EVENTS, NAMESPACE, first["metadata"]["name"])
     tell(world, "Again")
-    (second,) = [event for event in told(world) if event["reason"] == "Again"]
+    (second,) = [event for event in reported(world) if event["reason"] == "Again"]
     assert second["count"] == 1
     assert stamps([first]) < stamps([second])
     live(world, 3700)
-    assert told(world) == [], "forgotten an hour after it was last seen"
+    assert reported(world) == [], "forgotten an hour after it was last seen"

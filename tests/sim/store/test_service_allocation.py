@@ -72,7 +72,7 @@ def test_a_rehearsal_takes_nothing(cluster: StoredCluster) -> None:
 
 
 @pytest.mark.long
-def test_when_all_ports_are_taken_that_is_told(cluster: StoredCluster) -> None:
+def test_when_all_ports_are_taken_that_is_reported(cluster: StoredCluster) -> None:
     ports = [{"name": f"p{number}", "port": number} for number in range(1, 2769)]
     made = cluster.create(service("a", ports=ports))
     assert len({port["nodePort"] for port in made["spec"]["ports"]}) == 2768

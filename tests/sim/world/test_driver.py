@@ -96,19 +96,21 @@ def test_a_pause_stops_between_two_steps_of_the_world_and_nothing_moves() -> Non
     assert phase(world) == "Running"
 
 
-def test_a_step_pauses_and_goes_to_the_next_write_and_tells_it() -> None:
+def test_a_step_pauses_and_goes_to_the_next_write_and_reports_it() -> None:
     driver, world, wall = driven()
     world.cluster.create(pod("p", "train:10m"))
     seen = []
     while phase(world) != "Running":
         before = driver.now(), world.cluster.resource_version
-        told = driver.step()
-        assert told
+        reported = driver.step()
+        assert reported
         assert driver.now() >= before[0]
-        assert world.cluster.resource_version - before[1] == len(told), "every write is told, once"
+        assert world.cluster.resource_version - before[1] == len(reported), (
+            "every write is told, once"
+        )
         next_at = world.timers.next_at()
         assert next_at is None or next_at > world.clock.now(), "an instant is lived through whole"
-        seen += told
+        seen += reported
     assert driver.state().is_paused
     wall.at += 1000
     assert driver.now() == world.clock.now()
@@ -121,8 +123,8 @@ def test_a_step_lives_through_an_instant_whole() -> None:
     driver, world, _ = driven()
     for name in ("a", "b"):
         world.timers.at(EPOCH + 0.5, partial(world.cluster.create, pod(name)))
-    told = [each.name for each in driver.step() if (each.verb, each.kind) == ("added", "Pod")]
-    assert told == ["a", "b"]
+    reported = [each.name for each in driver.step() if (each.verb, each.kind) == ("added", "Pod")]
+    assert reported == ["a", "b"]
 
 
 def test_a_step_where_nothing_ever_happens_ends() -> None:
@@ -195,7 +197,7 @@ def test_a_new_run_takes_the_place_of_the_old_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ahead", "told"),
+    ("ahead", "message"),
     [
         (0.0, "is not after the world's time"),
         (-5.0, "is not after"),
@@ -203,9 +205,9 @@ def test_a_new_run_takes_the_place_of_the_old_one() -> None:
         (float("nan"), "no time"),
     ],
 )
-def test_a_time_that_cannot_be_gone_to_is_refused(ahead: float, told: str) -> None:
+def test_a_time_that_cannot_be_gone_to_is_refused(ahead: float, message: str) -> None:
     driver, _, _ = driven()
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         driver.run_until(EPOCH + ahead)
     assert driver.state().until is None
 
@@ -241,14 +243,14 @@ def test_each_order_and_the_end_of_a_run_can_be_noticed() -> None:
 @pytest.fixture(scope="module")
 def unmoved() -> tuple[World, str]:
     """A history that ran in one go, and its digest."""
-    heard = Histories()
-    whole = World(load_scenario("default"), 7, EPOCH, hooks=heard.listen)
+    received = Histories()
+    whole = World(load_scenario("default"), 7, EPOCH, hooks=received.listen)
     whole.run_until(EPOCH + 2000)
     whole.cluster.create(
         pod("mine", "train:3m") | {"metadata": {"name": "mine", "namespace": "vision"}}
     )
     whole.run_until(EPOCH + 4000)
-    return whole, heard.digest()
+    return whole, received.digest()
 
 
 @pytest.mark.parametrize("how", [*map(long_case, ("slow", "fast", "stepped", "runs")), "mixed"])

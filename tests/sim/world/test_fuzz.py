@@ -105,7 +105,7 @@ def do(world: World, kind: str, *rest: Any) -> None:
         )
 
 
-def test_a_pod_whose_status_somebody_emptied_can_still_be_deleted() -> None:
+def test_a_pod_whose_status_was_emptied_can_still_be_deleted() -> None:
     world = sharing_world(load_scenario("default"), 0, EPOCH)
     live(world, 900)
     for found in [each["metadata"] for each in world.cluster.list(PODS)]:

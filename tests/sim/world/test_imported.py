@@ -216,7 +216,7 @@ def world_of(*objects: Object, gpus: tuple[GpuReading, ...] = ()) -> World:
     )
 
 
-def test_cards_follow_from_labels_where_no_inventory_is_told() -> None:
+def test_cards_follow_from_labels_where_no_inventory_is_reported() -> None:
     node = a_node(
         "g",
         {"nvidia.com/gpu": "4"},
@@ -231,7 +231,7 @@ def test_cards_follow_from_labels_where_no_inventory_is_told() -> None:
     assert kept is not None and kept["status"] == node["status"]
 
 
-def test_a_known_model_is_recognised_and_has_the_memory_that_the_cluster_says() -> None:
+def test_a_known_model_is_recognised_and_has_the_memory_that_the_cluster_reports() -> None:
     world = world_of(
         a_node("g", {"nvidia.com/gpu": "1"}, {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"})
     )
@@ -243,7 +243,7 @@ def test_a_known_model_is_recognised_and_has_the_memory_that_the_cluster_says() 
     )
 
 
-def test_faulty_cards_are_those_that_nobody_holds() -> None:
+def test_faulty_cards_are_those_without_holders() -> None:
     node = a_node("g", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "3"})
     reading = GpuReading("g", 3, "GPU-d", holders=(GpuHolder("default", "p", "main"),))
     world = world_of(node, a_pod("p", "g", {"nvidia.com/gpu": "1"}), gpus=(reading,))
@@ -358,15 +358,15 @@ def test_shares_in_the_reference_s_words_stand_on_their_cards_and_count() -> Non
     assert holders(world) == {"s/0": [], "s/1": ["p"]}
     found = world.cluster.get(PODS, "default", "p")
     assert found is not None
-    ours = json.loads(found["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
-    assert ours["main"][0] | {"uuid": ""} == {
+    own = json.loads(found["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
+    assert own["main"][0] | {"uuid": ""} == {
         "uuid": "",
         "index": 1,
         "units": 4,
         "mib": 4096,
         "core": 0,
     }
-    assert ours["main"][0]["uuid"] == world.devices.cards("s")[1].uuid
+    assert own["main"][0]["uuid"] == world.devices.cards("s")[1].uuid
 
 
 def test_a_node_that_shares_without_the_label_goes_on_sharing() -> None:

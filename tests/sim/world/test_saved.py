@@ -178,7 +178,7 @@ def test_shared_cards_stay_with_their_pods_and_the_rest_of_a_card_can_be_given()
     )
 
 
-def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_told_twice() -> None:
+def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_reported_twice() -> None:
     world = new_small_world()
     world.cluster.create(pod("greedy", gpus=9))
     live(world, 10)
@@ -275,7 +275,7 @@ def test_what_the_scenario_let_happen_does_not_happen_again_and_the_rest_still_d
     assert reasons_of_node(world, "gpu-1").count("GPUUnhealthy") == 1
 
 
-def test_a_silence_that_nobody_had_noticed_is_noticed_in_time() -> None:
+def test_a_silence_that_was_not_noticed_yet_is_noticed_in_time() -> None:
     world = new_small_world(outages=(Outage("gpu-1", at=Duration(600)),))
     live(world, 620)
     world = woken(world)
@@ -320,13 +320,13 @@ def test_what_was_deleted_stays_deleted_also_what_every_new_cluster_has() -> Non
     assert world.cluster.get(NAMESPACES, None, "kube-node-lease") is None
 
 
-def test_watchers_of_the_earlier_life_are_told_to_begin_anew() -> None:
+def test_watchers_of_the_earlier_life_have_to_begin_anew() -> None:
     world = new_small_world()
     version = world.cluster.resource_version
     world = woken(world)
-    with pytest.raises(ApiStatus) as told:
+    with pytest.raises(ApiStatus) as caught:
         world.cluster.watch(PODS, None, version)
-    assert told.value.code == 410
+    assert caught.value.code == 410
     watch = world.cluster.watch(PODS, None, world.cluster.resource_version)
     world.cluster.create(pod("new"))
     assert [event.type for event in watch.poll()] == ["ADDED"]
@@ -398,9 +398,9 @@ def test_objects_of_a_kind_of_ones_own_come_back() -> None:
     ref = next(ref for ref in world.cluster.kinds() if ref.kind == "Wodget")
     found = world.cluster.get(ref, "work", "w")
     assert found is not None and found["size"] == 3
-    with pytest.raises(ApiStatus) as told:
+    with pytest.raises(ApiStatus) as caught:
         world.cluster.watch(ref, None, version)
-    assert told.value.code == 410
+    assert caught.value.code == 410
 
 
 def test_cards_divided_by_mig_are_divided_again_and_their_instances_held_by_the_same_pods() -> None:

@@ -106,7 +106,7 @@ def test_equal_seeds_give_equal_histories() -> None:
     assert history_hash(settled_scenario(), 3, 120) == history_hash(settled_scenario(), 3, 120)
 
 
-def test_an_entry_with_a_count_stands_so_many_times() -> None:
+def test_an_entry_with_a_count_stands_for_that_count() -> None:
     scenario = parse_scenario(COUNTED, "mine.toml")
     assert scenario.namespaces == ("t-1", "t-2", "t-3")
     assert [(node.path, node.namespaces) for node in scenario.quota[1:]] == [
@@ -118,7 +118,7 @@ def test_an_entry_with_a_count_stands_so_many_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (
             'namespaces = ["t"]\ncount = 3\n[[quota]]',
@@ -133,14 +133,14 @@ def test_an_entry_with_a_count_stands_so_many_times() -> None:
     ],
 )
 def test_faults_of_counted_entries_name_the_line_that_was_written(
-    old: str, new: str, told: str
+    old: str, new: str, message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
         parse_scenario(COUNTED.replace(old, new, 1), "mine.toml")
-    assert told in caught.value.what
+    assert message in caught.value.what
 
 
-def test_the_large_scenario_is_as_large_as_it_says() -> None:
+def test_the_large_scenario_has_its_promised_size() -> None:
     scenario = load_scenario("large")
     jobs = sum(stream.standing for stream in scenario.streams)
     pods = sum(service.replicas for service in scenario.services) + jobs

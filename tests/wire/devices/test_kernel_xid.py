@@ -16,7 +16,7 @@ from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "reported"),
     [
         (
             (
@@ -45,11 +45,11 @@ from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
         ("4,7,2000000,-;NVRM: Xid (PCI:00000000:3b:00.0): 31, Ch 00000010", (31, 2.0)),
     ],
 )
-def test_a_record_with_an_xid(record: str, told: tuple[int, float]) -> None:
+def test_a_record_with_an_xid(record: str, reported: tuple[int, float]) -> None:
     found = parse_kernel_xid(record)
     assert found is not None and (found.bus, found.xid, found.since_boot, found.gpu_instance) == (
         "0000:3b:00",
-        *told,
+        *reported,
         None,
     )
 
@@ -104,27 +104,27 @@ def test_two_reports_of_two_sources_within_two_seconds_are_one(apart: float, cou
 
 
 @pytest.mark.parametrize("source", ["nvml", "kernel"])
-def test_what_one_source_tells_twice_happened_twice(source: str) -> None:
-    told = [XidReport("0000:3b:00", 79, at, source=source) for at in (1000.0, 1000.0, 1001.5)]
-    assert fresh_reports(told) == tuple(told)
-    assert fresh_reports(told[1:], known=told[:1]) == tuple(told[1:])
+def test_what_one_source_reports_twice_happened_twice(source: str) -> None:
+    reported = [XidReport("0000:3b:00", 79, at, source=source) for at in (1000.0, 1000.0, 1001.5)]
+    assert fresh_reports(reported) == tuple(reported)
+    assert fresh_reports(reported[1:], known=reported[:1]) == tuple(reported[1:])
 
 
 def test_two_of_each_source_are_two() -> None:
-    told = [
+    reported = [
         XidReport("0000:3b:00", 79, at, source=source)
         for source in ("nvml", "kernel")
         for at in (1000.0, 1001.0)
     ]
-    assert len(fresh_reports(told)) == 2
+    assert len(fresh_reports(reported)) == 2
 
 
 def test_a_report_is_the_pair_of_one_other() -> None:
     """One event of NVML and two records of the kernel: NVML missed one of the two."""
-    heard = XidReport("0000:3b:00", 79, 1000.0, source="nvml")
+    received = XidReport("0000:3b:00", 79, 1000.0, source="nvml")
     records = [XidReport("0000:3b:00", 79, at) for at in (1000.1, 1000.2)]
-    assert len(fresh_reports([heard, *records])) == 2
-    first = joined_reports([heard])
+    assert len(fresh_reports([received, *records])) == 2
+    first = joined_reports([received])
     second = joined_reports(records[:1], first.alone)
     assert (second.fresh, second.alone) == ((), ()), "told by both: neither is anybody else's pair"
     assert joined_reports(records[1:], second.alone).fresh == tuple(records[1:])
@@ -141,9 +141,9 @@ def test_other_cards_and_other_xids_are_others() -> None:
 
 
 def fresh_reports(
-    told: Iterable[XidReport], known: Iterable[XidReport] = ()
+    reported: Iterable[XidReport], known: Iterable[XidReport] = ()
 ) -> tuple[XidReport, ...]:
-    return joined_reports(told, known).fresh
+    return joined_reports(reported, known).fresh
 
 
 def most_pairs(ones: tuple[int, ...], others: tuple[int, ...]) -> int:
@@ -159,12 +159,12 @@ def most_pairs(ones: tuple[int, ...], others: tuple[int, ...]) -> int:
 
 @given(*(st.lists(st.integers(0, 9), max_size=5).map(tuple) for _ in range(2)))
 def test_no_more_are_counted_than_must_have_happened(
-    heard: tuple[int, ...], logged: tuple[int, ...]
+    received: tuple[int, ...], logged: tuple[int, ...]
 ) -> None:
-    told = [XidReport("a", 79, float(at), source="nvml") for at in heard] + [
+    reported = [XidReport("a", 79, float(at), source="nvml") for at in received] + [
         XidReport("a", 79, float(at)) for at in logged
     ]
-    assert len(fresh_reports(told)) == len(told) - most_pairs(heard, logged)
+    assert len(fresh_reports(reported)) == len(reported) - most_pairs(received, logged)
 
 
 @given(
@@ -179,14 +179,14 @@ def test_no_more_are_counted_than_must_have_happened(
     )
 )
 def test_nothing_that_is_left_out_stands_alone(rows: list[tuple[str, int, int, str]]) -> None:
-    told = [XidReport(bus, xid, float(at), source=source) for bus, xid, at, source in rows]
-    fresh = fresh_reports(told)
+    reported = [XidReport(bus, xid, float(at), source=source) for bus, xid, at, source in rows]
+    fresh = fresh_reports(reported)
     assert [each.at for each in fresh] == sorted(each.at for each in fresh)
-    for report in told:
+    for report in reported:
         assert any(
             (each.bus, each.xid) == (report.bus, report.xid) and abs(each.at - report.at) <= 2
             for each in fresh
         )
     for source in ("nvml", "kernel"):
-        of_one = [report for report in told if report.source == source]
+        of_one = [report for report in reported if report.source == source]
         assert fresh_reports(of_one) == tuple(sorted(of_one, key=lambda each: each.at))

@@ -112,8 +112,8 @@ def packed(number: int, kind: int, value: int | float, code: int = 0, scope: int
 
 
 def number(raw: bytes, row: NvmlField | None = None) -> int | float | None:
-    told = parse_field_values(raw)[0]
-    return field_number(row or NvmlField(told.id, "X"), told)
+    reported = parse_field_values(raw)[0]
+    return field_number(row or NvmlField(reported.id, "X"), reported)
 
 
 def test_every_field_of_the_table_is_asked_by_its_id() -> None:
@@ -133,7 +133,7 @@ def test_every_field_of_the_table_is_asked_by_its_id() -> None:
         (USHORT, 2**16 - 1),
     ],
 )
-def test_a_value_is_read_as_its_type_says(kind: int, value: int | float) -> None:
+def test_a_value_is_read_by_its_type(kind: int, value: int | float) -> None:
     assert parse_field_values(packed(150, kind, value))[0].number == value
     assert number(packed(150, kind, value)) == int(value)
 
@@ -150,14 +150,14 @@ def test_all_ones_of_64_bits_are_no_value() -> None:
     assert number(packed(83, ULONGLONG, 2**64 - 1)) is None
 
 
-def test_a_type_that_nobody_knows_is_no_value() -> None:
+def test_an_unknown_type_is_no_value() -> None:
     assert number(packed(150, 7, 5)) is None
 
 
 @pytest.mark.parametrize("wanted", range(1, 32))
 def test_a_success_without_a_type_is_not_supported_up_to_id_31(wanted: int) -> None:
-    told = parse_field_values(packed(wanted, DOUBLE, 0.0))[0]
-    assert (told.code, told.number) == (3, None)
+    reported = parse_field_values(packed(wanted, DOUBLE, 0.0))[0]
+    assert (reported.code, reported.number) == (3, None)
 
 
 def test_a_success_with_type_double_counts_from_id_32_on() -> None:
@@ -176,9 +176,9 @@ def test_memory_temperature_is_the_uint_whatever_its_type(kind: int) -> None:
     assert number(raw) == 67
 
 
-@pytest.mark.parametrize(("degrees", "told"), [(200, 200), (201, None), (255, None), (0, 0)])
-def test_memory_above_200_degrees_is_absent(degrees: int, told: int | None) -> None:
-    assert number(packed(82, UINT, degrees)) == told
+@pytest.mark.parametrize(("degrees", "reported"), [(200, 200), (201, None), (255, None), (0, 0)])
+def test_memory_above_200_degrees_is_absent(degrees: int, reported: int | None) -> None:
+    assert number(packed(82, UINT, degrees)) == reported
 
 
 def test_half_a_structure_is_an_error() -> None:
@@ -211,7 +211,7 @@ def _counters(tx_kib: int, rx_kib: int) -> dict[str, int | float]:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "seconds", "told"),
+    ("before", "after", "seconds", "reported"),
     [
         pytest.param(
             (0, 0), (9_000_000, 1_000_000), 5.0, {TOTAL: 2000}, id="KiB per second by 1000"
@@ -223,9 +223,9 @@ def _counters(tx_kib: int, rx_kib: int) -> dict[str, int | float]:
     ],
 )
 def test_bandwidth_is_the_difference_of_two_turns(
-    before: tuple[int, int], after: tuple[int, int], seconds: float, told: dict[str, int]
+    before: tuple[int, int], after: tuple[int, int], seconds: float, reported: dict[str, int]
 ) -> None:
-    assert bandwidths(_counters(*before), _counters(*after), seconds, [TOTAL]) == told
+    assert bandwidths(_counters(*before), _counters(*after), seconds, [TOTAL]) == reported
 
 
 def test_bandwidth_needs_two_turns_and_both_directions() -> None:
@@ -323,8 +323,10 @@ GPM = {
 def test_gpm_metrics_are_those_of_the_table(name: str, metric: int) -> None:
     field = f"DCGM_FI_PROF_{name}"
     assert GPM_METRICS[field] == metric
-    told = gpm_value(field, 12.5)
-    assert (told, type(told)) == ((13107200, int) if name.endswith("BYTES") else (0.125, float))
+    reported = gpm_value(field, 12.5)
+    assert (reported, type(reported)) == (
+        (13107200, int) if name.endswith("BYTES") else (0.125, float)
+    )
     assert (
         gpm_value(field, math.nan) is gpm_value(field, math.inf) is gpm_value(field, -1.0) is None
     )

@@ -49,7 +49,7 @@ def checkpoint(entries: object) -> bytes:
     ).encode()
 
 
-def test_the_checkpoint_tells_who_has_which_ids() -> None:
+def test_the_checkpoint_contains_the_holders_of_ids() -> None:
     other = {
         **ENTRY,
         "ContainerName": "init",
@@ -61,7 +61,7 @@ def test_the_checkpoint_tells_who_has_which_ids() -> None:
     )
 
 
-def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> None:
+def test_an_entry_without_ids_costs_no_other_entry_its_ids_and_an_id_counts_once() -> None:
     """Go writes an empty map as null. An id that is listed twice counts once, because a token is
     computed from the ids.
     """
@@ -74,7 +74,7 @@ def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> Non
 @pytest.mark.parametrize(
     "entries", [None, []], ids=["null, as a new kubelet writes it", "an empty list"]
 )
-def test_a_checkpoint_of_nobody(entries: object) -> None:
+def test_a_checkpoint_without_an_owner(entries: object) -> None:
     assert parse_checkpoint(checkpoint(entries)) == ()
 
 
@@ -95,7 +95,7 @@ def test_a_checkpoint_of_nobody(entries: object) -> None:
         b"\xff\xfe",
     ],
 )
-def test_what_is_no_checkpoint_is_nobodys_holding_and_is_said(text: bytes) -> None:
+def test_an_invalid_checkpoint_has_no_owner_and_is_reported(text: bytes) -> None:
     read = parse_checkpoint(text)
     assert isinstance(read, Refusal)
     assert read.reason.startswith("the kubelet's checkpoint of devices cannot be read: ")
@@ -138,7 +138,7 @@ def test_a_cdi_file_names_one_device_and_what_it_brings() -> None:
     assert device_name(TOKEN) == f"fairlead.io/gpu=alloc-{TOKEN}"
 
 
-def test_only_files_of_ours_have_a_token() -> None:
+def test_only_files_of_fairlead_have_a_token() -> None:
     assert token_of_file(cdi_file_name(TOKEN)) == TOKEN
     assert [token_of_file(name) for name in ("nvidia.yaml", "fairlead.io-gpu_x.json.tmp", "")] == [
         "",
@@ -181,7 +181,7 @@ def test_the_limits_file_is_the_contracts_text() -> None:
         (TWO_CARDS.replace("core_percent 0", "core_percent 00"), "line 2 "),
     ],
 )
-def test_a_limits_file_that_says_something_else_is_refused(text: str, words: str) -> None:
+def test_a_limits_file_with_other_values_is_refused(text: str, words: str) -> None:
     read = parse_limits(text.encode())
     assert isinstance(read, Refusal)
     assert words in read.reason
@@ -263,7 +263,7 @@ def test_a_row_that_cannot_be_spoils_the_grants_file(row: object) -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"{}", b"[{}]", b'[{"podUID": 1}]', b"[", b"[" * 100_000, b"\xff"]
 )
-def test_a_grants_file_of_garbage_is_told(text: bytes) -> None:
+def test_a_grants_file_of_garbage_is_reported(text: bytes) -> None:
     read = parse_given(text)
     assert isinstance(read, Refusal)
     assert read.reason.startswith("the grants file cannot be read: ")

@@ -40,7 +40,7 @@ class Instance(NamedTuple):
     busy: float
 
 
-class Told(NamedTuple):
+class ReportedCard(NamedTuple):
     """One card. Memory in MiB; `busy` 0..1, None = not reported. `units`: of a shared card."""
 
     node: str
@@ -76,9 +76,11 @@ class Seat(NamedTuple):
 
 def _whole(
     node: str, *cards: tuple[int, float | None], broken: int = -1, family: str = "own"
-) -> Iterator[Told]:
+) -> Iterator[ReportedCard]:
     for index, (used, busy) in enumerate(cards):
-        yield Told(node, index, 81_920, used, busy, is_healthy=index != broken, family=family)
+        yield ReportedCard(
+            node, index, 81_920, used, busy, is_healthy=index != broken, family=family
+        )
 
 
 DIVIDED = (
@@ -91,10 +93,10 @@ CARDS = (
     *_whole(CORDONED, (50_000, 0.9), (60_000, 0.8), (5, 0), (5, 0)),
     *_whole(FAULTY, (1_100, 0), (5, 0), (0, None), (5, 0), broken=2),
     *_whole(SILENT, (7_000, 0), (8_000, 0.25), (5, 0), (5, 0)),
-    Told("share-1", 0, 16_130, 6_300, 0.4, "Tesla T4", units=15),
-    Told("share-1", 1, 16_130, 900, 0, "Tesla T4", units=15),
-    Told("mig-1", 0, 0, 0, None, "NVIDIA H200", instances=DIVIDED),
-    Told("sliced-1", 0, 23_028, 2_000, 0.2, "NVIDIA A10"),
+    ReportedCard("share-1", 0, 16_130, 6_300, 0.4, "Tesla T4", units=15),
+    ReportedCard("share-1", 1, 16_130, 900, 0, "Tesla T4", units=15),
+    ReportedCard("mig-1", 0, 0, 0, None, "NVIDIA H200", instances=DIVIDED),
+    ReportedCard("sliced-1", 0, 23_028, 2_000, 0.2, "NVIDIA A10"),
 )
 
 
@@ -121,10 +123,10 @@ def is_holding(pod: Object) -> bool:
 
 def shares_of(pod: Object) -> dict[int, int]:
     """Units by the index of the card, of a pod of one container."""
-    told = json.loads(
+    reported = json.loads(
         pod["metadata"].get("annotations", {}).get("scheduler.framework.gpushare.allocation", "{}")
     )
-    return {int(index): units for index, units in told.get("0", {}).items()}
+    return {int(index): units for index, units in reported.get("0", {}).items()}
 
 
 def seats_of(pods: Iterable[Object]) -> dict[tuple[str, int], list[Seat]]:
@@ -187,7 +189,7 @@ def own_page(seats: Mapping[tuple[str, int], list[Seat]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _own_device(card: Told, device: str) -> Iterator[str]:
+def _own_device(card: ReportedCard, device: str) -> Iterator[str]:
     parts = [(device, card.total, card.used, card.busy)]
     if card.instances:
         parts = [
@@ -211,7 +213,7 @@ def _of_instance(each: Instance) -> str:
     return _labels(mig_gi_id=each.id, mig_profile=each.profile)
 
 
-def _own_container(card: Told, device: str, seat: Seat) -> Iterator[str]:
+def _own_container(card: ReportedCard, device: str, seat: Seat) -> Iterator[str]:
     who = _labels(
         namespace_name=seat.space,
         pod_name=seat.pod,
