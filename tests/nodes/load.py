@@ -35,8 +35,10 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 Object = dict[str, Any]
 PLACE = "load"
 PODS_A_SECOND = 10
-REAL_EVERY = 20
-"""One of this number of pods runs on a real node."""
+REAL_EVERY = 40
+"""One of this number of pods runs on a real node. A Job creates it, and creates another one if the
+kubelet refuses it: that happens while no node agent answers.
+"""
 PLAYED = "fairlead-test-played"
 POOL = NodePool(
     name="played",
@@ -132,6 +134,17 @@ class Load:
             each.join(30)
         self._forward.stop()
 
+    def unfinished(self, truth: ShareTruth) -> list[str]:
+        """Pods that have not been placed, and Jobs that are not complete."""
+        placed = {pod.name for uid, pod in list(truth.pods.items()) if uid in truth.placements}
+        pods = {f"p{number}" for number in range(self.made) if number % REAL_EVERY}
+        jobs = [
+            job["metadata"]["name"]
+            for job in self._cluster.plane.admin.get("jobs", "-n", PLACE)
+            if not job["status"].get("succeeded")
+        ]
+        return [*sorted(pods - placed), *jobs]
+
     @property
     def rate(self) -> float:
         """Pods that were created per second."""
@@ -146,10 +159,12 @@ class Load:
     # --- pods -------------------------------------------------------------------------------------
 
     def _create(self) -> None:
-        pod = load_pod(self.made)
-        body = self._ask(self._creating, "POST", f"/api/v1/namespaces/{PLACE}/pods", pod)
-        if body.get("kind") != "Pod":
-            self.refused.append(f"{pod['metadata']['name']}: {body.get('message', body)}")
+        obj = load_pod(self.made) if self.made % REAL_EVERY else load_job(self.made)
+        path = "/api/v1" if obj["kind"] == "Pod" else "/apis/batch/v1"
+        path += f"/namespaces/{PLACE}/{obj['kind'].lower()}s"
+        body = self._ask(self._creating, "POST", path, obj)
+        if body.get("kind") != obj["kind"]:
+            self.refused.append(f"{obj['metadata']['name']}: {body.get('message', body)}")
         self.made += 1
 
     # --- metrics ----------------------------------------------------------------------------------
@@ -261,23 +276,29 @@ def _page(address: str, port: int) -> bytes:
 
 
 def load_pod(number: int) -> Object:
+    """On a played node."""
+    toleration = {"key": PLAYED, "operator": "Exists"}
+    where = {"nodeSelector": {PLAYED: "true"}, "tolerations": [toleration]}
+    meta = {"name": f"p{number}", "annotations": {RUN_TIME: "1s"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**_pod_spec(), **where}}
+
+
+def load_job(number: int) -> Object:
+    """On a real node."""
+    spec = {"backoffLimit": 20, "template": {"spec": _pod_spec()}}
+    meta = {"name": f"j{number}"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+
+
+def _pod_spec() -> Object:
     """One unit of a card, for a second."""
     limits = {"cpu": "10m", "aliyun.com/gpu-mem": "1"}
     container = {"name": "main", "image": BUSYBOX, "resources": {"limits": limits}}
     container |= {"imagePullPolicy": "Never", "command": ["sleep", "1"]}
-    spec: Object = {
+    return {
         "containers": [container],
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 0,
-    }
-    if number % REAL_EVERY:
-        toleration = {"key": PLAYED, "operator": "Exists"}
-        spec |= {"nodeSelector": {PLAYED: "true"}, "tolerations": [toleration]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"p{number}", "annotations": {RUN_TIME: "1s"}},
-        "spec": spec,
     }
 
 
@@ -302,5 +323,5 @@ def running_load(cluster: Cluster) -> Iterator[tuple[Load, ShareTruth]]:
 def _remove_pods(cluster: Cluster) -> None:
     """While KWOK still plays their kubelets; at once, for they are hundreds."""
     cluster.plane.admin.run(
-        "delete", "pods", "--all", "-n", PLACE, "--grace-period=0", "--force", "--wait=false"
+        "delete", "pods,jobs", "--all", "-n", PLACE, "--grace-period=0", "--force", "--wait=false"
     )

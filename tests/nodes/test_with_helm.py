@@ -1,5 +1,4 @@
-"""The chart on three real nodes, with Helm 3 and Helm 4: installed, tested by `helm test`, upgraded,
-rolled back, removed.
+"""The chart on three real nodes, with Helm 3 and Helm 4: from its installation to its removal.
 
 The commands are those of docs/get-started/without-internet.md and docs/how-to/helm.md. A run tries
 one of the two.
