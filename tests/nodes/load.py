@@ -36,8 +36,8 @@ Object = dict[str, Any]
 PLACE = "load"
 PODS_A_SECOND = 10
 REAL_EVERY = 40
-"""One of this number of pods runs on a real node. A Job creates it, and creates another one if the
-kubelet refuses it: that happens while no node agent answers.
+"""One of this number of pods runs on a real node, until the load ends. A Job creates it, and creates
+another one if the kubelet refuses it: that happens while no node agent answers.
 """
 PLAYED = "fairlead-test-played"
 POOL = NodePool(
@@ -97,7 +97,7 @@ def _played(node: Object) -> Object:
 
 class Load:
     """`refused`: answers to pods that were not created. `pages`: answers of the console that are
-    errors of a server. `gaps`: by name, the longest number of scrapes in a row without numbers.
+    errors of a server. `gaps`: by name, the longest time without numbers, in seconds.
 
     `made`, `scrapes`, `answers`: counted.
     """
@@ -107,8 +107,8 @@ class Load:
         self.made = self.scrapes = self.answers = self.hints = 0
         self.refused: list[str] = []
         self.pages: list[str] = []
-        self.gaps: dict[str, int] = {}
-        self._missed: dict[str, int] = {}
+        self.gaps: dict[str, float] = {}
+        self._seen: dict[str, float] = {}
         self._began = time.monotonic()
         self.seconds = 0.0
         self._ended = threading.Event()
@@ -134,14 +134,22 @@ class Load:
             each.join(30)
         self._forward.stop()
 
+    @property
+    def described(self) -> str:
+        gaps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.gaps.items())
+        return (
+            f"{self.rate:.1f} pods a second for {self.seconds:.0f} s, {self.scrapes} scrapes; "
+            f"longest gaps: {gaps}; {self.answers} pages and {self.hints} lines of events"
+        )
+
     def unfinished(self, truth: ShareTruth) -> list[str]:
-        """Pods that have not been placed, and Jobs that are not complete."""
+        """Pods that have not been placed, and Jobs whose pod does not run."""
         placed = {pod.name for uid, pod in list(truth.pods.items()) if uid in truth.placements}
         pods = {f"p{number}" for number in range(self.made) if number % REAL_EVERY}
         jobs = [
             job["metadata"]["name"]
             for job in self._cluster.plane.admin.get("jobs", "-n", PLACE)
-            if not job["status"].get("succeeded")
+            if not job["status"].get("ready")
         ]
         return [*sorted(pods - placed), *jobs]
 
@@ -170,8 +178,8 @@ class Load:
     # --- metrics ----------------------------------------------------------------------------------
 
     def _scrape(self) -> None:
-        """All targets, as Prometheus does. A gap of the cluster's metrics is a scrape in which no
-        exporter has the numbers; a gap of a node is one in which its exporter does not answer.
+        """All targets, as Prometheus does. The cluster's metrics are missing while no exporter has
+        the numbers, those of a node while its exporter does not answer.
         """
         self.scrapes += 1
         exporters = self._addresses(SYSTEM, "fairlead-cluster-exporter")
@@ -186,8 +194,10 @@ class Load:
             self._count(node, found=node in answered)
 
     def _count(self, name: str, *, found: bool) -> None:
-        self._missed[name] = 0 if found else self._missed.get(name, 0) + 1
-        self.gaps[name] = max(self.gaps.get(name, 0), self._missed[name])
+        now = time.monotonic()
+        self.gaps[name] = max(self.gaps.get(name, 0.0), now - self._seen.setdefault(name, now))
+        if found:
+            self._seen[name] = now
 
     def _addresses(self, namespace: str, part: str) -> list[tuple[str, str]]:
         """Nodes and addresses of the running pods of a part."""
@@ -276,7 +286,7 @@ def _page(address: str, port: int) -> bytes:
 
 
 def load_pod(number: int) -> Object:
-    """On a played node."""
+    """On a played node, for a second."""
     toleration = {"key": PLAYED, "operator": "Exists"}
     where = {"nodeSelector": {PLAYED: "true"}, "tolerations": [toleration]}
     meta = {"name": f"p{number}", "annotations": {RUN_TIME: "1s"}}
@@ -284,17 +294,21 @@ def load_pod(number: int) -> Object:
 
 
 def load_job(number: int) -> Object:
-    """On a real node."""
+    """On a real node.
+
+    Its pod does not end: with pods that end, a kubelet may give the same ids to two pods
+    (docs/project/limits.md#sharing-gpus).
+    """
     spec = {"backoffLimit": 20, "template": {"spec": _pod_spec()}}
     meta = {"name": f"j{number}"}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
 
 
 def _pod_spec() -> Object:
-    """One unit of a card, for a second."""
+    """One unit of a card."""
     limits = {"cpu": "10m", "aliyun.com/gpu-mem": "1"}
     container = {"name": "main", "image": BUSYBOX, "resources": {"limits": limits}}
-    container |= {"imagePullPolicy": "Never", "command": ["sleep", "1"]}
+    container |= {"imagePullPolicy": "Never", "command": ["sleep", "1000000"]}
     return {
         "containers": [container],
         "restartPolicy": "Never",

@@ -40,9 +40,9 @@ from fairlead import __version__
 Object = dict[str, Any]
 WRITTEN = ("/var/lib/fairlead", "/run/fairlead", "/var/run/cdi", "/var/lib/kubelet/device-plugins")
 """Folders of a node into which Fairlead writes."""
-SCRAPE_SECONDS = 30
-"""Between two scrapes of a Prometheus. The load reads every second, but a busy machine starts a
-container many times more slowly than a free one.
+SCRAPE_SECONDS = 60
+"""Prometheus' default interval. The load reads every second, but a busy machine starts a container
+many times more slowly than a free one.
 """
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 
@@ -167,7 +167,7 @@ def test_an_upgrade_under_load_and_the_way_back(
             made = load.made
             wait_until("pods are created after it", lambda made=made: load.made > made + 20, 60)
         load.stop()
-        print(f"\n{load.rate:.1f} pods a second, gaps {load.gaps}, {load.answers} pages")
+        print(f"\n{load.described}")
         assert load.refused == []
         wait_until(
             lambda: f"all have a place or have run: {load.unfinished(truth)}",
