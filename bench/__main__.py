@@ -22,8 +22,8 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "image": ("image",),
-    "installation": ("upgrade",),
-    "laptop": ("laptop_start", "large_world", "simulated_week"),
+    "installation": ("install", "upgrade", "doctor"),
+    "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),
     "exporter": (
         "gpu_exporter",
         "gpu_exporter_peer",
@@ -36,6 +36,7 @@ MEASUREMENTS: Final = {
     "quota": ("quota_plan", "quota_look"),
     "recovery": ("recovery",),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
+    "scale": ("scale",),
     "sharing": ("filter", "scheduler_extender"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }

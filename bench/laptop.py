@@ -8,7 +8,9 @@ import json
 import os
 import pstats
 import resource
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -130,6 +132,92 @@ def measure(args: argparse.Namespace) -> tuple[float, ...]:
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait(30)
+
+
+def measure_first_start() -> None:
+    """From the first command to the first board: of the wheel, and of a fresh clone.
+
+        python -m bench first_start [--runs 3] [--uvx PROGRAM]
+
+    `uvx --from WHEEL fairlead up`, against `make up` in a new clone of this checkout's HEAD. What
+    either downloads (packages, Node) is there already; environments are not. In turns. CPU seconds
+    are of all programs that a command starts, the laptop included.
+    """
+    parser = options(measure_first_start)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--uvx", default=_uvx(), help="uv's program (default: the pinned one)")
+    args = parser.parse_args()
+    found: dict[str, list[tuple[float, float]]] = {"uvx fairlead up": [], "make up": []}
+    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
+        wheel = _wheel(Path(folder))
+        env = {**os.environ, "UV_CACHE_DIR": str(Path(folder, "uv"))}
+        uvx = [args.uvx, "--python", sys.executable, "--from", str(wheel), "fairlead"]
+        subprocess.run([*uvx, "--version"], env=env, check=True, capture_output=True)
+        for _ in range(args.runs):
+            for kept in Path(folder, "uv").glob("environments-*"):
+                shutil.rmtree(kept)
+            found["uvx fairlead up"].append(_to_the_board([*uvx, "up"], env, Path(folder)))
+            clone = Path(folder, "clone")
+            copy = ["git", "clone", "--quiet", "--shared", str(ROOT), str(clone)]
+            subprocess.run(copy, check=True)
+            found["make up"].append(_to_the_board(["make", "-C", str(clone), "up"], env, clone))
+            shutil.rmtree(clone)
+    print(f"\nmedians of {args.runs}; load {os.getloadavg()[0]:.1f}")
+    medians = {name: statistics.median(wall for wall, _ in rows) for name, rows in found.items()}
+    for name, rows in found.items():
+        cpu = statistics.median(cpu for _, cpu in rows)
+        ratio = medians[name] / medians["make up"]
+        print(f"{name:18}{medians[name]:>8.1f} s wall{cpu:>8.1f} CPU s{ratio:>8.2f} of make up")
+    print(f"aim: {medians['uvx fairlead up']:.1f} s (<= {FIRST_START_AIM_SECONDS:.0f})")
+
+
+ROOT = Path(__file__).resolve().parents[1]
+FIRST_START_AIM_SECONDS = 20.0
+
+
+def _uvx() -> str:
+    sys.path.insert(0, str(ROOT / "tools"))
+    import toolchains
+
+    folder = toolchains.cache_home() / "toolchains"
+    pinned = ".".join(map(str, toolchains.pinned_version("uv")))
+    return str(folder / f"uv-{pinned}" / "packages" / "bin" / "uvx")
+
+
+def _wheel(folder: Path) -> Path:
+    sys.path.insert(0, str(ROOT / "tools"))
+    import distributions
+
+    made: Path = distributions.build_distribution("wheel", folder / "wheel")
+    return made
+
+
+def _to_the_board(command: list[str], env: dict[str, str], folder: Path) -> tuple[float, float]:
+    """Wall and CPU seconds until the console's page answers."""
+    ready = folder / "ready.json"
+    ready.unlink(missing_ok=True)
+    flags = ["--ready-file", str(ready), *PORTS]
+    words = [f"ARGS={' '.join(flags)}"] if command[0] == "make" else flags
+    own = {**env, "XDG_STATE_HOME": str(folder / "state")}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [*command, *words], env=own, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        while not ready.exists():
+            if process.poll() is not None:
+                raise SystemExit(f"{command} ended with status {process.returncode}")
+            time.sleep(PAUSE_SECONDS)
+        page = json.loads(ready.read_text())["console"]
+        with urllib.request.urlopen(page, timeout=120) as answer:
+            assert b"<html" in answer.read(), page
+        wall = time.perf_counter() - started
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 EPOCH = 1_767_600_000.0

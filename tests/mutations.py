@@ -95,7 +95,7 @@ MUTATIONS = (
         "gpu_memory",
     ),
     Mutation(
-        "a GPU that says nothing reports",
+        "a GPU that is silent reports",
         "src/fairlead/rules/holding/occupancy.py",
         "gpus_reporting=len(ratios),",
         "gpus_reporting=len(readings),",
@@ -127,7 +127,7 @@ MUTATIONS = (
         "overview",
     ),
     Mutation(
-        "pods that wait for something else are told to wait for each resource",
+        "pods that wait for something else are counted as waiting for each resource",
         "src/fairlead/console/boards/quota/usage_rows.py",
         "waiting_pods=use.own.waiting_by_resource.get(resource, 0),",
         "waiting_pods=use.own.waiting_pods,",

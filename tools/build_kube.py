@@ -1,8 +1,9 @@
 """Builds missing Kubernetes programs for the tests, from pinned Go modules, into the cache.
 
-`python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold
-build keeps two cores busy for about ten minutes, nearly all of it kube-apiserver, whose packages
-the others then share.
+`python3 tools/build_kube.py [--nice N] [--with FOLDER]`; a second run finds everything and ends at
+once. A cold build keeps two cores busy for about ten minutes, nearly all of it kube-apiserver,
+whose packages the others then share. `--with` adds programs of a group that runs by its name, such
+as another version of Kubernetes.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from kube_programs import (
     READ,
     Edit,
     Family,
+    built_path,
+    family_path,
     missing_programs,
-    program_path,
 )
 from locks import only_one
 from progress import StepFailed, cache_home, run_step, say, spoken_seconds
@@ -114,7 +116,7 @@ def _move(family: Family, names: list[str], scratch: Path) -> None:
     """
     for name in names:
         parts = [part for part in family.packages[name].split("/") if part != "v3"]
-        (scratch / parts[-1]).replace(cache_home() / "bin" / f"{name}-{family.edition}")
+        (scratch / parts[-1]).replace(built_path(family, name))
 
 
 def edited_module(family: Family, scratch: Path) -> list[str]:
@@ -181,15 +183,19 @@ def main(argv: list[str]) -> int:
         "--nice", type=int, default=0, metavar="N", help="lower the priority of the build by N"
     )
     parser.add_argument(
-        "--all",
-        action="store_true",
-        help="those too that only a group needs which is run by its name",
+        "--with",
+        dest="more",
+        action="append",
+        default=[],
+        choices=sorted({family.folder for family in BUILT_ON_DEMAND}),
+        help="also those of this folder of tools/kube, which only a group needs that runs by name",
     )
     parser.add_argument("--quiet", action="store_true", help="do not list the programs at the end")
     chosen = parser.parse_args(argv)
     os.nice(chosen.nice)
     try:
-        families = (*BUILT, *BUILT_ON_DEMAND) if chosen.all else BUILT
+        named = [family for family in BUILT_ON_DEMAND if family.folder in chosen.more]
+        families = (*BUILT, *named)
         build_missing(families)
         download_modules()
     except StepFailed as failed:
@@ -200,7 +206,8 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     if not chosen.quiet:
-        say("\n".join(f"  {program_path(name)}" for family in families for name in family.packages))
+        rows = [(family, name) for family in families for name in family.packages]
+        say("\n".join(f"  {family_path(family, name)}" for family, name in rows))
     return 0
 
 

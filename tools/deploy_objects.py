@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.model.installation import Installation
 from fairlead.wire.files.manifest_yaml import render_manifests
-from fairlead.wire.installation.components import COMPONENTS
+from fairlead.wire.installation.components import BESIDE, COMPONENTS
 
 FOLDER: Final = Path(__file__).parent.parent / "deploy"
 ELSEWHERE: Final = "quota-crd"
@@ -137,6 +137,17 @@ Apply admission-webhook.yaml as well: it answers, and writes the certificate's b
 seconds. While it does not answer, the tree cannot be written, and in namespaces with the label
 fairlead.io/quota=enforced no pod is created (failurePolicy Fail).
 """,
+    "people": """
+Users and groups: the namespace kube-ai with the definitions of User and UserGroup, and the
+ClusterRoles that users are bound to (docs/spec/people.md#rights). `kubectl delete -f` of this file
+deletes all users: delete them first, while the people controller runs.
+""",
+    "people-controller": """
+The people controller gives users their ServiceAccounts and bindings: of two replicas the one that
+holds the Lease fairlead-people works. Apply namespace.yaml, quota-crd.yaml and people.yaml first.
+Its account may bind Fairlead's roles for users, and no others. While no controller runs, rights
+stay as they are.
+""",
 }
 """What a reader of the file must know, as its comment."""
 
@@ -146,7 +157,7 @@ def texts() -> dict[str, str]:
     chosen = Installation()
     return {
         name: _head(HEADS[name]) + render_manifests(objects(chosen), has_blocks=True)
-        for name, objects in COMPONENTS.items()
+        for name, objects in {**COMPONENTS, **BESIDE}.items()
         if name != ELSEWHERE
     }
 

@@ -13,6 +13,7 @@ from fairlead.apps.configuration.counters_file import built_in_counters
 from fairlead.apps.node_agent import agent as node_agent
 from fairlead.apps.node_agent import desk as node_desk
 from fairlead.apps.node_agent import overuse
+from fairlead.apps.people import people_controller
 from fairlead.model.metric import MetricName
 from fairlead.rules.metrics import arena as arena_metrics
 from fairlead.rules.metrics import cluster as cluster_metrics
@@ -101,6 +102,13 @@ QUOTA: Sequence[Section] = (
         quota_controller.NAMES,
     ),
 )
+PEOPLE: Sequence[Section] = (
+    (
+        "What follows from users and groups",
+        "Of several controllers the leader does all; the counters of others do not change.",
+        people_controller.NAMES,
+    ),
+)
 AGENT: Sequence[Section] = (
     ("Shared GPUs on their node", "", (*node_desk.NAMES, *overuse.NAMES, *node_agent.NAMES)),
 )
@@ -114,6 +122,7 @@ def metrics_text() -> str:
             *("## Cluster exporter (`:9401`)\n\n", *_sections(CLUSTER)),
             *("## Scheduler extender (`:12345`)\n\n", EXTENDER_PORT, *_sections(EXTENDER)),
             *("## Quota controller (`:9402`)\n\n", *_sections(QUOTA)),
+            *("## People controller (`:9404`)\n\n", *_sections(PEOPLE)),
             *("## Node agent (`:9403`)\n\n", *_sections(AGENT)),
         ]
     )

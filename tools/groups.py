@@ -28,7 +28,7 @@ from debian import (
     Package,
 )
 from environment import PYTHON
-from kube_programs import BUILT_ON_DEMAND, Family
+from kube_programs import MONITORING, OTHER_KUBERNETES, Family
 from progress import cache_home
 from toolchains import REPOSITORY
 
@@ -51,6 +51,7 @@ REAL_FOLDERS = (
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
+COMPATIBILITY = "tests/kube/test_compatibility.py"
 _IN_BOTH_WORLDS = (
     *("same_end", "training_same_end", "operators", "kubectl_twins", "kubectl_kinds"),
     *("kubectl_access", "sharing_words", "serve", "startable", "idle_hours", "default_over_time"),
@@ -186,7 +187,7 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED, *BOTH_WORLDS)),
+            *_but((QUOTA, DISCOVERED, COMPATIBILITY, *BOTH_WORLDS)),
         ),
         _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
         _with_image(
@@ -253,7 +254,15 @@ def on_demand_groups() -> tuple[Group, ...]:
         "what the Prometheus operator and Prometheus itself find in a cluster",
         DISCOVERED,
     )
-    return (replace(found, more_programs=BUILT_ON_DEMAND),)
+    played = _cluster_group(
+        "compatibility",
+        f"install, share, quota and uninstall on Kubernetes {' and '.join(OTHER_KUBERNETES)}",
+        COMPATIBILITY,
+    )
+    return (
+        replace(found, more_programs=MONITORING),
+        replace(played, more_programs=tuple(OTHER_KUBERNETES.values())),
+    )
 
 
 def _pytest(name: str, *arguments: str) -> Step:
@@ -358,6 +367,7 @@ def _lint_steps() -> tuple[Step, ...]:
         _tool("ruff check", "check", "."),
         _tool("ruff format", "format", "--check", "."),
         _python("house lint", house),
+        _python("plain English", str(Path(__file__).with_name("plain_english.py"))),
     )
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from progress import cache_home
 
 FAMILIES_DIR = Path(__file__).resolve().parent / "kube"
+_CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+_KUBE_MODULE = "k8s.io/kubernetes"
 _KUBE_VERSION_PACKAGE = "k8s.io/component-base/version"
 _KUBE_CLIENT = "k8s.io/client-go"
 
@@ -61,7 +64,7 @@ class Family:
         `helm template` of Helm 3 takes the cluster for 1.20; Helm 4 knows it.
         """
         values = {}
-        if self.folder == "kubernetes":
+        if self.module == _KUBE_MODULE:
             major, minor = self.version.split(".")[:2]
             values = {"gitVersion": "v" + self.version, "gitMajor": major, "gitMinor": minor}
         package = _KUBE_VERSION_PACKAGE
@@ -83,21 +86,15 @@ def _pinned(folder: str, module: str) -> str:
     return found.group(1)
 
 
-KUBERNETES = Family(
-    "kubernetes",
-    "k8s.io/kubernetes",
-    {
-        name: "k8s.io/kubernetes/cmd/" + name
-        for name in (
-            "kube-apiserver",
-            "kube-controller-manager",
-            "kube-scheduler",
-            "kube-proxy",
-            "kubectl",
-            "kubelet",
-        )
-    },
-)
+def _kubernetes(folder: str, *names: str) -> Family:
+    return Family(folder, _KUBE_MODULE, {name: f"{_KUBE_MODULE}/cmd/{name}" for name in names})
+
+
+KUBERNETES = _kubernetes("kubernetes", *_CONTROL_PLANE, "kube-proxy", "kubectl", "kubelet")
+OTHER_KUBERNETES = {
+    minor: _kubernetes(f"kubernetes-{minor}", *_CONTROL_PLANE) for minor in ("1.34", "1.37")
+}
+"""By minor version: control planes that Fairlead is tried on, beside that of all other tests."""
 ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
 KWOK = Family("kwok", "sigs.k8s.io/kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
 MPI_OPERATOR = Family(
@@ -170,8 +167,9 @@ BUILT = (
     *(KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PROMETHEUS_ADAPTER),
     *(HELM3, HELM4),
 )
-# Ten minutes of compiling for one group, which is run when it is named.
-BUILT_ON_DEMAND = (PROMETHEUS_OPERATOR, PROMETHEUS)
+MONITORING = (PROMETHEUS_OPERATOR, PROMETHEUS)
+# Ten minutes of compiling or more for one group each, which is run when it is named.
+BUILT_ON_DEMAND = (*MONITORING, *OTHER_KUBERNETES.values())
 
 # The tests read YAML of these modules (stages, CRDs), also if the programs come from a cache of
 # another
@@ -189,7 +187,7 @@ READ = (
 )
 
 FAMILY_OF = {
-    program: family for family in (*BUILT, *BUILT_ON_DEMAND, KUEUE) for program in family.packages
+    program: family for family in (*BUILT, *MONITORING, KUEUE) for program in family.packages
 }
 
 
@@ -200,9 +198,28 @@ def program_path(name: str) -> Path:
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets and os.access(Path(assets) / name, os.X_OK):
         return Path(assets) / name
-    return cache_home() / "bin" / f"{name}-{FAMILY_OF[name].edition}"
+    return built_path(FAMILY_OF[name], name)
+
+
+def built_path(family: Family, name: str) -> Path:
+    """Where the family's program lies in the cache once it is built."""
+    return cache_home() / "bin" / f"{name}-{family.edition}"
+
+
+def family_path(family: Family, name: str) -> Path:
+    """As `program_path`; another Kubernetes version is never that of KUBEBUILDER_ASSETS."""
+    return program_path(name) if FAMILY_OF[name] is family else built_path(family, name)
 
 
 def missing_programs(family: Family) -> list[str]:
     """The family's programs that neither KUBEBUILDER_ASSETS nor the cache has."""
-    return [name for name in family.packages if not os.access(program_path(name), os.X_OK)]
+    return [name for name in family.packages if not os.access(family_path(family, name), os.X_OK)]
+
+
+def build_flags(families: Iterable[Family]) -> list[str]:
+    """The flags with which tools/build_kube.py builds these, too.
+
+    >>> build_flags([PROMETHEUS, PROMETHEUS_OPERATOR])
+    ['--with=monitoring']
+    """
+    return [f"--with={folder}" for folder in sorted({family.folder for family in families})]

@@ -35,9 +35,13 @@ PLACES = (
 KINDS = frozenset((".py", ".md", ".ts", ".tsx"))
 IGNORED = frozenset(("node_modules", "web_dist", "__pycache__", "golden"))
 TEST = "test_"
+VALUE = "0"
+"""Stands for a value of an f-string."""
 MARK = "plain-english: quoted"
 """A line with this comment quotes another program's words."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_BETWEEN = re.compile(r"[\s_\"']+([frFR]{1,2}[\"']+)?")
+"""What stands between words in a name, and in a string that continues on the next line."""
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 
 
@@ -105,14 +109,29 @@ def _python_texts(source: str) -> Iterator[tuple[int, str]]:
     lines = source.splitlines()
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     found = [(each.start[0], each.string) for each in tokens if each.type == tokenize.COMMENT]
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            found += (
-                (node.lineno + offset, text) for offset, text in enumerate(node.value.splitlines())
-            )
+    found += _strings(ast.parse(source))
     for number, text in found:
         if MARK not in lines[min(number, len(lines)) - 1]:
             yield number, _CODE_SPAN.sub("", text)
+
+
+def _strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Strings with a space, by line. The parts of an f-string are one text, so that backticks
+    around a value enclose the value alone.
+    """
+    parts: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(node.values)
+            text = "".join(
+                str(each.value) if isinstance(each, ast.Constant) else VALUE for each in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
+            text = node.value
+        else:
+            continue
+        if " " in text:
+            yield from enumerate(text.splitlines(), node.lineno)
 
 
 def _markdown_texts(source: str) -> Iterator[tuple[int, str]]:
@@ -150,7 +169,10 @@ def names(path: Path) -> Iterator[tuple[int, str]]:
 
 def findings(paths: Iterable[Path], table: Iterable[Avoided]) -> Iterator[Finding]:
     table = list(table)
+    may_have = _Sieve(table)
     for path in files(paths):
+        if not may_have(path.read_text(encoding="utf-8")):
+            continue
         for number, text in texts(path):
             for row in table:
                 yield from (
@@ -168,6 +190,40 @@ def findings(paths: Iterable[Path], table: Iterable[Avoided]) -> Iterator[Findin
                 continue
             words = {word.lower() for word in _WORD.findall(name)}
             yield from (Finding(path, number, name, row.use) for row in table if words & row.names)
+
+
+class _Sieve:
+    """Whether a file can contain a word of the table: most have none, and to read all their texts
+    takes ten times as long. It never misses one.
+    """
+
+    def __init__(self, table: Iterable[Avoided]) -> None:
+        table = list(table)
+        self._words = [row.pattern for row in table if " " not in row.pattern.pattern]
+        only_names = "|".join(
+            sorted(word for row in table for word in row.names if not self._is_avoided(word))
+        )
+        self._names = re.compile(
+            rf"_({only_names})(?![a-z])|(?<![a-z])({only_names})(_|[A-Z]|\s*([:=,)]|in\b))",
+            re.IGNORECASE,
+        )
+        phrases = (row.pattern.pattern for row in table if " " in row.pattern.pattern)
+        self._phrases = re.compile("|".join(phrases), re.IGNORECASE)
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, source: str) -> bool:
+        words = set(_WORD.findall(source))
+        if any(self._known.get(word, False) for word in words):
+            return True
+        for word in words - self._known.keys():
+            self._known[word] = self._is_avoided(word)
+        if any(self._known[word] for word in words):
+            return True
+        is_phrase = self._phrases.search(_BETWEEN.sub(" ", source)) is not None
+        return is_phrase or self._names.search(source) is not None
+
+    def _is_avoided(self, word: str) -> bool:
+        return any(pattern.fullmatch(word) for pattern in self._words)
 
 
 def main(argv: list[str]) -> int:

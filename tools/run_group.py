@@ -12,7 +12,7 @@ from console_pages import install_node_modules
 from debian import why_missing
 from groups import Group, Step
 from junit import Tally, read_report
-from kube_programs import BUILT, missing_programs
+from kube_programs import BUILT, build_flags, missing_programs
 from progress import StepFailed, run_step, say, spoken_seconds
 from toolchains import REPOSITORY, find_node
 
@@ -73,9 +73,8 @@ def _why_not(group: Group) -> tuple[str, str] | None:
     if group.needs_kube and any(
         missing_programs(family) for family in (*BUILT, *group.more_programs)
     ):
-        return "the Kubernetes programs are not built", "python3 tools/build_kube.py" + (
-            " --all" if group.more_programs else ""
-        )
+        command = ("python3", "tools/build_kube.py", *build_flags(group.more_programs))
+        return "the Kubernetes programs are not built", " ".join(command)
     return why_missing(group.packages)
 
 

@@ -26,7 +26,7 @@ from image import apt
 from image.bytecode import host_architecture
 from image.debian_lock import LOCK_VARIABLE, lock_text, read_lock
 from junit import Tally
-from kube_programs import BUILT, missing_programs
+from kube_programs import BUILT, build_flags, missing_programs
 from locks import only_one
 from progress import StepFailed, say, spoken_seconds
 from run_group import Outcome, run_group
@@ -137,11 +137,9 @@ def _prepare_real(groups: list[Group], checked: threading.Event) -> None:
     if any(group.needs_image for group in groups):
         _prepare_image()
     if any(group.needs_kube for group in groups):
-        more = ["--all"] if any(group.more_programs for group in groups) else []
-        build_beside(
-            [sys.executable, str(Path(__file__).with_name("build_kube.py")), "--quiet", *more],
-            checked,
-        )
+        families = [family for group in groups for family in group.more_programs]
+        builder = str(Path(__file__).with_name("build_kube.py"))
+        build_beside([sys.executable, builder, "--quiet", *build_flags(families)], checked)
 
 
 def _prepare_image() -> None:

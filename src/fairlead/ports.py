@@ -40,6 +40,7 @@ from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
+from fairlead.model.people.actions import PeopleAction
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -381,6 +382,27 @@ class QuotaApi(LeaseApi, Protocol):
         ...
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """See `Cluster.apply`."""
+        ...
+
+
+class PeopleApi(LeaseApi, Protocol):
+    """The API server, for the people controller."""
+
+    @property
+    def work_kinds(self) -> Collection[str]:
+        """The kinds of pods and jobs that `follow` reports, by their names in `Changes`."""
+        ...
+
+    async def follow(self, observe: Observe) -> None:
+        """List everything anew, then watch it until cancelled.
+
+        Only jobs count as empty where they are not served or may not be read. Any other kind that
+        cannot be read is not reported, so that nothing is decided without it.
+        """
+        ...
+
+    async def apply(self, action: PeopleAction, left: Callable[[], float] | None = None) -> Outcome:
         """See `Cluster.apply`."""
         ...
 

@@ -19,12 +19,14 @@ API_SERVER_PORT: Final = 6443
 SCHEDULER_EXTENDER_PORT: Final = 39999
 QUOTA_CONTROLLER_PORT: Final = 9402
 NODE_AGENT_PORT: Final = 9403
+PEOPLE_CONTROLLER_PORT: Final = 9404
 
 PART_LABEL: Final = "app.kubernetes.io/name"
 CLUSTER_EXPORTER_POD: Final = "fairlead-cluster-exporter"
 GPU_EXTENDER_POD: Final = "fairlead-gpushare-extender"
 NODE_AGENT_POD: Final = "fairlead-node-agent"
 QUOTA_CONTROLLER_POD: Final = "fairlead-quota-controller"
+PEOPLE_CONTROLLER_POD: Final = "fairlead-people-controller"
 """Values of the label by which the pods of Fairlead's components are found (see `deploy/`)."""
 
 GPU_EXPORTER_LABELS: Final = f"{PART_LABEL}=fairlead-gpu-exporter"
@@ -44,6 +46,9 @@ See docs/spec/gpu-sharing.md#recovery-and-leadership.
 
 QUOTA_LEASE: Final = "fairlead-quota"
 """The Lease of the quota controller that may write (docs/spec/quota.md#the-quota-controller)."""
+
+PEOPLE_LEASE: Final = "fairlead-people"
+"""The Lease of the people controller that may write (docs/spec/people.md#the-people-controller)."""
 
 CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 """The Lease of the cluster exporter that may print the cluster.

@@ -18,6 +18,7 @@ from typing import Final
 from msgspec import structs
 from tests.apps.company import company, readings
 from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, four_cards
+from tests.apps.people_fakes import FakePeopleApi
 from tests.apps.quota_fakes import FakeQuotaApi, FakeQuotaServer
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.console.clusters import living_cluster
@@ -31,6 +32,7 @@ from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSetti
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.extender import Extender
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.apps.people.people_controller import PeopleController
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket
@@ -81,6 +83,11 @@ def _quota_controller(sock: socket, patience: float) -> ServedApp:
     return structs.replace(service, read_seconds=patience)
 
 
+def _people_controller(sock: socket, patience: float) -> ServedApp:
+    service = PeopleController(FakePeopleApi(), "me").service(sock)
+    return structs.replace(service, read_seconds=patience)
+
+
 def _admission_webhook(sock: socket, patience: float) -> ServedApp:
     return ServedApp(app=webhook_app(), sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience)
 
@@ -98,6 +105,7 @@ SERVERS: Final[dict[str, Start]] = {
     "cluster exporter": _cluster_exporter,
     "scheduler extender": _scheduler_extender,
     "quota controller": _quota_controller,
+    "people controller": _people_controller,
     "admission webhook": _admission_webhook,
     "api server": _api_server,
 }
@@ -107,6 +115,7 @@ WRITES: Final = {
     "cluster exporter": b"/metrics",
     "scheduler extender": b"/gpushare-scheduler/filter",
     "quota controller": b"/metrics",
+    "people controller": b"/metrics",
     "admission webhook": b"/scheduler",
     "api server": b"/api/v1/namespaces",
 }

@@ -137,7 +137,7 @@ class FakeServer:
     def _sitting(self, pod: Pod) -> Held:
         if pod.grants and self.sits.setdefault(pod.uid, pod).grants != pod.grants:
             self.faults.append(
-                f"{pod.name} sits on {self.sits[pod.uid].grants} and is said to hold {pod.grants}"
+                f"{pod.name} sits on {self.sits[pod.uid].grants} and its grants are {pod.grants}"
             )
         return held_at_most(self.sits.get(pod.uid, pod))
 

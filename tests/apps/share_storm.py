@@ -202,9 +202,7 @@ class Storm:
         if "" in answers:
             now = self.server.pods.get(pod.uid)
             if now is not None and now.node != best:
-                self.server.faults.append(
-                    f"{pod.name} was told to be on {best} and is on {now.node!r}"
-                )
+                self.server.faults.append(f"{pod.name} was bound to {best} and is on {now.node!r}")
 
     async def _until_settled(self) -> None:
         extender = next(each[0] for each in (self._extenders[self._leader],) if each is not None)
@@ -225,7 +223,7 @@ class Storm:
             truth.set_node(each)
         for pod in self.server.pods.values():
             truth.set_pod(pod)
-        assert _used(extender.ledger) == _used(truth), "the ledger is what the API server says"
+        assert _used(extender.ledger) == _used(truth), "the ledger is what the API server has"
         for uid, times in self.server.bindings.items():
             assert times == 1, f"{uid} was bound {times} times"
         for pod in self.server.pods.values():

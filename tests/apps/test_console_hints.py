@@ -93,7 +93,7 @@ async def test_answers_hints_and_versions_count_alike() -> None:
         }
         after = {path: (await page.json(path))["version"] for path in before}
         assert {"overview": after["/overview"], "jobs": after["/jobs"]} == reported, (
-            "who was told has seen it when the answer says so"
+            "a listener has seen it when the answer reports it"
         )
         moved = [path for path in before if int(after[path]) > int(before[path])]
         assert (moved, len(set(after.values()))) == (["/overview", "/jobs"], 2), (
@@ -188,5 +188,5 @@ async def test_a_stop_ends_within_a_moment_though_streams_are_open(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < 20, "nobody waited until the grace was over"
+        assert time.monotonic() - started < 20, "no request waited until the grace was over"
         await asyncio.wait_for(stream.content.read(), 20)

@@ -363,7 +363,7 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
-        raise ValueError("odd object")
+        raise ValueError("malformed object")
 
     async with console() as page:
         await page.json("/nodes")  # the page is in use, so the next board state prepares it
@@ -470,7 +470,7 @@ async def test_charts_show_the_past_that_the_server_was_given() -> None:
         )
         assert any(
             value is None for line in chart["series"] for _, value in line["points"][:-12]
-        ), "before it nobody looked"
+        ), "before it no request looked"
 
 
 async def test_a_past_that_breaks_is_reported_and_the_charts_go_on(

@@ -116,7 +116,7 @@ async def test_a_leader_that_cannot_renew_stops_before_another_may_begin(
     assert last_printed - began == pytest.approx(BACKGROUND_LEASE_TIMES.safe, abs=0.2)
     assert next_printed - began <= BACKGROUND_LEASE_TIMES.length + BACKGROUND_LEASE_TIMES.renew
     assert first.page["fairlead_exporter_leader"] == 0, (
-        "its page says so although it was not made anew"
+        "its page shows it although it was not made anew"
     )
     assert lease.record is not None and lease.record.holder == "second"
 

@@ -247,7 +247,7 @@ def test_a_question_is_answered_and_a_doubt_settled_whatever_a_get_ends_in() -> 
         await asyncio.sleep(1)
         api.loses = True
         assert "is not known yet" in await driver.bind(asked(p))
-        api.failure = ValueError("amounts that nobody can read")
+        api.failure = ValueError("unreadable amounts")
         await asyncio.sleep(60)
         api.failure = None
         await asyncio.sleep(60)

@@ -128,7 +128,9 @@ def test_an_api_server_that_does_not_answer_lets_it_run_out() -> None:
     clock.now += SAFE_SECONDS
     assert not first.turn() and first.leader.trouble
     lease.away = False
-    assert first.turn() and first.taken == 1, "nobody else has had it: what is known is still known"
+    assert first.turn() and first.taken == 1, (
+        "no other process has had it: what is known is still known"
+    )
 
 
 class SlowLease(OneLease):

@@ -29,7 +29,7 @@ class Pods:
         self.reported: dict[tuple[str, str], LocalPod] = {}
 
     async def run(self, news: Callable[[], None]) -> None:
-        raise AssertionError("nobody runs it here")
+        raise AssertionError("it does not run here")
 
     def latest(self) -> Mapping[tuple[str, str], LocalPod]:
         return self.reported

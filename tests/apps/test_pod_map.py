@@ -141,7 +141,7 @@ async def test_each_outage_is_reported_and_counted_as_a_collector(
     pods = unasked
     node.failure = "no kubelet here"
     await unasked.ask()
-    assert success() == [], "nobody asked for names, and no kubelet is reached"
+    assert success() == [], "names were not requested, and no kubelet is reached"
     node.failure = ""
     await unasked.ask()
     assert success() == [1]
@@ -193,7 +193,7 @@ async def test_processes_are_put_to_their_containers(node: Node) -> None:
         for each in sample.processes
     ]
     assert rows == [("p", 300.0, 40.0, 1), ("", 100.0, 5.0, 1)], (
-        "one that has ended meanwhile is nobody's"
+        "one that has ended meanwhile has no owner"
     )
 
 
@@ -315,7 +315,7 @@ async def test_a_mig_instance_reports_what_its_only_holder_uses_and_several_in_o
     assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
     other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", reported, ())
     assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], (
-        "what the two do together is nobody's"
+        "what the two do together has no owner"
     )
 
 
@@ -516,6 +516,6 @@ async def test_a_process_of_an_unknown_pod_makes_the_agent_ask_the_kubelet_soon_
         await asyncio.to_thread(pods.attributed, [sample])
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asked.wait(), 2 * RETRY_SECONDS)
-        assert count == 2, "it is known by now that nobody has it"
+        assert count == 2, "it is known by now that no pod has it"
     finally:
         running.cancel()

@@ -160,7 +160,7 @@ async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:
     before, reasons["first"] = asked, ""
     await until(lambda: asked > before)
     await asyncio.sleep(0)
-    assert not services[1].accepting.is_set() and not printed, "one does not accept"
+    assert not services[1].accepting.is_set() and not printed, "the second does not accept"
     opens.set()
     await until(lambda: printed)
     task.cancel()

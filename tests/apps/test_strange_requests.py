@@ -81,7 +81,9 @@ def faults_of(answer: bytes) -> list[str]:
     status, body = status_of(answer), answer.partition(b"\r\n\r\n")[2]
     faults = [] if 200 <= status < 500 else [f"status {status}"]
     faults += [
-        f"says {word!r}" for word in (b"Traceback", b"bug of Fairlead", b"root:x:") if word in body
+        f"contains {word!r}"
+        for word in (b"Traceback", b"bug of Fairlead", b"root:x:")
+        if word in body
     ]
     if status >= 400 and len(body.splitlines()) > 1:
         faults.append(f"{len(body.splitlines())} lines")

@@ -250,7 +250,7 @@ async def test_certificate_and_clients_change_while_it_runs(
     write("min_version: TLS13")
     async with guarded(path) as page:
         assert await page.status(tls=client(old)) == 200
-        assert await page.status() == 0, "nobody is answered without TLS"
+        assert await page.status() == 0, "no request is answered without TLS"
         before = client(old)
         before.maximum_version = ssl.TLSVersion.TLSv1_2
         assert await page.status(tls=before) == 0
@@ -436,7 +436,7 @@ async def test_a_file_that_takes_all_passwords_away_opens_nothing(
         assert await page.status(tls=client(authority)) == 401
         monkeypatch.setattr(passwords, "is_right_password", lambda password, hashed: True)
         assert await page.status(tls=client(authority), user="nobody:word") == 401, (
-            "whatever bcrypt says of a name that is not there"
+            "whatever bcrypt returns for an absent name"
         )
         assert await page.status(tls=client(authority), user="one:any") == 200
 

@@ -17,6 +17,7 @@ from tests.waiting import until
 from fairlead.apps.issued_certificate import IssuedCertificate, is_due, issue
 from fairlead.apps.webhook_certificate import (
     CONFIGURATIONS,
+    LOOK_SECONDS,
     NAME,
     WebhookCertificate,
     parse_secret,
@@ -142,6 +143,7 @@ class Stored:
     def __init__(self, *found: ObjectRef) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
         self.version = 0
+        self.read: list[str] = []
         self.is_down = False
         self.forbids = False
         for target in found:
@@ -163,7 +165,8 @@ class Stored:
     async def get(self, target: ObjectRef) -> Manifest | None:
         await asyncio.sleep(0)
         if self.is_down:
-            raise OutsideError("kubernetes", "nobody answers")
+            raise OutsideError("kubernetes", "no answer")
+        self.read.append(target.name)
         return self.objects.get((target.kind, target.name))
 
     async def apply(self, action: Action) -> Outcome:
@@ -196,7 +199,7 @@ class Stored:
         return Outcome()
 
     def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"nobody asks for {name}")
+        raise AssertionError(f"unexpected request for {name}")
 
     @property
     def secret(self) -> IssuedCertificate:
@@ -253,6 +256,27 @@ async def test_a_configuration_that_comes_later_is_reported() -> None:
     assert api.bundles(CONFIGURATIONS[3]) == [api.secret.bundle, b""]
 
 
+async def test_what_trusts_it_is_read_once_a_minute_and_what_is_missing_at_each_look() -> None:
+    """A look is every ten seconds, by each replica: six reads each would be more than all other
+    requests of an idle control plane.
+    """
+    there = CONFIGURATIONS[:-1]
+    api, now = Stored(*there), NOW
+    one = WebhookCertificate(api, lambda: now)
+    await one.look()  # writes the bundle
+    await one.look()  # has seen it everywhere
+    api.read.clear()
+    for _ in range(5):
+        now += LOOK_SECONDS
+        await one.look()
+    assert api.read == 5 * [NAME, CONFIGURATIONS[-1].name]
+    hooks = api.objects[there[0].kind, there[0].name]["webhooks"]
+    hooks[0]["clientConfig"].pop("caBundle")  # as another program's update would
+    now += LOOK_SECONDS
+    await one.look()
+    assert api.bundles(there[0]) == [api.secret.bundle, b""]
+
+
 async def test_a_deleted_secret_is_made_anew_and_the_old_authority_stays_trusted() -> None:
     api = Stored(CONFIGURATIONS[0])
     one = replica(api)
@@ -292,7 +316,7 @@ async def test_no_answer_is_sent_before_the_api_server_can_get_it(
     try:
 
         async def reported() -> bool:
-            return "nobody answers" in caplog.text
+            return "no answer" in caplog.text
 
         await until(reported)
         assert not one.is_ready.is_set()

@@ -9,7 +9,7 @@ from tests.browser.chromium import Window
 
 SIDEWAYS: Final = """() => {
     const found = [], wide = innerWidth, content = document.querySelector('.content');
-    const told = element => {
+    const described = element => {
         const box = element.getBoundingClientRect();
         const name = element.dataset.testid || element.getAttribute('aria-label')
             || element.innerText || element.className;

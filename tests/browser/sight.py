@@ -120,7 +120,7 @@ def soon(
         return bool(looks[-1][0] == looks[-1][1])
 
     wait_until(
-        lambda: ("{}: the page shows {!r}, kubectl says {!r}").format(what, *looks[-1]),
+        lambda: ("{}: the page shows {!r}, kubectl prints {!r}").format(what, *looks[-1]),
         agree,
         seconds,
         0.3,

@@ -205,8 +205,8 @@ def test_a_table_with_the_focus_stays_when_it_is_scrolled_out_of_sight(
 @pytest.mark.parametrize(
     ("address", "board"),
     [
-        ("/nodes/nobody", "/nodes"),
-        ("/jobs/a/mpijob/nobody", "/jobs"),
+        ("/nodes/absent", "/nodes"),
+        ("/jobs/a/mpijob/absent", "/jobs"),
         ("/nodes?sort=nonsense", "/nodes"),
     ],
 )
@@ -416,9 +416,9 @@ def commands_of(tab: Window, kind: str) -> list[str]:
     return commands
 
 
-PRINTED = """globalThis.said = [];
+PRINTED = """globalThis.printed = [];
 const statuses = () => [...document.querySelectorAll("[role=status]")];
-new MutationObserver(() => said.push(...statuses().map((each) => each.textContent)))
+new MutationObserver(() => printed.push(...statuses().map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
 """An announcement is visible for a moment, and disappears when the banner changes, so each one is
 recorded.
@@ -426,9 +426,9 @@ recorded.
 
 
 def copy_by_keyboard(tab: Window, box: Locator) -> None:
-    tab.page.evaluate("said = []")
+    tab.page.evaluate("printed = []")
     box.get_by_role("button").press("Enter")
-    wait_until("it is said", lambda: bool(tab.page.evaluate("said.includes('Copied')")))
+    wait_until("it is announced", lambda: bool(tab.page.evaluate("printed.includes('Copied')")))
 
 
 def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_announced(
@@ -444,7 +444,7 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_announced(
             copy_by_keyboard(tab, box)
             assert tab.page.evaluate("navigator.clipboard.readText()") == text
         assert text.startswith("GPU-")
-        tab.page.goto(f"{simulated.url}/nodes/nobody")
+        tab.page.goto(f"{simulated.url}/nodes/absent")
         of_error = tab.at("request-id")
         shown = [of_error.locator(".mono").text_content()]
         copy_by_keyboard(tab, of_error)
@@ -563,8 +563,8 @@ def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(
         for elsewhere in ("status=Nothing", "size=1&page=2&sort=name", "by=owner"):
             tab.open(f"/gpus?{elsewhere}&open={pod}", "holders")
             expect(tab.at("side-panel")).to_contain_text("Running")
-        tab.open("/gpus?open=research/nobody", "holders")
-        expect(tab.at("side-panel")).to_contain_text("research/nobody no longer holds a GPU")
+        tab.open("/gpus?open=research/absent", "holders")
+        expect(tab.at("side-panel")).to_contain_text("research/absent no longer holds a GPU")
 
 
 @pytest.mark.parametrize("key", ["/", "Control+k", "?"])

@@ -74,7 +74,7 @@ def test_the_file_is_read_when_the_container_is_made(
     assert first == second
     for name, number in (("prepare", 1), ("app", 2)):
         wait_until(
-            f"{name} has said all",
+            f"{name} has printed all",
             lambda name=name: "read-only" in log(node, "both", name),
             SECONDS,
         )
@@ -88,7 +88,7 @@ def test_without_its_file_no_container_is_made(node: ControlPlane, answers: Simp
     answers.is_closed = True
     node.admin.create([pod("closed", [container("app", "sleep 1000000")])])
     wait_until(
-        "it is told",
+        "it is reported",
         lambda: (
             "CDI device injection failed: unresolvable CDI devices fairlead.io/gpu=alloc-"
             in reported(node)

@@ -126,7 +126,7 @@ def test_document_001(line: Line) -> None:
     wait_until("it is started again", lambda: line.restarts("app-6g-v1-0") >= 1, SECONDS)
     assert LINE_E in line.log("app-6g-v1-0", "app-6g-v1")
     wait_until(
-        "kubectl says so",
+        "kubectl prints it",
         lambda: "CrashLoopBackOff" in line.cluster.admin.run("get", "pods", "-n", "default"),
         SECONDS,
     )
@@ -163,7 +163,9 @@ def test_document_003(line: Line) -> None:
         name for name, phase in named(line, "tf-notebook-gpu").items() if phase == "Pending"
     ]
     message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
-    wait_until("it says why", lambda: any(message in each for each in line.events(waits)), SECONDS)
+    wait_until(
+        "it shows the reason", lambda: any(message in each for each in line.events(waits)), SECONDS
+    )
     remove(line, "gpu_deployment.yaml")
 
     line.label(cgpu="true")
@@ -193,7 +195,7 @@ def test_document_003(line: Line) -> None:
     send(line, fourth, PRINTS)
     (pod,) = wait_for_pods(line, "tf-notebook-4")
     wait_until(
-        "the fourth says why",
+        "the fourth shows the reason",
         lambda: any("need 4 GiB, largest free 2 GiB" in each for each in line.events(pod)),
         SECONDS,
     )

@@ -154,7 +154,7 @@ def test_pools_add_up_by_model_and_mode() -> None:
         "a broken card",
         "a node that is not ready",
         "a cordoned node",
-        "nobody says how the cards are",
+        "the cards' health is unknown",
     ],
 )
 def test_only_gpus_that_could_be_had_are_free(

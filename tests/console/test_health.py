@@ -85,9 +85,9 @@ def test_the_api_server_with_address_version_and_latency() -> None:
 
 def test_an_api_server_that_does_not_answer_fails_in_its_own_words() -> None:
     row = rows(
-        looks=DependencyLooks(structs.replace(WELL, failure="nobody listens", hint="start it"))
+        looks=DependencyLooks(structs.replace(WELL, failure="no listener", hint="start it"))
     )["cluster-api"]
-    assert (row.state, printed(row)) == ("fail", "nobody listens (start it)")
+    assert (row.state, printed(row)) == ("fail", "no listener (start it)")
     assert row.setting is not None
 
 
@@ -123,7 +123,7 @@ def test_permissions(forbidden: str | None, state: str) -> None:
 
 
 def test_permissions_are_not_known_while_no_server_answers() -> None:
-    silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
+    silent = DependencyLooks(structs.replace(WELL, failure="no listener"))
     assert rows(sources(Source("nodes", SourceState.SYNCING)), silent)["permissions"].state == "off"
 
 
@@ -376,7 +376,7 @@ def test_a_saved_snapshot_has_no_servers() -> None:
 
 
 def test_the_sentence_names_what_is_worst() -> None:
-    silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
+    silent = DependencyLooks(structs.replace(WELL, failure="no listener"))
     assert health_sentence(rows().values()).text == "All dependencies in use are OK."
     assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use failed."
     slow = DependencyLooks(structs.replace(WELL, seconds=2.0))

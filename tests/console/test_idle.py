@@ -159,7 +159,7 @@ def test_a_gap_that_prometheus_leaves_out_ends_idleness() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "reported", "told_at", "since"),
+    ("seen", "reported", "reported_at", "since"),
     [
         (EPOCH - 5, EPOCH - 3600, EPOCH - 1, EPOCH - 3600),
         (EPOCH - 5, EPOCH - 3600, EPOCH - 60, EPOCH - 5),

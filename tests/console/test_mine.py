@@ -161,7 +161,7 @@ def test_a_pod_that_should_be_gone_long_ago_is_no_longer_charged_to_the_leaf_nor
 # --- what could start now -------------------------------------------------------------------------
 
 
-def test_the_most_that_one_node_has_left_by_model() -> None:
+def test_the_most_that_any_node_has_left_by_model() -> None:
     a100, v100 = {MODEL: "A100"}, {MODEL: "V100"}
     nodes = [
         gpu_node("a1", 4, labels=a100),

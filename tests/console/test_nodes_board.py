@@ -82,7 +82,7 @@ def test_what_is_not_reported_is_unknown_and_not_zero() -> None:
         row.gpu_util_percent,
         row.gpus_reporting,
     ) == (None, None, None, 0)
-    assert row.gpus_allocated == 0, "that nobody holds a GPU was observed"
+    assert row.gpus_allocated == 0, "that no pod holds a GPU was observed"
 
 
 def test_nodes_with_gpus_come_first_and_the_others_are_there() -> None:
@@ -247,7 +247,7 @@ def test_a_divided_card_shows_its_instances_and_their_holders() -> None:
         (4096.0, True, 3599, []),
     ],
     ids=[
-        "used but nobody's",
+        "used without an owner",
         "free and quiet",
         "held and idle for an hour",
         "held and idle for less",

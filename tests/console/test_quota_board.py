@@ -77,7 +77,7 @@ def test_inner_nodes_are_totals_and_know_their_place() -> None:
     ("a_uses", "lent"),
     [(10, 0), (20, 0), (25, 5), (30, 10)],
     ids=[
-        "nobody borrows",
+        "no leaf borrows",
         "the unallocated 10 is first come",
         "5 more come out of b's guarantee",
         "10 more",

@@ -64,7 +64,7 @@ _ANNOTATIONS: tuple[Object, ...] = (
 )
 _METADATA: dict[str, Object] = {
     "a finalizer with a space": {"finalizers": ["a b"]},
-    "a finalizer of nobody's domain": {"finalizers": ["plain"]},
+    "a finalizer without a domain": {"finalizers": ["plain"]},
     "an owner without uid": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
     "an owner without kind": {"ownerReferences": [{"apiVersion": "v1", "name": "x", "uid": "u"}]},
     "an owner that is an event": {
@@ -87,7 +87,7 @@ _MAPS: dict[str, Object] = {
 _SECRETS: dict[str, Object] = {
     "TLS without its keys": {"type": "kubernetes.io/tls", "data": {}},
     "docker's without its key": {"type": "kubernetes.io/dockerconfigjson", "data": {}},
-    "a token of nobody": {"type": "kubernetes.io/service-account-token", "data": {}},
+    "a token without an account": {"type": "kubernetes.io/service-account-token", "data": {}},
     "a key with a space": {"data": {"a b": "eA=="}},
     "a number for a text": {"stringData": {"a": 1}},
 }
@@ -514,7 +514,7 @@ CASES = (
         _METADATA,
     ),
     *named(_made("pod", PODS, pod()), _PODS),
-    Bad("pod: an account that is not there, of a generated name", "POST", PODS, _GENERATED),
+    Bad("pod: an absent account, of a generated name", "POST", PODS, _GENERATED),
     *named(_made("deployment", DEPLOYMENTS, deployment()), _DEPLOYMENTS),
     Bad("deployment: no spec", "POST", DEPLOYMENTS, {"metadata": {"name": "web"}}),
     *named(_made("job", JOBS, job()), _JOBS),

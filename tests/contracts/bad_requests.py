@@ -41,7 +41,7 @@ _STRATEGIC = {
     "an item without its key": {"spec": {"containers": [{"image": "x"}]}},
     "~an item that is a text": {"spec": {"containers": ["x"]}},
     "an unknown directive": {"spec": {"$patch": "nope"}},
-    "what is not there is deleted": {"metadata": {"labels": {"nope": None}}},
+    "an absent field is deleted": {"metadata": {"labels": {"nope": None}}},
     "a list": [],
     "null": b"null",
     "~a text for a number": {"spec": {"priority": "x"}},
@@ -75,7 +75,7 @@ _OPERATIONS = {
     "copies that double an object": [
         {"op": "copy", "from": "/data", "path": f"/data/{key}"} for key in "bc" * 20
     ],
-    "an index that is not there": _operation("add", "/metadata/finalizers/9", value="1"),
+    "an absent index": _operation("add", "/metadata/finalizers/9", value="1"),
     "a path without a slash": _operation("add", "data/a", value="1"),
     "the whole object": _operation("replace", "", value={}),
     "null": b"null",
@@ -94,13 +94,13 @@ _APPLY = {
     "an unknown field": {**config_map(), "zip": 1},
     "~broken YAML": b"a: {",
     "a list": b"- a",
-    "a version of what is not there": config_map(resourceVersion="1"),
+    "a version of an absent object": config_map(resourceVersion="1"),
 }
 _WRITE_OPTIONS = {
-    "dryRun nobody knows": {"dryRun": "Some"},
+    "unknown dryRun": {"dryRun": "Some"},
     "dryRun twice": {"dryRun": ["All", "All"]},
     "dryRun empty": {"dryRun": ""},
-    "validation nobody knows": {"fieldValidation": "Nope"},
+    "unknown validation": {"fieldValidation": "Nope"},
     "a manager's name that is too long": {"fieldManager": "x" * 129},
     "a manager's name that cannot be printed": {"fieldManager": "x\n"},
 }
@@ -222,7 +222,7 @@ _DELETIONS = {
     "an unknown policy": {"propagationPolicy": "Nope"},
     "two policies": {"propagationPolicy": "Orphan", "orphanDependents": True},
     "a grace that is a text": {"gracePeriodSeconds": "x"},
-    "dryRun nobody knows": {"dryRun": ["x"]},
+    "unknown dryRun": {"dryRun": ["x"]},
 }
 _LOGS = (
     *({"tailLines": text} for text in ("-1", "x")),
@@ -325,7 +325,7 @@ CASES = (
         _DELETIONS,
     ),
     Bad("delete: half an object", "DELETE", f"{MAPS}/a", b"{", there=A_MAP, is_worded=False),
-    Bad("delete: nobody", "DELETE", f"{MAPS}/nobody"),
+    Bad("delete: absent", "DELETE", f"{MAPS}/absent"),
     Bad(
         "delete: a grace that is a text, in the query",
         "DELETE",
@@ -378,7 +378,7 @@ CASES = (
         lambda name, body: Bad(f"replace: {name}", "PUT", f"{MAPS}/a", body, there=A_MAP),
         _REPLACEMENTS,
     ),
-    Bad("replace: nobody", "PUT", f"{MAPS}/nobody", config_map("nobody")),
+    Bad("replace: absent", "PUT", f"{MAPS}/absent", config_map("absent")),
     Bad("create: nowhere", "POST", "/api/v1/namespaces/nowhere/configmaps", config_map()),
     Bad("create: with a version", "POST", MAPS, config_map(resourceVersion="7")),
     Bad("create: in another namespace", "POST", MAPS, config_map(namespace="other")),

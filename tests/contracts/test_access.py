@@ -204,18 +204,18 @@ def test_what_is_taken_back_is_gone(api: ApiClient, reader: ApiClient, space: st
 
 
 def test_a_role_that_does_not_exist_is_named_in_the_refusal(api: ApiClient, space: str) -> None:
-    made(api.post(bindings(space), binding("ghost", "nobody-made-it", "gina")))
+    made(api.post(bindings(space), binding("ghost", "never-made", "gina")))
     wanted = (
         'pods is forbidden: User "gina" cannot list resource "pods" in API group "" in the '
         f'namespace "{space}": '
-        'RBAC: role.rbac.authorization.k8s.io "nobody-made-it" not found'
+        'RBAC: role.rbac.authorization.k8s.io "never-made" not found'
     )
     gina = api.as_user("gina")
     until("the refusal names the role", lambda: gina.get(pods(space)).message == wanted)
     status = made(
         gina.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": space}})
     )["status"]
-    assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "nobody-made-it" not found'
+    assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "never-made" not found'
     made(api.post(roles(space), role("creator", rule("create", "roles", [rights.GROUP]))))
     made(api.post(bindings(space), binding("creator", "creator", "gina")))
     until_allowed(api, "gina", "create", "roles", space, group=rights.GROUP)
@@ -223,7 +223,7 @@ def test_a_role_that_does_not_exist_is_named_in_the_refusal(api: ApiClient, spac
     assert refused.message.endswith(
         'not currently held:\n{APIGroups:[""], Resources:["pods"], Verbs:["get"]}; resolution '
         "errors: "
-        '[roles.rbac.authorization.k8s.io "nobody-made-it" not found]'
+        '[roles.rbac.authorization.k8s.io "never-made" not found]'
     )
 
 

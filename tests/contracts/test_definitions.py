@@ -210,7 +210,7 @@ def test_names_that_another_definition_has(api: ApiClient, group: str) -> None:
         found = api.get(f"{DEFINITIONS}/gadgets.{group}").body["status"].get("conditions") or []
         return {c["type"]: (c["status"], c["reason"], c["message"]) for c in found}
 
-    until("the conflict is told", lambda: "NamesAccepted" in conditions())
+    until("the conflict is reported", lambda: "NamesAccepted" in conditions())
     assert conditions() == {
         "NamesAccepted": ("False", "ListKindConflict", '"WidgetList" is already in use'),
         "Established": ("False", "NotAccepted", "not all names are accepted"),

@@ -235,7 +235,7 @@ _WISHES: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("default", {"metadata": {"name": "abc"}, "spec": {}}),
-    ("nobody", {"spec": {}}),
+    ("absent", {"spec": {}}),
 ]
 
 
@@ -416,10 +416,10 @@ def test_a_pod_runs_as_an_account_that_exists(api: ApiClient, space: str, robot:
     assert (plain["serviceAccountName"], plain["serviceAccount"]) == ("default", "default")
     named = made(api.post(pods(space), pod("b", spec={"serviceAccountName": robot})))["spec"]
     assert (named["serviceAccountName"], named["serviceAccount"]) == (robot, robot)
-    answer = api.post(pods(space), pod("c", spec={"serviceAccountName": "nobody"}))
+    answer = api.post(pods(space), pod("c", spec={"serviceAccountName": "absent"}))
     message = (
-        f'pods "c" is forbidden: error looking up service account {space}/nobody: serviceaccount '
-        '"nobody" not found'
+        f'pods "c" is forbidden: error looking up service account {space}/absent: serviceaccount '
+        '"absent" not found'
     )
     assert (answer.status, answer.message) == (403, message)
 

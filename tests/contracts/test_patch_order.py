@@ -61,12 +61,12 @@ _CASES: dict[str, tuple[Object, Object]] = {
         _THREE,
         {"containers": [{"name": "two", "$patch": "delete"}, *_running("new")]},
     ),
-    "one deleted that is not there": (
+    "an absent one deleted": (
         _TWO,
         {"containers": [{"name": "nobody", "$patch": "delete"}, *_running("new")]},
     ),
     "all replaced": (_TWO, {"containers": [{"$patch": "replace"}, *_running("new", "main")]}),
-    "all replaced, said last": (
+    "all replaced, named last": (
         _TWO,
         {"containers": [*_running("new", "main"), {"$patch": "replace"}]},
     ),
@@ -84,7 +84,7 @@ _CASES: dict[str, tuple[Object, Object]] = {
         _TWO,
         {**_order("containers", "main", "new", "two"), "containers": _running("new")},
     ),
-    "a sidecar beside somebody else's, by apply": (
+    "a sidecar beside another client's, by apply": (
         _TWO,
         {**_order("containers", "main", "new"), "containers": _running("new")},
     ),

@@ -180,13 +180,13 @@ def test_a_second_one_already_exists(api: ApiClient, space: str) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/api/v1/namespaces/default/pods/nobody", 'pods "nobody" not found'),
+        ("/api/v1/namespaces/default/pods/absent", 'pods "absent" not found'),
         (
-            "/apis/apps/v1/namespaces/default/deployments/nobody",
-            ('deployments.apps "nobody" not found'),
+            "/apis/apps/v1/namespaces/default/deployments/absent",
+            ('deployments.apps "absent" not found'),
         ),
-        ("/api/v1/namespaces/nowhere/pods/nobody", 'pods "nobody" not found'),
-        ("/api/v1/nodes/nobody", 'nodes "nobody" not found'),
+        ("/api/v1/namespaces/nowhere/pods/absent", 'pods "absent" not found'),
+        ("/api/v1/nodes/absent", 'nodes "absent" not found'),
     ],
 )
 def test_what_is_absent_is_not_found(api: ApiClient, path: str, message: str) -> None:

@@ -123,7 +123,7 @@ def sentence_codes() -> list[tuple[str, frozenset[str] | None]]:
         made = MADE.get((path.name, ast.unparse(code)))
         assert made, (
             f"{path.name}:{call.lineno} makes codes of sentences ({ast.unparse(code)}) that MADE "
-            "does not tell"
+            "does not list"
         )
         found += [(each, None) for each in made]
     return found
@@ -217,7 +217,7 @@ def test_every_refusal_has_its_words(language: str) -> None:
         for code in sorted(codes)
         if code not in OWN_WORDS and "{error}" not in words[f"error.{code}"]
     ]
-    assert silent == [], "what the server said is dropped"
+    assert silent == [], "the server's answer is dropped"
 
 
 OWN_WORDS: Final = ("not-ready",)
@@ -230,7 +230,7 @@ def named_refusals() -> set[str]:
     for path, call in calls("Refused"):
         for code in (each.value for each in call.keywords if each.arg == "code"):
             assert isinstance(code, ast.Constant), (
-                f"{path.name}:{call.lineno} makes a code of an error; tell it here"
+                f"{path.name}:{call.lineno} makes a code of an error; list it here"
             )
             found.add(code.value)
     return found

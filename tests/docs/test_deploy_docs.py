@@ -16,9 +16,11 @@ from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
 from fairlead.rules.sharing.admission import GRANT_WRITERS, SCHEDULER
 from fairlead.settings import (
     CLUSTER_EXPORTER_LEASE,
+    PEOPLE_LEASE,
     QUOTA_LEASE,
     SCHEDULER_EXTENDER_PORT,
     SHARE_LEASE,
+    USERS_NAMESPACE,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +28,7 @@ DEPLOY = ROOT / "deploy"
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if "spec" not in page.parts)
 PAGE = (ROOT / "docs" / "how-to" / "gpu-sharing.md").read_text(encoding="utf-8")
 QUOTA_PAGE = (ROOT / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
+PEOPLE_PAGE = (ROOT / "docs" / "how-to" / "users.md").read_text(encoding="utf-8")
 NODE_PAGE = (ROOT / "docs" / "how-to" / "gpu-node.md").read_text(encoding="utf-8")
 HELM_PAGE = (ROOT / "docs" / "how-to" / "helm.md").read_text(encoding="utf-8")
 BOARDS_PAGE = (ROOT / "docs" / "how-to" / "boards.md").read_text(encoding="utf-8")
@@ -94,6 +97,7 @@ def test_commands_exist() -> None:
         "console",
         "device-plugin",
         "gpu-exporter",
+        "people-controller",
         "quota-controller",
         "scheduler-extender",
     ]
@@ -134,7 +138,7 @@ def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
     for page in DOCS:
         text = page.read_text(encoding="utf-8")
         assert "39999" not in text or "12345" in text or page.name == "cli.md", (
-            f"{page.name} does not tell the shipped port"
+            f"{page.name} does not contain the shipped port"
         )
     assert f"else {SCHEDULER_EXTENDER_PORT}" in PAGE
 
@@ -145,6 +149,7 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
     assert {each["metadata"].get("namespace", SYSTEM_NAMESPACE) for each in OBJECTS} == {
         SYSTEM_NAMESPACE,
         NODE_NAMESPACE,
+        USERS_NAMESPACE,
         "kube-system",
     }
     leases = {
@@ -154,8 +159,8 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
         if "leases" in rule["resources"]
         for name in rule.get("resourceNames", ())
     }
-    assert leases == {SHARE_LEASE, QUOTA_LEASE, CLUSTER_EXPORTER_LEASE, SCHEDULER}
-    assert all(f"`{name}`" in PAGE + QUOTA_PAGE for name in leases)
+    assert leases == {SHARE_LEASE, QUOTA_LEASE, PEOPLE_LEASE, CLUSTER_EXPORTER_LEASE, SCHEDULER}
+    assert all(f"`{name}`" in PAGE + QUOTA_PAGE + PEOPLE_PAGE for name in leases)
 
 
 @pytest.mark.parametrize(

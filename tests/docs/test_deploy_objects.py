@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from fairlead.model.installation import Installation
-from fairlead.wire.installation.components import COMPONENTS
+from fairlead.wire.installation.components import BESIDE, COMPONENTS
 
+FILES = {**COMPONENTS, **BESIDE}
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
 
@@ -28,8 +29,8 @@ TOOL = _tool("deploy_objects")
 
 
 def test_every_file_is_described() -> None:
-    assert {path.stem for path in DEPLOY.glob("*.yaml")} == set(COMPONENTS)
-    assert set(TOOL.HEADS) == set(COMPONENTS) - {TOOL.ELSEWHERE}
+    assert {path.stem for path in DEPLOY.glob("*.yaml")} == set(FILES)
+    assert set(TOOL.HEADS) == set(FILES) - {TOOL.ELSEWHERE}
 
 
 @pytest.mark.parametrize("name", sorted(TOOL.HEADS))
@@ -38,10 +39,10 @@ def test_the_file_is_fresh(name: str) -> None:
     assert text == TOOL.texts()[name], "stale: run `python tools/deploy_objects.py`"
 
 
-@pytest.mark.parametrize("name", sorted(COMPONENTS))
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_readers_of_yaml_see_what_was_meant(name: str) -> None:
     text = (DEPLOY / f"{name}.yaml").read_text(encoding="utf-8")
-    assert list(yaml.safe_load_all(text)) == COMPONENTS[name](Installation())
+    assert list(yaml.safe_load_all(text)) == FILES[name](Installation())
 
 
 def test_the_page_of_values_is_fresh() -> None:

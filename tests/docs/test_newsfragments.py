@@ -51,7 +51,11 @@ def test_every_fragment_is_whole() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "word"),
     [
-        ("a-slug.fixed.md", "The console shows what the node told.", "reported"),
+        (
+            "a-slug.fixed.md",
+            "The console shows what the node told.",  # plain-english: quoted
+            "reported",
+        ),
         ("a-slug.feature.md", "The console shows nodes.", "added|changed|fixed|removed"),
         ("a-slug.fixed", "The console shows nodes.", "added|changed|fixed|removed"),
         ("A_Slug.fixed.md", "The console shows nodes.", "slug"),

@@ -18,18 +18,22 @@ def words(path: Path, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('"""What the kubelet told."""\n', ["told"]),
-        ("x = 1  # nobody reads it\n", ["nobody"]),
-        ('x = "So many rows at once."\n', ["so many"]),
+        ('"""What the kubelet told."""\n', ["told"]),  # plain-english: quoted
+        ("x = 1  # nobody reads it\n", ["nobody"]),  # plain-english: quoted
+        ('x = "So many rows at once."\n', ["so many"]),  # plain-english: quoted
         ("def told_cards() -> None: ...\n", ["told_cards"]),
         ("class ToldCards: ...\n", ["toldcards"]),
-        ("def f(nobody: int) -> None: ...\n", ["nobody"]),
-        ("ours = 1\n", ["ours"]),
+        ("def f(nobody: int) -> None: ...\n", ["nobody"]),  # plain-english: quoted
+        ("ours = 1\n", ["ours"]),  # plain-english: quoted
         ("odd_rows = 1\n", ["odd_rows"]),
         ("b = 1\n", []),
-        ('x = f"{x} of ours: {x}"\n', ["ours"]),
+        ("def test_a_pod_says_so() -> None: ...\n", ["test_a_pod_says_so"]),
+        ("def test_it_waits_as_long_as_it_may(): ...\n", ["test_it_waits_as_long_as_it_may"]),
+        ("def test_a_job_whose_pods_are_gone() -> None: ...\n", []),
+        ('x = f"`{x}` is never heard (`{x}`)"\n', ["heard"]),  # plain-english: quoted
+        ('x = f"{x} of ours: {x}"\n', ["ours"]),  # plain-english: quoted
         ('"""`told` is the name of a key."""\n', []),
-        ('x = "told"\n', []),
+        ('x = "told"\n', []),  # plain-english: quoted
         ('x = "We are told"  # plain-english: quoted\n', []),
         ('"""The API server reports it."""\n', []),
     ],
@@ -41,7 +45,7 @@ def test_python(tmp_path: Path, text: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("# Who tells\n", ["tells"]),
+        ("# Who tells\n", ["tells"]),  # plain-english: quoted
         ("```\nnobody\n```\nFine.\n", []),
         ("A key `told`.\n", []),
     ],

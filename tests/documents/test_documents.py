@@ -192,7 +192,7 @@ def test_every_line_of_the_list_is_typed_or_states_what_it_needs() -> None:
             command
         )
         assert "because" in command or not {"ignore", "partial", "holds"} & set(command), (
-            f"say why: {command['line']}"
+            f"give the reason: {command['line']}"
         )
         assert "with" not in command or (EXAMPLES / command["with"]).exists()
     assert {each["document"] for each in COMMANDS} == {f"{number:03}" for number in range(5)}

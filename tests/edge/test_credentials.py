@@ -14,7 +14,7 @@ import pytest
 from fairlead.edge.connection.certificate import common_name, validity
 from fairlead.edge.connection.connection import make_ssl_context
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, token_file_source
-from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster, User
+from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster, KubeconfigUser
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import OutsideError, UserError
 
@@ -75,16 +75,16 @@ def test_a_late_refusal_does_not_throw_away_what_another_thread_renewed() -> Non
 
 
 def test_a_fixed_token_cannot_be_renewed() -> None:
-    credentials = credentials_of(User(token="t"), KubeconfigCluster(), None, "ann")
+    credentials = credentials_of(KubeconfigUser(token="t"), KubeconfigCluster(), None, "ann")
     assert not credentials.renew(credentials.current())
 
 
-def plugin_user(program: Path, **settings: str) -> User:
+def plugin_user(program: Path, **settings: str) -> KubeconfigUser:
     settings = {
         "interactive_mode": "Never",
         "api_version": "client.authentication.k8s.io/v1",
     } | settings
-    return User(exec=Exec(command=str(program), **settings))  # type: ignore[arg-type]
+    return KubeconfigUser(exec=Exec(command=str(program), **settings))  # type: ignore[arg-type]
 
 
 def test_a_plugin_runs_again_only_when_its_answer_has_expired(plugin: PluginBuilder) -> None:
@@ -172,7 +172,7 @@ def test_rotated_certificate_files_are_read_again(tmp_path: Path) -> None:
         (tmp_path / "k").write_bytes(pair[1])
 
     write(first)
-    user = User(client_certificate=str(tmp_path / "c"), client_key=str(tmp_path / "k"))
+    user = KubeconfigUser(client_certificate=str(tmp_path / "c"), client_key=str(tmp_path / "k"))
     credentials = credentials_of(user, KubeconfigCluster(), None, "ann", now=now)
     before = credentials.current().certificate
     write(second)

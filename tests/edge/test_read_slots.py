@@ -28,7 +28,7 @@ def test_a_lane_holds_no_more_than_its_places_and_loses_none(seed: int) -> None:
         del waiting[: len(began)]
         opened |= dict.fromkeys(began, now)
         keeping = [each for each, at in opened.items() if now < at + 1.0 + each % 3]
-        assert len(keeping) == at_once or not waiting, "a place is free and somebody waits"
+        assert len(keeping) == at_once or not waiting, "a place is free and a request waits"
         assert len(keeping) <= at_once
         for left in slots.too_many():
             assert left not in keeping

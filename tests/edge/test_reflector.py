@@ -270,7 +270,7 @@ async def test_an_empty_watch_that_always_ends_at_once_does_not_run_hot() -> Non
 
 async def test_a_failing_list_is_tried_again_with_growing_waits_and_then_forgotten() -> None:
     script: dict[str, list[Reply | Stream]] = {
-        PODS: [*[status(500, "X", "etcd is ill")] * 4, page([pod("a")])],
+        PODS: [*[status(500, "X", "etcd is unhealthy")] * 4, page([pod("a")])],
         WATCH: [HOLD],
     }
     async with following(script) as (followed, _):

@@ -187,7 +187,7 @@ async def test_a_cluster_becomes_a_snapshot() -> None:
 
 
 async def test_pods_are_not_asked_for_before_the_nodes_are_known() -> None:
-    ill = status(500, "InternalError", "etcd is ill")
+    ill = status(500, "InternalError", "etcd is unhealthy")
     async with living(small_cluster(NODES=[ill, ill, page([node("n1")])])) as (world, server):
         await world.until(is_all_ok)
         paths = [seen.path for seen in server.seen if "watch" not in seen.query]
@@ -334,7 +334,7 @@ async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
 
 
 @pytest.mark.parametrize("levels", [200, 2000])
-@pytest.mark.parametrize("is_told_by_the_watch", [False, True])
+@pytest.mark.parametrize("is_reported_by_the_watch", [False, True])
 async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_is_reported(
     levels: int, is_reported_by_the_watch: bool
 ) -> None:

@@ -48,7 +48,7 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
     "it asks for nothing": (spec(part()), DEFAULT),
     "zero is nothing": (spec(part(limits={MEMORY: "0"})), DEFAULT),
     "zero of both is nothing": (spec(part(limits={MEMORY: "0", CORE: "0"})), DEFAULT),
-    "whole GPUs are not ours": (spec(part(limits={"nvidia.com/gpu": "1"})), DEFAULT),
+    "whole GPUs are not Fairlead's": (spec(part(limits={"nvidia.com/gpu": "1"})), DEFAULT),
     "the second container asks": (spec(part(), part("b", limits={MEMORY: "4"})), OWN),
     "an init container asks": (
         spec(part(), initContainers=[part("i", limits={MEMORY: "4"})]),
@@ -63,8 +63,8 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
         spec(part(limits={MEMORY: "4"}), schedulerName="volcano"),
         "volcano",
     ),
-    "ours by name": (spec(part(limits={MEMORY: "4"}), schedulerName=OWN), OWN),
-    "ours by name, without a GPU": (spec(part(), schedulerName=OWN), OWN),
+    "Fairlead's by name": (spec(part(limits={MEMORY: "4"}), schedulerName=OWN), OWN),
+    "Fairlead's by name, without a GPU": (spec(part(), schedulerName=OWN), OWN),
 }
 """What a pod's spec contains, and the scheduler that the pod gets."""
 
@@ -115,7 +115,7 @@ ASKED: Final[dict[str, Asking]] = {
     "core beside whole GPUs": Asking(
         spec(part(limits={CORE: "30", WHOLE: "1"})), "gpu-core needs gpu-mem"
     ),
-    "an odd core": Asking(
+    "a malformed core": Asking(
         spec(part(limits={MEMORY: "4", CORE: "7"})),
         "gpu-core 7 is not a multiple of 5 from 5 to 100",
     ),
@@ -123,7 +123,7 @@ ASKED: Final[dict[str, Asking]] = {
         spec(part(limits={MEMORY: "4", CORE: "105"})),
         "gpu-core 105 is not a multiple of 5 from 5 to 100",
     ),
-    "an odd core of an init container": Asking(
+    "a malformed core of an init container": Asking(
         spec(
             part(limits={MEMORY: "4"}), initContainers=[part("i", limits={MEMORY: "1", CORE: "1"})]
         ),
@@ -161,7 +161,7 @@ ASKED: Final[dict[str, Asking]] = {
         {SPLIT: "e" * 99},
     ),
     "for a foreign scheduler": Asking({**both(WHOLE), "schedulerName": "volcano"}),
-    "for ours by name": Asking({**both(WHOLE), "schedulerName": OWN}, BOTH),
+    "for Fairlead's by name": Asking({**both(WHOLE), "schedulerName": OWN}, BOTH),
 }
 """What a new pod requests of shared GPUs."""
 

@@ -49,6 +49,8 @@ class ControlPlane:
         routes_to_endpoints: bool = False,
         audited: Sequence[str] = (),
         has_real_nodes: bool = False,
+        kubernetes: str = "",
+        emulated: str = "",
     ) -> None:
         self.folder = folder
         self.logs = logs
@@ -59,6 +61,8 @@ class ControlPlane:
         self._audited = audited
         self.audit_log = logs / "audit.log"
         self._has_real_nodes = has_real_nodes
+        self._kubernetes = kubernetes
+        self._emulated = emulated
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -224,7 +228,10 @@ class ControlPlane:
             if not key.lower().endswith("_proxy") and key != "KUBECONFIG"
         }
         return Component(
-            name, [program(name), *arguments], self.logs / f"{log or name}.log", environment
+            name,
+            [program(name, self._kubernetes), *arguments],
+            self.logs / f"{log or name}.log",
+            environment,
         )
 
     def _component_kubeconfig(self, name: str) -> Path:
@@ -285,6 +292,7 @@ class ControlPlane:
             "--shutdown-delay-duration=0s",
             "--shutdown-watch-termination-grace-period=1s",
             *self._audit_flags(),
+            *([f"--emulated-version={self._emulated}"] if self._emulated else []),
         )
 
     def _audit_flags(self) -> list[str]:
@@ -341,7 +349,12 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 @contextmanager
 def running_control_plane(
-    *, routes_to_endpoints: bool = False, nodes_at: str = "", audited: Sequence[str] = ()
+    *,
+    routes_to_endpoints: bool = False,
+    nodes_at: str = "",
+    audited: Sequence[str] = (),
+    kubernetes: str = "",
+    emulated: str = "",
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -354,6 +367,9 @@ def running_control_plane(
     server. KWOK then plays none.
 
     `audited`: users of which requests are written to `audit_log`.
+
+    `kubernetes`: another minor version of Kubernetes, "1.34" for example (`other_kubernetes`).
+    `emulated`: an earlier one, of which the API server has the features and the expressions.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -370,6 +386,8 @@ def running_control_plane(
             routes_to_endpoints=routes_to_endpoints,
             audited=audited,
             has_real_nodes=bool(nodes_at),
+            kubernetes=kubernetes,
+            emulated=emulated,
         )
         leaving.callback(control_plane.stop)
         control_plane.start()

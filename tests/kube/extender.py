@@ -118,7 +118,14 @@ def scheduler_for(
     """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease.
     `backoff_seconds`: the longest pause between tries.
     """
-    path = _configuration(cluster, extender.port, name, qps, backoff_seconds)
+    return scheduler_at(cluster, extender.port, name, qps, backoff_seconds)
+
+
+def scheduler_at(
+    cluster: ControlPlane, port: int, name: str, qps: int = 50, backoff_seconds: int = 10
+) -> Component:
+    """The same for the extender at a port of this machine."""
+    path = _configuration(cluster, port, name, qps, backoff_seconds)
     return cluster.extra_component("kube-scheduler", name, f"--config={path}")
 
 

@@ -47,7 +47,7 @@ def dcgm_page(cards: Iterable[Card]) -> str:
     }
     lines = []
     for name, value in families.items():
-        lines += [f"# HELP {name} As the device says.", f"# TYPE {name} gauge"]
+        lines += [f"# HELP {name} As the device reports.", f"# TYPE {name} gauge"]
         lines += [f"{name}{{{_dcgm_labels(card)}}} {value(card)}" for card in cards]
     return "\n".join(lines) + "\n"
 

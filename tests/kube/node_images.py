@@ -51,7 +51,7 @@ _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
 """mpi-operator's workers run an sshd. Nothing logs in here, because `mpirun` is absent."""
 _PYTHON = b'#!/bin/sh\ntest "$FAIRLEAD_CDI_TEST" = yes\n'
-"""The node agent's test of the runtime runs a `python3`; this one does what that program does."""
+"""The node agent's test of the runtime runs a `python3`; this image's does the same."""
 
 
 def write_images(tar: Path) -> None:

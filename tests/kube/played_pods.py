@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.kube.addresses import claim
+from tests.kube.addresses import claim, free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
@@ -43,33 +45,57 @@ plays cards that no kubelet hands out.
 class Serving:
     """A container of Fairlead's that answers HTTP at its pod's
     address, as its manifest describes.
+
+    `has_tls`: over TLS. `elsewhere`: it serves there instead.
     """
 
     pod: Object
     container: Object
     port: int
+    has_tls: bool = False
+    elsewhere: str = ""
 
     @property
     def address(self) -> str:
-        return f"{self.pod['status']['podIP']}:{self.port}"
+        return self.elsewhere or f"{self.pod['status']['podIP']}:{self.port}"
 
     @property
     def words(self) -> list[str]:
         """The words of its command after `fairlead`."""
         return [*self.container["command"], *self.container.get("args", ())][1:]
 
+    @property
+    def is_extender(self) -> bool:
+        return self.words[0] == "scheduler-extender"
+
 
 def serving(pod: Object) -> list[Serving]:
     """Containers that serve HTTP to other pods: none that listens only on loopback, and none that
     uses TLS.
     """
+    return [each for each in _serving(pod) if not each.has_tls]
+
+
+def all_serving(pod: Object) -> list[Serving]:
+    """All that do not listen only on loopback.
+
+    The extender answers questions from its pod's loopback alone, so it serves on this machine's.
+    """
+    return [
+        replace(each, elsewhere=f"127.0.0.1:{free_port()}") if each.is_extender else each
+        for each in _serving(pod)
+    ]
+
+
+def _serving(pod: Object) -> list[Serving]:
     found = []
     for container in pod["spec"]["containers"]:
         probe = container.get("readinessProbe", {}).get("httpGet", {})
         words = [*container.get("command", ()), *container.get("args", ())]
         ports = [word.removeprefix("--listen=:") for word in words if word.startswith("--listen=:")]
-        if container["image"].startswith(IMAGE) and probe.get("scheme", "HTTP") == "HTTP":
-            found += [Serving(pod, container, int(port)) for port in ports]
+        if container["image"].startswith(IMAGE):
+            has_tls = probe.get("scheme", "HTTP") == "HTTPS"
+            found += [Serving(pod, container, int(port), has_tls) for port in ports]
     return found
 
 
@@ -102,17 +128,30 @@ def pod_ranges(count: int) -> Iterator[list[str]]:
 
 
 @contextmanager
-def played(cluster: ControlPlane) -> Iterator[dict[Serving, Component]]:
-    """The present pods, played by processes for the block."""
+def played(
+    cluster: ControlPlane, which: Callable[[Object], list[Serving]] = serving
+) -> Iterator[dict[Serving, Component]]:
+    """The present pods, played by processes for the block. `which`: their containers to play."""
     with ExitStack() as leaving:
         found = {
             each: _started(cluster, each, leaving)
             for pod in running_pods(cluster)
-            for each in serving(pod)
+            for each in which(pod)
         }
         for each, component in found.items():
-            component.wait_until(Server(component, f"http://{each.address}").answers, READY_SECONDS)
+            component.wait_until(partial(_answers, each, component), READY_SECONDS)
         yield found
+
+
+def _answers(each: Serving, component: Component) -> bool:
+    if not each.has_tls:
+        return Server(component, f"http://{each.address}").answers()
+    host, _, port = each.address.partition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except OSError:
+        return False
+    return True
 
 
 def _started(cluster: ControlPlane, each: Serving, leaving: ExitStack) -> Component:
@@ -140,7 +179,7 @@ def _disk() -> Iterator[Path]:
 def _flags(each: Serving, folder: Path) -> list[str]:
     variables = _variables(each)
     words = [
-        word.replace("--listen=:", f"--listen={each.pod['status']['podIP']}:")
+        word.replace(f"--listen=:{each.port}", f"--listen={each.address}")
         for word in each.words
         if word != "--backend=nvml"
     ]
@@ -156,16 +195,20 @@ def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
     """The pod's account by a token that names the pod; no identity where the manifest gives no
     account.
     """
-    spec, name = pod["spec"], pod["metadata"]["name"]
-    if spec.get("automountServiceAccountToken") is False:
+    if pod["spec"].get("automountServiceAccountToken") is False:
         return []
+    return [f"--kubeconfig={pod_kubeconfig(cluster, pod)}"]
+
+
+def pod_kubeconfig(cluster: ControlPlane, pod: Object) -> Path:
+    """A kubeconfig of the pod's account, by a token that names the pod."""
+    spec, name = pod["spec"], pod["metadata"]["name"]
     words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
     token = cluster.admin.run(
         "create", "token", spec["serviceAccountName"], "-n", pod["metadata"]["namespace"], *words
     ).strip()
     file = cluster.folder / f"{name}.kubeconfig"
-    written = write_kubeconfig(file, cluster.server, cluster.authority, token_user(token))
-    return [f"--kubeconfig={written}"]
+    return write_kubeconfig(file, cluster.server, cluster.authority, token_user(token))
 
 
 def _variables(each: Serving) -> dict[str, str]:

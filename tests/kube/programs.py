@@ -13,12 +13,28 @@ from types import ModuleType
 _TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
-def program(name: str) -> Path:
-    """The path of the built program; FileNotFoundError with the command that builds it."""
-    path: Path = _tool("kube_programs").program_path(name)
+def program(name: str, kubernetes: str = "") -> Path:
+    """The path of the built program; FileNotFoundError with the command that builds it.
+
+    `kubernetes`: another minor version, for a program of the control plane; "" = that of all tests.
+    """
+    tool = _tool("kube_programs")
+    other = tool.OTHER_KUBERNETES[kubernetes] if kubernetes else None
+    is_of_other = other is not None and name in other.packages
+    path: Path = tool.family_path(other, name) if is_of_other else tool.program_path(name)
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not built; `python3 tools/build_kube.py` builds it")
+        command = " ".join(
+            ("python3 tools/build_kube.py", *tool.build_flags([other] if other else []))
+        )
+        raise FileNotFoundError(f"{path} is not built; `{command}` builds it")
     return path
+
+
+def other_kubernetes() -> dict[str, str]:
+    """The pinned versions of the other control planes that can be built, by minor version."""
+    return {
+        minor: family.version for minor, family in _tool("kube_programs").OTHER_KUBERNETES.items()
+    }
 
 
 def missing_programs() -> list[str]:

@@ -84,7 +84,7 @@ BIRTHS: Final[dict[str, Birth]] = {
     "with a label of its own": Birth(
         ALICE, (GATE,), {MANAGED: "true", "app": "web"}, metadata={"labels": {"app": "web"}}
     ),
-    "that says it is not managed": Birth(ALICE, metadata={"labels": {MANAGED: "false"}}),
+    "labelled as not managed": Birth(ALICE, metadata={"labels": {MANAGED: "false"}}),
     "a wish": Birth(
         ALICE,
         (GATE,),
@@ -94,14 +94,14 @@ BIRTHS: Final[dict[str, Birth]] = {
     "of a gang": Birth(
         ALICE, (GATE,), {MANAGED: "true", GANG: "g"}, metadata={"labels": {GANG: "g"}}
     ),
-    "with an annotation of ours": Birth(
+    "with an annotation of Fairlead": Birth(
         ALICE, metadata={"annotations": {"fairlead.io/surge": "wait"}}
     ),
     "by a user": Birth(BOB, (GATE,), {MANAGED: "true", USER: "bob"}),
     "by a user under another's name": Birth(
         BOB, (GATE,), {MANAGED: "true", USER: "bob"}, metadata={"labels": {USER: "alice"}}
     ),
-    "by somebody else for a user": Birth(
+    "by another account for a user": Birth(
         REPLICAS, (GATE,), {MANAGED: "true", USER: "bob"}, metadata={"labels": {USER: "bob"}}
     ),
     "with the leaf's name": Birth(
@@ -167,7 +167,7 @@ NEW_JOBS: Final[dict[str, NewJob]] = {
     "with a deadline and annotations": NewJob(
         True, {"activeDeadlineSeconds": 60}, annotations={"a": "b"}
     ),
-    "that says it runs": NewJob(True, {"activeDeadlineSeconds": 60, "suspend": False}),
+    "marked as running": NewJob(True, {"activeDeadlineSeconds": 60, "suspend": False}),
     "that its owner suspends": NewJob(False, {"activeDeadlineSeconds": 60, "suspend": True}),
     "that a schedule made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="CronJob"),
     "that a workflow made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="Workflow"),
@@ -246,7 +246,7 @@ BORN_WITH: Final = {
 
 CHANGES: Final[dict[str, Change]] = {
     "the controller takes the gate": Change("ungate", CONTROLLER),
-    "somebody takes the gate": Change("ungate", ALICE, GATED),
+    "a user takes the gate": Change("ungate", ALICE, GATED),
     "an administrator takes the gate": Change("ungate", ADMIN, GATED),
     "the scheduler takes the gate": Change("ungate", SCHEDULER, GATED),
     "a namesake takes the gate": Change("ungate", NAMESAKE, GATED),
@@ -291,7 +291,7 @@ CHANGES: Final[dict[str, Change]] = {
     "another gang": Change("merge", ALICE, _label(GANG_TOO), {GANG_TOO: "g"}, admitted=True),
     "the user": Change("merge", BOB, _label(USER), {USER: "alice"}, before=BORN_WITH),
     "our label": Change("merge", ALICE, _label(MANAGED), {MANAGED: None}),
-    "another label of ours": Change(
+    "another label of Fairlead": Change(
         "merge", ALICE, _label("fairlead.io/x"), {"fairlead.io/x": "y"}
     ),
     "our label by an administrator": Change("merge", ADMIN, "", {MANAGED: None}),

@@ -123,13 +123,18 @@ def tree(root: Object) -> Object:
     }
 
 
-def enforce(cluster: ControlPlane, root: Object) -> None:
-    """Apply the tree, and wait until new pods of its namespaces receive the gate."""
+def enforce(cluster: ControlPlane, root: Object, *, adopts_running: bool = False) -> None:
+    """Apply the tree, and wait until new pods of its namespaces receive the gate. `adopts_running`:
+    pods run in them already.
+    """
     places = sorted(_namespaces(root))
     cluster.admin.apply(
         [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}} for place in places]
     )
-    cluster.admin.apply([tree(root)])
+    made = tree(root)
+    if adopts_running:
+        made["metadata"]["annotations"] = {"fairlead.io/adopt-running": "true"}
+    cluster.admin.apply([made])
     for place in places:
         wait_until(f"the gate stands in {place}", lambda place=place: _gates(cluster, place))  # type: ignore[misc]
 

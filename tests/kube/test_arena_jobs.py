@@ -70,7 +70,7 @@ class TestRealCluster:
             "finished": "N/A",
             "broken": "N/A",
         }
-        assert found["bert"]["NODE"] == "N/A", "these nodes' stand-ins tell no host IP"
+        assert found["bert"]["NODE"] == "N/A", "these nodes' stand-ins report no host IP"
         assert found["finished"]["DURATION"] == found["broken"]["DURATION"] == "1h"
         assert (
             rows(run_arena("list", "-A", kubeconfig=company.kubeconfig))["mnist"]["NAMESPACE"]

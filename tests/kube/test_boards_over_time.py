@@ -28,7 +28,7 @@ LOST = 40 * 60
 """A card falls off the bus; ten minutes later a call to another card does not return."""
 
 
-NEVER = {**ALWAYS_NEVER, "fairlead-cluster / Jobs by status / A": "nobody submitted a job"}
+NEVER = {**ALWAYS_NEVER, "fairlead-cluster / Jobs by status / A": "no user submitted a job"}
 SOMETIMES = {
     "fairlead-gpu-node / Health checks that fail / A": ("every check passes until the card is lost")
 }

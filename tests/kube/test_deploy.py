@@ -20,6 +20,7 @@ import yaml
 from tests.contracts.api_client import ApiClient
 from tests.contracts.rights import AUTHORIZATION, ask_for, made, until_allowed
 from tests.contracts.simulated import simulated_server
+from tests.kube import objects
 from tests.kube.addresses import free_port
 from tests.kube.admission_cases import EXTENDER
 from tests.kube.component import Component
@@ -44,6 +45,7 @@ READER = f"system:serviceaccount:{SYSTEM}:fairlead-reader"
 EXPORTER = f"system:serviceaccount:{SYSTEM}:fairlead-cluster-exporter"
 GPU_EXPORTER = f"system:serviceaccount:{NODE_SPACE}:fairlead-gpu-exporter"
 WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
+PEOPLE = f"system:serviceaccount:{SYSTEM}:fairlead-people-controller"
 QUOTA = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
 LEASES = "coordination.k8s.io/leases"
 EVERYWHERE = {
@@ -92,6 +94,25 @@ QUOTA_EVERYWHERE |= {
     f"patch {what}" for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)
 }
 QUOTA_EVERYWHERE |= {"delete /pods", "create /pods/eviction", "create /events"}
+RBAC = "rbac.authorization.k8s.io"
+PEOPLE_EVERYWHERE = {
+    f"{verb} {what}"
+    for verb in ("list", "watch")
+    for what in (
+        *("/pods", "/namespaces", "batch/jobs", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs"),
+        *("kubeflow.org/pytorchjobs", "ray.io/rayjobs", "batch.volcano.sh/jobs"),
+        *("kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
+    )
+}
+PEOPLE_EVERYWHERE |= {
+    f"{verb} {RBAC}/{what}"
+    for verb in ("list", "watch", "create", "patch", "delete")
+    for what in ("rolebindings", "clusterrolebindings")
+}
+PEOPLE_EVERYWHERE |= {
+    f"bind {RBAC}/clusterroles fairlead-{role}"
+    for role in ("researcher", "researcher-cluster", "admin", "credentials")
+}
 WEBHOOK_EVERYWHERE = {"get /namespaces", "list /namespaces", "list /pods", f"get {TREES}"}
 WEBHOOK_EVERYWHERE |= {
     f"{verb} admissionregistration.k8s.io/{kind}webhookconfigurations fairlead-{name}"
@@ -197,6 +218,23 @@ RIGHTS = {
         f"create {LEASES}",
         *(f"{verb} {LEASES} fairlead-quota" for verb in ("get", "update")),
     },
+    (PEOPLE, "default"): PEOPLE_EVERYWHERE,
+    (PEOPLE, "kube-system"): {*PEOPLE_EVERYWHERE, f"list {TREES}", f"watch {TREES}"},
+    (PEOPLE, SYSTEM): {
+        *PEOPLE_EVERYWHERE,
+        f"create {LEASES}",
+        *(f"{verb} {LEASES} fairlead-people" for verb in ("get", "update")),
+    },
+    (PEOPLE, "kube-ai"): {
+        *PEOPLE_EVERYWHERE,
+        *(
+            f"{verb} fairlead.io/{what}"
+            for what in ("users", "usergroups")
+            for verb in ("list", "watch", "patch")
+        ),
+        *(f"patch fairlead.io/{what}/status" for what in ("users", "usergroups")),
+        *(f"{verb} /serviceaccounts" for verb in ("list", "watch", "create", "delete")),
+    },
 }
 """All rights of each account, beyond those of every account: verb, group/resource, and the name
 where the right is for one object only.
@@ -246,9 +284,11 @@ REFUSED = [
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    """A cluster with the namespace, and nothing else of Fairlead's."""
+    """A cluster with the namespaces, and nothing else of Fairlead's."""
     with running_control_plane() as cluster:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
+        # a dry run of a file creates no namespace that its next object is in
+        cluster.admin.apply([objects.namespace("kube-ai")])
         yield cluster
 
 
@@ -259,6 +299,7 @@ def rights(cluster: ControlPlane) -> dict[str, Any]:
         "admission-webhook.yaml",
         "gpushare-extender.yaml",
         "quota-controller.yaml",
+        "people-controller.yaml",
         "reader.yaml",
         "cluster-exporter.yaml",
     ):
@@ -270,6 +311,7 @@ def rights(cluster: ControlPlane) -> dict[str, Any]:
     until_allowed(api, READER, "list", "pods", "default")
     until_allowed(api, EXPORTER, "list", "pods", "default")
     until_allowed(api, QUOTA, "create", "events", "default")
+    until_allowed(api, PEOPLE, "list", "pods", "default")
     until_allowed(api, GPU_EXPORTER, "list", "pods", "default")
     return {user + namespace: rights_of(api, user, namespace) for user, namespace in RIGHTS}
 
@@ -331,6 +373,8 @@ STORED_WITH_A_WARNING = (
     "account-admission.yaml",
     "gpushare-admission.yaml",
     "node-agent-admission.yaml",
+    # It evaluates no CEL.
+    "people.yaml",
     "gpushare-webhook.yaml",
     "quota-admission.yaml",
     "quota-webhook.yaml",
@@ -371,10 +415,8 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
         kubectl = Kubectl(program("kubectl"), server.kubeconfig, tmp_path)
         # The laptop has the CRD of the quota tree from its start; kubectl asks for --server-side
         # over it.
-        files = [
-            "namespace.yaml",
-            *(file for file in FILES if file not in ("namespace.yaml", "quota-crd.yaml")),
-        ]
+        first = ("namespace.yaml", "people.yaml")
+        files = [*first, *(file for file in FILES if file not in (*first, "quota-crd.yaml"))]
         for file in files:
             flags = () if file in STORED_WITH_A_WARNING else ("--warnings-as-errors",)
             kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
@@ -390,7 +432,7 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
                 "-f",
                 str(DEPLOY / "gpushare-admission.yaml"),
             )
-        for file in files[1:]:
+        for file in reversed(files[1:]):
             kubectl.run("delete", "--wait=false", "-f", str(DEPLOY / file))
             assert kubectl.run("get", "--ignore-not-found", "-f", str(DEPLOY / file)) == ""
 
@@ -591,7 +633,8 @@ def test_three_fit_on_a_card_and_the_fourth_gets_the_reason(
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
     (last,) = (name for name in names if not is_placed(deployed, name))
     wait_until(
-        "the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in reported(deployed, last)
+        "the fourth gets the reason",
+        lambda: "Insufficient aliyun.com/gpu-mem" in reported(deployed, last),
     )
     described = ("describe", "pod", last, "-n", "default")
     wait_until(
@@ -667,7 +710,8 @@ def test_without_the_extender_shared_pods_wait_and_others_do_not(
     deployed.admin.create([pod("shared", 4), pod("plain", 0)])
     wait_until("the plain one is placed", lambda: is_placed(deployed, "plain"))
     wait_until(
-        "the shared one is told", lambda: "connection refused" in reported(deployed, "shared")
+        "the shared one gets the reason",
+        lambda: "connection refused" in reported(deployed, "shared"),
     )
     assert not is_placed(deployed, "shared")
     beside.start_extender()
@@ -703,7 +747,7 @@ def test_a_pod_placed_by_hand_is_adopted_or_reported(
         "--field-selector",
         "involvedObject.name=fits-not,reason=GPUShareNotPlaced",
     )
-    wait_until("the other is told", lambda: len(deployed.admin.get(*events)) == 1)
+    wait_until("the other is reported", lambda: len(deployed.admin.get(*events)) == 1)
 
 
 def test_the_default_scheduler_asks_the_extender_as_on_the_page(

@@ -141,7 +141,7 @@ def test_a_user_that_may_not_read_pods_gets_the_reason(company: ControlPlane) ->
     kubeconfig = company.write_service_account_kubeconfig("sees-nodes-alone", rules)
     with console(company, "forbidden", f"--kubeconfig={kubeconfig}") as server:
         wait_until(
-            "it says what it may not read",
+            "it shows what it may not read",
             lambda: _rows(server)["permissions"]["state"] == "fail",
             60,
         )

@@ -125,7 +125,7 @@ def room(
         text = (MANIFESTS / "mem_deployment-2.yaml").read_text(encoding="utf-8")
         world.kubectl.run("apply", "-f", "-", stdin=text.replace("tf-notebook-2", "tf-notebook-4"))
         wait_until(
-            "the fourth is told",
+            "the fourth gets the reason",
             lambda: SENTENCE in world.kubectl.run("describe", "pod", "-l", "app=tf-notebook-4"),
         )
         yield world

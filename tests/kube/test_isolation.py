@@ -171,7 +171,7 @@ def test_administrators_see_and_touch_all(admin: Kubectl, tmp_path: Path) -> Non
     assert root.sees("-n", PRIVATE) == in_all(*EVERYBODY, namespace=PRIVATE)
     assert root("get", "of-bob", "-n", PRIVATE).returncode == 0
     assert root.sees("-n", PRIVATE, "--arena-namespace", "elsewhere") == set(), (
-        "there nobody is told to be an administrator"
+        "there no user is called an administrator"
     )
 
 

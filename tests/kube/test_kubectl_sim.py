@@ -362,8 +362,8 @@ def test_logs(kubectl: Kubectl, server: SimulatedServer) -> None:
         KubectlError, match=('previous terminated container "main" in pod "train-a" not found')
     ):
         kubectl.run("logs", "train-a", "--previous")
-    with pytest.raises(KubectlError, match="container nobody is not valid for pod train-a"):
-        kubectl.run("logs", "train-a", "-c", "nobody")
+    with pytest.raises(KubectlError, match="container absent is not valid for pod train-a"):
+        kubectl.run("logs", "train-a", "-c", "absent")
 
 
 def test_logs_follow_until_the_container_ends(kubectl: Kubectl, server: SimulatedServer) -> None:
@@ -425,10 +425,10 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["get", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
+        (["get", "pod", "absent"], 'Error from server (NotFound): pods "absent" not found'),
         (["get", "dragons"], 'the server doesn\'t have a resource type "dragons"'),
         (["get", "pods", "-l", "a in b"], "Error from server (BadRequest)"),
-        (["delete", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
+        (["delete", "pod", "absent"], 'Error from server (NotFound): pods "absent" not found'),
         (
             ["patch", "pod", "train-a", "-p", '{"spec":{"restartPolicy":"Never"}}'],
             ('The Pod "train-a" is invalid: spec: Forbidden'),

@@ -93,17 +93,17 @@ def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(
         stood = fairlead_time(laptop, "pause")
         # a line printed before may still be on its way to the stream
         spoken = len(kubectl.run("logs", "talks").splitlines())
-        wait_until("the stream has said all of it", lambda: len(logs.lines) == spoken)
+        wait_until("the stream has printed all of it", lambda: len(logs.lines) == spoken)
         made = kubectl.run("run", "waits", "--image=train:1m", "--restart=Never")
         assert made == "pod/waits created\n"
         wait_until(
-            "the watch tells of the write",
+            "the watch reports the write",
             lambda: any(line.startswith("waits") for line in watch.lines),
         )
         first = kubectl.run("get", "pods")
         for _ in range(3):
             threading.Event().wait(1.2)
-            assert kubectl.run("get", "pods") == first, "ages stand still, and nobody schedules"
+            assert kubectl.run("get", "pods") == first, "ages stand still, and no scheduler acts"
         assert [line.split()[2] for line in first.splitlines()[1:] if line.startswith("waits")] == [
             "Pending"
         ]

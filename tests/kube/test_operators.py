@@ -207,7 +207,7 @@ def test_the_command_of_document_000(cluster: ControlPlane) -> None:
     assert top.endswith("\n\nTotal Allocated/Requested GPUs of Training Jobs: 1/1\n")
     events = re.compile(rf"^  pod/{life.chief} +Normal +\S+ +\[Scheduled\] ", re.MULTILINE)
     wait_until(
-        "`get -e` tells where its chief was put",
+        "`get -e` shows where its chief was put",
         lambda: events.search(life.arena("get", "mpi-test", "-e")) is not None,
     )
     life.arena("delete", "mpi-test")

@@ -188,7 +188,7 @@ def nothing_on_12239(prometheus: Prometheus) -> set[str]:
 
 def test_board_12239_has_data(prometheus: Prometheus) -> None:
     assert nothing_on_12239(prometheus) == {TENSOR_OF_12239}, (
-        "no card of `default` tells of its tensor cores"
+        "no card of `default` reports its tensor cores"
     )
 
 

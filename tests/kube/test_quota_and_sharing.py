@@ -214,7 +214,7 @@ def test_no_node_is_above_its_max_and_no_card_is_sold_twice(
         assert proxy.failed > 0
         assert len(cards.placements) > 20, "a storm in which little is placed proves little"
         assert {uid: seen for uid, seen in cards.placements.items() if len(seen) > 1} == {}
-        assert quota.most["root", GPU_MEM] > 64_000, "nor does one in which nobody borrows"
+        assert quota.most["root", GPU_MEM] > 64_000, "nor does one in which no leaf borrows"
     except (AssertionError, TimeoutError) as error:
         again = f"python -m pytest tests/kube/test_quota_and_sharing.py -k '[{seed}]'"
         logs = "\n".join(each.log_tail() for each in (controller.component, *line.running()))

@@ -208,7 +208,7 @@ ATTACKS: dict[str, Attack] = {
     "binds the pod in the old way": Attack(
         lambda api: api.post("/api/v1/namespaces/team/bindings", binding("waits")), NOT_HIS
     ),
-    "says it is not managed": Attack(
+    "is labelled as not managed": Attack(
         change({"metadata": {"labels": {"fairlead.io/managed": None}}}),
         "fairlead.io/managed may not be",
     ),
@@ -250,7 +250,9 @@ ATTACKS: dict[str, Attack] = {
         change({"status": {"conditions": [CLAIMS]}}, STRATEGIC, f"{WAITS}/status"), NOT_HIS
     ),
     "writes a claim into the pod": Attack(change({"status": {"conditions": [CLAIMS]}}, STRATEGIC)),
-    "says it has ended": Attack(of_running({"status": {"phase": "Succeeded"}}, "/status"), NOT_HIS),
+    "claims to have ended": Attack(
+        of_running({"status": {"phase": "Succeeded"}}, "/status"), NOT_HIS
+    ),
     "takes the namespace off": Attack(
         change(
             {"metadata": {"labels": {"fairlead.io/quota": None}}}, path="/api/v1/namespaces/team"
@@ -348,7 +350,7 @@ def truth(
         )
         settled(made, {"team": 2, "other": 3})
         assert api.post(PODS, pod("waits")).status == 201
-        wait_until("it is told", lambda: made.reasons("team") == {"OverMax": 1})
+        wait_until("it is reported", lambda: made.reasons("team") == {"OverMax": 1})
         yield made
         assert made.faults == []
         assert controller.component.is_running

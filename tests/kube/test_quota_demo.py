@@ -119,7 +119,7 @@ def test_of_two_controllers_one_works_and_the_other_goes_on(
             cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
             if step == 2:
                 wait_until(
-                    "somebody claims",
+                    "a pod claims",
                     lambda: "WaitingForEvictions" in truth.reasons("namespace3") or truth.evicted,
                     pause_seconds=0.01,
                 )

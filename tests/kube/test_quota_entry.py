@@ -190,7 +190,7 @@ def test_a_max_under_use_is_reported_on_apply_and_while_it_lasts(
     on_apply = printed_on_apply(judged, lowered)
     assert [each for each in on_apply if each in reported] == reported, on_apply
     wait_until(
-        "the condition says so",
+        "the condition shows it",
         lambda: "uses 15 cpu" in condition(judged).get("message", ""),
         30,
     )
@@ -273,18 +273,18 @@ def test_a_broken_tree_that_got_in_evicts_no_pod_and_its_fault_is_reported(
 ) -> None:
     (code, sentence), *_ = file.errors
     let_in(cluster, file.tree["spec"]["root"])
-    wait_until("it is told", lambda: condition(cluster).get("status") == "False", 30)
+    wait_until("it is reported", lambda: condition(cluster).get("status") == "False", 30)
     assert condition(cluster)["message"] == sentence
     assert condition(cluster)["reason"] == ("TreeInvalid" if file.is_stopping else code)
     if file.is_stopping:
         cluster.admin.create([deployment("late", "beta", 1, "5")])
         wait_until(
-            lambda: f"who waits is told: {reported_of(truth, 'beta')}",
+            lambda: f"a waiting pod gets the reason: {reported_of(truth, 'beta')}",
             lambda: reported_of(truth, "beta"),
             30,
         )
         wait_until(
-            lambda: f"who waits is told: {reported_of(truth, 'beta')}",
+            lambda: f"a waiting pod gets the reason: {reported_of(truth, 'beta')}",
             lambda: (
                 reported_of(truth, "beta")
                 == {("TreeInvalid", f"the quota tree is invalid: {sentence}")}
@@ -316,7 +316,7 @@ def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(
         "the quota tree is invalid: l8: min of cpu is `lots`, which is not a quantity of Kubernetes"
     )
     wait_until(
-        lambda: f"it is told: {reported_of(truth, 'beta')}",
+        lambda: f"it is reported: {reported_of(truth, 'beta')}",
         lambda: reported_of(truth, "beta") == {("TreeInvalid", message)},
         30,
     )
@@ -340,7 +340,7 @@ def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaT
     cluster.admin.create([deployment("more", "alpha", 5, "5"), deployment("late", "beta", 5, "5")])
     settled(truth, {"alpha": 4, "beta": 4})
     wait_until(
-        "who waits is told",
+        "a waiting pod gets the reason",
         lambda: reported_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")},
         30,
     )
@@ -357,7 +357,7 @@ def test_names_in_any_script_and_quantities_in_any_form(
     )
     settled(truth, {"alpha": 1, "beta": 1})
     wait_until(
-        "who waits is told",
+        "a waiting pod gets the reason",
         lambda: {reason for reason, _ in reported_of(truth, "beta")} == {"NeverFits"},
         30,
     )
@@ -392,7 +392,7 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
     cluster.admin.create([deployment("late", "beta", 2, "5")])
     settled(truth, {"alpha": 1, "beta": 1})
     wait_until(
-        "who waits is told",
+        "a waiting pod gets the reason",
         lambda: reported_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")},
         120,
     )
@@ -404,4 +404,4 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
         status = json.loads(cluster.admin.run("get", *TREE, "-o", "json")).get("status", {})
         return len(status.get("nodes", ())) + int(status.get("nodesLeftOut", 0))
 
-    wait_until("the status tells of all nodes", lambda: reported() == 20_001, 120)
+    wait_until("the status counts all nodes", lambda: reported() == 20_001, 120)

@@ -174,7 +174,7 @@ class RealHands:
             return time.monotonic() - since > STILL_SECONDS
 
         try:
-            wait_until("all is as the file says", is_still, seconds + PATIENCE_SECONDS, 0.05)
+            wait_until("all is as in the file", is_still, seconds + PATIENCE_SECONDS, 0.05)
         except TimeoutError:
             return differences() or ["it never came to rest"]
         return []

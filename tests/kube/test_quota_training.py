@@ -238,7 +238,7 @@ def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(
     edit("false")
     edit("true")
     wait_until(
-        "no mark of ours is left",
+        "no mark of Fairlead is left",
         lambda: (
             "fairlead.io/suspended-for" not in sweep(cluster)["metadata"].get("annotations", {})
         ),

@@ -40,7 +40,7 @@ apiVersion: scheduling.sigs.k8s.io/v1beta1
 kind: ElasticQuotaTree
 metadata:
   name: elasticquotatree
-  namespace: kube-system # as the manual says: it works there alone
+  namespace: kube-system # as in the manual: it works there alone
 spec:
   root:
     name: root

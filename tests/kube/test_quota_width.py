@@ -89,7 +89,7 @@ def test_a_budget_is_kept_and_named(cluster: ControlPlane, truth: QuotaTruth) ->
     cluster.admin.create([budget("web", "lender", "web", 0), deployment("web", "lender", 8, "5")])
     settled(truth, {"lender": 8})
     cluster.admin.create([deployment("back", "owner", 2, "5")])
-    wait_until("the owner is told", lambda: truth.reasons("owner") == {"PDBBlocked": 2}, 30)
+    wait_until("the owner gets the reason", lambda: truth.reasons("owner") == {"PDBBlocked": 2}, 30)
     sentences = {
         quota_condition(pod)["message"]
         for pod in list(truth.pods.values())
@@ -121,7 +121,7 @@ def test_a_pod_under_two_budgets_is_never_a_victim(
     )
     settled(truth, {"lender": 8})
     cluster.admin.create([deployment("back", "owner", 1, "5")])
-    wait_until("the owner is told", lambda: truth.reasons("owner") == {"PDBBlocked": 1}, 30)
+    wait_until("the owner gets the reason", lambda: truth.reasons("owner") == {"PDBBlocked": 1}, 30)
     cluster.admin.run("delete", "pdb", "two", "-n", "lender")
     settled(truth, {"lender": 7, "owner": 1})
     assert len(truth.evicted) == 1
@@ -314,7 +314,9 @@ def test_while_the_tree_or_its_kind_is_away_no_pod_is_admitted_and_none_evicted(
     settled(truth, {"lender": 8})
     cluster.admin.run("delete", "crd", TREES, "--wait")
     cluster.admin.create([deployment("back", "owner", 2, "5")])
-    wait_until("those who wait are told", lambda: truth.reasons("owner") == {"TreeInvalid": 2}, 30)
+    wait_until(
+        "waiting pods get the reason", lambda: truth.reasons("owner") == {"TreeInvalid": 2}, 30
+    )
     scale(cluster, "web", "lender", 6)
     settled(truth, {"lender": 6})
     assert truth.evicted == {}
@@ -333,8 +335,8 @@ def test_a_tree_that_cannot_be_read_admits_no_pod_and_gives_the_reason(
         "patch", TREES, "elasticquotatree", "-n", "kube-system", "--type=merge", "-p", patch
     )
     cluster.admin.create([deployment("web", "lender", 1, "5")])
-    wait_until("it is told", lambda: truth.reasons("lender") == {"TreeInvalid": 1}, 30)
+    wait_until("it is reported", lambda: truth.reasons("lender") == {"TreeInvalid": 1}, 30)
     events = ("events", "-n", "kube-system", "--field-selector=reason=QuotaTreeInvalid")
-    wait_until("an Event tells it", lambda: bool(cluster.admin.get(*events)), 30)
+    wait_until("an Event reports it", lambda: bool(cluster.admin.get(*events)), 30)
     enforce(cluster, ROOT)
     settled(truth, {"lender": 1})

@@ -238,7 +238,7 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(
     try:
         storm.blow(truth)
         line.ready()
-        wait_until("whoever waits finds no room", lambda: not _forgotten(truth))
+        wait_until("each waiting pod finds no room", lambda: not _forgotten(truth))
         _check_end(storm, line, truth)
     except (AssertionError, TimeoutError, KubectlError) as error:
         message = "\n".join(

@@ -90,7 +90,7 @@ def settle(cluster: ControlPlane, *objects: Object) -> list[Object | None]:
         cluster.admin.create([obj])
         name = obj["metadata"]["name"]
         wait_until(
-            f"pod {name} is placed or told",
+            f"pod {name} is placed or gets the reason",
             lambda name=name: settled(found(cluster, name)),
             seconds=30,
         )  # type: ignore[misc]
@@ -114,7 +114,7 @@ def test_three_notebooks_of_document_003_fit_on_a_t4_and_the_fourth_gets_the_rea
     assert extender.inspect()["t4-1"]["totalGPU"] == 14
     words = "need 4 GiB, largest free 2 GiB"
     wait_until(
-        "describe says it",
+        "describe shows it",
         lambda: words in cluster.admin.run("describe", "pod", "notebook-4", "-n", "default"),
         seconds=60,
     )
@@ -136,7 +136,9 @@ def test_an_event_gives_the_numbers_over_all_nodes(real: tuple[ControlPlane, Ext
     settle(cluster, on(T4, pod("full", 14)), on(PAIR, pod("a", 13)), on(PAIR, pod("b", 14)))
     cluster.admin.create([on({}, pod("large", 9))])
     wait_until(
-        "the pod is told", lambda: _events(cluster, "large", "GPUShareNoRoom") != [], seconds=20
+        "the pod gets the reason",
+        lambda: _events(cluster, "large", "GPUShareNoRoom") != [],
+        seconds=20,
     )
     (message,) = set(_events(cluster, "large", "GPUShareNoRoom"))
     assert message.startswith(
@@ -209,7 +211,9 @@ def test_pods_that_others_place_are_given_cards_or_get_the_reason(
     wait_until("it has a card", lambda: cards_of(cluster, "by-hand") == [0], seconds=15)
     cluster.admin.create([on({}, pod("too-much", 8, **waits), nodeName="t4-1")])
     wait_until(
-        "it is told", lambda: _events(cluster, "too-much", "GPUShareNotPlaced") != [], seconds=15
+        "it is reported",
+        lambda: _events(cluster, "too-much", "GPUShareNotPlaced") != [],
+        seconds=15,
     )
     assert "need 8 GiB, largest free 6 GiB" in _events(cluster, "too-much", "GPUShareNotPlaced")[0]
     assert [each["name"] for each in extender.inspect()["t4-1"]["pending"]] == ["too-much"]
@@ -260,7 +264,7 @@ def test_what_runs_on_an_unknown_card_when_the_extender_comes_keeps_room_on_each
     extender.component.stop()
     cluster.admin.create([on({}, pod("stranger", 10), schedulerName="nobody", nodeName="pair-1")])
     wait_until(
-        "it runs, and nobody gave it a card",
+        "it runs without a card",
         lambda: (found(cluster, "stranger") or {})["status"]["phase"] == "Running",
     )
     extender.start()
@@ -268,7 +272,7 @@ def test_what_runs_on_an_unknown_card_when_the_extender_comes_keeps_room_on_each
     assert [bool(each and each["node"]) for each in seen] == [True, False]
     words = "need 6 GiB, largest free 5 GiB (10 GiB set aside for 1 pod whose GPU is unknown)"
     wait_until(
-        "the reason is told", lambda: words in (fate(found(cluster, "too-large")) or {})["told"]
+        "the reason is shown", lambda: words in (fate(found(cluster, "too-large")) or {})["told"]
     )
     wait_until("so is its own", lambda: _events(cluster, "stranger", "GPUShareNotPlaced") != [])
 
@@ -304,7 +308,7 @@ def test_labels_that_contradict_each_other_are_reported(
     cluster.admin.run("label", "node", "t4-1", "ack.node.gpu.schedule=default")
     try:
         wait_until(
-            "the node is told",
+            "the node gets the reason",
             lambda: _events(cluster, "t4-1", "GPUModeConflict") != [],
             seconds=10,
         )

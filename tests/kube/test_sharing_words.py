@@ -69,7 +69,7 @@ CASES = {
         pod("d", 6, rank="low"),
         pod("e", 15, rank="high"),
     ],
-    "nobody has to go and no card has room": [
+    "no pod has to go and no card has room": [
         pod("a", 11, rank="low"),
         pod("b", 11, rank="low"),
         pod("c", 8, rank="high"),
@@ -116,7 +116,7 @@ def really(cluster: ControlPlane, pods: Sequence[Object]) -> dict[str, Object | 
         cluster.admin.create([obj])
         name = obj["metadata"]["name"]
         wait_until(
-            f"pod {name} is placed or told",
+            f"pod {name} is placed or gets the reason",
             lambda name=name: settled(found(cluster, name)),
             seconds=30,
         )  # type: ignore[misc]
@@ -180,7 +180,7 @@ def test_both_worlds_place_alike_and_agree(real: tuple[ControlPlane, Extender], 
             pod("x", 0, annotations={names.ANNOTATION_ALLOCATION: "{}"}),
             id="a grant on a pod without GPU",
         ),
-        pytest.param(pod("x", 7, **LABELS), id="an odd split"),
+        pytest.param(pod("x", 7, **LABELS), id="a malformed split"),
         pytest.param(pod("x", 8, labels={"aliyun.com/gpu-count": "x"}), id="a word for a number"),
         pytest.param(pod("x", 0, core=30), id="core percent alone"),
     ],

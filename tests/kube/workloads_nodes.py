@@ -52,7 +52,7 @@ def _waits(place: Place, name: str) -> None:
             item["type"] == "PodScheduled" and item["status"] == "False" for item in conditions
         )
 
-    place.until(f"{name} is told why it waits", is_so)
+    place.until(f"{name} gets the reason it waits for", is_so)
 
 
 @workload

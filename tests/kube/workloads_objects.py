@@ -64,7 +64,7 @@ def orphans(place: Place) -> None:
     place.delete("configmaps", "parent", "Orphan")
     _gone(place, "parent")
     place.until(
-        "nobody owns the child",
+        "the child has no owner",
         lambda: "ownerReferences" not in place.the("configmaps", "child")["metadata"],
     )
 
@@ -120,7 +120,7 @@ def replica_set_orphaned(place: Place) -> None:
     place.delete("replicasets", "web", "Orphan")
     _gone(place, "web", "replicasets")
     place.until(
-        "nobody owns the pods",
+        "the pods have no owner",
         lambda: not any("ownerReferences" in item["metadata"] for item in place.list("pods")),
     )
 
@@ -143,7 +143,7 @@ def namespace_that_cannot_end(place: Place) -> None:
             status["phase"] == "Terminating" and found.get("NamespaceFinalizersRemaining") == "True"
         )
 
-    place.until("the namespace says what holds it", is_reported)
+    place.until("the namespace shows what holds it", is_reported)
     _gone(place, "web", "deployments")
     refused = place.api.post(place.path("configmaps"), config_map("late"))
     assert (refused.status, refused.reason) == (403, "Forbidden"), refused

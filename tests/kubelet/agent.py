@@ -289,7 +289,7 @@ class Line:
     def printed(self, name: str, container: str = "app") -> list[str]:
         """What the container has printed since its start, once it has printed everything."""
         wait_until(
-            lambda: f"{name} has said all\n{self.reported(name)}",
+            lambda: f"{name} has printed all\n{self.reported(name)}",
             lambda: self.log(name, container).endswith("end\n"),
             SECONDS,
         )

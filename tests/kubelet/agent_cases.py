@@ -159,7 +159,7 @@ def document_003(line: Line) -> None:
     assert line.inspected("-d") == INSPECTED
     need = "need 4 GiB, largest free 2 GiB"
     wait_until(
-        "the fourth says why it waits",
+        "the fourth shows why it waits",
         lambda: any(need in each for each in line.events("notebook-3")),
         SECONDS,
     )
@@ -265,7 +265,7 @@ def kubelet_starts_anew(line: Line) -> None:
         end_one(line.kubelet)
         line.kubelet.start()
         wait_until(
-            "it is told again",
+            "it is reported again",
             lambda before_it=before_it: line.agent.times_registered() > before_it,
             SECONDS,
         )
@@ -397,7 +397,7 @@ def modes_never_overlap(line: Line) -> None:
     wait_until("it drains", lambda: line.modes()[uuid] == "draining", SECONDS)
     line.create(plain("takes", container("app", 0, "env | grep NVIDIA; sleep 1000000", whole=1)))
     line.runs("takes")
-    wait_until("it tells its card", lambda: "NVIDIA_VISIBLE" in line.log("takes"), SECONDS)
+    wait_until("it prints its card", lambda: "NVIDIA_VISIBLE" in line.log("takes"), SECONDS)
     assert uuid not in line.log("takes")
     began = time.monotonic()
     line.delete("shares")
@@ -427,7 +427,7 @@ def exporter_names_the_pods(line: Line) -> None:
     """The page of the node's exporter shows which pod has which card, within ten seconds, and no
     longer when the pods are gone.
     """
-    csv = {"metrics": "DCGM_FI_DEV_GPU_TEMP, gauge, Told by a ConfigMap."}
+    csv = {"metrics": "DCGM_FI_DEV_GPU_TEMP, gauge, Set by a ConfigMap."}
     meta = {"name": "counters", "namespace": "default"}
     line.cluster.admin.create(
         [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": csv}]
@@ -525,14 +525,16 @@ def foreign_plugin(line: Line) -> None:
         listening.listen()
         wait_until("no memory is given away", lambda: line.shown(MEMORY)[1] == "0", SECONDS)
         wait_until(
-            "it is said",
+            "it is reported",
             lambda: line.condition("GPUShareReady") == ("False", "ForeignDevicePlugin"),
             SECONDS,
         )
     path.unlink()
     wait_until("memory is there again", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
     wait_until(
-        "it is said, too", lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS
+        "it is reported, too",
+        lambda: line.condition("GPUShareReady") == ("True", "Serving"),
+        SECONDS,
     )
 
 

@@ -149,7 +149,7 @@ def without_rights(line: Line) -> None:
         line.agent.component.start()
         reported = lambda: line.agent.component.log_tail(60)  # noqa: E731 - asked often
         wait_until(
-            lambda: f"it says what it may not\n{reported()}",
+            lambda: f"it logs what it may not\n{reported()}",
             lambda: "forbidden" in reported().lower(),
             SECONDS,
         )
@@ -175,7 +175,7 @@ def disk_that_cannot_be_written(line: Line) -> None:
     try:
         line.create(shared("waits", container("app", 4, SHOWS)))
         wait_until(
-            lambda: f"its owner is told\n{line.reported('waits')}",
+            lambda: f"its owner gets the reason\n{line.reported('waits')}",
             lambda: any("cannot be written" in each for each in line.words("waits")),
             SECONDS,
         )

@@ -26,7 +26,7 @@ echo "I am $HOSTNAME"
 while :; do
   read -r order rest < /tmp/orders || continue
   case "$order" in
-    say) echo "$rest" ;; warn) echo "$rest" >&2 ;; count) seq 1 "$rest" ;; end) exit "$rest" ;;
+    print) echo "$rest" ;; warn) echo "$rest" >&2 ;; count) seq 1 "$rest" ;; end) exit "$rest" ;;
   esac
 done"""
 """A program that prints its name and then follows orders."""

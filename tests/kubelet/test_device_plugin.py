@@ -87,7 +87,7 @@ def test_a_container_has_what_was_answered_at_once_and_both_lists_name_it(
     assert len(init_ids) == len(app_ids) == 2 and {*init_ids, *app_ids} <= set(IDS[:8])
     for name, ids in (("prepare", init_ids), ("app", app_ids)):
         wait_until(
-            f"{name} has said all", lambda name=name: "read-only" in log(node, name), SECONDS
+            f"{name} has printed all", lambda name=name: "read-only" in log(node, name), SECONDS
         )
         lines = [line for line in log(node, name).splitlines() if "can't create" not in line]
         assert lines == [f"parts {','.join(ids)}", "of a card", "device", "read-only"]
@@ -154,10 +154,10 @@ def test_a_kubelet_that_starts_anew_gets_the_resource_again_and_leaves_the_conta
     wait_until(
         "keeper runs", lambda: one(node, "keeper")["status"].get("phase") == "Running", SECONDS
     )
-    wait_until("and has said so", lambda: "started" in log(node, "app", "keeper"), SECONDS)
+    wait_until("and has printed it", lambda: "started" in log(node, "app", "keeper"), SECONDS)
     before, same = answers.times_registered, lives(node, "keeper")
     end_one(kubelet)
-    wait_until("nobody watches", lambda: not plugin.is_watched, SECONDS)
+    wait_until("no client watches", lambda: not plugin.is_watched, SECONDS)
     kubelet.start()
     wait_until(
         "it is registered again",

@@ -126,7 +126,7 @@ def test_every_expression_of_board_12239_has_the_cards_values(scene: Scene) -> N
     assert page.labels("fairlead_exporter_build_info")["backend"] == "nvml"
     assert (
         page.value("fairlead_exporter_nvml_up", node_name=scene.exporter()["metadata"]["name"]) == 1
-    ), "this chart tells no pod its node"
+    ), "this chart gives no pod its node"
     assert "kmsg" not in collectors(page) and {*collectors(page).values()} == {1.0}, (
         "no kernel's log is mounted there, and nothing else is missing"
     )
@@ -135,7 +135,7 @@ def test_every_expression_of_board_12239_has_the_cards_values(scene: Scene) -> N
         target["labels"]["pod"] == scene.exporter()["metadata"]["name"]
         and target["labels"]["container"] == "exporter"
     )
-    assert not scene.owners(), "nobody has a card yet"
+    assert not scene.owners(), "no pod has a card yet"
 
 
 def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
@@ -151,7 +151,7 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
         assert inside.strip() == card
         scene.until_board_shows([card])
         wait_until(
-            lambda: f"its card bears its name: {scene.owners()}",
+            lambda: f"its card carries its name: {scene.owners()}",
             lambda: scene.owners() == {card: TESTER},
             SECONDS,
         )
@@ -183,7 +183,7 @@ def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
         "asked to end, it takes its load along"
     )
     scene.until_board_shows([])
-    wait_until("its card is nobody's", lambda: not scene.owners(), SECONDS)
+    wait_until("its card has no owner", lambda: not scene.owners(), SECONDS)
 
 
 # --- the autoscaler -------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_a_load_scales_a_deployment_up_and_back(scene: Scene) -> None:
         )
         scene.until_board_shows([])
         wait_until(
-            lambda: f"one is told at rest: {works(scene)}",
+            lambda: f"one is reported at rest: {works(scene)}",
             lambda: works(scene) == rests(scene),
             SECONDS,
         )
@@ -338,7 +338,7 @@ def test_the_pod_of_the_document_sets_what_its_card_shows(scene: Scene) -> None:
     with applied(scene.cluster, pod):
         card = card_of(scene, name)
         wait_until(
-            lambda: f"it tells: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}",
+            lambda: f"it prints: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}",
             lambda: [*folder.glob("*.load")],
             SECONDS,
         )

@@ -23,8 +23,10 @@ def talk(cluster: ControlPlane) -> Arena:
     arena.submit("tf", "talk", "--chief", "--workers=2")
     arena.until_obeys(CHIEF, "talk-worker-0", WORKER)
     for number in range(5):
-        arena.order(CHIEF, "say", f"line {number}")
-    wait_until("the chief has said all", lambda: "line 4" in arena.kubectl("logs", CHIEF), SECONDS)
+        arena.order(CHIEF, "print", f"line {number}")
+    wait_until(
+        "the chief has printed all", lambda: "line 4" in arena.kubectl("logs", CHIEF), SECONDS
+    )
     return arena
 
 
@@ -86,7 +88,7 @@ def test_a_line_is_shown_when_it_is_written_and_the_end_ends_it(cluster: Control
         assert following.stdout is not None
         assert following.stdout.readline() == b"I am live-master-0\n"
         for words in ("one", "two words", "3"):
-            arena.order("live-master-0", "say", words)
+            arena.order("live-master-0", "print", words)
             assert following.stdout.readline() == f"{words}\n".encode()
         arena.order("live-master-0", "warn", "to stderr")
         assert following.stdout.readline() == b"to stderr\n"
@@ -123,7 +125,7 @@ def test_following_begins_where_tail_points(talk: Arena) -> None:
     with talk.started("logs", "-f", "talk", "--tail=1", "-i", "talk-worker-0") as following:
         assert following.stdout is not None
         assert following.stdout.readline() == b"I am talk-worker-0\n"
-        talk.order("talk-worker-0", "say", "more")
+        talk.order("talk-worker-0", "print", "more")
         assert following.stdout.readline() == b"more\n"
 
 
@@ -161,7 +163,7 @@ def test_the_console_shows_the_same_bytes_and_new_ones_as_they_are_written(
         address = f"{server.url}{path}?pod={WORKER}&tail=1&follow=true"
         with urllib.request.urlopen(address, timeout=SECONDS) as following:
             assert following.readline().decode() == talk.kubectl("logs", WORKER, "--tail=1")
-            talk.order(WORKER, "say", "训练")
+            talk.order(WORKER, "print", "训练")
             assert following.readline().decode() == "训练\n"
 
 
@@ -191,7 +193,7 @@ def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(
             lambda: "\n4000\n" not in arena.kubectl("logs", name),
             SECONDS,
         )
-        arena.order(name, "say", "begun", "anew")
+        arena.order(name, "print", "begun", "anew")
         assert [page.readline() for page in pages] == [b"begun anew\n"] * 2
         assert (
             arena.shown("logs", "much")

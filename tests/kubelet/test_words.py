@@ -39,7 +39,7 @@ def until_both_say(arena: Arena, job: str, word: str) -> None:
         wait_until(f"{pod} is {word} to arena and kubectl", do_both, SECONDS)
     except TimeoutError as error:
         raise TimeoutError(
-            f"{error}; arena and kubectl say {message}\n{arena.kubectl('get', 'pods,events')}"
+            f"{error}; arena and kubectl print {message}\n{arena.kubectl('get', 'pods,events')}"
         ) from error
 
 
@@ -53,7 +53,7 @@ def test_a_container_that_crashes_again_and_again(arena: Arena) -> None:
     )
     until_both_say(arena, "crash", "CrashLoopBackOff")
     wait_until(
-        "`--explain` tells of the pause",
+        "`--explain` reports the pause",
         lambda: "back-off" in arena.shown("get", "crash", "--explain"),
         SECONDS,
     )
@@ -115,7 +115,9 @@ def test_an_init_container_that_fails(arena: Arena) -> None:
     )
     until_both_say(arena, "nofetch", "Init:Error")
     wait_until(
-        "it says why", lambda: arena.run("logs", "nofetch").stdout == "no network\n", SECONDS
+        "it prints the reason",
+        lambda: arena.run("logs", "nofetch").stdout == "no network\n",
+        SECONDS,
     )
 
 

@@ -236,7 +236,7 @@ def test_mig_is_what_is_in_force_on_every_card(driver: NvmlDriver, state: StubSt
     state.say({"0.mig": 1})
     assert driver.means().has_mig
     state.fail("nvmlDeviceGetMigMode", UNKNOWN, 1)
-    assert driver.means().has_mig, "what it said last"
+    assert driver.means().has_mig, "what it reported last"
 
 
 def test_cards_that_know_no_mig_are_not_divided(driver: NvmlDriver, state: StubState) -> None:

@@ -172,7 +172,7 @@ def threads(prefix: str) -> list[str]:
 async def test_what_a_card_is_and_reports(exported: Exported) -> None:
     card = exported.card(3)
     assert runs(card).keys() == {"device", "fieldvalues", "gpm", "processes"}, (
-        "from the start: an alert on one must be able to fire"
+        "from the start: an alert on it must be able to fire"
     )
     assert (card.node, card.index, card.minor, card.uuid, card.model) == (
         "n1",
@@ -487,7 +487,7 @@ async def test_xids_without_a_listener_stand_in_the_kernels_log_and_count_once(
         log.records = [XidReport("0000:08:00", 79, received_at - 700)]
         await made.until(lambda: made.card(1).xids[1].count == 2)
         assert made.card(1).xids[1].last_at == event.last_at, (
-            "an older one does not set its time back"
+            "an older event does not set its time back"
         )
         made.wall += 3600
         log.records = [XidReport("0000:08:00", 63, received_at)]

@@ -237,10 +237,10 @@ def test_a_change_of_instances_is_reported_once_for_each_card(
         state.report_xid(48, 0)
         state.report_change(1)
         state.report_change(0)
-        wait_until("all are heard", lambda: state.calls().count("heard") == 4, 10.0, 0.02)
+        wait_until("all are received", lambda: state.calls().count("heard") == 4, 10.0, 0.02)
         divided: list[str | None] = []
         wait_until(
-            "they are told",
+            "they are reported",
             lambda: divided.extend(events.drain_divided()) or set(divided) == {uuid(0), uuid(1)},
             10.0,
             0.02,
@@ -272,11 +272,11 @@ def test_an_xid_has_the_time_of_its_event_and_not_of_the_query(
         clock.now = 5.0
         state.report_xid(79, 0)
         state.report_xid(94, 0, gpu_instance=3)
-        wait_until("both are heard", lambda: state.calls().count("heard") == 2, 10.0, 0.02)
+        wait_until("both are received", lambda: state.calls().count("heard") == 2, 10.0, 0.02)
         clock.now = 60.0
         found: list[xid_events.TimedXid] = []
         wait_until(
-            "they are told",
+            "they are reported",
             lambda: found.extend(events.drain_timed()) or len(found) == 2,
             10.0,
             0.02,

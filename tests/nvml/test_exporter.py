@@ -93,7 +93,7 @@ def test_one_card_hangs_and_the_page_does_not(
             new = {gpu: 20.0 * turn + int(gpu) for gpu in others}
             wait_until(
                 lambda new=new: (
-                    f"what the others say now: {new}, is {exporter.values('DCGM_FI_DEV_GPU_UTIL')}"
+                    f"what the others have now: {new}, is {exporter.values('DCGM_FI_DEV_GPU_UTIL')}"
                 ),
                 lambda new=new: (
                     {
@@ -223,5 +223,5 @@ def test_a_row_of_links_between_cards_is_on_the_page(
     rows = tmp_path / "counters.csv"
     rows.write_text("DCGM_EXP_P2P_STATUS, gauge, Links.\n", encoding="utf-8")
     with exporting(library, state, tmp_path, f"--collectors={rows}", "--slow-interval=1s") as made:
-        made.until("both ways are told", "DCGM_EXP_P2P_STATUS", {"0": 0.0, "1": 5.0})
+        made.until("both ways are reported", "DCGM_EXP_P2P_STATUS", {"0": 0.0, "1": 5.0})
         made.until("in words", "DCGM_EXP_P2P_STATUS", {"1": 5.0}, link_status="NS", peer_gpu="0")

@@ -97,7 +97,7 @@ def test_how_busy_each_is_does_not_depend_on_what_the_counters_file_asks(
     clock.now += 5
     readings = reader.fast()
     assert [each.fields.get(GR) for each in readings.instances] == [0.1, 0.2, 0.2]
-    assert GR not in readings.fields, "the card itself tells its utilization"
+    assert GR not in readings.fields, "the card itself reports its utilization"
 
 
 def test_bar1_of_each(reader_on: ReaderOn) -> None:

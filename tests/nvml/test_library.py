@@ -120,7 +120,7 @@ def test_calls_of_several_threads_take_turns(driver: NvmlDriver, state: StubStat
         try:
             for _ in range(30):
                 call()
-        except BaseException as error:  # noqa: BLE001 - told by the test
+        except BaseException as error:  # noqa: BLE001 - reported by the test
             failed.append(error)
 
     calls = (

@@ -32,7 +32,7 @@ gpm.SAMPLE_GAP_SECONDS = 0.0
 open_library(sys.argv[1])
 wanted = frozenset([*GPM_METRICS, *BANDWIDTHS, "DCGM_FI_DEV_PCIE_TX_THROUGHPUT"])
 readers = [CardReader(shown_card(card), wanted=wanted) for card in range(int(sys.argv[2]))]
-told = [set() for _ in readers]
+returned = [set() for _ in readers]
 
 def read(card):
     reader = readers[card]
@@ -40,7 +40,7 @@ def read(card):
         for reading in (reader.fast(), reader.slow(), reader.static()):
             assert not reading.failures, reading.failures
             fields = reading.fields
-            told[card] |= {fields[name] for name in ["DCGM_FI_DEV_GPU_UTIL"] if name in fields}
+            returned[card] |= {fields[name] for name in ["DCGM_FI_DEV_GPU_UTIL"] if name in fields}
         reader.forget()
 
 threads = [threading.Thread(target=read, args=(card,)) for card in range(len(readers))]
@@ -48,7 +48,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 for reader in readers: reader.close()
 close_library()
-print(json.dumps([sorted(each) for each in told]))
+print(json.dumps([sorted(each) for each in returned]))
 """
 
 

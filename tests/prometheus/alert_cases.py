@@ -316,7 +316,7 @@ CASES: Mapping[str, Case] = {
                 gpu("temperature_celsius", sensor="gpu"): held(79, 11 * MINUTE),
                 gpu("temperature_slowdown_celsius"): held(83, 11 * MINUTE),
             },
-            "beside one that says its threshold": {
+            "beside one that reports its threshold": {
                 gpu("temperature_celsius", sensor="gpu"): held(88, 11 * MINUTE),
                 gpu("temperature_slowdown_celsius", uuid="GPU-b", gpu="4"): held(95, 11 * MINUTE),
             },
@@ -333,7 +333,7 @@ CASES: Mapping[str, Case] = {
                 gpu("pcie_link_width"): held(8, 16 * MINUTE),
                 gpu("pcie_link_width_max"): held(8, 16 * MINUTE),
             },
-            "a card that does not say": {gpu("pcie_link_width"): held(8, 16 * MINUTE)},
+            "a card that does not report it": {gpu("pcie_link_width"): held(8, 16 * MINUTE)},
         },
     ),
     "GpuPcieSlow": _flag(
@@ -449,7 +449,7 @@ CASES: Mapping[str, Case] = {
         _IDLE,
         _key_of(CARD),
         {
-            "nobody holds it": {
+            "no pod holds it": {
                 gpu("utilization_ratio"): held(0, _IDLE),
                 gpu("allocated_ratio"): held(0, _IDLE),
             },
@@ -467,7 +467,7 @@ CASES: Mapping[str, Case] = {
                 ),
                 gpu("allocated_ratio"): held(1, _IDLE),
             },
-            "the idle instance is nobody's": {
+            "the idle instance has no owner": {
                 gpu("utilization_ratio", mig_gi_id="7"): held(0, _IDLE),
                 gpu("utilization_ratio", mig_gi_id="8"): held(0.5, _IDLE),
                 gpu("allocated_ratio", mig_gi_id="7"): held(0, _IDLE),
@@ -552,7 +552,7 @@ CASES: Mapping[str, Case] = {
                 _FAILS: held(0, 6 * MINUTE),
                 exporter("nvml_up"): held(0, 6 * MINUTE),
             },
-            "the kubelet never told": {
+            "the kubelet never reported": {
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)
             },
             "the kubelet fell silent": {
@@ -562,7 +562,7 @@ CASES: Mapping[str, Case] = {
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         also={
-            "the kubelet tells and the grants do not": {
+            "the kubelet reports and the grants do not": {
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
                 exporter("pod_map_age_seconds"): held(3, 6 * MINUTE),
             }
@@ -618,7 +618,7 @@ CASES: Mapping[str, Case] = {
         },
         not_yet=6 * MINUTE,
         value="7m 0s",
-        also={"of a lost card, which FairleadGpuDown tells": _of_a_lost_card(7 * MINUTE)},
+        also={"of a lost card, which FairleadGpuDown reports": _of_a_lost_card(7 * MINUTE)},
     ),
     "PodMapStale": Case(
         {
@@ -629,7 +629,7 @@ CASES: Mapping[str, Case] = {
         NODE,
         {
             "new": {exporter("pod_map_age_seconds"): held(120, 6 * MINUTE)},
-            "it told a moment ago": {
+            "it reported a moment ago": {
                 exporter("pod_map_age_seconds"): held(20, 6 * MINUTE),
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
             },
@@ -639,7 +639,7 @@ CASES: Mapping[str, Case] = {
         },
         not_yet=5 * MINUTE - STEP_SECONDS,
         also={
-            "it never told": {
+            "it never reported": {
                 exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)
             }
         },
@@ -649,10 +649,12 @@ CASES: Mapping[str, Case] = {
         _FULL,
         LEAF,
         {
-            "nobody waits": _exhausted(held(8, _FULL), held(8, _FULL), 0),
+            "no pod waits": _exhausted(held(8, _FULL), held(8, _FULL), 0),
             "room": _exhausted(held(7, _FULL), held(8, _FULL), 2),
             "unlimited": _exhausted(held(8, _FULL), " ".join(["Inf"] * (_FULL // STEP_SECONDS)), 2),
-            "it may have nothing, and nobody asks": _exhausted(held(0, _FULL), held(0, _FULL), 0),
+            "it may have nothing, and no pod requests anything": _exhausted(
+                held(0, _FULL), held(0, _FULL), 0
+            ),
         },
         not_yet=30 * MINUTE - STEP_SECONDS,
         also={
@@ -712,19 +714,19 @@ CASES: Mapping[str, Case] = {
         {
             "it ran": {job("status", status="running"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
             "longer ago": {job("status", status="failed"): held(1, 21 * MINUTE)},
-            "told by another exporter since": {
+            "reported by another exporter since": {
                 job("status", status="failed"): f"{held(1, 18 * MINUTE)} stale",
                 job("status", status="failed", instance="10.0.0.10:9401"): from_then(
                     1, 19 * MINUTE, 21 * MINUTE
                 ),
             },
-            "ten minutes after nobody told for one": {
+            "ten minutes after a minute without a report": {
                 job("status", status="failed"): f"{held(1, 10 * MINUTE)} stale",
                 job("status", status="failed", instance="10.0.0.10:9401"): from_then(
                     1, 11 * MINUTE + STEP_SECONDS, 22 * MINUTE
                 ),
             },
-            "back after nobody told for a quarter of an hour": {
+            "back after a quarter of an hour without a report": {
                 job("status", status="failed"): "1x4 stale _x30 1x10"
             },
         },

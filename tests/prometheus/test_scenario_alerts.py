@@ -67,7 +67,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         (
             r"JobPendingLong "
             r".*job_namespace=language"
-        ): "its jobs ask for 4 GPUs, and no node has so many free",
+        ): "its jobs ask for 4 GPUs, and no node has that many free",
     },
     "faults": {
         (
@@ -82,7 +82,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         ): "the scenario's XID 48 at minute 35: a double-bit error",
         r"(GpuEccUncorrected|GpuRecoveryNeeded|GpuUnhealthy) .*gpu-2 gpu=1": "follows from XID 48",
         r"GpuNodeNotReady .*node_name=gpu-3": "the scenario's outage at minute 60",
-        r"GpuNodeNotReady .*node_name=gpu-silent-1": "its kubelet was never heard",
+        r"GpuNodeNotReady .*node_name=gpu-silent-1": "its kubelet never reported",
         r"JobFailed .*job_name=stubborn-": "its stream: half of its jobs fail",
         r"JobFailed .*job_name=unlucky-": "its stream: 40 of 100 jobs fail",
         r"GpuPodPendingLong .*pod_name=never-fits-": "its app asks for more than any node has",
@@ -97,7 +97,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         r"GpuDown .*hopper-1 gpu=2": "a call of its driver hangs from minute 20 to 25",
         r"GpuDown .*t4-1 gpu=1": "a call of its driver hangs since minute 50",
         r"ExporterStale .*t4-1 gpu=1": "its values grow old; GpuDown holds it back",
-        r"GpuForeignProcess .*(a10-1 gpu=0|hopper-1 gpu=3)": "the scenario's process of nobody",
+        r"GpuForeignProcess .*(a10-1 gpu=0|hopper-1 gpu=3)": "the scenario's process without a pod",
     },
 }
 
@@ -144,7 +144,7 @@ def test_every_cause_has_its_line() -> None:
 def _cause(scenario: str, line: str) -> str:
     causes = [cause for pattern, cause in CAUSES[scenario].items() if re.match(pattern, line)]
     assert len(causes) == 1, (
-        f"of `{line}` {len(causes)} causes are known: look why it fires, and say it in CAUSES"
+        f"of `{line}` {len(causes)} causes are known: find why it fires, and add it to CAUSES"
     )
     return causes[0]
 

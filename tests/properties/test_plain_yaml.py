@@ -178,6 +178,6 @@ users:
   user:
     client-certificate-data: LS0tLS1CRUdJTg==
     client-key-data: LS0tLS1CRUdJTiBSU0E=
-- name: nobody
+- name: stranger
   user: {}
 """

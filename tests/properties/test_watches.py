@@ -122,6 +122,6 @@ def test_a_short_memory_answers_gone_exactly_when_something_would_be_skipped(
         ]
     except ApiStatus as gone:
         assert gone.code == 410
-        assert len(owed) > capacity, "what is kept must be told"
+        assert len(owed) > capacity, "what is kept must be sent"
         return
     assert seen == owed

@@ -331,4 +331,4 @@ def test_a_pod_label_never_stands_beside_one_of_fairlead_of_its_name(labels: Dcg
     for family, names in names_of(
         dict(printed_labels(dict.fromkeys(own, "of the pod"), []).labels)
     ).items():
-        assert len(names) == len(set(names)), f"{family} says a label twice: {names}"
+        assert len(names) == len(set(names)), f"{family} has a label twice: {names}"

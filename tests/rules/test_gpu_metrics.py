@@ -80,7 +80,7 @@ def test_how_much_of_a_card_is_given_away(sample: DeviceSample, ratio: float | N
         "whole",
         "foreign",
         "by turns",
-        "an old driver tells no reserve",
+        "an old driver reports no reserve",
         "unknown",
         "whole and unknown",
     ],

@@ -170,7 +170,7 @@ def test_two_compute_instances_of_one_gpu_instance_are_one_series() -> None:
 
 def test_the_holder_of_an_instance_keeps_it_as_busy_as_it_is() -> None:
     (held,) = of(container_families([divided()]), "fairlead_container_gpu_utilization_ratio")
-    assert held[1] == 0.5, "the driver tells no time of programs on instances"
+    assert held[1] == 0.5, "the driver reports no time of programs on instances"
 
 
 def in_parts(*holders: DeviceProcess | None, busy: float = 0.8) -> DeviceSample:

@@ -121,7 +121,7 @@ def test_labels_and_taints_of_a_pod_count_whichever_container_shares_a_card(
     assert not may_use(asked(others).node_choice, node()), (
         "a pod without a node waits for one: quota asks it of all of these"
     )
-    assert asked({**others, "nodeName": "n1"}).node_choice == ANY_NODE, "nobody asks it of others"
+    assert asked({**others, "nodeName": "n1"}).node_choice == ANY_NODE, "it is not asked of others"
 
 
 def test_a_cordoned_node_takes_only_pods_that_tolerate_it() -> None:

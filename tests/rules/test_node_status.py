@@ -49,8 +49,8 @@ def test_the_mode_follows_from_capacity(
         pytest.param({"n": GpuTopology()}, "ok", "topology", id="it has one"),
         pytest.param({"other": GpuTopology()}, "ok", "exclusive", id="another node has one"),
         pytest.param({}, "ok", "exclusive", id="they were read and there is none"),
-        pytest.param({}, "forbidden", "topology", id="nobody may know"),
-        pytest.param({}, "off", "topology", id="nobody asked"),
+        pytest.param({}, "forbidden", "topology", id="no right to know"),
+        pytest.param({}, "off", "topology", id="not requested"),
     ],
 )
 def test_where_topologies_were_read_a_topology_node_needs_one(

@@ -319,7 +319,7 @@ def test_a_forged_grant_of_a_pod_that_shares_is_none(notes: dict[str, str]) -> N
     made = ledger(node(core=True))
     made.set_pod(asker)
     assert [tenant.pod.uid for tenant in made.unplaced()] == [asker.uid], (
-        "told as PENDING, and given a card before it starts"
+        "shown as PENDING, and given a card before it starts"
     )
     assert cards(made.adopt(asker)) == {"main": [(0, 4)]}  # type: ignore[arg-type]
     written = {**notes, **render_bind(asker, made.tenants[asker.uid].grants, 15, 0.0)}
@@ -350,7 +350,7 @@ def test_a_forged_grant_of_a_pod_that_runs_frees_nothing(notes: dict[str, str]) 
         )
     )
     assert [card.free for card in restarted.nodes["n"].cards] == [11, 11], (
-        "nobody knows which card it has"
+        "which card it has is unknown"
     )
 
 

@@ -32,7 +32,7 @@ def waiting(reason: str) -> ContainerStatus:
     ("pod", "word"),
     [
         pytest.param(
-            a_pod("Running", RUNNING), "Running", id="the phase, when no container says more"
+            a_pod("Running", RUNNING), "Running", id="the phase, when no container shows more"
         ),
         pytest.param(
             a_pod("Pending", waiting("ContainerCreating")),
@@ -155,17 +155,17 @@ BOUND = Condition("PodScheduled", "True", at=130.0)
         pytest.param(
             a_pod("Running", RUNNING, created_at=100.0, started_at=140.0, node="n"),
             40.0,
-            id="no condition says when",
+            id="no condition has the time",
         ),
         pytest.param(
-            a_pod("Running", RUNNING, created_at=100.0, node="n"), None, id="nobody says when"
+            a_pod("Running", RUNNING, created_at=100.0, node="n"), None, id="without a time"
         ),
         pytest.param(
             a_pod("Failed", reason="Evicted", created_at=100.0),
             None,
             id="it ended without a node",
         ),
-        pytest.param(a_pod("Pending"), None, id="nobody says since when"),
+        pytest.param(a_pod("Pending"), None, id="without a start"),
     ],
 )
 def test_how_long_a_pod_waited_for_its_node(pod: Pod, seconds: float | None) -> None:

@@ -40,7 +40,7 @@ def test_a_reservation_is_repeated_rolled_back_and_confirmed() -> None:
     made.set_pod(bound(asker, "n", grants))
     made.roll_back(asker.uid)
     assert (made.tenants[asker.uid].state, used(made)) == (BOUND, [4, 0]), (
-        "what the cluster told stays"
+        "what the cluster reported stays"
     )
     made.set_pod(bound(asker, "n", grants, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}))
     assert made.tenants[asker.uid].state == ASSIGNED
@@ -137,7 +137,7 @@ def test_what_runs_on_an_unknown_card_counts_on_every_card_that_may_be_it() -> N
     made = ledger(node(units=(15, 15, 15)), used={("n", 0): 12})
     made.set_pod(hidden("a", 4))
     assert [card.free for card in made.nodes["n"].cards] == [3, 11, 11], (
-        "card 0 has no room for it, so it is not there"
+        "card 0 has no room for it, so it is absent"
     )
     made.set_pod(hidden("b", 10))
     assert [card.free for card in made.nodes["n"].cards] == [3, 1, 1]
@@ -357,7 +357,7 @@ class Storm(RuleBasedStateMachine):
         held_elsewhere = isinstance(grants, Refusal) and grants.reason.startswith("pod ")
         assert (
             held_elsewhere or says_yes is not isinstance(grants, Refusal) or uid in self.in_flight
-        ), "bind does what filter said"
+        ), "bind does what filter answered"
         if isinstance(grants, Refusal):
             return
         if outcome == "refused":

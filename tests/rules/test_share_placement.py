@@ -186,7 +186,7 @@ def evicted(made: Ledger, asker: Pod, *proposed: str, violations: int = 0) -> li
             pod("new", 10, priority=3), ["b", "d"], ["a", "b"], id="only less important pods"
         ),
         pytest.param(
-            pod("new", 10, priority=1), ["b", "d"], None, id="nobody who may go makes room"
+            pod("new", 10, priority=1), ["b", "d"], None, id="no pod that may go makes room"
         ),
         pytest.param(pod("new", 20, priority=9), ["a"], None, id="it fits no card"),
         pytest.param(

@@ -83,7 +83,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(units=4, core=7),
             "gpu-core 7 is not a multiple of 5 from 5 to 100",
             True,
-            id="odd core",
+            id="malformed core",
         ),
         pytest.param(
             ledger(),
@@ -104,14 +104,14 @@ def in_mib(shared: Node) -> Ledger:
             pod(annotations={"fairlead.io/gpu-placement": "tight"}),
             "annotation fairlead.io/gpu-placement=tight is neither binpack nor spread",
             True,
-            id="a placement nobody knows",
+            id="an unknown placement",
         ),
         pytest.param(
             ledger(),
             pod(annotations={"fairlead.io/gpu-split": "yes"}),
             "annotation fairlead.io/gpu-split=yes is not per-container",
             True,
-            id="a split nobody knows",
+            id="an unknown split",
         ),
         pytest.param(
             ledger(node(labels={})),
@@ -160,7 +160,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(units=20),
             "need 20 GiB on one GPU, largest healthy has 15 GiB",
             True,
-            id="the large card is sick",
+            id="the large card is unhealthy",
         ),
         pytest.param(
             ledger(node(units=(15, 79), slots={1: DRAINING})),
@@ -219,7 +219,7 @@ def in_mib(shared: Node) -> Ledger:
             pod(),
             "node not yet known to the GPU share scheduler",
             False,
-            id="a node nobody reported of",
+            id="an unknown node",
         ),
     ],
 )
@@ -316,7 +316,7 @@ def test_a_node_of_another_unit_takes_no_pod_however_the_question_comes() -> Non
     made = ledger(IN_MIB)
     why = "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB"
     assert made.reserve(pod(), "n") == Refusal(why)
-    assert made.adopt(pod(node="n")) == Refusal(why), "who was put there by hand is told"
+    assert made.adopt(pod(node="n")) == Refusal(why), "a pod placed by hand gets the reason"
     made.set_pod(placed(pod("held", 4), "n", {"main": [(0, 4)]}))
     assert made.nodes["n"].cards[0].used == 4, (
         "what is granted already is counted in the node's unit"

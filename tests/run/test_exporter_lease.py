@@ -166,7 +166,7 @@ async def test_one_prints_the_others_wait() -> None:
             await first.end()
             assert not first.prints_the_cluster
             took = await seen(lambda: second.prints_the_cluster, replicas)
-            assert took < TIMES.length, "it was given back, so nobody waited for its end"
+            assert took < TIMES.length, "it was given back, so no process waited for its end"
             assert holder() == "second"
 
             third = Replica(three, "third")

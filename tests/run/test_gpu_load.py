@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 SECONDS = 60.0
 POD = Path(__file__).parents[2] / "examples" / "dcgmproftester.yaml"
 SCENARIO = """
-title = "A node that tells of its tensor cores"
+title = "A node that reports its tensor cores"
 description = "One node with one card, and nothing to do."
 history = "1m"
 
@@ -98,7 +98,9 @@ def test_a_generator_without_a_card_moves_an_exporters_page_until_it_is_killed(
         assert list((tmp_path / ".local/state/fairlead/gpu-load").iterdir()), (
             "it could not take its file away"
         )
-        wait_until("nobody is at work", lambda: values(page_of(url), *FIELDS) == [0, 0], 5, 0.05)
+        wait_until(
+            "no process is at work", lambda: values(page_of(url), *FIELDS) == [0, 0], 5, 0.05
+        )
 
 
 def test_a_generator_that_is_asked_to_end_leaves_nothing(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_a_generator_that_is_asked_to_end_leaves_nothing(tmp_path: Path) -> None
     generator = subprocess.Popen(argv, stdout=subprocess.DEVNULL, env=environment(tmp_path))
     try:
         wait_until(
-            "it has told its load",
+            "it has reported its load",
             lambda: bool(folder.exists() and list(folder.glob("*.load"))),
             SECONDS,
             0.05,

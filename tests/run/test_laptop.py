@@ -203,7 +203,7 @@ def test_a_user_that_may_read_nothing_saves_no_snapshot_over_a_good_one(
     laptop: Laptop, tmp_path: Path
 ) -> None:
     config = kubeconfig_of(laptop.wait_ready())
-    config["users"][0]["user"]["as"] = "nobody"
+    config["users"][0]["user"]["as"] = "stranger"
     (tmp_path / "config").write_text(json.dumps(config))
     (tmp_path / "s").write_bytes(b"")
     save = ("snapshot", "save", f"--kubeconfig={tmp_path / 'config'}", str(tmp_path / "s"))
@@ -223,7 +223,8 @@ def test_a_user_that_may_read_nothing_saves_no_snapshot_over_a_good_one(
     ):
         assert re.search(rf"[ :]{re.escape(name)}[, ]", error), name
     assert (
-        refused.stderr.count('nodes is forbidden: User "nobody" cannot list resource "nodes"') == 1
+        refused.stderr.count('nodes is forbidden: User "stranger" cannot list resource "nodes"')
+        == 1
     )
     assert "next try" not in refused.stderr, "a command tries once"
     partial = fairlead(laptop, *save, "--partial")
@@ -399,7 +400,7 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     (reported,) = re.findall(r"^kubeconfig: +(.+)$", first.output(), re.MULTILINE)
     assert reported.startswith("/") and Path(reported).samefile(
         tmp_path / "state" / "kubeconfig"
-    ), "whoever is told it may be elsewhere"
+    ), "the reader of the address may be elsewhere"
     token = kubeconfig_of(ready)["users"][0]["user"]["token"]
     post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
     found = running_laptop({"HOME": str(first.home)})
@@ -407,7 +408,7 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
         found is not None
         and found.pid == first.process.pid
         and Path(found.kubeconfig).samefile(reported)
-    ), "nobody has to name its directory"
+    ), "no user has to name its directory"
     first.end(signal.SIGKILL)
     first.close()
     first.ready_file.unlink()

@@ -199,6 +199,6 @@ def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
             if line.startswith("DCGM_FI_DEV_GPU_UTIL{")
         ]
         assert "Hostname" not in samples[0] and 'gpu="0"' in samples[0]
-        assert not [line for line in samples if 'pod="' in line], "nobody asked for pods"
+        assert not [line for line in samples if 'pod="' in line], "pods were not requested"
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0

@@ -156,7 +156,7 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
         tls = ssl.create_default_context(cafile=str(authority.certificate))
         assert url.startswith("https://")
         assert get(f"{url}/metrics", tls)[0] == 401
-        assert get(f"{url}/health", tls)[0] == 503, "it was asked to be ill without cards"
+        assert get(f"{url}/health", tls)[0] == 503, "it was asked to be unhealthy without cards"
         status, page = get(f"{url}/metrics", tls, "prometheus:word")
         assert (status, values(page, "fairlead_exporter_config_rows_rejected")) == (200, ["0"])
         assert 'node_name="node-1"' in page

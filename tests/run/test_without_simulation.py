@@ -32,7 +32,10 @@ def run(home: Path, *line: str, code: str = CODE) -> subprocess.CompletedProcess
 
 
 def test_a_real_server_lacks_nothing_but_its_cluster(tmp_path: Path) -> None:
-    servers = ("console", "cluster-exporter", "scheduler-extender", "quota-controller")
+    servers = (
+        *("console", "cluster-exporter", "scheduler-extender"),
+        *("quota-controller", "people-controller"),
+    )
     ended = run(tmp_path, *(f"{server} --listen 127.0.0.1:0" for server in servers), code=EACH)
     lines = ended.stderr.splitlines()
     assert [line for line in lines if line.isdecimal()] == ["1"] * len(servers), ended.stderr

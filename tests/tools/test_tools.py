@@ -168,12 +168,42 @@ def test_envtest_assets_win_over_built_programs(
     assert programs.missing_programs(programs.KWOK) == ["kwok"]
 
 
-def test_every_staging_module_is_pinned_to_the_release_of_kubernetes() -> None:
+@pytest.mark.parametrize("minor", ["1.34", "", "1.37"])
+def test_every_staging_module_is_pinned_to_the_release_of_kubernetes(minor: str) -> None:
     programs = _tool("kube_programs")
-    lines = (programs.FAMILIES_DIR / "kubernetes" / "go.mod").read_text().splitlines()
+    family = programs.OTHER_KUBERNETES[minor] if minor else programs.KUBERNETES
+    assert family.version.startswith(f"{minor or '1.36'}.")
+    lines = (programs.FAMILIES_DIR / family.folder / "go.mod").read_text().splitlines()
     replaced = [line.split()[-1] for line in lines if " => " in line]
-    assert len(replaced) == 33
-    assert set(replaced) == {"v0." + programs.KUBERNETES.version.removeprefix("1.")}
+    assert len(replaced) >= 31
+    assert set(replaced) == {"v0." + family.version.removeprefix("1.")}
+
+
+def test_another_kubernetes_is_never_that_of_envtest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = _tool("kube_programs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    assets = tmp_path / "kube-apiserver"
+    assets.write_text("#!/bin/sh\n")
+    assets.chmod(0o755)
+    other = programs.OTHER_KUBERNETES["1.34"]
+    assert programs.family_path(programs.KUBERNETES, "kube-apiserver") == assets
+    built = tmp_path / "cache" / "fairlead" / "bin" / f"kube-apiserver-{other.version}"
+    assert programs.family_path(other, "kube-apiserver") == built
+    assert programs.missing_programs(other) == [*other.packages]
+
+
+def test_programs_of_a_group_that_runs_by_name_are_built_by_their_folder() -> None:
+    programs, groups = _tool("kube_programs"), _tool("groups")
+    (played,) = [each for each in groups.on_demand_groups() if each.name == "compatibility"]
+    assert programs.build_flags(played.more_programs) == [
+        "--with=kubernetes-1.34",
+        "--with=kubernetes-1.37",
+    ]
+    named = [each for group in groups.real_groups() for each in group.more_programs]
+    assert named == [], "a run of all builds none of them"
 
 
 def test_a_failed_pytest_is_distinguished_from_its_failures_on(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def _arguments() -> Iterator[SecretCase]:
         ("git.example/repo.git",),
     )
     yield SecretCase(
-        "address whose password has odd signs",
+        "address whose password has special signs",
         words("redis://:hunter2@hunter2@r.example:6379/0", "https://ann:hunter2/hunter2@p.example"),
         ("6379/0",),
     )

@@ -103,7 +103,7 @@ def test_our_own_families_win_where_a_card_has_both() -> None:
     both = {each.uuid: each for each in readings(NATIVE + DCGM + LEGACY)}
     assert sorted(both) == ["GPU-a", "GPU-b", "GPU-v"]
     assert both["GPU-a"].utilization_ratio is None, (
-        "a lost card of ours has no value, whatever stands beside it"
+        "a lost card of Fairlead has no value, whatever stands beside it"
     )
 
 

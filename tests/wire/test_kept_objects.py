@@ -66,7 +66,7 @@ ENDED: Object = {
     "terminated": {
         "exitCode": 1,
         "reason": "Error",
-        "message": f"the program said {SECRET}",
+        "message": f"the program printed {SECRET}",
         "startedAt": "s",
         "finishedAt": "f",
     }

@@ -90,7 +90,7 @@ def test_a_pod_becomes_a_row() -> None:
         "a limit without a request is its own request"
     )
     assert pod.annotations == {"fairlead.io/gpu-allocation": "{}"}, (
-        "annotations nobody reads are dropped"
+        "annotations without a reader are dropped"
     )
     assert pod.created_at == 1767600000.0
     assert pod.statuses[0].restarts == 3

@@ -97,7 +97,7 @@ def test_the_first_violation_that_stops_is_reported_before_any_other() -> None:
 
 
 def test_why_the_tree_is_not_enforced_is_reported() -> None:
-    message = "the policy fairlead-quota is not there"
+    message = "the policy fairlead-quota is absent"
     assert conditions(WriteTreeStatus(tree(), not_enforced=message))["Enforced"] == (
         "False",
         "NotEnforced",

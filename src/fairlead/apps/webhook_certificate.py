@@ -48,6 +48,10 @@ CONFIGURATIONS: Final = (
     ),
 )
 LOOK_SECONDS: Final = 10.0
+TRUSTED_SECONDS: Final = 60.0
+"""How long a configuration that has the bundle is not read again. One that does not exist yet is
+asked for at each look.
+"""
 _RETRY_SECONDS: Final = 1.0
 _FIELDS: Final = {
     "ca.crt": "bundle",
@@ -80,6 +84,7 @@ class WebhookCertificate:
         self._now = now
         self._look_seconds = look_seconds
         self._shown: IssuedCertificate | None = None
+        self._trusting: dict[ObjectRef, tuple[bytes, float]] = {}
         self._asked = asyncio.Event()
 
     def look_now(self) -> None:
@@ -161,13 +166,21 @@ class WebhookCertificate:
         return issued
 
     async def _write_bundle(self, target: ObjectRef, bundle: bytes) -> None:
-        """Write the bundle into the webhooks of the configuration `target`, if it exists."""
+        """Write the bundle into the webhooks of the configuration `target`, if it exists.
+
+        A configuration that had it lately is not read.
+        """
+        had, until = self._trusting.get(target, (b"", 0.0))
+        if had == bundle and self._now() < until:
+            return
+        self._trusting.pop(target, None)
         found = await self._api.get(target)
         if found is None:
             return
         text = base64.b64encode(bundle).decode()
         hooks = [self._with_bundle(each, text) for each in found.get("webhooks") or ()]
         if hooks == (found.get("webhooks") or []):
+            self._trusting[target] = (bundle, self._now() + TRUSTED_SECONDS)
             return
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         (

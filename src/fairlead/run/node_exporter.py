@@ -250,12 +250,14 @@ async def _api(asked: Invocation, ending: AsyncExitStack) -> KubeApi | None:
     It is opened only if needed: most exporters save the 15 MiB of memory that the client takes.
     """
     from fairlead.edge.connection.kubeconfig import find_connection
-    from fairlead.edge.kube.kube_api import KubeApi
+    from fairlead.edge.kube.kube_api import NODE_WATCH_SECONDS, KubeApi
 
     connection = find_connection(
         asked.options.kubeconfig or None, asked.options.context or None, env=asked.env
     )
-    return None if connection is None else await ending.enter_async_context(KubeApi(connection))
+    if connection is None:
+        return None
+    return await ending.enter_async_context(KubeApi(connection, watch_seconds=NODE_WATCH_SECONDS))
 
 
 def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:

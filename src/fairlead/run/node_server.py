@@ -12,7 +12,7 @@ from fairlead.apps.node_agent.desk import NodeAgentSettings
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import run
 from fairlead.edge.files.own_files import absolute
-from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.kube_api import NODE_WATCH_SECONDS, KubeApi
 from fairlead.edge.node.node_api import KubeNodeApi
 from fairlead.edge.node.process_homes import NodeProcesses
 from fairlead.edge.nvml.mps import PIPES
@@ -68,7 +68,9 @@ async def run_device_plugin(asked: Invocation) -> None:
     async with AsyncExitStack() as ending:
         ending.push_async_callback(resources.close)
         driver = _driver(args.backend, args.node, args.sim_gpus, ending)
-        api = await ending.enter_async_context(KubeApi(connection))
+        api = await ending.enter_async_context(
+            KubeApi(connection, watch_seconds=NODE_WATCH_SECONDS)
+        )
         lists = KubeletLists(resources, folders.plugins)
         agent = NodeAgent(
             KubeNodeApi(api, args.node),

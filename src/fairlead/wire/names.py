@@ -183,6 +183,14 @@ QUOTA_PLURAL: Final = "elasticquotatrees"
 QUOTA_TREE_NAME: Final = "elasticquotatree"
 QUOTA_TREE_NAMESPACE: Final = "kube-system"
 
+# Users and groups (docs/spec/people.md#objects)
+PEOPLE_GROUP: Final = "fairlead.io"
+PEOPLE_VERSION: Final = "v1"
+USERS: Final = "users"
+USER_GROUPS: Final = "usergroups"
+VENDOR_PEOPLE_API: Final = "data.kubeai.alibabacloud.com/v1"
+"""Users and groups of ACK's console, which are read on import only."""
+
 KEPT_ANNOTATION_PREFIXES: Final = (
     PREFIX,
     "ALIYUN_COM_GPU_",

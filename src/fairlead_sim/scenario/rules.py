@@ -544,7 +544,7 @@ def _bad_outages(scenario: Scenario) -> Faults:
         elif not pools[outage.node].ready:
             yield (
                 (*here, "node"),
-                f"`{outage.node}` is never heard at all (`ready = false`): it cannot fall silent",
+                f"`{outage.node}` never reports (`ready = false`): it cannot fall silent",
             )
         if outage.until is not None and outage.until.seconds <= outage.at.seconds:
             yield (*here, "until"), "is not after `at`"

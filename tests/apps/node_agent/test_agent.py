@@ -493,7 +493,7 @@ def test_another_plugin_that_serves_more_cards_is_seen_in_the_end(world: World) 
             structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2})
         )
         await asyncio.sleep(30)
-        assert world.memory.counts == (28, 28), "what a node says lags behind"
+        assert world.memory.counts == (28, 28), "what a node reports lags behind"
         await until(lambda: world.memory.counts == (0, 0), seconds=60)
         await until(
             lambda: (

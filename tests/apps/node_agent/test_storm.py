@@ -353,5 +353,5 @@ def test_every_container_has_its_own_card_whatever_happens(tmp_path: Path, seed:
     storm = Storm(tmp_path, seed)
     storm.live()
     assert storm.started > (10 if seed < 2 else 0), (
-        "a storm in which nothing starts proves nothing; where both cards are ill, little does"
+        "a storm in which nothing starts proves nothing; where both cards are broken, little does"
     )

@@ -86,5 +86,5 @@ def test_what_the_cluster_sends_never_moves_the_cursor() -> None:
 
 
 def test_a_log_line_of_a_server_neither() -> None:
-    record = logging.LogRecord("x", logging.WARNING, "", 0, "told: %s", ("\x1b[2J\r",), None)
-    assert LogLine("%(levelname)s %(message)s").format(record) == "WARNING told: ^[[2J\\r"
+    record = logging.LogRecord("x", logging.WARNING, "", 0, "printed: %s", ("\x1b[2J\r",), None)
+    assert LogLine("%(levelname)s %(message)s").format(record) == "WARNING printed: ^[[2J\\r"

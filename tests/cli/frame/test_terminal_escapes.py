@@ -250,6 +250,7 @@ _SERVERS: Final = (
         "gpu-exporter",
         "scheduler-extender",
         "quota-controller",
+        "people-controller",
     ),
     *("api-server", "admission-webhook", "device-plugin"),
 )

@@ -103,7 +103,7 @@ def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
         terminal.wait_for(b"ready> ")
         assert terminal.mode != terminal.before, "every key goes over"
         terminal.resize(132, 50)
-        eventually(lambda: (132, 50) in server.sizes, "the new size was told")
+        eventually(lambda: (132, 50) in server.sizes, "the new size was sent")
         terminal.type(b"stty size\n")
         terminal.wait_for(b"50 132\r\n")
         terminal.type(

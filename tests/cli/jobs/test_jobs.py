@@ -281,7 +281,7 @@ def test_what_gpus_do_not_report_is_not_zero() -> None:
 def test_no_readings_at_all_are_one_warning() -> None:
     for line in ("get bert -g", "top job bert", "list -o json"):
         assert run_command(line, company()).err.count("GPU metrics unavailable: ") == 1
-    assert run_command("get bert", company()).err == "", "nobody asked"
+    assert run_command("get bert", company()).err == "", "it was not requested"
 
 
 def test_an_ended_job_shows_no_gpus() -> None:

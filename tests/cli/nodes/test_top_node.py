@@ -479,7 +479,7 @@ class TestDocuments:
         ]
 
     @pytest.mark.parametrize(
-        "holders", [(), (("default", "train-0"),)], ids=["given to nobody", "given to a pod"]
+        "holders", [(), (("default", "train-0"),)], ids=["given to no pod", "given to a pod"]
     )
     def test_a_lost_gpu_is_unknown_and_not_idle_and_the_inventory_knows_its_size(
         self, holders: tuple[tuple[str, str], ...]

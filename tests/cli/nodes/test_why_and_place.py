@@ -50,7 +50,7 @@ def cluster() -> ClusterSnapshot:
         pod("unplaced", 1, node="gpu"),
         pod("waits", 6, conditions=(REPORTED,), scheduler="fairlead-scheduler"),
         pod("small", 2, scheduler="fairlead-scheduler"),
-        pod("odd", 7, cards=2),
+        pod("uneven", 7, cards=2),
     ]
     return ClusterSnapshot(
         nodes=(Node("cpu"), node("gpu")), pods=tuple(sorted(pods, key=lambda each: each.key))
@@ -79,7 +79,7 @@ def test_why_a_pod_waits() -> None:
 
 
 def test_what_a_person_wrote_wrong() -> None:
-    text = answer("why odd")
+    text = answer("why uneven")
     assert "Needs:   gpu-mem 7 cannot be split over 2 GPUs\n" in text
     assert "Would fit" not in text
 

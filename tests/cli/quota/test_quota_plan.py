@@ -126,7 +126,7 @@ def test_another_tree_is_asked_about_beforehand(tmp_path: Path) -> None:
     assert "with 1 eviction. " in printed.out
     assert "root.a.1  namespace1  3        2         3\n" in printed.out
     assert "root.b.1  namespace3  2        3         2\n" in printed.out
-    assert "SumOfMin" in printed.out, "what the API server would say of it is told as well"
+    assert "SumOfMin" in printed.out, "the API server's warning is printed as well"
 
 
 def test_a_tree_that_stops_every_plan(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_every_flag_of_fairlead_has_a_variable_and_both_are_read_alike(
         == value
     )
     assert getattr(parsed("", {variable: ""}), field) == getattr(parsed(""), field), (
-        "an empty variable says nothing"
+        "an empty variable sets nothing"
     )
 
 

@@ -26,6 +26,7 @@ DEFAULTS = {
     "scheduler-extender": "",
     "device-plugin": ":9403",
     "quota-controller": "127.0.0.1:9402",
+    "people-controller": "127.0.0.1:9404",
     "api-server": "127.0.0.1:6443",
     "admission-webhook": ":8443",
 }
@@ -67,7 +68,7 @@ def test_what_is_no_port(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["console", "cluster-exporter", "api-server"])
-def test_a_default_port_that_is_taken_gives_way_and_a_named_one_does_not(verb: str) -> None:
+def test_a_default_port_that_is_taken_gives_way_and_a_named_port_does_not(verb: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
         stream = io.StringIO()

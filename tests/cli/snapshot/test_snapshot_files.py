@@ -122,7 +122,7 @@ SOURCES = {
     "mpijobs": Source("mpijobs", "failing", "mpijobs: etcd is away"),
     "mpijobs.kubeflow.org": Source("mpijobs.kubeflow.org", "failing", "mpijobs: etcd is away"),
     "rayjobs": Source("rayjobs", "missing", "this cluster does not serve `rayjobs.ray.io`"),
-    "gpu-telemetry": Source("gpu-telemetry", "off", "nobody asked"),
+    "gpu-telemetry": Source("gpu-telemetry", "off", "it was not requested"),
 }
 
 

@@ -50,7 +50,7 @@ def test_damaged_bytes_are_a_message_or_a_value_error(
 
 
 @pytest.mark.parametrize(("parse", "message"), MESSAGES)
-def test_half_a_message_names_nothing_that_the_whole_one_does_not(
+def test_half_a_message_names_nothing_that_the_whole_message_does_not(
     parse: Callable[[bytes], object], message: bytes
 ) -> None:
     words = set(repr(parse(message)).split("'")[1::2])

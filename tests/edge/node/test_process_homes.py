@@ -107,7 +107,7 @@ def test_a_process_is_read_once_and_its_number_given_again_is_another(tmp_path: 
     assert homes.homes([7])[7] == ProcessHome(name="train it")
 
 
-STAT = "7 (a (odd) name) S 1 7 7 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 {start} 1000 100\n"
+STAT = "7 (a (strange) name) S 1 7 7 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 {start} 1000 100\n"
 
 
 def proc(folder: Path, pid: int, text: str, cgroups: str = "0::/\n") -> None:

@@ -36,7 +36,7 @@ def differences(
         try:
             printed = getattr(shown, page)()
         except AssertionError as error:
-            found[page] = (str(error), "two places of the console say the same")
+            found[page] = (str(error), "two places of the console agree")
             continue
         for name in {**true, **printed}:
             here, there = printed.get(name, ABSENT), true.get(name, ABSENT)

@@ -81,5 +81,5 @@ class CompanySeen:
             return not found
 
         with contextlib.suppress(TimeoutError):
-            wait_until("all say the same", is_so, seconds)
+            wait_until("all agree", is_so, seconds)
         return found

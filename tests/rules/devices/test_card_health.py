@@ -132,7 +132,7 @@ def test_a_lost_card_is_back_when_the_driver_shows_it_and_not_healed_by_it() -> 
     of.shown([B])
     assert reasons(of) == ["the driver does not show this GPU", ""]
     of.probed(A, CardAnswer(), 30.0)
-    assert reasons(of)[0], "what is not there cannot be well"
+    assert reasons(of)[0], "an absent card cannot be well"
     of.shown([A, B])
     assert reasons(of) == ["", ""]
     of.xid(79, A, 60.0)
@@ -182,9 +182,9 @@ RESET = [
         [CardAnswer(energy_mj=900), CardAnswer()],
         CardAnswer(energy_mj=5),
         True,
-        id="not told once meanwhile",
+        id="not reported once meanwhile",
     ),
-    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(), False, id="no longer told"),
+    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(), False, id="no longer reported"),
     pytest.param([], CardAnswer(energy_mj=5), True, id="it began anew since before the XID"),
     pytest.param(
         [CardAnswer("GPU is lost", is_down=True)],
@@ -205,7 +205,7 @@ RESET = [
         [CardAnswer("no answer in 5 s")],
         CardAnswer(),
         False,
-        id="it was slow, and tells no energy",
+        id="it was slow, and reports no energy",
     ),
     pytest.param(
         [CardAnswer(energy_mj=900), CardAnswer("GPU is lost", is_down=True)],

@@ -107,7 +107,7 @@ def test_what_is_unknown_of_an_only_holder_comes_from_the_card(mode: GpuMode) ->
         dict.fromkeys((2, 3), ProcessHome()) | {1: ProcessHome("ua")},
     )
     assert filled_use(hidden, 10 * MIB, 55.0)[0].memory_used_bytes is None, (
-        "how much is another's nobody says"
+        "how much is another's is unknown"
     )
 
 

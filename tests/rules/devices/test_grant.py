@@ -376,7 +376,7 @@ def test_a_container_keeps_its_card_when_its_annotation_is_lost() -> None:
     halves = pod(share(0, 2, 2154), share(1, 2, 2154))
     assert as_remembered(pod(), given_shares(given(halves))).grants == halves.grants
     assert given(as_remembered(pod(share(0)), before)).cards[0].index == 0, (
-        "what the annotation says is what holds"
+        "the annotation's value is what counts"
     )
     assert "no GPU placement" in refused(as_remembered(pod(), []))
 

@@ -154,7 +154,7 @@ def test_agent_and_exporter_judge_a_card_alike(code: int) -> None:
         "of a program",
         "lost",
         "who judges takes it out",
-        "who judges says it is well again",
+        "the judge reports it well again",
     ],
 )
 def test_the_verdict_on_the_nodes_cards_goes_before(

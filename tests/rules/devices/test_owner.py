@@ -45,7 +45,9 @@ def owned(*held: HeldDevices, pods: tuple[Pod, ...] = (pod(),)) -> tuple[str, ..
 def refused(*held: HeldDevices, pods: tuple[Pod, ...] = (pod(),)) -> str:
     found = find_owner(MEMORY, IDS, held, pods)
     assert isinstance(found, DeviceRefusal), found
-    assert (found.code, found.is_final) == (RefusalCode.UNAVAILABLE, False), "a later list may tell"
+    assert (found.code, found.is_final) == (RefusalCode.UNAVAILABLE, False), (
+        "a later list may contain it"
+    )
     return found.reason
 
 

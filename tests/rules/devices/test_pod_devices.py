@@ -43,7 +43,7 @@ def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_name() ->
         None,
         None,
         None,
-    ), "what it uses is told elsewhere"
+    ), "what it uses is reported elsewhere"
 
 
 def test_more_resources_are_cards_when_they_are_named() -> None:
@@ -87,7 +87,7 @@ def test_the_card_of_a_claim_is_the_one_that_its_driver_published(
     }
     mine = [HeldDevices("gpu.nvidia.com", ("n1/gpu-0",), "c", "ns", "p", claimed=device)]
     assert device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}) == {}, (
-        "nobody knows which card that is"
+        "which card that is is unknown"
     )
     found = device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}, (), claims)
     if mode is None:

@@ -154,7 +154,7 @@ def test_a_foreign_definition_fits_or_is_refused(change: Any, reason: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("installed", "message", "is_refused"),
+    ("installed", "offered", "is_refused"),
     [
         ("0.1.0", "0.1.0", False),
         ("0.9.0", "0.10.0", False),
@@ -163,9 +163,9 @@ def test_a_foreign_definition_fits_or_is_refused(change: Any, reason: str) -> No
     ],
 )
 def test_an_older_version_is_refused_and_versions_may_be_skipped(
-    installed: str, message: str, is_refused: bool
+    installed: str, offered: str, is_refused: bool
 ) -> None:
-    assert (refuse_older(installed, message) is not None) is is_refused
+    assert (refuse_older(installed, offered) is not None) is is_refused
 
 
 def test_a_namespace_that_ends_or_is_helms_is_refused() -> None:

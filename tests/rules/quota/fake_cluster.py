@@ -429,7 +429,7 @@ class FakeCluster:
                 if pod is None:
                     return Outcome(Result.GONE)
                 if pod.gates[action.gate : action.gate + 1] != (QUOTA_GATE,):
-                    return Outcome(Result.REFUSED, "the gate is not there")
+                    return Outcome(Result.REFUSED, "the gate is absent")
                 gates = tuple(gate for gate in pod.gates if gate != QUOTA_GATE)
                 self.pods[pod.uid] = replace(pod, gates=gates)
                 self._watch("pod", pod.uid)

@@ -42,7 +42,7 @@ def check_world(recipe: Recipe) -> None:
         claims = (
             {each.unit for each in first.claims} if not world.is_busy and not first.evict else set()
         )
-        assert not claims, f"(5) nobody stops any more, and {sorted(claims)} are not admitted"
+        assert not claims, f"(5) no pod stops any more, and {sorted(claims)} are not admitted"
         check_victims(world, first)
         check_sentences(first)
         plan = world.step()

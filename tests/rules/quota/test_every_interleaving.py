@@ -176,7 +176,7 @@ def carry_out(world: World, action: QuotaAction) -> Outcome:
     match action:
         case AdmitPod():
             if not there.gates:
-                return Outcome(Result.REFUSED, "the gate is not there")
+                return Outcome(Result.REFUSED, "the gate is absent")
             put(world, there.uid, replace(there, gates=(), node="node-1", phase=PodPhase.RUNNING))
         case EvictPod(is_trial=False):
             if there.deleted_at is None:

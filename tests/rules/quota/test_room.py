@@ -143,7 +143,7 @@ def test_gpu_memory_must_be_free_on_one_card() -> None:
     assert not Rooms([node]).fits([*pair, pod("c", asks={GPU_MEMORY: 4}, card_units=4)])
     assert Rooms([room("n", 8, offers={GPU_MEMORY: 30})]).fits(
         [pod(asks={GPU_MEMORY: 20}, card_units=20)]
-    ), "cards that nobody tells apart"
+    ), "cards that cannot be distinguished"
 
 
 def test_victims_make_room_until_they_stay() -> None:

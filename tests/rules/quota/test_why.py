@@ -360,4 +360,6 @@ def test_evictions_are_counted_as_far_as_events_are_kept() -> None:
     read = replace(seen(AFTER_NGINX3), events=tuple(events), sources={"events": Source("events")})
     assert asked(read).evicted == EvictionCount(3, 70.0)
     assert asked(replace(read, events=())).evicted == EvictionCount(0, None)
-    assert asked(replace(read, sources={})).evicted is None, "nobody read them: unknown, not never"
+    assert asked(replace(read, sources={})).evicted is None, (
+        "they were not read: unknown, not never"
+    )

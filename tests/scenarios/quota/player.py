@@ -196,7 +196,7 @@ class ScenarioPlayer:
             if not printed >= set(sentences):
                 printed = {sentence for _, sentence in self.hands.planned(leaf)}
             found += [
-                f"nobody in {leaf} says `{each}`, but {sorted(printed)}"
+                f"no pod in {leaf} has `{each}`, but {sorted(printed)}"
                 for each in sentences
                 if each not in printed
             ]

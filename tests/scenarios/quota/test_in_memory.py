@@ -142,7 +142,7 @@ class _Player:
             assert world.reasons(leaf) == reasons, f"{which}: {leaf}"
         for leaf, sentences in expect.sentences.items():
             assert set(sentences) <= set(world.sentences(leaf)), (
-                f"{which}: {leaf} says {world.sentences(leaf)}"
+                f"{which}: {leaf} has {world.sentences(leaf)}"
             )
 
 

@@ -297,7 +297,7 @@ async def test_a_stop_ends_open_watches_at_once(
     async with served(cluster) as address:
         streams = [await open_watch(address, "/api/v1/pods?watch=1") for _ in range(20)]
         started = time.monotonic()
-    assert time.monotonic() - started < 20, "nobody waited until the grace was over"
+    assert time.monotonic() - started < 20, "no request waited until the grace was over"
     for reader, writer in streams:
         assert (await reader.read()).strip() == b"0", "the stream ends as a whole answer does"
         writer.close()

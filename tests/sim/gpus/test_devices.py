@@ -239,7 +239,9 @@ def test_a_program_dies_with_its_card_and_finds_it_broken_when_it_comes_back() -
     live(world, 5)
     world.cluster.create(pod("neighbour", image="train:1h", gpus=1))
     live(world, 230)
-    assert get_pod(world)["status"]["containerStatuses"][0]["restartCount"] == 0, "63 harms nobody"
+    assert get_pod(world)["status"]["containerStatuses"][0]["restartCount"] == 0, (
+        "63 ends no container"
+    )
     live(world, 60)
     status = get_pod(world)["status"]["containerStatuses"][0]
     assert status["restartCount"] >= 1

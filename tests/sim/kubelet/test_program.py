@@ -184,7 +184,7 @@ def test_a_loop_goes_on_and_prints_once_a_round() -> None:
         (12.0, None),
         (12.0, "tick"),
     ]
-    assert len(program.printed(1e6)) < 6000, "a loop of days is not told whole"
+    assert len(program.printed(1e6)) < 6000, "a loop of days is not printed whole"
 
 
 @pytest.mark.parametrize("body", ["echo $i; i=$((i+1)); sleep 1", "curl -s web | head; sleep 1"])

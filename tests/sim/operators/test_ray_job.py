@@ -64,7 +64,7 @@ def test_the_cluster_goes_when_it_shall() -> None:
     live(world, 600)
     assert world.cluster.list(RAY_CLUSTERS, NAMESPACE) == []
     assert [item["metadata"]["labels"].get("job-name") for item in pods(world)] == ["r"], (
-        "what the submitter said stays"
+        "what the submitter wrote stays"
     )
 
 

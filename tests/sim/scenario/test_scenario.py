@@ -489,7 +489,7 @@ _NODE_PORT_SERVICE = (
             "`much` is not a Kubernetes quantity",
         ),
         ('until = "21m"', 'until = "11m"', "foreign_processes[0].until", "is not after `at`"),
-        ("gpus = 2", "gpus = 2\nready = false", "outages[0].node", "`gpu-1` is never heard at all"),
+        ("gpus = 2", "gpus = 2\nready = false", "outages[0].node", "`gpu-1` never reports"),
     ],
 )
 def test_a_contradiction_names_line_and_key(old: str, new: str, key: str, message: str) -> None:

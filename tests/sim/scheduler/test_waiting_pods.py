@@ -79,7 +79,7 @@ def test_many_waiters_for_the_same_cost_one_look(monkeypatch: pytest.MonkeyPatch
     assert len(looks) < 20, "the end of a pod without GPUs is no reason to try 400 that want some"
     live(world, 700)
     assert phase(world, "late-0000") == "Running"
-    assert len(looks) < 40, "one is tried for all that were told the same before"
+    assert len(looks) < 40, "one is tried for all that got the same answer before"
 
 
 def test_no_step_looks_at_more_than_it_may() -> None:

@@ -101,8 +101,8 @@ def test_an_update_without_a_version_wins(cluster: StoredCluster) -> None:
 
 def test_what_is_absent_cannot_be_updated(cluster: StoredCluster) -> None:
     with refused("NotFound") as caught:
-        cluster.update(pod("nobody"))
-    assert caught.value.message == 'pods "nobody" not found'
+        cluster.update(pod("absent"))
+    assert caught.value.message == 'pods "absent" not found'
 
 
 def test_system_metadata_is_not_the_writers(cluster: StoredCluster) -> None:

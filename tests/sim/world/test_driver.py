@@ -106,7 +106,7 @@ def test_a_step_pauses_and_goes_to_the_next_write_and_reports_it() -> None:
         assert reported
         assert driver.now() >= before[0]
         assert world.cluster.resource_version - before[1] == len(reported), (
-            "every write is told, once"
+            "every write is reported, once"
         )
         next_at = world.timers.next_at()
         assert next_at is None or next_at > world.clock.now(), "an instant is lived through whole"
@@ -153,7 +153,7 @@ async def test_a_run_is_lived_through_in_slices_while_others_are_served() -> Non
     assert world.clock.now() == driver.now() == EPOCH + 3 * 3600
     assert driver.state().is_paused, "it stood still before, so it does after"
     assert looked > 10
-    assert longest < 0.5, "somebody waited for the run"
+    assert longest < 0.5, "a request waited for the run"
 
 
 async def test_a_pause_ends_a_run_where_it_is() -> None:

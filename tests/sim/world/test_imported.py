@@ -296,7 +296,7 @@ def waiting(reason: str, last: Object | None = None) -> Object:
     """A pod on its node whose container does not run."""
     found = a_pod("stuck", "n", {}, phase="Pending")
     found["spec"]["restartPolicy"] = "Always"
-    state = {"waiting": {"reason": reason, "message": "as the real one said"}}
+    state = {"waiting": {"reason": reason, "message": "as the real kubelet wrote"}}
     restarts = 4 if last else 0
     found["status"]["containerStatuses"] = [
         {"name": "main", "restartCount": restarts, "state": state, "lastState": last or {}}

@@ -267,7 +267,7 @@ def test_what_the_scenario_let_happen_does_not_happen_again_and_the_rest_still_d
     assert node is not None and condition(node, "Ready")["status"] == "True"
     assert [card.failed_by for card in world.devices.cards("gpu-1")] == [79, 0, 0, 0]
     assert reasons_of_node(world, "gpu-1").count("GPUUnhealthy") == 0, (
-        "told in the earlier life, and forgotten an hour later"
+        "reported in the earlier life, and forgotten an hour later"
     )
     world = woken(world)
     live(world, 900)

@@ -60,7 +60,7 @@ def test_a_record_with_an_xid(record: str, reported: tuple[int, float]) -> None:
         "",
         "NVRM: Xid (PCI:0000:3b:00): 79, without a head",
         "4,7,2000000,-;NVRM: GPU at PCI:0000:3b:00: GPU-0b1e",
-        "4,7,2000000,-;a program says NVRM: Xid (PCI:0000:3b:00): 79, x",
+        "4,7,2000000,-;a program prints NVRM: Xid (PCI:0000:3b:00): 79, x",
         "12,7,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, written by a program",
         "4,7,2000000,-;NVRM: Xid (PCI:nowhere): 79, x",
         "4,7,2000000,-;NVRM: Xid (PCI:::::): 79, x",
@@ -126,7 +126,9 @@ def test_a_report_is_the_pair_of_one_other() -> None:
     assert len(fresh_reports([received, *records])) == 2
     first = joined_reports([received])
     second = joined_reports(records[:1], first.alone)
-    assert (second.fresh, second.alone) == ((), ()), "told by both: neither is anybody else's pair"
+    assert (second.fresh, second.alone) == ((), ()), (
+        "reported by both: neither is the pair of another"
+    )
     assert joined_reports(records[1:], second.alone).fresh == tuple(records[1:])
 
 

@@ -388,7 +388,7 @@ def _inventory(plan: InstallationPlan, state: str, objects: Sequence[ObjectRef])
 
 
 def _unknown_definitions(plan: InstallationPlan) -> list[ObjectRef]:
-    """Definitions of another version that this one does not have; they stay, with their objects."""
+    """Definitions that only another version has; they stay, with their objects."""
     earlier = plan.before.objects if plan.before else ()
     known = plan.wanted.definitions
     return [each for each in earlier if each.kind in DATA_KINDS and each.identity not in known]

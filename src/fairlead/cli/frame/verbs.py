@@ -104,6 +104,11 @@ VERBS: Final = (
         "servers.quota_controller",
         "enforce the quota tree of a cluster: admit pods, and reclaim borrowed resources",
     ),
+    Verb(
+        ("people-controller",),
+        "servers.people_controller",
+        "give users their ServiceAccounts and rights, from User and UserGroup objects",
+    ),
     Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(
         ("admission-webhook",),

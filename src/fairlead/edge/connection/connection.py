@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct, ValidationError, convert, structs
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, token_file_source
-from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
+from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, KubeconfigUser
 from fairlead.edge.connection.pem import in_memory_file, read_pem
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import UserError
@@ -74,7 +74,7 @@ class Connection(Struct, frozen=True):
 
 def connect_to(
     cluster: KubeconfigCluster,
-    user: User,
+    user: KubeconfigUser,
     *,
     context_name: str,
     namespace: str,
@@ -199,7 +199,7 @@ def split_login(server: str) -> tuple[str, tuple[str, str] | None]:
     return parts._replace(netloc=host).geturl(), (unquote(user), unquote(password))
 
 
-def _with_login(user: User, login: tuple[str, str] | None) -> User:
+def _with_login(user: KubeconfigUser, login: tuple[str, str] | None) -> KubeconfigUser:
     """The user; user and password in the server's address take precedence over the kubeconfig's.
 
     client-go does the same, where Go's HTTP client sets them first. A client certificate is kept.
@@ -233,7 +233,7 @@ def checked_proxy(proxy_url: str | None) -> str | None:
     return proxy_url
 
 
-def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
+def impersonation_headers(user: KubeconfigUser) -> tuple[tuple[str, str], ...]:
     """Impersonate-* headers of a kubeconfig user.
 
     Keys of extra fields are percent-encoded for header names.

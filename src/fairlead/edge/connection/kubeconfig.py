@@ -23,7 +23,7 @@ from fairlead.edge.connection.kubeconfig_file import (
     Kubeconfig,
     KubeconfigCluster,
     KubeconfigContext,
-    User,
+    KubeconfigUser,
     read_kubeconfig_file,
 )
 from fairlead.errors import UserError
@@ -163,9 +163,11 @@ def _cluster_of(
     return cluster
 
 
-def _user_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str) -> User:
+def _user_of(
+    kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str
+) -> KubeconfigUser:
     if not context.user:
-        return User()
+        return KubeconfigUser()
     user = kubeconfig.users.get(context.user)
     if user is None:
         raise UserError(

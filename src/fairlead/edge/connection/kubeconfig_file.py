@@ -57,7 +57,7 @@ class AuthProvider(Struct, frozen=True):
     name: str | None = None
 
 
-class User(Struct, frozen=True, rename="kebab"):
+class KubeconfigUser(Struct, frozen=True, rename="kebab"):
     token: str | None = None
     token_file: str | None = field(default=None, name="tokenFile")
     client_certificate: str | None = None
@@ -87,7 +87,7 @@ class Kubeconfig(Struct, frozen=True):
     """Entries by name. `sources`: the files that were read, by precedence."""
 
     clusters: dict[str, KubeconfigCluster] = {}
-    users: dict[str, User] = {}
+    users: dict[str, KubeconfigUser] = {}
     contexts: dict[str, KubeconfigContext] = {}
     current_context: str = ""
     sources: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class _NamedCluster(Struct, frozen=True):
 
 class _NamedUser(Struct, frozen=True):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(Struct, frozen=True):
@@ -139,7 +139,10 @@ def parse_kubeconfig(path: Path, text: str) -> Kubeconfig:
             entry.name: _resolve_cluster(base, entry.cluster or KubeconfigCluster())
             for entry in file.clusters or ()
         },
-        users={entry.name: _resolve_user(base, entry.user or User()) for entry in file.users or ()},
+        users={
+            entry.name: _resolve_user(base, entry.user or KubeconfigUser())
+            for entry in file.users or ()
+        },
         contexts={
             entry.name: entry.context or KubeconfigContext() for entry in file.contexts or ()
         },
@@ -262,7 +265,7 @@ def _resolve_cluster(base: Path, cluster: KubeconfigCluster) -> KubeconfigCluste
     return _resolve(base, cluster, "certificate_authority")
 
 
-def _resolve_user(base: Path, user: User) -> User:
+def _resolve_user(base: Path, user: KubeconfigUser) -> KubeconfigUser:
     plugin = user.exec
     # a bare name is looked up on PATH
     if plugin is not None and plugin.command and os.sep in plugin.command:

@@ -18,7 +18,7 @@ from fairlead.edge.connection.credentials import (
     bearer,
     token_file_source,
 )
-from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
+from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, KubeconfigUser
 from fairlead.edge.connection.pem import read_pem
 from fairlead.errors import UserError
 
@@ -28,7 +28,7 @@ Source = Callable[[], IssuedCredentials]
 
 
 def credentials_of(
-    user: User,
+    user: KubeconfigUser,
     cluster: KubeconfigCluster,
     ca_pem: bytes | None,
     user_name: str,
@@ -62,7 +62,7 @@ def _both(token_source: Source | None, certificate_source: Source | None) -> Sou
 
 
 def _token_source(
-    user: User,
+    user: KubeconfigUser,
     cluster: KubeconfigCluster,
     ca_pem: bytes | None,
     user_name: str,
@@ -83,7 +83,9 @@ def _token_source(
     return None
 
 
-def _certificate_source(user: User, user_name: str, now: Callable[[], float]) -> Source | None:
+def _certificate_source(
+    user: KubeconfigUser, user_name: str, now: Callable[[], float]
+) -> Source | None:
     if not (user.client_certificate or user.client_certificate_data):
         return None
     if not (user.client_key or user.client_key_data):
@@ -109,7 +111,7 @@ def _certificate_source(user: User, user_name: str, now: Callable[[], float]) ->
     return issue
 
 
-def _refuse_unsupported(user: User, user_name: str) -> None:
+def _refuse_unsupported(user: KubeconfigUser, user_name: str) -> None:
     if user.auth_provider is not None:
         provider = user.auth_provider.name or ""
         raise UserError(

@@ -11,7 +11,7 @@ import functools
 import random
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import aiohttp
 import msgspec
@@ -50,7 +50,11 @@ Result = TypeVar("Result")
 P = ParamSpec("P")
 
 # client-go's range, random so that watches do not all end at the same time
-WATCH_SECONDS = (300, 600)
+WATCH_SECONDS: Final = (300, 600)
+NODE_WATCH_SECONDS: Final = (1800, 3600)
+"""Of processes that run on every node, where many short watches would be many requests: the range
+of an API server for clients that name none. TCP's keepalive finds a dead connection much earlier.
+"""
 PAGE_BUFFER_BYTES = 4 << 20  # two pages, so that the sender need not wait while a page is decoded
 WATCH_BUFFER_BYTES = 1 << 18  # the largest batch, because other tasks wait for its end
 ORDINARY = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
@@ -71,6 +75,7 @@ class KubeApi:
     """One cluster, with one user. Use as an async context manager, or call `close`.
 
     `requests_total`: number of requests sent. `rng` and `sleep` make waits repeatable in tests.
+    `watch_seconds`: the shortest and the longest watch.
     """
 
     def __init__(
@@ -79,8 +84,10 @@ class KubeApi:
         *,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        watch_seconds: tuple[int, int] = WATCH_SECONDS,
     ) -> None:
         self.connection = connection
+        self._watch_seconds = watch_seconds
         self.conversation = Conversation(connection, _BROKEN, rng)
         self.requests_total = 0
         self._rng = rng or random.Random()
@@ -117,14 +124,14 @@ class KubeApi:
         self, reader: ItemReader[Row], resource_version: str, selection: Selection = EVERYTHING
     ) -> AsyncGenerator[list[Change[Row]], None]:
         """Changes after `resource_version`, in batches as they arrive, until the server ends the
-        watch (normally after 5 to 10 minutes).
+        watch (after `watch_seconds`).
 
         The first batch is empty and comes as soon as the server has accepted the watch. Raises Gone
         when the version has expired, reported by status or by an ERROR event. A line that is cut
         off at the end is dropped, and a batch with an unreadable line is not delivered: the next
         watch, from the last delivered version, has it all again.
         """
-        seconds = self._rng.randint(*WATCH_SECONDS)
+        seconds = self._rng.randint(*self._watch_seconds)
         request = api_request.watch_request(reader.resource, selection, resource_version, seconds)
         request = structs.replace(request, seconds=seconds + READ_SECONDS)
         try:

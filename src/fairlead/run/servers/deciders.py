@@ -1,4 +1,4 @@
-"""The servers that decide: the scheduler extender, the quota controller, the admission webhook.
+"""The servers that decide: extender, quota controller, people controller, admission webhook.
 
 Sockets are bound before anything else is created, so that a port in use gives one sentence and no
 half-started process.
@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from fairlead import settings
 from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.extender import Extender
+from fairlead.apps.people.people_controller import PeopleController
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address
@@ -27,6 +28,7 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
+from fairlead.edge.people.people_api import KubePeopleApi
 from fairlead.edge.queries.admission_api import KubeAdmissionApi
 from fairlead.errors import UserError
 from fairlead.model.installation import OwnAccounts
@@ -95,6 +97,26 @@ def quota_controller(args: argparse.Namespace, api: QuotaApi) -> QuotaController
     """The quota controller with these flags."""
     own = OwnAccounts(args.namespace, args.node_namespace)
     return QuotaController(api, lease_identity(args), own=own)
+
+
+async def _run_people_controller(asked: Invocation) -> None:
+    args = asked.args
+    address = parse_address(args.listen)
+    connection = required_connection(asked)
+    sock = bind_socket(*address)
+    async with KubeApi(connection) as api:
+        people = KubePeopleApi(
+            api,
+            (args.lease_namespace, settings.PEOPLE_LEASE),
+            args.kube_api_qps,
+            args.kube_api_burst,
+        )
+        own = OwnAccounts(args.namespace, args.node_namespace)
+        service = PeopleController(people, lease_identity(args), own=own).service(sock)
+        listening = (
+            f"people controller of {connection.server}, its figures on {url_of(sock)}/metrics"
+        )
+        await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
 _LINGER_SECONDS: Final = 3.0
@@ -182,4 +204,5 @@ DECIDERS: Final[Mapping[str, Process]] = {
     "scheduler-extender": _run_scheduler_extender,
     "quota-controller": _run_quota_controller,
     "admission-webhook": _run_admission_webhook,
+    "people-controller": _run_people_controller,
 }

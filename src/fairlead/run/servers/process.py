@@ -16,9 +16,15 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.errors import FairleadError
 from fairlead.run.invocation import Invocation, Process, needing_simulation
 from fairlead.run.log_lines import log_to_stderr
+from fairlead.run.servers.memory import give_back_large_blocks
 
 _READERS: Final = ("console", "cluster-exporter")
-_DECIDERS: Final = ("scheduler-extender", "admission-webhook", "quota-controller")
+_DECIDERS: Final = (
+    "scheduler-extender",
+    "admission-webhook",
+    "quota-controller",
+    "people-controller",
+)
 
 
 def run_process(
@@ -32,6 +38,7 @@ def run_process(
     import uvloop
 
     log_to_stderr(options.loglevel)
+    give_back_large_blocks()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             runner.run(_process(name)(Invocation(args, options, env, messages)))

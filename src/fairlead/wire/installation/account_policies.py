@@ -39,8 +39,8 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
             variables={
                 **BEFORE_AND_AFTER,
                 "annotations": cel("""
-            [variables.before, variables.after].map(each, each.map(key, key)).flatten()
-              .filter(key, variables.before[?key] != variables.after[?key])
+            variables.before.filter(key, variables.before[?key] != variables.after[?key])
+              + variables.after.filter(key, variables.before[?key] != variables.after[?key])
             """),
             },
             validations=[
@@ -76,11 +76,10 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
                 ),
                 refuse(
                     cel("""
-            oldObject == null || [object.?status.orValue({}),
-              oldObject.?status.orValue({})].map(each, each.map(key, key)).flatten()
-              .all(key, key in ["conditions", "nominatedNodeName", "resourceClaimStatuses",
-                "extendedResourceClaimStatus", "observedGeneration"]
-                || object.?status[?key] == oldObject.?status[?key])
+            oldObject == null || [object.?status.orValue({}), oldObject.?status.orValue({})]
+              .all(each, each.all(key, key in ["conditions", "nominatedNodeName",
+                "resourceClaimStatuses", "extendedResourceClaimStatus", "observedGeneration"]
+                || object.?status[?key] == oldObject.?status[?key]))
             """),
                     (
                         "the scheduler writes conditions and the nominated node of a pod's "
@@ -105,12 +104,10 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
             validations=[
                 refuse(
                     cel("""
-            variables.labels.map(each, each.map(key, key)).flatten()
-              .all(key, key == "fairlead.io/quota"
-                || variables.labels[0][?key] == variables.labels[1][?key])
-              && variables.annotations.map(each, each.map(key, key)).flatten()
-                .all(key, key == "fairlead.io/leaf"
-                  || variables.annotations[0][?key] == variables.annotations[1][?key])
+            variables.labels.all(each, each.all(key, key == "fairlead.io/quota"
+                || variables.labels[0][?key] == variables.labels[1][?key]))
+              && variables.annotations.all(each, each.all(key, key == "fairlead.io/leaf"
+                  || variables.annotations[0][?key] == variables.annotations[1][?key]))
             """),
                     (
                         "the quota controller writes the label fairlead.io/quota and the "
@@ -149,8 +146,8 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
               && object.metadata.?annotations == oldObject.metadata.?annotations
               && object.metadata.?finalizers == oldObject.metadata.?finalizers
               && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences
-              && [object.spec, oldObject.spec].map(each, each.map(key, key)).flatten()
-                .all(key, key == "schedulingGates" || object.spec[?key] == oldObject.spec[?key])
+              && [object.spec, oldObject.spec].all(each, each.all(key, key == "schedulingGates"
+                || object.spec[?key] == oldObject.spec[?key]))
               && variables.gates[0].all(gate, gate in variables.gates[1])
               && variables.gates[1].all(gate, gate.name == "fairlead.io/quota"
                 || gate in variables.gates[0])
@@ -162,9 +159,8 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
                 ),
                 refuse(
                     cel("""
-            variables.status.map(each, each.map(key, key)).flatten()
-              .all(key, key in ["conditions", "observedGeneration"]
-                || variables.status[0][?key] == variables.status[1][?key])
+            variables.status.all(each, each.all(key, key in ["conditions", "observedGeneration"]
+                || variables.status[0][?key] == variables.status[1][?key]))
               && [variables.conditions, [variables.conditions[1],
                 variables.conditions[0]]].all(pair, pair[0].all(each,
                 each.type in ["fairlead.io/QuotaAdmitted", "PodScheduled"] || each in pair[1]))
@@ -219,12 +215,11 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
             validations=[
                 refuse(
                     cel("""
-            [dyn(object).spec, dyn(oldObject).spec].map(each, each.map(key, key)).flatten()
-              .all(key, key in ["suspend", "parallelism", "runPolicy"]
-                || dyn(object).spec[?key] == dyn(oldObject).spec[?key])
-              && variables.policies.map(each, each.map(key, key)).flatten()
-                .all(key, key == "suspend"
-                  || variables.policies[0][?key] == variables.policies[1][?key])
+            [dyn(object).spec, dyn(oldObject).spec].all(each, each.all(key,
+                key in ["suspend", "parallelism", "runPolicy"]
+                || dyn(object).spec[?key] == dyn(oldObject).spec[?key]))
+              && variables.policies.all(each, each.all(key, key == "suspend"
+                  || variables.policies[0][?key] == variables.policies[1][?key]))
             """),
                     (
                         "the quota controller suspends a job, resumes it and sets its "
@@ -233,9 +228,8 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
                 ),
                 refuse(
                     cel("""
-            variables.annotations.map(each, each.map(key, key)).flatten()
-              .all(key, key.startsWith("fairlead.io/")
-                || variables.annotations[0][?key] == variables.annotations[1][?key])
+            variables.annotations.all(each, each.all(key, key.startsWith("fairlead.io/")
+                || variables.annotations[0][?key] == variables.annotations[1][?key]))
               && object.metadata.?labels == oldObject.metadata.?labels
                 && object.metadata.?finalizers == oldObject.metadata.?finalizers
               && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences

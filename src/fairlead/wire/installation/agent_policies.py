@@ -32,8 +32,10 @@ _OWN_NODE: Final = {
 _CHANGED: Final = {
     **BEFORE_AND_AFTER,
     "annotations": cel("""
-            [variables.before, variables.after].map(each, each.map(key, key)).flatten()
-              .filter(key, variables.before[?key].orValue("") != variables.after[?key].orValue(""))
+            variables.before.filter(key, variables.before[?key].orValue("") !=
+                variables.after[?key].orValue(""))
+              + variables.after.filter(key, variables.before[?key].orValue("") !=
+                variables.after[?key].orValue(""))
             """),
 }
 """The keys of changed annotations; an empty value is as none."""
@@ -169,13 +171,11 @@ def agent_policies(accounts: OwnAccounts) -> list[Object]:
                 ),
                 refuse(
                     cel("""
-            [oldObject.metadata.?labels.orValue({}), object.metadata.?labels.orValue({})].map(each,
-              each.map(key, key)).flatten()
-              .filter(key, oldObject.metadata.?labels[?key].orValue("") !=
-                object.metadata.?labels[?key].orValue(""))
-              .all(key, key in ["fairlead.io/gpu-isolation", "aliyun.accelerator/nvidia_name",
-                "aliyun.accelerator/nvidia_mem",
-                "aliyun.accelerator/nvidia_count"])
+            [oldObject.metadata.?labels.orValue({}), object.metadata.?labels.orValue({})].all(each,
+              each.all(key, key in ["fairlead.io/gpu-isolation", "aliyun.accelerator/nvidia_name",
+                "aliyun.accelerator/nvidia_mem", "aliyun.accelerator/nvidia_count"]
+                || oldObject.metadata.?labels[?key].orValue("") ==
+                  object.metadata.?labels[?key].orValue("")))
             """),
                     "a node agent writes on its node the labels of its GPUs, and no other",
                 ),
@@ -185,10 +185,9 @@ def agent_policies(accounts: OwnAccounts) -> list[Object]:
                     cel("""
             object.metadata.?finalizers == oldObject.metadata.?finalizers
               && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences
-              && [object.?status.orValue({}), oldObject.?status.orValue({})].map(each, each.map(key,
-                key)).flatten()
-                .all(key, key in ["capacity", "allocatable", "conditions"]
-                  || object.?status[?key] == oldObject.?status[?key])
+              && [object.?status.orValue({}), oldObject.?status.orValue({})].all(each, each.all(key,
+                key in ["capacity", "allocatable", "conditions"]
+                  || object.?status[?key] == oldObject.?status[?key]))
             """),
                     "a node agent changes nothing else of its node",
                 ),
@@ -197,10 +196,10 @@ def agent_policies(accounts: OwnAccounts) -> list[Object]:
             object.spec == oldObject.spec
               && [[object.?status.capacity, oldObject.?status.capacity],
                 [object.?status.allocatable, oldObject.?status.allocatable]]
-                .all(pair, pair.map(each, each.orValue({}).map(key, key)).flatten()
-                  .filter(key, pair[0].orValue({})[?key] != pair[1].orValue({})[?key])
-                  .all(key, key in ["aliyun.com/gpu-count", "aliyun.com/gpu-mem",
-                    "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"]))
+                .all(pair, pair.all(each, each.orValue({}).all(key,
+                  key in ["aliyun.com/gpu-count", "aliyun.com/gpu-mem",
+                    "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"]
+                  || pair[0].orValue({})[?key] == pair[1].orValue({})[?key])))
             """),
                     "a node agent changes nothing of its node but the counts of its GPUs",
                 ),

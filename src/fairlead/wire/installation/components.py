@@ -20,7 +20,7 @@ from fairlead.model.installation import (
     Installation,
     Parts,
 )
-from fairlead.wire.installation import deciding_parts, reading_parts
+from fairlead.wire.installation import deciding_parts, people_parts, reading_parts
 from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
 from fairlead.wire.installation.object_parts import PART_OF
@@ -85,6 +85,11 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "quota-webhook": lambda chosen: quota_webhooks(chosen.namespace),
 }
 """Objects by the name of their file in `deploy/`, without `.yaml`."""
+BESIDE: Final[dict[str, Callable[[Installation], list[Object]]]] = {
+    "people": people_parts.people_roles,
+    "people-controller": people_parts.people_controller,
+}
+"""Files of `deploy/` that an operator applies beside an installation, which does not have them."""
 
 
 def _has_webhooks(chosen: Installation) -> bool:

@@ -1,0 +1,1 @@
+"""Servers that look after users and groups."""

@@ -1,0 +1,1 @@
+"""Users and groups of a cluster, as the API server has them."""

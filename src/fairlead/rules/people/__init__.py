@@ -1,0 +1,1 @@
+"""What follows from users and user groups: ServiceAccounts, bindings, refusals, statuses."""

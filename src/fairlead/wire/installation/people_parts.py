@@ -1,0 +1,128 @@
+"""Objects of users and groups: definitions, the users namespace, roles, and the people controller.
+
+An account may bind a role if it may `bind` that role by name; so the controller can give users the
+roles of Fairlead and no others, whatever a UserGroup names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.installation import Installation
+from fairlead.model.people.rights import ROLES
+from fairlead.settings import (
+    PEOPLE_CONTROLLER_POD,
+    PEOPLE_CONTROLLER_PORT,
+    PEOPLE_LEASE,
+    USERS_NAMESPACE,
+)
+from fairlead.wire.installation.object_parts import (
+    CONTROL_PLANE,
+    KUBE_SYSTEM,
+    LOCKED,
+    NON_ROOT,
+    PART_OF,
+    POD_NAME,
+    Object,
+    PartPlace,
+    account,
+    cluster_rights,
+    deployment,
+    disruption_budget,
+    grant,
+    lease_grants,
+    network_policy,
+    port,
+    probes,
+    requests,
+    rights,
+    spread,
+)
+from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
+from fairlead.wire.people.bindings import RBAC, cluster_roles
+from fairlead.wire.people.definitions import people_definitions
+
+_NAME: Final = PEOPLE_CONTROLLER_POD
+_LINUX: Final = {"kubernetes.io/os": "linux"}
+_JOBS: Final = (
+    ("batch", "jobs"),
+    ("kubeflow.org", "mpijobs pytorchjobs tfjobs"),
+    ("ray.io", "rayjobs"),
+    ("batch.volcano.sh", "jobs"),
+    ("kai.alibabacloud.com", "trainingjobs"),
+    ("sparkoperator.k8s.io", "sparkapplications"),
+)
+
+
+def people_roles(chosen: Installation) -> list[Object]:
+    """The users namespace, the two definitions, and the roles that users are bound to."""
+    space: Object = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": USERS_NAMESPACE, "labels": PART_OF},
+    }
+    return [space, *people_definitions(), *cluster_roles()]
+
+
+def people_controller(chosen: Installation) -> list[Object]:
+    """The people controller: the replica that holds the Lease works. While none runs, rights stay
+    as they are.
+    """
+    place = PartPlace(_NAME, chosen.namespace)
+    in_users = [
+        grant(PEOPLE_GROUP, f"{USERS} {USER_GROUPS}", "list watch patch"),
+        grant(PEOPLE_GROUP, f"{USERS}/status {USER_GROUPS}/status", "patch"),
+        grant("", "serviceaccounts", "list watch create delete"),
+    ]
+    return [
+        account(place),
+        *cluster_rights(_NAME, place, _rules()),
+        # Users, groups and ServiceAccounts are in one namespace; the one tree is in kube-system.
+        *rights(_NAME, place, USERS_NAMESPACE, in_users),
+        *rights(_NAME, place, KUBE_SYSTEM, [grant(QUOTA_GROUP, QUOTA_PLURAL, "list watch")]),
+        *rights(_NAME, place, place.namespace, lease_grants(PEOPLE_LEASE)),
+        deployment(place, chosen.replicas, _pod(chosen)),
+        disruption_budget(place),
+        *network_policy(place, chosen, PEOPLE_CONTROLLER_PORT),
+    ]
+
+
+def _rules() -> list[Object]:
+    return [
+        grant("", "namespaces", "list watch"),
+        # What a user still has running keeps the user from being deleted.
+        grant("", "pods", "list watch"),
+        *(grant(group, resources, "list watch") for group, resources in _JOBS),
+        grant(RBAC, "rolebindings clusterrolebindings", "list watch create patch delete"),
+        grant(RBAC, "clusterroles", "bind", " ".join(ROLES)),
+    ]
+
+
+def _pod(chosen: Installation) -> Object:
+    container = {
+        "name": "controller",
+        "image": chosen.image,
+        "command": [
+            "fairlead",
+            "people-controller",
+            f"--listen=:{PEOPLE_CONTROLLER_PORT}",
+            "--identity=$(POD_NAME)",
+            f"--lease-namespace={chosen.namespace}",
+            f"--namespace={chosen.namespace}",
+            f"--node-namespace={chosen.node_namespace}",
+        ],
+        "env": [POD_NAME],
+        **port("metrics", PEOPLE_CONTROLLER_PORT),
+        **probes("metrics"),
+        **requests("50m", "96Mi"),
+        "securityContext": LOCKED,
+    }
+    return {
+        "serviceAccountName": _NAME,
+        "priorityClassName": "system-cluster-critical",
+        "nodeSelector": _LINUX,
+        "tolerations": [CONTROL_PLANE],
+        **spread(_NAME),
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }

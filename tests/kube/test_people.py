@@ -1,0 +1,570 @@
+"""Users and groups on a real API server: what the definitions refuse, each cell of the table of
+rights, the controller ended at every call, and how fast rights come and go.
+
+What users should have is typed here from docs/spec/people.md, and read with kubectl's and the API
+server's own answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.contracts.api_client import ApiClient
+from tests.contracts.rights import RBAC, ask_for, token_of
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import of_file
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import Kubectl, KubectlError
+from tests.kube.objects import namespace
+from tests.kube.programs import program
+from tests.kube.quota_line import SYSTEM, install_crd, tree
+from tests.waiting import until, wait_until
+
+from fairlead.apps.people.people_controller import PeopleController
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.people_api import KubePeopleApi
+from fairlead.model.actions import Outcome, Result
+from fairlead.model.people.actions import PeopleAction
+from fairlead.rules.people.decider import PeopleDecider
+from fairlead.settings import PEOPLE_LEASE
+
+Object = dict[str, Any]
+ACCOUNT = "fairlead-people-controller"
+PLACE = "kube-ai"
+SPACES = ("namespace1", "namespace2")
+USERS = f"/apis/fairlead.io/v1/namespaces/{PLACE}/users"
+GROUPS = f"/apis/fairlead.io/v1/namespaces/{PLACE}/usergroups"
+LABELLED = {"labelSelector": "fairlead.io/user"}
+
+
+def quota(first: str = "a") -> Object:
+    """Leaves `root.<first>` with namespace1, and `root.b` with namespace2."""
+    leaves = ((f"root.{first}", "namespace1"), ("root.b", "namespace2"))
+    children = [{"name": name, "min": {"cpu": 1}, "namespaces": [space]} for name, space in leaves]
+    return {"name": "root", "min": {"cpu": 4}, "max": {"cpu": 4}, "children": children}
+
+
+def user(name: str, *groups: str, role: str = "researcher", **more: Any) -> Object:
+    spec = {"userName": name.title(), "userId": name, "apiRoles": [role], "groups": list(groups)}
+    return {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "User",
+        "metadata": {"name": name, "namespace": PLACE},
+        "spec": {**spec, **more},
+    }
+
+
+def group(name: str, leaf: str, **more: Any) -> Object:
+    return {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "UserGroup",
+        "metadata": {"name": name, "namespace": PLACE},
+        "spec": {"groupName": name, "quotaNames": [leaf], **more},
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as made:
+        install_crd(made)
+        made.admin.apply([namespace(each) for each in (SYSTEM, *SPACES)])
+        made.admin.apply(of_file("people.yaml"))
+        made.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        made.admin.apply(
+            [each for each in of_file("people-controller.yaml") if each["kind"] != "Deployment"]
+        )
+        made.admin.apply([tree(quota())])
+        yield made
+
+
+@pytest.fixture(scope="module")
+def account(cluster: ControlPlane) -> Connection:
+    """The shipped account of the controller, with its rights alone."""
+    token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
+    path = write_kubeconfig(
+        cluster.folder / "people.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
+    connection = find_connection(str(path), env={})
+    assert connection is not None
+    return connection
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: ControlPlane) -> ApiClient:
+    """The administrator, when both kinds are served."""
+    made = ApiClient("real", cluster.kubeconfig)
+    for path in (USERS, GROUPS):
+        wait_until("the kind is served", lambda path=path: made.ask("GET", path).status == 200)  # type: ignore[misc]
+    return made
+
+
+@pytest.fixture
+def api(admin: ApiClient, account: Connection) -> Iterator[ApiClient]:
+    """The administrator, who leaves no user and no group behind."""
+    made = admin
+    yield made
+    for path in (USERS, GROUPS):
+        for each in made.ask("GET", path).body["items"]:
+            name = each["metadata"]["name"]
+            patch(made, f"{path}/{name}", {"metadata": {"finalizers": []}})
+            made.ask("DELETE", f"{path}/{name}")
+    patch(made, TREE, {"spec": {"root": quota()}})
+    asyncio.run(_cleaned(account, made))
+
+
+TREE = (
+    "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees/elasticquotatree"
+)
+
+
+async def _cleaned(account: Connection, api: ApiClient) -> None:
+    async with deciding(account):
+        await until(lambda: held(api) == set())
+
+
+def patch(api: ApiClient, path: str, body: Object) -> Any:
+    headers = {"Content-Type": "application/merge-patch+json"}
+    return api.ask("PATCH", path, body, headers=headers)
+
+
+def post(api: ApiClient, *objects: Object) -> None:
+    for each in objects:
+        answer = api.ask("POST", USERS if each["kind"] == "User" else GROUPS, each)
+        assert answer.status == 201, answer.message
+
+
+def held(api: ApiClient) -> set[tuple[str, str]]:
+    """Role and subject are checked; (namespace, name) of all that carries the label."""
+    found = set()
+    for path in (f"{RBAC}/rolebindings", f"{RBAC}/clusterrolebindings"):
+        for each in api.ask("GET", path, query=LABELLED).body["items"]:
+            meta, owner = each["metadata"], each["metadata"]["labels"]["fairlead.io/user"]
+            if each["subjects"] == [{"kind": "ServiceAccount", "name": owner, "namespace": PLACE}]:
+                assert meta["name"].endswith(f":{each['roleRef']['name']}")
+                found.add((meta.get("namespace", ""), meta["name"]))
+    accounts = api.ask("GET", f"/api/v1/namespaces/{PLACE}/serviceaccounts", query=LABELLED)
+    return found | {("ServiceAccount", each["metadata"]["name"]) for each in accounts.body["items"]}
+
+
+def of_researcher(name: str, *spaces: str) -> set[tuple[str, str]]:
+    return {
+        ("ServiceAccount", name),
+        ("", f"{name}:clusterRole:fairlead-researcher-cluster"),
+        *((space, f"{name}:{space}:fairlead-researcher") for space in spaces),
+    }
+
+
+def of_admin(name: str) -> set[tuple[str, str]]:
+    return {
+        *of_researcher(name),
+        ("", f"{name}:clusterRole:fairlead-admin"),
+        (PLACE, f"{name}:{PLACE}:fairlead-credentials"),
+    }
+
+
+def ready(api: ApiClient, path: str) -> tuple[str, str]:
+    status = api.ask("GET", path).body.get("status") or {}
+    each = (status.get("conditions") or [{}])[0]
+    return each.get("reason", ""), each.get("message", "")
+
+
+# --- a controller of the test, which ends when the test wants -------------------------------------
+
+
+class Ended(Exception):
+    """The process was killed."""
+
+
+@contextlib.asynccontextmanager
+async def deciding(
+    account: Connection, apply: Callable[[KubePeopleApi, PeopleAction], Any] | None = None
+) -> AsyncIterator[None]:
+    """The decider on the real API server, one call after another, without a Lease."""
+    async with KubeApi(account) as api, asyncio.TaskGroup() as tasks:
+        people = KubePeopleApi(api, (SYSTEM, PEOPLE_LEASE))
+        decider = PeopleDecider(people.work_kinds)
+
+        async def work() -> None:
+            while True:
+                if decider.is_rebuilt:
+                    for action in list(decider.look(time.time())):
+                        sent = people.apply(action) if apply is None else apply(people, action)
+                        decider.done(action, await sent, time.time())
+                await asyncio.sleep(0.02)
+
+        running = [tasks.create_task(people.follow(decider.observe)), tasks.create_task(work())]
+        try:
+            yield
+        finally:
+            for each in running:
+                each.cancel()
+
+
+@contextlib.asynccontextmanager
+async def controlling(account: Connection) -> AsyncIterator[PeopleController]:
+    """The controller as it is shipped, with its Lease."""
+    async with KubeApi(account) as api:
+        people = KubePeopleApi(api, (SYSTEM, PEOPLE_LEASE))
+        controller = PeopleController(people, "me")
+        task = asyncio.create_task(controller.run())
+        try:
+            await until(lambda: not controller.unready, 60)
+            yield controller
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+# --- definitions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("obj", "why"),
+    [
+        (user("bob", userId="ann"), "metadata.name and spec.userId must be equal"),
+        (user("default"), "every namespace has a ServiceAccount `default`"),
+        (user("bob", role="root"), "supported values"),
+        (user("bob", apiRoles=[]), "should have at least 1 items"),
+        (user("bob", groups="team"), "must be of type array"),
+        (user("x" * 64), "metadata.name: Too long"),
+        (user("Bob"), "RFC 1123"),
+        (user("bob", password="secret"), 'unknown field "spec.password"'),
+        (group("team", "root.a", quotaNames=[]), "should have at least 1 items"),
+        (group("team", "root.a", quotaNames=["root.a", "root.b"]), "Too many: 2"),
+        (group("team", "root.a", groupName="team_a"), "should match"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_the_definitions_refuse(admin: ApiClient, obj: Object, why: str) -> None:
+    path = USERS if obj["kind"] == "User" else GROUPS
+    answer = admin.ask("POST", path, obj, query={"fieldValidation": "Strict", "dryRun": "All"})
+    assert answer.status in (400, 422), answer.body
+    assert why in answer.message
+
+
+def test_what_may_not_change_does_not(api: ApiClient) -> None:
+    post(api, user("bob"), group("team", "root.a"))
+    renamed = patch(api, f"{USERS}/bob", {"spec": {"userId": "eve"}})
+    assert "userId may not be changed" in renamed.message
+    moved = patch(api, f"{GROUPS}/team", {"spec": {"quotaNames": ["root.b"]}})
+    assert "quotaNames may not be changed" in moved.message
+    assert patch(api, f"{GROUPS}/team/status", {"status": {"renamedTo": "root.b"}}).status == 200
+    other = patch(api, f"{GROUPS}/team", {"spec": {"quotaNames": ["root.c"]}})
+    assert "quotaNames may not be changed" in other.message
+    assert patch(api, f"{GROUPS}/team", {"spec": {"quotaNames": ["root.b"]}}).status == 200
+    shown = api.ask("GET", f"{USERS}/bob").body["spec"]
+    assert (shown["deletable"], shown["disabled"]) == (True, False)
+
+
+# --- rights: each cell ----------------------------------------------------------------------------
+
+WORK = (
+    *("pods", "services", "configmaps", "persistentvolumeclaims"),
+    *("deployments.apps", "replicasets.apps", "statefulsets.apps"),
+    *("jobs.batch", "cronjobs.batch"),
+    *("tfjobs.kubeflow.org", "pytorchjobs.kubeflow.org", "mpijobs.kubeflow.org"),
+    *("notebooks.kubeflow.org", "rayjobs.ray.io", "crons.apps.kubedl.io"),
+    *("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.volcano.sh"),
+)
+READ, CHANGE = ("get", "list", "watch"), ("create", "patch", "update", "delete")
+USE = ("get pods/log", *(f"create pods/{each}" for each in ("exec", "attach", "portforward")))
+OBSERVED = ("events", "poddisruptionbudgets.policy", "resourcequotas", "datasets.data.fluid.io")
+SHARED = (
+    *("nodes", "priorityclasses.scheduling.k8s.io", "storageclasses.storage.k8s.io"),
+    "elasticquotatrees.scheduling.sigs.k8s.io",
+)
+ADMINISTERED = (
+    *("users.fairlead.io", "usergroups.fairlead.io", "elasticquotatrees.scheduling.sigs.k8s.io"),
+    *("namespaces", "persistentvolumes", "poddisruptionbudgets.policy", "datasets.data.fluid.io"),
+)
+OVERSEEN = (
+    *(f"{each}.rbac.authorization.k8s.io" for each in ("roles", "clusterroles", "rolebindings")),
+    *("customresourcedefinitions.apiextensions.k8s.io", "daemonsets.apps"),
+)
+
+
+def each_of(verbs: tuple[str, ...], resources: tuple[str, ...]) -> set[str]:
+    return {f"{verb} {resource}" for verb in verbs for resource in resources}
+
+
+RESEARCHER_MAY = {
+    *each_of((*READ, *CHANGE), (*WORK, "secrets")),
+    *USE,
+    *each_of(READ, OBSERVED),
+}
+"""In the own namespaces."""
+EVERY_USER_MAY = each_of(READ, SHARED)
+"""Cluster-wide."""
+ADMIN_MAY = {
+    *each_of((*READ, *CHANGE), (*WORK, *ADMINISTERED)),
+    *USE,
+    *each_of(READ, (*OVERSEEN, *OBSERVED)),
+    *EVERY_USER_MAY,
+}
+"""Everywhere."""
+NO_RESEARCHER_MAY = {
+    *each_of((*READ, *CHANGE), ("daemonsets.apps", "persistentvolumes", "users.fairlead.io")),
+    *each_of(CHANGE, ("poddisruptionbudgets.policy", "resourcequotas", "nodes", "namespaces")),
+    *("patch pods/status", "create pods/eviction", "get nodes/proxy", "get nodes/log"),
+    *("get services/proxy", "create serviceaccounts/token", "impersonate users"),
+    *each_of(CHANGE, ("rolebindings.rbac.authorization.k8s.io", SHARED[-1])),
+}
+NO_ADMIN_MAY = {
+    *each_of((*READ, *CHANGE), ("secrets",)),
+    *each_of(CHANGE, ("clusterroles.rbac.authorization.k8s.io", "daemonsets.apps", "nodes")),
+    *("patch pods/status", "create pods/eviction", "create serviceaccounts/token"),
+    *("impersonate users", "bind clusterroles.rbac.authorization.k8s.io"),
+}
+
+
+def allowed(api: ApiClient, name: str, space: str, asked: set[str]) -> set[str]:
+    """What the API server allows the user, of what is asked."""
+    found = set()
+    for each in asked:
+        verb, resource = each.split()
+        plural, _, rest = resource.partition(".")
+        plural, _, subresource = plural.partition("/")
+        if ask_for(
+            api,
+            f"system:serviceaccount:{PLACE}:{name}",
+            verb,
+            plural,
+            space,
+            ("system:serviceaccounts", f"system:serviceaccounts:{PLACE}", "system:authenticated"),
+            group=rest,
+            subresource=subresource,
+        )["allowed"]:
+            found.add(each)
+    return found
+
+
+def test_each_cell_of_the_table_of_rights(api: ApiClient, account: Connection) -> None:
+    async def story() -> None:
+        post(api, group("team-a", "root.a"), user("bob", "team-a"), user("ann", role="admin"))
+        async with controlling(account):
+            wanted = {*of_researcher("bob", "namespace1"), *of_admin("ann")}
+            await until(lambda: held(api) == wanted)
+
+    asyncio.run(story())
+    asked = RESEARCHER_MAY | EVERY_USER_MAY | NO_RESEARCHER_MAY | ADMIN_MAY | NO_ADMIN_MAY
+    shared = EVERY_USER_MAY
+    assert allowed(api, "bob", "namespace1", asked) == RESEARCHER_MAY | shared
+    assert allowed(api, "bob", "namespace2", asked) == shared
+    assert allowed(api, "bob", PLACE, asked) == shared
+    assert allowed(api, "bob", "", asked) == shared
+    assert allowed(api, "ann", "namespace2", asked) == ADMIN_MAY
+    assert allowed(api, "ann", "", asked) == ADMIN_MAY
+    credentials = {
+        *each_of(("get", "list", "create", "delete"), ("secrets",)),
+        "create serviceaccounts/token",
+    }
+    assert allowed(api, "ann", PLACE, asked) == ADMIN_MAY | credentials
+
+
+def test_kubectl_with_a_users_token(
+    cluster: ControlPlane, api: ApiClient, account: Connection
+) -> None:
+    """Rights within a second of the user; none within two seconds of disabling; no token after."""
+
+    async def story() -> None:
+        async with controlling(account):
+            post(api, group("team-a", "root.a"))
+            began = time.monotonic()
+            post(api, user("bob", "team-a"))
+            await until(lambda: held(api) == of_researcher("bob", "namespace1"))
+            made = time.monotonic() - began
+            token = token_of(api, PLACE, "bob", expirationSeconds=600)
+            bob = Kubectl(
+                program("kubectl"),
+                write_kubeconfig(
+                    cluster.folder / "bob.kubeconfig",
+                    cluster.server,
+                    cluster.authority,
+                    token_user(token),
+                ),
+                cluster.folder,
+            )
+            await asyncio.to_thread(
+                bob.run, *["create", "configmap", "mine", "-n", "namespace1", "--from-literal=a=b"]
+            )
+            for words, why in (
+                ("create configmap other -n namespace2", 'cannot create resource "configmaps"'),
+                ("get secrets -A", 'cannot list resource "secrets"'),
+                ("get users -n kube-ai", 'cannot list resource "users"'),
+            ):
+                with pytest.raises(KubectlError, match=why):
+                    await asyncio.to_thread(bob.run, *words.split())
+            began = time.monotonic()
+            patch(api, f"{USERS}/bob", {"spec": {"disabled": True}})
+            stranger = api.as_stranger(token)
+            maps = "/api/v1/namespaces/namespace1/configmaps"
+            await until(lambda: stranger.ask("GET", maps).status in (401, 403))
+            gone = time.monotonic() - began
+            await until(lambda: held(api) == set())
+            await until(lambda: stranger.ask("GET", "/version").status == 401, 30)
+            print(f"rights after {made:.2f} s, gone after {gone:.2f} s")
+            assert ready(api, f"{USERS}/bob")[0] in ("Disabled", "Bound")
+            await until(lambda: ready(api, f"{USERS}/bob")[0] == "Disabled")
+            assert gone < 10, "2 s on a machine that is not busy"
+
+    asyncio.run(story())
+    cluster.admin.run("delete", "configmap", "mine", "-n", "namespace1")
+
+
+# --- convergence ----------------------------------------------------------------------------------
+
+END = {
+    *of_researcher("bob", "namespace1", "namespace2"),
+    *of_researcher("eve", "namespace2"),
+    *of_admin("ann"),
+}
+
+
+def begin(api: ApiClient) -> None:
+    post(
+        api,
+        group("team-a", "root.a"),
+        group("team-b", "root.b"),
+        user("bob", "team-a", "team-b"),
+        user("eve", "team-b"),
+        user("ann", role="admin"),
+    )
+
+
+def settled(api: ApiClient) -> bool:
+    names = ("bob", "eve", "ann")
+    return held(api) == END and all(ready(api, f"{USERS}/{each}")[0] == "Bound" for each in names)
+
+
+def test_a_controller_that_is_ended_at_every_call_ends_in_the_same_state(
+    api: ApiClient, account: Connection
+) -> None:
+    """Each run makes one call more than was needed to see the one before; half of the last calls
+    were carried out.
+    """
+    calls = 0
+
+    def one_call(carried_out: bool) -> Callable[[KubePeopleApi, PeopleAction], Any]:
+        async def apply(people: KubePeopleApi, action: PeopleAction) -> Outcome:
+            nonlocal calls
+            calls += 1
+            if carried_out:
+                await people.apply(action)
+            raise Ended
+
+        return apply
+
+    async def story() -> None:
+        begin(api)
+        for number in range(30):
+            with contextlib.suppress(ExceptionGroup, TimeoutError):
+                async with deciding(account, one_call(number % 2 == 0)):
+                    await until(lambda: settled(api), 5)
+                    return
+        async with deciding(account):
+            await until(lambda: settled(api), 60)
+
+    asyncio.run(story())
+    assert calls >= 10
+    assert settled(api)
+
+
+def test_failing_calls_and_other_clients_change_nothing_of_the_end(
+    api: ApiClient, account: Connection
+) -> None:
+    """A tenth of the calls has no answer, half of these were carried out; meanwhile another client
+    deletes and changes what the controller makes.
+    """
+    rng = random.Random(4)
+
+    async def apply(people: KubePeopleApi, action: PeopleAction) -> Outcome:
+        if rng.random() >= 0.1:
+            return await people.apply(action)
+        if rng.random() < 0.5:
+            await people.apply(action)
+        return Outcome(Result.UNKNOWN, "no answer")
+
+    async def story() -> None:
+        begin(api)
+        async with deciding(account, apply):
+            for _ in range(3):
+                await until(lambda: settled(api), 60)
+                place = f"{RBAC}/namespaces/namespace2/rolebindings"
+                api.ask("DELETE", f"{place}/eve:namespace2:fairlead-researcher")
+                stolen = {"subjects": [{"kind": "User", "name": "mallory"}]}
+                patch(api, f"{place}/bob:namespace2:fairlead-researcher", stolen)
+                bare = {"metadata": {"labels": {"fairlead.io/user": None}}}
+                admins = f"{RBAC}/clusterrolebindings/ann:clusterRole:fairlead-admin"
+                patch(api, admins, bare)
+                api.ask("DELETE", f"/api/v1/namespaces/{PLACE}/serviceaccounts/bob")
+                surplus = {
+                    "metadata": {
+                        "name": "eve:namespace1:fairlead-researcher",
+                        "labels": {"fairlead.io/user": "eve"},
+                    },
+                    "roleRef": {
+                        "apiGroup": "rbac.authorization.k8s.io",
+                        "kind": "ClusterRole",
+                        "name": "fairlead-researcher",
+                    },
+                    "subjects": [{"kind": "ServiceAccount", "name": "eve", "namespace": PLACE}],
+                }
+                api.ask("POST", f"{RBAC}/namespaces/namespace1/rolebindings", surplus)
+            await until(lambda: settled(api), 60)
+
+    asyncio.run(story())
+
+
+def test_deleting_renaming_and_refusals(api: ApiClient, account: Connection) -> None:
+    async def story() -> None:
+        begin(api)
+        async with controlling(account):
+            await until(lambda: settled(api), 60)
+            # a leaf that is renamed takes its group along
+            patch(api, TREE, {"spec": {"root": quota("renamed")}})
+            await until(
+                lambda: (
+                    api.ask("GET", f"{GROUPS}/team-a").body["spec"]["quotaNames"]
+                    == ["root.renamed"]
+                )
+            )
+            assert held(api) == END
+            # a role that the controller may not bind
+            patch(api, f"{GROUPS}/team-b", {"spec": {"defaultRoles": ["cluster-admin"]}})
+            await until(lambda: ready(api, f"{USERS}/eve")[0] == "CallRefused")
+            assert (
+                "attempting to grant RBAC permissions not currently held"
+                in (ready(api, f"{USERS}/eve")[1])
+            )
+            patch(api, f"{GROUPS}/team-b", {"spec": {"defaultRoles": []}})
+            await until(lambda: settled(api), 60)
+            # a second group on a taken leaf
+            post(api, group("late", "root.b"))
+            await until(lambda: ready(api, f"{GROUPS}/late")[0] == "LeafAlreadyBound")
+            # a user with a pod stays until the pod has ended
+            pod = {
+                "metadata": {"name": "work", "labels": {"arena.kubeflow.org/console-user": "bob"}},
+                "spec": {
+                    "containers": [{"name": "a", "image": "a:1"}],
+                    "schedulingGates": [{"name": "example.com/waits"}],
+                },
+            }
+            pods = "/api/v1/namespaces/namespace1/pods"
+            assert api.ask("POST", pods, pod).status == 201
+            api.ask("DELETE", f"{USERS}/bob")
+            await until(lambda: ready(api, f"{USERS}/bob")[0] == "DeletionBlocked")
+            assert ready(api, f"{USERS}/bob")[1] == "bob has 1 unfinished pod in namespace1"
+            assert held(api) == END
+            api.ask("DELETE", f"{pods}/work")
+            await until(lambda: api.ask("GET", f"{USERS}/bob").status == 404)
+            assert not {name for _, name in held(api) if name.startswith("bob")}
+
+    asyncio.run(story())
