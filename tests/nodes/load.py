@@ -36,8 +36,10 @@ Object = dict[str, Any]
 PLACE = "load"
 PODS_A_SECOND = 10
 REAL_EVERY = 40
-"""One of this number of pods runs on a real node, until the load ends. A Job creates it, and creates
-another one if the kubelet refuses it: that happens while no node agent answers.
+"""One of this number of pods runs on a real node, until the load ends.
+
+A Job creates it, and creates another one if the kubelet refuses it: that happens while no node
+agent answers.
 """
 PLAYED = "fairlead-test-played"
 POOL = NodePool(

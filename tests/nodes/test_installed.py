@@ -193,15 +193,19 @@ def test_a_node_is_unplugged_and_comes_back(
     node = cluster.nodes[name]
     node.link.cut()
     try:
-        wait_until("another replica works", lambda: holder(admin, "fairlead-quota") != leader, 60)
-        wait_until("the node is NotReady", lambda: not is_ready(cluster.plane, name), 60)
+        wait_until(
+            lambda: f"another replica works; {places(cluster)}",
+            lambda: holder(admin, "fairlead-quota") != leader,
+            120,
+        )
+        wait_until("the node is NotReady", lambda: not is_ready(cluster.plane, name), 120)
         admin.create([shared_pod(f"meanwhile-{number}") for number in range(CARDS * 3)])
         wait_until("pods run on the other nodes", lambda: len(running(admin)) == CARDS * 2, SECONDS)
         assert name not in {pod["spec"]["nodeName"] for pod in running(admin)}
         page.play("Take a node away")
     finally:
         node.link.mend()
-    wait_until("the node is Ready", lambda: is_ready(cluster.plane, name), 60)
+    wait_until("the node is Ready", lambda: is_ready(cluster.plane, name), 120)
     wait_until("pods run on it, too", lambda: len(running(admin)) == CARDS * 3, SECONDS)
     given = {visible_card(admin, pod["metadata"]["name"]) for pod in running(admin)}
     assert len(given) == CARDS * 3
@@ -248,6 +252,11 @@ LEFT = {
 
 def of_part(pods: list[Object], part: str) -> list[Object]:
     return [p for p in pods if p["metadata"]["labels"].get("app.kubernetes.io/name") == part]
+
+
+def places(cluster: Cluster) -> dict[str, str]:
+    """The node of each pod of Fairlead."""
+    return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in cluster.own_pods()}
 
 
 def holder(admin: Kubectl, lease: str) -> str:
