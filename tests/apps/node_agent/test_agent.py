@@ -14,7 +14,6 @@ from tests.apps.node_agent.node_world import CORE, MEMORY, WHOLE, World, pod, un
 from tests.rules.devices.cards import t4, uuid
 from tests.waiting import until
 
-from fairlead.edge.node.agent_files import NodeAgentFiles
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
 from fairlead.model.devices.driver import DriverXid, IsolationMeans, ProcessHome, ProcessMemory
@@ -52,22 +51,6 @@ def test_nothing_is_offered_before_all_is_known(world: World) -> None:
         assert world.agent.unready == ""
 
     world.play(story, follows=False)
-
-
-def test_an_agent_beside_another_one_is_ready_to_take_over(world: World) -> None:
-    """An update ends the old agent only when the new one is ready."""
-    other = NodeAgentFiles(world.folders)
-    assert other.lock()
-    assert world.agent.unready != ""
-
-    async def story() -> None:
-        await until(lambda: world.agent.unready == "")
-        await asyncio.sleep(20)
-        assert not world.memory.lists and not world.api.actions
-        other.unlock()
-        await until(lambda: world.memory.counts == (28, 28))
-
-    world.play(story)
 
 
 def test_a_label_changes_the_lists_and_the_node_shows_it(world: World) -> None:
@@ -383,8 +366,9 @@ def test_a_disk_that_takes_nothing_is_reported_to_kubelet_and_owner(world: World
         chosen = ids(world, 0)
         world.hold(chosen, "p")
         world.folders.run.write_text("a file in the place of a directory", encoding="utf-8")
-        with pytest.raises(OutsideError, match="cannot be written"):
+        with pytest.raises(OutsideError) as failed:
             await world.memory.answers.start(chosen)
+        assert failed.value.system == "disk" and f"`{world.folders.run}/" in failed.value.what
         await until(lambda: world.api.events() == [("Pod", "p", "GPUShareAllocateFailed")])
         world.folders.run.unlink()
         assert await world.memory.answers.start(chosen) is None

@@ -69,7 +69,7 @@ COALESCE_SECONDS: Final = 0.05
 XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
 """The time after which a write that the API server refused is repeated."""
-LOCK_SECONDS: Final = 0.2
+LOCK_SECONDS: Final = 1.0
 LIST_READ_SECONDS: Final = 0.2
 """The time after which the kubelet has certainly read a new list. By default it reports to the API
 server every ten seconds.
@@ -107,7 +107,7 @@ class NodeAgent:
     ) -> None:
         desk = self.desk = Desk(api, files, kubelet, chosen, now, monotonic)
         self.seen: NodeConclusions | None = None
-        self.unready = "the agent has just started"
+        self.unready = "another agent of this node has its files"
         self._api = api
         self._driver = driver
         self._chosen = chosen
@@ -145,16 +145,9 @@ class NodeAgent:
         )
 
     async def run(self) -> None:
-        """Run until cancelled. Running containers are not touched, and keep their files.
-
-        While another agent of the node has its files, this one waits, and is ready to take over: an
-        update ends the old agent only when the new one is ready.
-        """
-        if not self.desk.files.lock():
-            _log.info("another agent of this node has its files: this one waits for its end")
-            self.unready = ""
-            while not self.desk.files.lock():  # noqa: ASYNC110 - no event reports that end
-                await asyncio.sleep(LOCK_SECONDS)
+        """Run until cancelled. Running containers are not touched, and keep their files."""
+        while not self.desk.files.lock():  # noqa: ASYNC110 - no event reports the other agent's end
+            await asyncio.sleep(LOCK_SECONDS)
         self.unready = self.desk.machine.missing
         self._remember()
         serving = (self._serve_while_wanted(name) for name in self._served)

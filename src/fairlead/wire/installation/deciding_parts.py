@@ -248,7 +248,7 @@ def node_agent(chosen: Installation) -> list[Object]:
         *withheld_gpu_rights(_AGENT, owner),
         *rights(_AGENT, owner, owner.namespace, trial),
         # The next agent waits until the one before it has ended: its files have a lock.
-        daemon_set(owner, _agent_pod(chosen), at_a_time="10%", has_overlap=True),
+        daemon_set(owner, _agent_pod(chosen), most_unavailable="10%"),
         *network_policy(owner, chosen, NODE_AGENT_PORT),
     ]
 

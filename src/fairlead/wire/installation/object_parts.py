@@ -184,20 +184,12 @@ def deployment(place: PartPlace, replicas: int, pod: Mapping[str, Any]) -> Objec
 
 
 def daemon_set(
-    place: PartPlace,
-    pod: Mapping[str, Any],
-    *,
-    at_a_time: str | None = None,
-    has_overlap: bool = False,
+    place: PartPlace, pod: Mapping[str, Any], *, most_unavailable: str | None = None
 ) -> Object:
-    """`at_a_time`: nodes that an update takes at a time; None = Kubernetes' default. `has_overlap`:
-    the new pod of a node is ready before the old one ends.
-    """
+    """`most_unavailable`: nodes that an update takes at a time; None = Kubernetes' default."""
     spec = _template(place.name, pod)
-    if at_a_time:
-        rolling: Object = {"maxUnavailable": at_a_time}
-        if has_overlap:
-            rolling = {"maxSurge": at_a_time, "maxUnavailable": 0}
+    if most_unavailable:
+        rolling = {"maxUnavailable": most_unavailable}
         spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": rolling}
     return {
         "apiVersion": "apps/v1",

@@ -187,7 +187,7 @@ def gpu_exporter(chosen: Installation) -> list[Object]:
     owner = PartPlace(_GPU_EXPORTER, chosen.node_namespace)
     return [
         account(owner, has_token=False),
-        daemon_set(owner, _gpu_exporter_pod(chosen), at_a_time="10%"),
+        daemon_set(owner, _gpu_exporter_pod(chosen), most_unavailable="10%"),
         *network_policy(owner, chosen, GPU_EXPORTER_PORT),
     ]
 
