@@ -62,6 +62,13 @@ LEASES: Final = {
     "quota controller": "fairlead-quota",
     "cluster exporter": "fairlead-cluster-exporter",
 }
+WITHOUT_LEASES: Final = {
+    "kwok": ("--node-lease-duration-seconds=0",),
+    "kube-controller-manager": ("--node-monitor-grace-period=5h",),
+}
+"""Leases of nodes concern no component of Fairlead, and would cost a small machine more than all
+that is measured.
+"""
 ON_NODES: Final = ("node agent", "GPU exporter")
 SCHEDULER: Final = "kube-scheduler"
 REQUESTS_AIM, MEMORY_AIM_MIB = 2.0, 700
@@ -116,6 +123,7 @@ def measure_scale() -> None:
 
         python -m bench scale [--sizes 200x2000,200x4000,500x5000] [--check 1000x10000]
             [--seconds 60] [--rate 5] [--save FILE]
+        python -m bench scale --read FILE
 
     A real control plane with KWOK's nodes grows from size to size (nodes x pods). At each size all
     components start, two of those that have a standby, under their shipped accounts. Idle: nothing
@@ -130,8 +138,12 @@ def measure_scale() -> None:
     parser.add_argument("--check", type=_sizes, default=_sizes("1000x10000"))
     parser.add_argument("--seconds", type=float, default=60.0, help="of each window")
     parser.add_argument("--rate", type=float, default=5.0, help="pods a second of the load")
-    parser.add_argument("--save", type=Path, help="where figures and formulas go as JSON")
+    parser.add_argument("--save", type=Path, help="where all figures go as JSON")
+    parser.add_argument("--read", type=Path, help="print the tables of a saved file, and end")
     args = parser.parse_args()
+    if args.read:
+        _print_all(_kept(args.read), len(args.sizes))
+        return
     found: list[tuple[Size, Figures]] = []
     with _stage(max(each.nodes for each in (*args.sizes, *args.check))) as stage:
         for size in (*args.sizes, *args.check):
@@ -139,12 +151,16 @@ def measure_scale() -> None:
             stage.rest()
             print(f"\n{size}: made; load {os.getloadavg()[0]:.1f}", flush=True)
             found.append((size, stage.measured(args.seconds, args.rate)))
-            _save(args.save, found, {})
-    formulas = _formulas(found[: len(args.sizes)])
-    for size, figures in found[len(args.sizes) :]:
+            _save(args.save, found)
+    _print_all(found, len(args.sizes))
+
+
+def _print_all(found: Sequence[tuple[Size, Figures]], fits: int) -> None:
+    """The first `fits` make the formulas, the others are compared with them."""
+    formulas = _formulas(found[:fits])
+    for size, figures in found[fits:]:
         _print(formulas, size, figures)
         _print_sums(size, figures)
-    _save(args.save, found, formulas)
 
 
 def _formulas(found: Sequence[tuple[Size, Figures]]) -> dict[tuple[str, str], Formula]:
@@ -157,14 +173,18 @@ def _formulas(found: Sequence[tuple[Size, Figures]]) -> dict[tuple[str, str], Fo
 
 
 def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Figures) -> None:
+    """A table for each figure, in Markdown."""
     print(f"\n{size}")
-    print("| component | figure | formula | predicted | measured | deviation |")
-    print("|---|---|---|---|---|---|")
-    for (part, figure), formula in formulas.items():
-        predicted, was = formula.at(size.point), figures[part, figure]
-        off = f"{predicted / was - 1:+.0%}" if was else "–"
-        cells = (part, figure, _text(formula), _number(predicted), _number(was), off)
-        print(f"| {' | '.join(cells)} |")
+    for title in AMOUNTS:
+        rows = {part: each for (part, figure), each in formulas.items() if figure == title}
+        print(f"\n**{title}**\n")
+        print("| component | formula | predicted | measured | deviation |")
+        print("|---|---|---|---|---|")
+        for part, formula in rows.items():
+            predicted, was = formula.at(size.point), figures[part, title]
+            off = f"{predicted / was - 1:+.0%}" if was else "–"
+            cells = (part, _text(formula), _number(predicted), _number(was), off)
+            print(f"| {' | '.join(cells)} |")
 
 
 def _print_sums(size: Size, figures: Figures) -> None:
@@ -188,7 +208,7 @@ def _print_sums(size: Size, figures: Figures) -> None:
 
 def _text(formula: Formula) -> str:
     terms = [
-        _number(factor) if name == CONSTANT else f"{_number(1000 * factor)} × {name} / 1,000"
+        _number(factor) if name == CONSTANT else f"{_number(1000 * factor)} × 1,000 {name}"
         for name, factor in formula.factors.items()
         if factor
     ]
@@ -206,19 +226,21 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _save(
-    path: Path | None,
-    found: Sequence[tuple[Size, Figures]],
-    formulas: Mapping[tuple[str, str], Formula],
-) -> None:
-    if path is None:
-        return
-    rows = [
-        {"size": size, "figures": [[*key, value] for key, value in figures.items()]}
-        for size, figures in found
+def _save(path: Path | None, found: Sequence[tuple[Size, Figures]]) -> None:
+    if path is not None:
+        rows = [
+            {"size": size, "figures": [[*key, value] for key, value in figures.items()]}
+            for size, figures in found
+        ]
+        path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+def _kept(path: Path) -> list[tuple[Size, Figures]]:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        (Size(*row["size"]), {(part, figure): value for part, figure, value in row["figures"]})
+        for row in rows
     ]
-    kept = [[*key, formula.factors] for key, formula in formulas.items()]
-    path.write_text(json.dumps({"found": rows, "formulas": kept}, indent=1), encoding="utf-8")
 
 
 # --- the stage ------------------------------------------------------------------------------------
@@ -252,7 +274,7 @@ class Stage:
         self._round += 1
         figures: Figures = {}
         with ExitStack() as leaving:
-            parts = self._in_roles(self._all_parts(leaving))
+            parts = self._in_roles(_ready(self._all_parts(leaving)))
             self._start_scheduler(parts["extender"], leaving)
             enforce(self._plane, self.company.root, adopts_running=True)
             self._settle()
@@ -264,16 +286,17 @@ class Stage:
         for kind in kinds:
             self._plane.admin.run("delete", kind, "-l", "app.kubernetes.io/part-of=fairlead")
         with ExitStack() as leaving:
-            exporters = self._in_roles(self._exporters(leaving, pages=True))
+            exporters = self._in_roles(_ready(self._exporters(leaving, pages=True)))
             self._pages(exporters, seconds, figures)
         with ExitStack() as leaving:
-            self._pages({"console": self._console(leaving, pages=True)}, seconds, figures)
+            console = _ready({"console": self._console(leaving, pages=True)})
+            self._pages(console, seconds, figures)
         return figures
 
     # --- components -------------------------------------------------------------------------------
 
     def _all_parts(self, leaving: ExitStack) -> dict[str, Part]:
-        """Ready, two of those that have a standby."""
+        """Started, two of those that have a standby."""
         parts: dict[str, Part] = {}
         door = leaving.enter_context(open_door(0))
         hooks = [each for file in WEBHOOKS for each in of_file(file)]
@@ -387,9 +410,17 @@ class Stage:
     ) -> Part:
         name = f"{title.replace(', ', '-').replace(' ', '-')}-{self._round}-{time.monotonic_ns()}"
         more = (f"--identity={name}",) if is_one_of_two else ()
-        part = Part(self._plane, self._loop, name, account, (*words, *more), node=node)
+        part = Part(
+            self._plane,
+            self._loop,
+            name,
+            account,
+            (*words, *more),
+            node=node,
+            ready_line=ready_line,
+        )
         leaving.callback(part.stop)
-        part.start(ready_line)
+        part.component.start()
         return part
 
     def _settle(self) -> None:
@@ -493,6 +524,13 @@ def _most(asked: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {title}" for title, count in rows[:6] if count)
 
 
+def _ready(parts: dict[str, Part]) -> dict[str, Part]:
+    """The same, when all serve."""
+    for each in parts.values():
+        each.wait_until_ready()
+    return parts
+
+
 def _difference(after: Usage, before: Usage) -> Usage:
     requests = type(after.requests)(
         *(one - other for one, other in zip(after.requests, before.requests, strict=True))
@@ -513,7 +551,7 @@ def _stage(most_nodes: int) -> Iterator[Stage]:
     ]
     with (
         running_loop() as loop,
-        running_control_plane(audited=users) as plane,
+        running_control_plane(audited=users, flags=WITHOUT_LEASES) as plane,
         ExitStack() as leaving,
     ):
         _spread_reports(plane)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +26,7 @@ class Package:
         return shutil.which(self.program) is not None if self.program else Path(self.file).exists()
 
 
+_TRIPLET = sysconfig.get_config_var("MULTIARCH") or f"{platform.machine()}-linux-gnu"
 PROMETHEUS = Package("prometheus", program="prometheus")
 CHROMIUM = Package("chromium-headless-shell", program="chromium-headless-shell")
 CHINESE_FONTS = Package(
@@ -39,6 +42,7 @@ NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
 ZSH = Package("zsh", program="zsh")
 FISH = Package("fish", program="fish")
 GROFF = Package("groff-base", program="groff")
+FAKE_TIME = Package("libfaketime", file=f"/usr/lib/{_TRIPLET}/faketime/libfaketime.so.1")
 C_COMPILER = Package("gcc", program="cc")
 C_HEADERS = Package("libc6-dev", file="/usr/include/stdio.h")
 PACKAGES = (
@@ -48,6 +52,7 @@ PACKAGES = (
     ZSH,
     FISH,
     GROFF,
+    FAKE_TIME,
     C_COMPILER,
     C_HEADERS,
     *NODE_PACKAGES,

@@ -105,8 +105,9 @@ An intruder on one node can then not change another, nor grant memory to a pod.
     "account-admission": """
 What the accounts of the scheduler and of the quota controller may write (Kubernetes 1.30 and
 later). With these policies a stolen token of either account changes no image, no label and no
-status beyond what its owner writes. Apply it beside gpushare-extender.yaml and
-quota-controller.yaml. docs/concepts/security.md lists every account.
+status beyond what its owner writes; and a write that was decided before another process took the
+Lease is refused. Apply it beside gpushare-extender.yaml and quota-controller.yaml.
+docs/concepts/security.md lists every account.
 """,
     "admission-webhook": """
 `fairlead admission-webhook` validates quota trees, and does for servers older than 1.36 what the

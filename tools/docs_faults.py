@@ -23,8 +23,7 @@ A wrong decision is a pod that is admitted above a max, a card that is granted t
 that is not the cluster's. "Right again" is the time from the fault (of an API server: from its
 return) until a new pod is decided about, or a page has the cluster's numbers. Times were measured
 once, on two cores that other work kept busy: read them as upper bounds. "–" means that no time was
-measured. [Limits](../project/limits.md#sharing-gpus) describes what a frozen scheduler extender can
-do wrong.
+measured.
 """
 TABLE = "| part | wrong decisions | right again | shown by |\n|---|---|---|---|\n"
 

@@ -18,6 +18,7 @@ from debian import (
     CHINESE_FONTS,
     CHROMIUM,
     CONTAINERD,
+    FAKE_TIME,
     FISH,
     GROFF,
     NFTABLES,
@@ -290,7 +291,13 @@ def _folder_group(
 def _cluster_group(name: str, what: str, *arguments: str) -> Group:
     steps = (_pytest(name, *arguments),)
     return Group(
-        name, what, steps, REAL_SILENCE_SECONDS, (PROMETHEUS,), needs_kube=True, needs_console=True
+        name,
+        what,
+        steps,
+        REAL_SILENCE_SECONDS,
+        (PROMETHEUS, FAKE_TIME),
+        needs_kube=True,
+        needs_console=True,
     )
 
 
@@ -303,7 +310,7 @@ def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Gro
         what,
         (_pytest(name, f"tests/{name}"),),
         silence_seconds=REAL_SILENCE_SECONDS,
-        packages=(*NODE_PACKAGES, *packages),
+        packages=(*NODE_PACKAGES, FAKE_TIME, *packages),
         needs_kube=True,
         needs_console=True,
         missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",

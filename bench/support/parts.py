@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
-from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
+from tests.kube.servers import FAIRLEAD, Server, environment
 
 from bench.support.audit import AuditLog, Requests, credential_of
 from bench.support.doors import Door, Loop
@@ -19,6 +18,7 @@ from fairlead.edge.kube.kube_api import NODE_WATCH_SECONDS, WATCH_SECONDS
 
 SYSTEM: Final = "fairlead-system"
 NODE_SPACE: Final = "fairlead-nodes"
+SECONDS: Final = 400.0
 
 
 class Usage(NamedTuple):
@@ -31,7 +31,9 @@ class Usage(NamedTuple):
 
 
 class Part:
-    """One process. `scheme`: of its own page. `watch_seconds`: the mean length of its watches."""
+    """One process. `watch_seconds`: the mean length of its watches. `ready_line`: what its log has
+    when it serves, for one that answers only by TLS.
+    """
 
     def __init__(
         self,
@@ -42,9 +44,10 @@ class Part:
         words: Sequence[str],
         *,
         node: str = "",
-        scheme: str = "http",
+        ready_line: str = "",
     ) -> None:
         self.name = name
+        self._ready_line = ready_line
         self.watch_seconds = sum(NODE_WATCH_SECONDS if node else WATCH_SECONDS) / 2
         self.port = free_port()
         self.door = Door(loop, cluster.port)
@@ -68,18 +71,13 @@ class Part:
         self.component = Component(
             name, argv, cluster.logs / f"{name}.log", {**environment(), **own}
         )
+        scheme = "https" if ready_line else "http"
         self.server = Server(self.component, f"{scheme}://127.0.0.1:{self.port}")
-        self.log: Path = self.component.log
 
-    def start(self, ready_line: str = "") -> None:
-        """Return when it serves or, if a line of the log is named, when that is there."""
-        self.component.start()
-        is_ready = (
-            (lambda: ready_line in self.component.log_tail())
-            if ready_line
-            else self.server.is_ready
-        )
-        self.component.wait_until(is_ready, 2 * READY_SECONDS)
+    def wait_until_ready(self) -> None:
+        line = self._ready_line
+        is_ready = (lambda: line in self.component.log_tail()) if line else self.server.is_ready
+        self.component.wait_until(is_ready, SECONDS)
 
     def stop(self) -> None:
         self.component.stop()

@@ -939,13 +939,14 @@ def test_what_is_no_file_of_rows_is_refused_at_once(tmp_path: Path) -> None:
     with large.open("wb") as file:
         file.truncate(300 << 20)
     for path, why in (
-        (pipe, "is no regular file"),
-        (tmp_path, "is a directory"),
-        (large, "is larger than 16 MiB"),
-        (Path("/dev/zero"), "is no"),
+        (pipe, f"`{pipe}` is no regular file"),
+        (tmp_path, f"`{tmp_path}` cannot be read: is a directory"),
+        (large, f"`{large}` is larger than 16 MiB"),
+        (Path("/dev/zero"), "`/dev/zero` is no regular file"),
     ):
-        with pytest.raises(UserError, match=why):
+        with pytest.raises(UserError) as caught:
             exporter([], GpuExporterSettings(collectors=str(path)))
+        assert caught.value.what == f"counters file {why}"
 
 
 def test_rows_that_are_skipped_are_named_once_five_and_a_count(
@@ -1065,8 +1066,12 @@ def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.csv` cannot be read"):
+    with pytest.raises(UserError) as caught:
         exporter([], GpuExporterSettings(collectors=str(tmp_path / "none.csv")))
+    assert (
+        caught.value.what
+        == f"counters file `{tmp_path}/none.csv` cannot be read: no such file or directory"
+    )
     bad = tmp_path / "bad.csv"
     bad.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_TEA, gauge, Cups.\n")
     with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA`"):

@@ -247,8 +247,16 @@ def test_no_webhook_refuses_before_it_can_answer() -> None:
 def test_a_webhook_that_never_runs_refuses_nothing_and_the_next_run_goes_on() -> None:
     cluster = MemoryTarget()
     for _ in range(2):
-        with pytest.raises(UserError, match=r"not ready: Deployment .*fairlead-admission-webhook"):
+        with pytest.raises(UserError) as caught:
             install_webhooks(cluster, ready_after=99, wait=30)
+        assert caught.value.what == (
+            "after 30 s not ready: Deployment fairlead-system/fairlead-admission-webhook, "
+            "ValidatingWebhookConfiguration fairlead-gpu-grants, "
+            "ValidatingWebhookConfiguration fairlead-quota-tree, "
+            "ValidatingWebhookConfiguration fairlead-quota-guard, "
+            "MutatingWebhookConfiguration fairlead-gpu-scheduler, "
+            "MutatingWebhookConfiguration fairlead-quota-gate"
+        )
         written = [each for each in cluster.objects.values() if "webhooks" in each]
         assert len(written) == 5
         assert not any(map(could_refuse, written))

@@ -44,8 +44,12 @@ def test_what_an_earlier_installation_left_is_not_removed_under_a_helm_release(
 def test_after_the_release_is_gone_the_definition_that_is_left_can_be_removed() -> None:
     cluster = MemoryTarget()
     cluster.put(quota_tree_definition())
-    with pytest.raises(UserError, match=r"only CustomResourceDefinition .* is left"):
+    with pytest.raises(UserError) as caught:
         removal(cluster).plan(with_data=False)
+    assert (
+        caught.value.what
+        == "only CustomResourceDefinition elasticquotatrees.scheduling.sigs.k8s.io is left"
+    )
     plan = removal(cluster).plan(with_data=True)
     assert plan.targets == (object_ref(quota_tree_definition()),)
 
@@ -59,6 +63,7 @@ LIMITS = {
         *("fairlead-node-agent-pods", "fairlead-node-agent-deletes", "fairlead-node-agent-nodes"),
         *("fairlead-scheduler-writes", "fairlead-quota-namespaces", "fairlead-quota-pods"),
         *("fairlead-quota-ends", "fairlead-quota-workloads"),
+        *("fairlead-scheduler-term", "fairlead-quota-term"),
     )
     for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 }
@@ -106,8 +111,9 @@ def test_while_a_pod_does_not_end_the_limits_of_its_account_stay() -> None:
     cluster.held.add(agent)
     run = removal(cluster)
     plan = run.plan(with_data=True)
-    with pytest.raises(UserError, match="still being deleted: DaemonSet"):
+    with pytest.raises(UserError) as caught:
         run.carry_out(plan, is_releasing=False, seconds=5)
+    assert caught.value.what == "still being deleted: DaemonSet fairlead-nodes/fairlead-node-agent"
     left = {f"{kind} {name}" for _, kind, _, name in cluster.objects}
     assert left >= LIMITS
     assert not [each for each in left if "Mutating" in each], "no user waits for admission"

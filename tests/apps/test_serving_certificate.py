@@ -71,14 +71,16 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
 def test_invalid_certificate_files_are_reported(tmp_path: Path) -> None:
     authority = Authority(tmp_path, "ca")
     first, second = (authority.issue(name) for name in ("first", "second"))
-    with pytest.raises(UserError, match=r"`.*nowhere\.pem`: no such file"):
+    with pytest.raises(UserError) as caught:
         ServingCertificate(first.certificate, tmp_path / "nowhere.pem")
+    assert caught.value.what == f"cannot read `{tmp_path}/nowhere.pem`: no such file or directory"
     with pytest.raises(UserError, match="mismatch"):
         ServingCertificate(first.certificate, second.key)
     if os.geteuid():
         first.key.chmod(0)
-        with pytest.raises(UserError, match="are no certificate and its key"):
+        with pytest.raises(UserError) as caught:
             ServingCertificate(first.certificate, first.key)
+        assert f"`{first.key}`" in caught.value.what
 
 
 async def test_with_a_client_authority_a_question_needs_its_certificate_and_a_probe_none(

@@ -353,8 +353,9 @@ async def test_a_pipe_in_place_of_a_certificate_delays_no_request(
     path, broken = tmp_path / "web.yaml", tmp_path / "broken.yaml"
     path.write_text(yaml.safe_dump({"tls_server_config": keys}))
     broken.write_text(yaml.safe_dump({"tls_server_config": keys | {key: "pipe"}}))
-    with pytest.raises(UserError, match="is no regular file"):
+    with pytest.raises(UserError) as caught:
         WebGuard(broken)
+    assert caught.value.what == f"`{key}` `{tmp_path}/pipe` is no regular file"
     async with guarded(path) as page:
         broken.replace(path)
         await until(logged(caplog, "the web configuration stays as it was"))
@@ -476,112 +477,171 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it guards nothing"),
+        ("", "it guards nothing: neither `tls_server_config` nor `basic_auth_users` has a value"),
         (
             "basic_auth_users: {}\ntls_server_config: {}\nhttp_server_config: {http2: true}",
-            "it guards nothing",
+            "it guards nothing: neither `tls_server_config` nor `basic_auth_users` has a value",
         ),
         (
             "tls_server_config: {cert_fil: a, key_file: b}",
-            (
-                r"unknown field `cert_fil` - at "
-                r"`\$.tls_server_config`"
-            ),
+            "Object contains unknown field `cert_fil` - at `$.tls_server_config`",
         ),
-        ("tls_config: {}", "unknown field `tls_config`"),
-        ("tls_server_config: {key_file: b}", "neither of `cert_file` and `cert`"),
+        ("tls_config: {}", "Object contains unknown field `tls_config`"),
+        (
+            "tls_server_config: {key_file: b}",
+            "`tls_server_config` has neither of `cert_file` and `cert`: it needs one of them",
+        ),
         (
             "tls_server_config: {cert_file: a, cert: b, key_file: b}",
-            "both of `cert_file` and `cert`",
+            "`tls_server_config` has both of `cert_file` and `cert`: it needs one of them",
         ),
         (
             "tls_server_config: {cert_file: a, key_file: b, client_auth_type: Require}",
-            "`client_auth_type` is `Require`",
+            (
+                "`client_auth_type` is `Require`, none of NoClientCert, "
+                "RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven, "
+                "RequireAndVerifyClientCert"
+            ),
         ),
         (
             (
                 "tls_server_config: {cert_file: a, key_file: b, client_auth_type: "
                 "RequireAnyClientCert}"
             ),
-            "write `RequireAndVerifyClientCert`",
+            (
+                "`client_auth_type: RequireAnyClientCert` accepts a certificate of any "
+                "issuer: write `RequireAndVerifyClientCert`"
+            ),
         ),
         (
             (
                 "tls_server_config: {cert_file: a, key_file: b, client_auth_type: "
                 "RequireAndVerifyClientCert}"
             ),
-            "needs `client_ca_file`",
+            "`client_auth_type: RequireAndVerifyClientCert` needs `client_ca_file`",
         ),
         (
             "tls_server_config: {cert_file: a, key_file: b, client_ca_file: c}",
-            "`client_auth_type` is `NoClientCert`",
+            (
+                "`client_ca_file` is set and `client_auth_type` is `NoClientCert`: write "
+                "`RequireAndVerifyClientCert`"
+            ),
         ),
         (
             "tls_server_config: {cert_file: a, key_file: b, client_allowed_sans: [c]}",
-            "`client_allowed_sans` needs",
+            "`client_allowed_sans` needs `client_auth_type: RequireAndVerifyClientCert`",
         ),
         (
             "tls_server_config: {cert_file: a, key_file: b, min_version: '1.2'}",
-            "`min_version` is `1.2`",
+            "`min_version` is `1.2`, none of TLS10, TLS11, TLS12, TLS13",
         ),
         (
             (
                 "tls_server_config: {cert_file: a, key_file: b, min_version: TLS13, max_version: "
                 "TLS12}"
             ),
-            "is above",
+            "`min_version` TLS13 is above `max_version` TLS12",
         ),
-        ("tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}", "leaves nothing"),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}",
+            "`max_version: TLS11` leaves nothing: TLS before 1.2 is not supported",
+        ),
         (
             "tls_server_config: {cert_file: a, key_file: b, cipher_suites: [RC4]}",
-            "`cipher_suites` has `RC4`",
+            (
+                "`cipher_suites` has `RC4`, which is none of TLS_AES_128_GCM_SHA256, "
+                "TLS_AES_256_GCM_SHA384, TLS_CHACHA20_POLY1305_SHA256, "
+                "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, "
+                "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, "
+                "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, "
+                "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, "
+                "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, "
+                "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, "
+                "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, "
+                "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, "
+                "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA"
+            ),
         ),
         (
             (
                 "tls_server_config: {cert_file: a, key_file: b, max_version: TLS12, "
                 "cipher_suites: [TLS_AES_128_GCM_SHA256]}"
             ),
-            "no client could connect",
+            (
+                "`cipher_suites` names none of TLS 1.2, and `max_version` is TLS12: no "
+                "client could connect"
+            ),
         ),
         (
             (
                 "tls_server_config: {cert_file: a, key_file: b, curve_preferences: [X25519, "
                 "CurveP256]}"
             ),
-            "names several curves",
+            (
+                "`curve_preferences` names several curves: name one, or none to allow "
+                "all usual curves"
+            ),
         ),
         (
             "tls_server_config: {cert_file: a, key_file: b, prefer_server_cipher_suites: maybe}",
-            "Expected `bool`",
+            "Expected `bool`, got `str` - at `$.tls_server_config.prefer_server_cipher_suites`",
         ),
         (
             "basic_auth_users: {a: word}",
-            "the password of `a` in `basic_auth_users` is no bcrypt hash",
+            (
+                "the password of `a` in `basic_auth_users` is no bcrypt hash (`htpasswd "
+                "-nBC 10 a` makes one)"
+            ),
         ),
-        ("basic_auth_users: {a: 5}", "Expected `str`"),
-        ("basic_auth_users: [a]", "Expected `object . null`"),
-        (f"basic_auth_users: {{'a:b': {BY_HTPASSWD}}}", "has the name `a:b`"),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$10$', '$31$')}}}", "has cost 31"),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$2y$', '$2$')}}}", "no bcrypt hash"),
+        ("basic_auth_users: {a: 5}", "Expected `str`, got `int` - at `$.basic_auth_users[...]`"),
+        (
+            "basic_auth_users: [a]",
+            "Expected `object | null`, got `array` - at `$.basic_auth_users`",
+        ),
+        (
+            f"basic_auth_users: {{'a:b': {BY_HTPASSWD}}}",
+            "`basic_auth_users` has the name `a:b`: it must not be empty, nor contain a colon",
+        ),
+        (
+            f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$10$', '$31$')}}}",
+            "the bcrypt hash of `a` has cost 31: give 4 to 18, such as 10",
+        ),
+        (
+            f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$2y$', '$2$')}}}",
+            (
+                "the password of `a` in `basic_auth_users` is no bcrypt hash (`htpasswd "
+                "-nBC 10 a` makes one)"
+            ),
+        ),
         (
             f"basic_auth_users: {{a: {BY_HTPASSWD[:28]}z{BY_HTPASSWD[29:]}}}",
-            "a hash that bcrypt does not read",
+            "the password of `a` is a hash that bcrypt does not read",
         ),
-        (f"basic_auth_users: {{a: {BY_HTPASSWD}, a: {BY_HTPASSWD}}}", "key `a` occurs twice"),
+        (
+            f"basic_auth_users: {{a: {BY_HTPASSWD}, a: {BY_HTPASSWD}}}",
+            "it is no YAML of this kind: key `a` occurs twice (line 1)",
+        ),
         (
             f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: fast}}",
-            "`fast` is not a length of time",
+            (
+                "`rate_limit.interval`: `fast` is not a length of time such as `10s`, "
+                "`500ms`, `1m30s`"
+            ),
         ),
         (
             f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: 1s}}",
-            "no request would be served",
+            "`rate_limit.burst` is 0: no request would be served",
         ),
         (
             (
                 f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nhttp_server_config: {{headers: {{Server: "
                 f"x}}}}"
             ),
-            "has `Server`",
+            (
+                "`http_server_config.headers` has `Server`, which is none of "
+                "Content-Security-Policy, X-Frame-Options, X-Content-Type-Options, "
+                "X-XSS-Protection, Strict-Transport-Security"
+            ),
         ),
         (
             (
@@ -589,29 +649,46 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
                 '"a\\r\\nb: '
                 'c"}}'
             ),
-            "no bcrypt hash",
+            (
+                "the password of `a` in `basic_auth_users` is no bcrypt hash (`htpasswd "
+                "-nBC 10 a` makes one)"
+            ),
         ),
-        ("basic_auth_users: {a: [", "it is no YAML of this kind"),
-        ("a: &a [*a]", "it is no YAML of this kind"),
+        (
+            "basic_auth_users: {a: [",
+            "it is no YAML of this kind: did not find expected node content (line 2)",
+        ),
+        (
+            "a: &a [*a]",
+            "it is no YAML of this kind: alias `a` stands inside what it repeats (line 1)",
+        ),
         (
             "tls_server_config: {cert_file: a, key_file: b}",
-            "`cert_file` `.*/a` cannot be read: no such file",
+            "`cert_file` `FOLDER/a` cannot be read: no such file or directory",
         ),
     ],
 )
 def test_what_cannot_guard_a_page_ends_the_start(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "web.yaml"
     path.write_text(text)
-    with pytest.raises(UserError, match=why):
+    with pytest.raises(UserError) as caught:
         WebGuard(path)
+    assert caught.value.what.removeprefix(f"web configuration `{path}`: ") == why.replace(
+        "FOLDER", str(tmp_path)
+    )
 
 
 def test_what_is_no_file_ends_the_start(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"web\.yaml` cannot be read: no such file"):
+    with pytest.raises(UserError) as caught:
         WebGuard(tmp_path / "web.yaml")
+    assert (
+        caught.value.what
+        == f"web configuration `{tmp_path}/web.yaml` cannot be read: no such file or directory"
+    )
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is no regular file"):
+    with pytest.raises(UserError) as caught:
         WebGuard(tmp_path / "pipe")
+    assert caught.value.what == f"web configuration `{tmp_path}/pipe` is no regular file"
     (tmp_path / "large").write_bytes(b"#" * (2 << 20))
     with pytest.raises(UserError, match=r"large`.*1 MiB"):
         WebGuard(tmp_path / "large")

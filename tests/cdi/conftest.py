@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.extender import NODE_SPACE
 from tests.kube.kubelet import RealNode, running_node
 from tests.kube.node_images import BUSYBOX
-from tests.kubelet.agent import Line, running_line
+from tests.kubelet.agent import ACCOUNT, Line, running_line
 
 
 @pytest.fixture(scope="session")
 def _with_node() -> Iterator[tuple[ControlPlane, RealNode]]:
-    with running_control_plane() as started, running_node(started, with_cdi=True) as programs:
+    with (
+        running_control_plane(audited=[f"system:serviceaccount:{NODE_SPACE}:{ACCOUNT}"]) as started,
+        running_node(started, with_cdi=True) as programs,
+    ):
         yield started, programs
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.kube.extender import NODE_SPACE
+from tests.kube.used_rights import unused
 from tests.kubelet import agent_cases, agent_faults
-from tests.kubelet.agent import Line
+from tests.kubelet.agent import ACCOUNT, Line
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +40,10 @@ def test_document_003(one_card: Line) -> None:
 )
 def test_on_two_cards(line: Line, case: agent_cases.Case) -> None:
     case(line)
+
+
+def test_each_right_of_its_account_was_used(two_cards: Line) -> None:
+    """Runs after the cases above, whose requests are in the audit log."""
+    granted, not_used = unused(two_cards.cluster, ACCOUNT, NODE_SPACE)
+    assert len(granted) > 10
+    assert not_used == set()

@@ -65,10 +65,12 @@ def test_the_quota_doctor_has_the_same_json() -> None:
 
 @pytest.mark.parametrize("verb", ["doctor", "quota doctor"])
 def test_another_format_is_refused(verb: str) -> None:
-    with pytest.raises(UserError, match="output format `yml` is not known"):
+    with pytest.raises(UserError) as caught:
         run_command(f"{verb} -o yml", ClusterSnapshot(), "fairlead", facts=AFTER)
+    assert caught.value.what == "output format `yml` is not known"
 
 
 def test_without_a_cluster_there_is_nothing_to_examine() -> None:
-    with pytest.raises(UserError, match="there is no cluster to examine"):
+    with pytest.raises(UserError) as caught:
         run_command("doctor", ClusterSnapshot(), "fairlead")
+    assert caught.value.what == "there is no cluster to examine"

@@ -70,14 +70,15 @@ def test_the_default_start_is_no_time_before_time() -> None:
         ("top=51", "`top` is `51`"),
         ("step=-1", "`step` is `-1`"),
         ("step=0", "`step` is `0`"),
-        ("job_name=bert", "cannot be filtered by `job_name`"),
+        ("job_name=bert", "the chart `gpu-duty-cycle` cannot be filtered by `job_name`"),
         ("from=2026-01-05T08:00:00", "`from` is `2026-01-05T08:00:00`, without a time zone"),
-        ("to=2026-01-05", "without a time zone"),
+        ("to=2026-01-05", "`to` is `2026-01-05`, without a time zone"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_hint(text: str, words: str) -> None:
-    with pytest.raises(UserError, match=words) as refused:
+    with pytest.raises(UserError) as refused:
         request(text)
+    assert refused.value.what == words
     assert refused.value.hint
 
 
@@ -122,8 +123,9 @@ def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
         False,
         True,
     ]
-    with pytest.raises(UserError, match="names no pod"):
+    with pytest.raises(UserError) as caught:
         request("holder=x", query.name)
+    assert caught.value.what == "`holder=x` names no pod"
 
 
 async def test_what_only_a_prometheus_keeps_is_reported_missing_without_one() -> None:
@@ -527,5 +529,6 @@ def test_the_heat_map_knows_the_filters_of_cards_and_no_others() -> None:
         assert line.points == points, text
     assert heatmap(seen, parse_heatmap_filters([("gpu_node", "gpu-2")])).total == 0
     for name in ("job_name", "from", "top"):
-        with pytest.raises(UserError, match=f"`gpu-heatmap` cannot be filtered by `{name}`"):
+        with pytest.raises(UserError) as caught:
             parse_heatmap_filters([(name, "1")])
+        assert caught.value.what == f"the chart `gpu-heatmap` cannot be filtered by `{name}`"

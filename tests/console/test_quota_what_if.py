@@ -142,10 +142,12 @@ def test_a_tree_that_would_be_refused_gives_the_reason_and_nothing_else(
 
 
 def test_a_node_that_is_absent_is_refused() -> None:
-    with pytest.raises(UserError, match=r"no node `root\.z`"):
+    with pytest.raises(UserError) as caught:
         asked(full(), BoundsChange("root.z", "cpu", min="1"))
-    with pytest.raises(UserError, match="no quota tree"):
+    assert caught.value.what == "the quota tree has no node `root.z`"
+    with pytest.raises(UserError) as caught:
         asked(BoardState(cluster(), EPOCH), BoundsChange("root", "cpu", min="1"))
+    assert caught.value.what == "this cluster has no quota tree to change"
 
 
 @pytest.mark.parametrize(

@@ -240,8 +240,13 @@ def test_a_key_that_cannot_be_used_is_reported_and_never_asked_for(
         "client-key-data": encoded(other.key_pem),
     }
     connection = connection_of(write_kubeconfig(tmp_path / "config", user=user))
-    with pytest.raises(UserError, match="pass phrase" if password else "cannot be used"):
+    with pytest.raises(UserError) as caught:
         make_ssl_context(connection, connection.credentials.current().certificate)
+    assert caught.value.what == (
+        "the client key is encrypted with a pass phrase"
+        if password
+        else "the client certificate or its key cannot be used: KEY_VALUES_MISMATCH"
+    )
 
 
 def test_a_certificate_contains_its_end_and_its_name() -> None:

@@ -253,10 +253,11 @@ async def test_connections_are_bounded_and_those_in_use_end_after_the_close() ->
 
 
 def test_a_header_is_one_line() -> None:
-    with pytest.raises(ValueError, match="line break"):
+    with pytest.raises(ValueError) as caught:
         KeptConnections("http://x", None, None).render(
             "POST", "/", [("Authorization", "Bearer a\r\nX: y")], b""
         )
+    assert str(caught.value) == "a line break in a header"
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,19 @@ def test_a_user_that_may_not_read_the_record_finds_the_namespace_by_its_label() 
     assert (setup.namespace, setup.release, setup.ready) == ("gpus", None, 2)
 
 
+def test_a_user_that_may_not_read_the_record_of_a_helm_release_finds_its_namespace() -> None:
+    nodes = {
+        "labels": {"fairlead.io/installation": "nodes"},
+        "annotations": {"meta.helm.sh/release-namespace": "gpus"},
+    }
+    no = [status(403, "Forbidden", "configmaps is forbidden")]
+    changes = {**served(), **ELSEWHERE, SPACES: [spaces(**{"gpu-nodes": nodes})]}
+    changes["/api/v1/namespaces/gpus/configmaps/fairlead-release"] = no
+    with cluster(**script(**changes)) as (_, api):
+        setup = read_setup(api)
+    assert (setup.namespace, setup.release, setup.ready) == ("gpus", None, 2)
+
+
 def test_what_is_absent_or_not_allowed() -> None:
     gone = [status(404, "NotFound", "not found")]
     changes = {

@@ -30,6 +30,7 @@ from fairlead.model.changes import Changes
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.resources import SHARED_GPU_PREFIX
 from fairlead.model.sharing import MANAGED
+from fairlead.ports import LeaseRecord
 from fairlead.rules.sharing.feed import LedgerFeed
 from fairlead.rules.sharing.placement import DEFAULT_POLICIES
 
@@ -78,6 +79,47 @@ def test_a_binding_carries_its_grants_and_what_is_left_of_the_lease() -> None:
     assert seen.query == {"timeout": "2.500s"}
     assert seen.json()["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_IDX"] == "0"
     assert seen.json()["target"]["name"] == "n"
+
+
+def test_a_write_names_the_term_in_which_it_was_decided() -> None:
+    """A process that only asks for the Lease does not enter the term of its holder."""
+    leases = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+
+    def lease(holder: str, transitions: int) -> Reply:
+        spec = {"holderIdentity": holder, "leaseTransitions": transitions, "renewTime": "t"}
+        return Reply({"metadata": {"resourceVersion": "1"}, "spec": spec})
+
+    async def managers(server: ScriptedServer) -> list[str | None]:
+        adopted = WriteGrants(pod(node="n"), GRANTS, 15, is_first=True)
+        async with KubeApi(connection_to(server.url)) as api:
+            sharing = KubeSharingApi(api, ("ns", "lease"))
+            await sharing.apply(BIND)
+            await sharing.put_lease(LeaseRecord("me", 4, transitions=6, version="1"))
+            await sharing.apply(BIND)
+            await sharing.put_lease(
+                LeaseRecord("other", 4, "t", wanted_by="me", transitions=7, version="1")
+            )
+            await sharing.apply(adopted)
+            await sharing.put_lease(LeaseRecord("me", 4, transitions=8, version="1"))
+            await sharing.apply(TouchPod(pod()))
+            await sharing.apply(adopted)
+        return [
+            seen.query.get("fieldManager")
+            for seen in server.seen
+            if not seen.path.startswith(leases)
+        ]
+
+    replies = [lease("me", 6), lease("other", 7), lease("me", 8)]
+    with ScriptedServer(
+        {BINDING: [Reply({})], POD: [Reply({})], f"{leases}/lease": replies}
+    ) as server:
+        assert asyncio.run(managers(server)) == [
+            None,
+            "lease-6",
+            "lease-6",
+            "fairlead",
+            "lease-8",
+        ]
 
 
 @pytest.mark.parametrize("action", [BIND, WriteGrants(pod(node="n"), GRANTS, 15, is_first=True)])

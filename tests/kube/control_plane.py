@@ -51,7 +51,9 @@ class ControlPlane:
         has_real_nodes: bool = False,
         kubernetes: str = "",
         emulated: str = "",
+        flags: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        self._flags = flags or {}
         self.folder = folder
         self.logs = logs
         self.port = free_port()
@@ -96,7 +98,7 @@ class ControlPlane:
         """One more program, which is not started and stopped with the others; its log is
         `<name>.log`.
         """
-        return self._component(program_name, *arguments, *_NO_SERVING, log=name)
+        return self._component(program_name, *_NO_SERVING, *arguments, log=name)
 
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
         """A kubeconfig file for a client certificate."""
@@ -229,7 +231,7 @@ class ControlPlane:
         }
         return Component(
             name,
-            [program(name, self._kubernetes), *arguments],
+            [program(name, self._kubernetes), *arguments, *self._flags.get(name, ())],
             self.logs / f"{log or name}.log",
             environment,
         )
@@ -355,6 +357,7 @@ def running_control_plane(
     audited: Sequence[str] = (),
     kubernetes: str = "",
     emulated: str = "",
+    flags: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -370,6 +373,7 @@ def running_control_plane(
 
     `kubernetes`: another minor version of Kubernetes, "1.34" for example (`other_kubernetes`).
     `emulated`: an earlier one, of which the API server has the features and the expressions.
+    `flags`: further flags of a program, by its name; of two that differ the later is in force.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -388,6 +392,7 @@ def running_control_plane(
             has_real_nodes=bool(nodes_at),
             kubernetes=kubernetes,
             emulated=emulated,
+            flags=flags,
         )
         leaving.callback(control_plane.stop)
         control_plane.start()

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import yaml
 from tests.kube.addresses import free_port
+from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
@@ -56,14 +57,16 @@ def webhook_objects() -> list[Object]:
 
 
 @contextmanager
-def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Component]:
+def running_webhook(
+    cluster: ControlPlane, found: list[Object], clock: float = 0.0
+) -> Iterator[Component]:
     """Apply `found`, and start the webhook that it names, as the Deployment describes, under the
     Deployment's service account.
     """
     try:
         port = free_port()
         cluster.admin.apply([on_this_machine(each, port) for each in found])
-        with webhook_process(cluster, port) as webhook:
+        with webhook_process(cluster, port, clock) as webhook:
             yield webhook
     finally:
         for kind in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
@@ -71,8 +74,11 @@ def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Comp
 
 
 @contextmanager
-def webhook_process(cluster: ControlPlane, port: int) -> Iterator[Component]:
-    """One ready replica: it has a certificate, and the API server has its CA bundle."""
+def webhook_process(cluster: ControlPlane, port: int, clock: float = 0.0) -> Iterator[Component]:
+    """One ready replica: it has a certificate, and the API server has its CA bundle.
+
+    `clock`: seconds by which its clock is ahead.
+    """
     deployment = of_kind(of_file("admission-webhook.yaml"), "Deployment")["spec"]["template"][
         "spec"
     ]
@@ -95,7 +101,7 @@ def webhook_process(cluster: ControlPlane, port: int) -> Iterator[Component]:
         "fairlead admission-webhook",
         [*FAIRLEAD, *container["command"][1:], *flags],
         log,
-        environment(),
+        environment() | clock_ahead(clock),
     )
     try:
         webhook.start()

@@ -13,7 +13,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.kube.addresses import free_port
+from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
@@ -21,6 +23,7 @@ from tests.kube.objects import namespace
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, Page, Server, environment
 
 Object = dict[str, Any]
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 PREFIX = "/gpushare-scheduler"
 USER = "system:serviceaccount:fairlead-system:fairlead-scheduler"
 SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
@@ -29,11 +32,17 @@ SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
 
 class Extender:
     """One extender process; its port stays the same over restarts. `server`: the API server's
-    address, if the extender uses another one than the cluster's own.
+    address, if the extender uses another one than the cluster's own. `clock`: seconds by which its
+    clock is ahead.
     """
 
     def __init__(
-        self, cluster: ControlPlane, name: str, flags: Sequence[str] = (), server: str = ""
+        self,
+        cluster: ControlPlane,
+        name: str,
+        flags: Sequence[str] = (),
+        server: str = "",
+        clock: float = 0.0,
     ) -> None:
         self.port = free_port()
         pair = cluster.issue_user(USER)
@@ -51,7 +60,8 @@ class Extender:
             f"--identity={name}",
             *flags,
         ]
-        self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
+        surroundings = environment() | clock_ahead(clock)
+        self.component = Component(name, argv, cluster.logs / f"{name}.log", surroundings)
         self._server = Server(self.component, f"http://127.0.0.1:{self.port}")
 
     def start(self, seconds: float = READY_SECONDS) -> None:
@@ -113,25 +123,46 @@ def extended_scheduler(
 
 
 def scheduler_for(
-    cluster: ControlPlane, extender: Extender, name: str, qps: int = 50, backoff_seconds: int = 10
+    cluster: ControlPlane,
+    extender: Extender,
+    name: str,
+    qps: int = 50,
+    backoff_seconds: int = 10,
+    *,
+    is_shipped: bool = False,
 ) -> Component:
-    """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease.
-    `backoff_seconds`: the longest pause between tries.
+    """A kube-scheduler, not started, of the profile `fairlead-scheduler`, as an administrator and
+    without a lease. `backoff_seconds`: the longest pause between tries. `is_shipped`: with the
+    account and the leader election of deploy/gpushare-scheduler.yaml.
     """
-    return scheduler_at(cluster, extender.port, name, qps, backoff_seconds)
+    return scheduler_at(cluster, extender.port, name, qps, backoff_seconds, is_shipped=is_shipped)
 
 
 def scheduler_at(
-    cluster: ControlPlane, port: int, name: str, qps: int = 50, backoff_seconds: int = 10
+    cluster: ControlPlane,
+    port: int,
+    name: str,
+    qps: int = 50,
+    backoff_seconds: int = 10,
+    *,
+    is_shipped: bool = False,
 ) -> Component:
     """The same for the extender at a port of this machine."""
-    path = _configuration(cluster, port, name, qps, backoff_seconds)
-    return cluster.extra_component("kube-scheduler", name, f"--config={path}")
+    path = _configuration(cluster, port, name, qps, backoff_seconds, is_shipped=is_shipped)
+    elected = ["--leader-elect=true"] if is_shipped else []
+    return cluster.extra_component("kube-scheduler", name, f"--config={path}", *elected)
 
 
 def _configuration(
-    cluster: ControlPlane, port: int, name: str, qps: int, backoff_seconds: int
+    cluster: ControlPlane,
+    port: int,
+    name: str,
+    qps: int,
+    backoff_seconds: int,
+    *,
+    is_shipped: bool,
 ) -> Path:
+    pair = cluster.issue_user(USER) if is_shipped else cluster.admin_pair
     verbs = {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
     managed = [
         {"name": name, "ignoredByScheduler": False}
@@ -148,11 +179,11 @@ def _configuration(
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {
-            "kubeconfig": str(cluster.write_kubeconfig(name, cluster.admin_pair)),
+            "kubeconfig": str(cluster.write_kubeconfig(name, pair)),
             "qps": qps,
             "burst": 2 * qps,
         },
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": _shipped_election() if is_shipped else {"leaderElect": False},
         "podMaxBackoffSeconds": backoff_seconds,
         "profiles": [{"schedulerName": "fairlead-scheduler"}],
         "extenders": [{**extender, **verbs, "managedResources": managed}],
@@ -160,3 +191,15 @@ def _configuration(
     path = cluster.folder / f"{name}.json"
     path.write_text(json.dumps(config))
     return path
+
+
+def _shipped_election() -> Object:
+    """The leader election of the shipped configuration."""
+    (made,) = (
+        each
+        for each in yaml.safe_load_all((DEPLOY / "gpushare-scheduler.yaml").read_text("utf-8"))
+        if each and each["kind"] == "ConfigMap"
+    )
+    (text,) = made["data"].values()
+    found: Object = yaml.safe_load(text)["leaderElection"]
+    return found

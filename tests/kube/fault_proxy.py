@@ -25,6 +25,7 @@ from tests.kube.addresses import free_port
 from tests.kube.certificates import KeyPair
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
+from tests.waiting import wait_until
 
 _HOP_HEADERS = {
     "connection",
@@ -41,6 +42,9 @@ class Fault:
     """A fault for the next request for `resource` that is, or is not, a watch: a whole answer, a
     change of the true answer, or the loss of it.
 
+    `held`: the request is passed on when it is set, as if the client had stood still before it sent
+    the request; `answered` is then the status of the answer.
+
     A `resource` that begins with a slash is a whole path: pods of the cluster, and not those of a
     namespace that a client also requests.
     """
@@ -53,6 +57,8 @@ class Fault:
     change: Callable[[dict[str, Any]], None] | None = None
     is_reply_lost: bool = False
     strikes: int = 0
+    held: asyncio.Event | None = None
+    answered: int = 0
 
     def fits(self, request: web.Request) -> bool:
         watches = request.query.get("watch") in ("1", "true", "True")
@@ -72,6 +78,11 @@ def too_many_requests(resource: str, seconds: int) -> Fault:
 def lost_reply(resource: str) -> Fault:
     """The API server executes the request, and the connection breaks before its answer arrives."""
     return Fault(resource, is_reply_lost=True)
+
+
+def held_back(resource: str) -> Fault:
+    """The request waits at the proxy until `FaultProxy.release`."""
+    return Fault(resource, held=asyncio.Event())
 
 
 def gone(resource: str) -> Fault:
@@ -120,7 +131,9 @@ class FaultProxy:
         port: int,
         *,
         as_admin: bool = True,
+        acting: str = "",
     ) -> None:
+        self._acting = acting
         self.kubeconfig = kubeconfig
         self.server = f"https://127.0.0.1:{port}"
         self.failed = 0
@@ -143,6 +156,12 @@ class FaultProxy:
         answer, or answered with "retry later".
         """
         self._share, self._chance = share, chance
+
+    def release(self, fault: Fault) -> None:
+        """Pass on the request that is held; returns when the API server has answered it."""
+        assert fault.held is not None
+        self._loop.call_soon_threadsafe(fault.held.set)
+        wait_until("the API server has answered", lambda: fault.answered != 0, 30)
 
     def forget(self) -> None:
         """Cancel faults that have not struck."""
@@ -192,7 +211,7 @@ class FaultProxy:
         )
         if fault is not None:
             fault.strikes += 1
-            if fault.change is None and not fault.is_reply_lost:
+            if fault.change is None and not fault.is_reply_lost and fault.held is None:
                 return web.Response(
                     status=fault.status,
                     headers=fault.headers,
@@ -242,9 +261,13 @@ class FaultProxy:
         }
         if self._as_admin:
             headers.pop("Authorization", None)
+        if self._acting:
+            headers |= {"Impersonate-User": self._acting, "Impersonate-Group": "system:masters"}
         if fault is not None:
             headers["Accept"] = "application/json"
         body = await request.read()
+        if fault is not None and fault.held is not None:
+            await fault.held.wait()
         async with self._session.request(
             request.method, request.path_qs, headers=headers, data=body or None
         ) as upstream:
@@ -253,6 +276,11 @@ class FaultProxy:
                 for name, value in upstream.headers.items()
                 if name.lower() not in _HOP_HEADERS
             }
+            if fault is not None and fault.held is not None:
+                fault.answered = upstream.status
+                return web.Response(
+                    status=upstream.status, headers=kept, body=await upstream.read()
+                )
             if fault is not None and fault.is_reply_lost:
                 await upstream.read()
                 if request.transport is not None:
@@ -278,17 +306,20 @@ class FaultProxy:
 
 
 @contextmanager
-def running_fault_proxy(cluster: ControlPlane, *, as_admin: bool = True) -> Iterator[FaultProxy]:
+def running_fault_proxy(
+    cluster: ControlPlane, *, as_admin: bool = True, acting: str = ""
+) -> Iterator[FaultProxy]:
     """The proxy for the block, with a certificate of the cluster's own authority.
 
     `as_admin`: every request is sent as admin; otherwise as the user of the request's token.
+    `acting`: the admin acts as this user, with all rights.
     """
     port = free_port()
     pair = cluster.issue("fault-proxy", names=["127.0.0.1"])
     target = cluster.folder / "fault-proxy.kubeconfig"
     user = certificate_user(cluster.admin_pair)
     path = write_kubeconfig(target, f"https://127.0.0.1:{port}", cluster.authority, user)
-    proxy = FaultProxy(cluster, pair, path, port, as_admin=as_admin)
+    proxy = FaultProxy(cluster, pair, path, port, as_admin=as_admin, acting=acting)
     proxy.start()
     try:
         yield proxy

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.kube.addresses import free_port
+from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import DEPLOY
@@ -38,6 +39,7 @@ class QuotaController:
     over restarts.
 
     `server`: the API server's address, if the controller uses another one than the cluster's own.
+    `clock`: seconds by which its clock is ahead.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class QuotaController:
         name: str = "quota-0",
         server: str = "",
         more: Sequence[str] = (),
+        clock: float = 0.0,
     ) -> None:
         self.port = free_port()
         token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
@@ -63,7 +66,8 @@ class QuotaController:
             f"--identity={name}",
             *more,
         ]
-        self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
+        surroundings = environment() | clock_ahead(clock)
+        self.component = Component(name, argv, cluster.logs / f"{name}.log", surroundings)
         self.server = Server(self.component, f"http://127.0.0.1:{self.port}")
 
     def start(self, seconds: float = READY_SECONDS) -> None:

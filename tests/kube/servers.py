@@ -20,6 +20,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 from tests.kube.addresses import free_port
+from tests.kube.clocks import clock_ahead
 from tests.kube.component import Component
 
 READY_SECONDS = 120.0
@@ -127,18 +128,23 @@ class Server:
 
 @contextmanager
 def running(
-    verb: str, *arguments: str, log: Path, serves: Callable[[Server], bool] | None = None
+    verb: str,
+    *arguments: str,
+    log: Path,
+    serves: Callable[[Server], bool] | None = None,
+    clock: float = 0.0,
 ) -> Iterator[Server]:
     """`fairlead VERB --listen 127.0.0.1:PORT …` for the block, ready to serve.
 
-    `serves`: the condition to wait for instead, for a process that will not become ready.
+    `serves`: the condition to wait for instead, for a process that will not become ready. `clock`:
+    seconds by which its clock is ahead.
     """
     port = free_port()
     component = Component(
         f"fairlead {verb}",
         [*FAIRLEAD, verb, f"--listen=127.0.0.1:{port}", *arguments],
         log,
-        environment(),
+        environment() | clock_ahead(clock),
     )
     server = Server(component, f"http://127.0.0.1:{port}")
     try:

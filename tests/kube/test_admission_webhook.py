@@ -7,16 +7,22 @@ from __future__ import annotations
 import os
 import signal
 import ssl
+import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography.x509 import DNSName, SubjectAlternativeName, load_pem_x509_certificate
 from tests.contracts.api_client import Answer, ApiClient, until
 from tests.kube.addresses import free_port
+from tests.kube.clocks import HOUR
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, Object, of_file, on_this_machine, webhook_process
 from tests.kube.quota_definition import definition
+
+from fairlead.apps.issued_certificate import IssuedCertificate, issue
 
 TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
 SECRET = "/api/v1/namespaces/fairlead-system/secrets/fairlead-admission-webhook"
@@ -48,14 +54,19 @@ class Replicas:
 
 @pytest.fixture(scope="module")
 def replicas() -> Iterator[Replicas]:
-    """Two replicas that start one after the other; the API server calls the first."""
+    """Two replicas that start one after the other; the API server calls the first. The clock of the
+    first is an hour ahead, that of the second an hour behind.
+    """
     with running_control_plane() as cluster:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
         cluster.admin.apply([definition()])
         ports = (free_port(), free_port())
         found = [*of_file("admission-webhook.yaml"), *of_file("quota-webhook.yaml")]
         cluster.admin.apply([on_this_machine(each, ports[0]) for each in found])
-        with webhook_process(cluster, ports[0]) as one, webhook_process(cluster, ports[1]) as other:
+        with (
+            webhook_process(cluster, ports[0], HOUR) as one,
+            webhook_process(cluster, ports[1], -HOUR) as other,
+        ):
             both = Replicas(cluster, ports, (one, other))
             until("trees are judged", lambda: both.propose(broken()).status == 403)
             yield both
@@ -177,3 +188,52 @@ def test_a_spoiled_bundle_is_put_right(replicas: Replicas) -> None:
         ),
     )
     until("trees are judged", lambda: replicas.propose(broken()).status == 403)
+
+
+def test_an_expired_certificate_is_replaced_and_lets_nothing_pass(replicas: Replicas) -> None:
+    """The certificate in the Secret ended ten days ago. Until a replica shows another one, the API
+    server refuses all trees.
+    """
+    secret = replicas.api.get(SECRET).body
+    kept = {key: b64decode(text) for key, text in secret["data"].items()}
+    before = IssuedCertificate(kept["ca.crt"], kept["ca.key"], kept["tls.crt"], kept["tls.key"])
+    [host] = (
+        load_pem_x509_certificate(before.certificate)
+        .extensions.get_extension_for_class(SubjectAlternativeName)
+        .value.get_values_for_type(DNSName)
+    )
+    old = issue(host, time.time() - 100 * 86400, before)
+    parts = {"tls.crt": old.certificate, "tls.key": old.key}
+    secret["data"] |= {key: b64encode(pem).decode() for key, pem in parts.items()}
+    assert replicas.api.put(SECRET, secret).status == 200
+    for process in replicas.processes:
+        os.kill(process.pid, signal.SIGHUP)
+
+    def is_renewed() -> bool:
+        assert replicas.propose(broken()).status != 201
+        end = load_pem_x509_certificate(replicas.shown()[0].encode()).not_valid_after_utc
+        return end.timestamp() > time.time() and replicas.propose(broken()).status == 403
+
+    until("another certificate is shown", is_renewed)
+
+
+def test_killed_or_frozen_it_lets_nothing_pass(replicas: Replicas) -> None:
+    called = replicas.processes[0]
+    called.freeze()
+    try:
+        assert replicas.propose(broken()).status == 500
+    finally:
+        called.thaw()
+    until("trees are judged", lambda: replicas.propose(broken()).status == 403)
+    called.kill()
+    assert replicas.propose(broken()).status == 500
+    called.start()
+    until("trees are judged", lambda: replicas.propose(broken()).status == 403)
+
+
+def test_after_the_api_server_was_away_it_judges_as_before(replicas: Replicas) -> None:
+    cluster = replicas.cluster
+    cluster.components["kube-apiserver"].kill()
+    cluster.start_component("kube-apiserver")
+    until("trees are judged", lambda: replicas.propose(broken()).status == 403)
+    assert replicas.propose(root(leaf("root.a", "20"))).status == 201

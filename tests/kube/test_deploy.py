@@ -33,6 +33,7 @@ from tests.kube.kwok_stages import READY_DELAY
 from tests.kube.programs import program
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
 from tests.kube.sharing_words import as_real, pod, ready
+from tests.kube.used_rights import unused
 from tests.waiting import wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world
@@ -179,7 +180,7 @@ EXPORTED = {
     and not right.endswith((" /events", " /services", " serving.kserve.io/inferenceservices"))
 }
 OF_A_NODE = {
-    *(f"{verb} /pods" for verb in ("get", "list", "watch")),
+    *(f"{verb} /pods" for verb in ("list", "watch")),
     "list resource.k8s.io/resourceslices",
 }
 RIGHTS = {
@@ -285,7 +286,7 @@ REFUSED = [
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """A cluster with the namespaces, and nothing else of Fairlead's."""
-    with running_control_plane() as cluster:
+    with running_control_plane(audited=[GPU_EXPORTER]) as cluster:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
         # a dry run of a file creates no namespace that its next object is in
         cluster.admin.apply([objects.namespace("kube-ai")])
@@ -884,3 +885,7 @@ def test_the_gpu_exporter_asks_with_the_patch_and_the_rights_of_its_page(
             lambda: b"DCGM_FI_DEV_SM_CLOCK of the ConfigMap" in server.get("/metrics"),
         )
         assert "forbidden" not in server.log().lower()
+        wait_until(
+            "each right of the account was used",
+            lambda: not unused(cluster, "fairlead-gpu-exporter", NODE_SPACE)[1],
+        )

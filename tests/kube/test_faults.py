@@ -18,10 +18,12 @@ import subprocess
 import time
 import urllib.error
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kube.clocks import HOUR
 from tests.kube.company import build_company
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.counts import Counts, count
@@ -35,7 +37,7 @@ from tests.kube.fault_proxy import (
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
-from tests.kube.servers import Page, Server, running
+from tests.kube.servers import FAIRLEAD, Page, Server, environment, running
 from tests.waiting import wait_until
 
 OUTAGE_SECONDS = 20
@@ -237,6 +239,88 @@ class TestUnusualAnswers:
             ), server.component.log_tail()
 
 
+class TestKilledOrFrozen:
+    """A server shows nothing, or the truth of some moment, and soon that of now."""
+
+    def test_the_console(self, company: ControlPlane, console: Server, counts: Counts) -> None:
+        process, truths = console.component, {counts.allocated, counts.allocated + 8}
+        process.freeze()
+        with one_more_pod(company, "while-frozen"):
+            with pytest.raises(OSError):
+                console.get("/api/v1/overview", seconds=2)
+            process.thaw()
+            wait_until("it shows the pod", lambda: self.shows(console, truths)[1], 60)
+            process.kill()
+            with pytest.raises(OSError):
+                console.get("/api/v1/overview", seconds=2)
+        process.start()
+        wait_until("it is ready", console.is_ready, 120)
+        wait_until("the pod is gone", lambda: self.shows(console, truths)[0], 60)
+
+    def shows(self, console: Server, truths: set[float]) -> tuple[bool, bool]:
+        """Whether it shows the fewer and the more GPUs; nothing else may be shown."""
+        overview = overview_or_nothing(console)
+        if overview is None:
+            return False, False
+        allocated = overview["gpus"]["allocated"]
+        assert allocated in truths
+        return allocated == min(truths), allocated == max(truths)
+
+    def test_the_gpu_exporter_whose_clock_is_an_hour_ahead(self, company: ControlPlane) -> None:
+        flags = ("--backend=sim", "--sim-gpus=2xTesla-T4", "--collect-interval=500")
+        log = company.logs / "gpu-exporter-frozen.log"
+        with running("gpu-exporter", *flags, log=log, clock=HOUR) as exporter:
+            wait_until("it prints both cards", lambda: _cards_of(exporter) == 2, 60)
+            exporter.component.freeze()
+            with pytest.raises(OSError):
+                exporter.get("/metrics", seconds=2)
+            exporter.component.thaw()
+            wait_until("it prints both cards", lambda: _cards_of(exporter) == 2, 60)
+            exporter.component.kill()
+            with pytest.raises(OSError):
+                exporter.get("/metrics", seconds=2)
+            exporter.component.start()
+            wait_until("it answers", exporter.answers, 60)
+            wait_until("it prints both cards", lambda: _cards_of(exporter) == 2, 60)
+
+
+def _cards_of(exporter: Server) -> int:
+    """The cards of one page: all or none, never a part of them."""
+    found = [s for s in exporter.metrics().samples if s.name == "DCGM_FI_DEV_GPU_TEMP"]
+    assert len(found) in (0, 2)
+    return len(found)
+
+
+class TestClockIsWrong:
+    """Durations are those of the cluster, whatever the clock of a process shows."""
+
+    BEGAN = datetime(2026, 1, 5, 8, tzinfo=UTC).timestamp()
+    """When the job `bert` of the company began, by its status."""
+
+    def test_an_hour_ahead_or_behind(self, company: ControlPlane) -> None:
+        flag = f"--kubeconfig={company.kubeconfig}"
+        log = company.logs / "clock-ahead.log"
+        with running("cluster-exporter", flag, log=log, clock=HOUR) as exporter:
+            wait_until("the exporter prints the job", lambda: _bert_of(exporter) > 0, 60)
+            assert self.is_true(_bert_of(exporter))
+        log = company.logs / "clock-behind.log"
+        with running("console", flag, log=log, clock=-HOUR) as console:
+            rows = {row["name"]: row for row in console.api("/jobs")["items"]}
+            assert self.is_true(rows["bert"]["durationSeconds"])
+            health = {row["name"]: row for row in console.api("/health")["items"]}
+            assert health["clock-skew"]["state"] == "fail"
+
+    def is_true(self, shown: float) -> bool:
+        """A page may be as old as a busy machine makes it, but not an hour."""
+        return abs(time.time() - self.BEGAN - shown) < 300
+
+
+def _bert_of(exporter: Server) -> float:
+    name = "arena_duration_of_training_job"
+    samples = exporter.metrics().samples
+    return next((s.value for s in samples if s.name == name and "bert" in s.labels.values()), 0.0)
+
+
 class TestScraperThatNeverReads:
     def test_others_are_served_and_the_end_is_in_time(
         self, company: ControlPlane, counts: Counts
@@ -352,3 +436,17 @@ class TestDiskFull:
             assert "no space left on device" in text.lower()
             assert str(full_disk) in text
             assert "Traceback" not in text
+
+    @pytest.mark.parametrize("verb", [("snapshot", "save"), ("doctor", "--bundle")])
+    def test_a_command_that_writes_a_file_leaves_none(
+        self, full_disk: Path, company: ControlPlane, verb: tuple[str, str]
+    ) -> None:
+        path = full_disk / "written"
+        argv = [*FAIRLEAD, *verb, str(path), f"--kubeconfig={company.kubeconfig}"]
+        ended = subprocess.run(
+            argv, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ended.returncode == 2, ended.stderr
+        assert str(path) in ended.stderr
+        assert "no space left on device" in ended.stderr.lower()
+        assert {each.name for each in full_disk.iterdir()} == {"filler"}

@@ -342,7 +342,7 @@ def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: Cont
                 "rbac.authorization.k8s.io",
                 "apiextensions.k8s.io",
             ),
-            *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io"),
+            *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io", "coordination.k8s.io"),
         )
     ]
     role = {

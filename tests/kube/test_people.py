@@ -32,6 +32,7 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.people.people_api import KubePeopleApi
 from fairlead.model.actions import Outcome, Result
+from fairlead.model.changes import Changes
 from fairlead.model.people.actions import PeopleAction
 from fairlead.rules.people.decider import PeopleDecider
 from fairlead.settings import PEOPLE_LEASE
@@ -191,6 +192,11 @@ async def deciding(
     async with KubeApi(account) as api, asyncio.TaskGroup() as tasks:
         people = KubePeopleApi(api, (SYSTEM, PEOPLE_LEASE))
         decider = PeopleDecider(people.work_kinds)
+        changed = asyncio.Event()
+
+        def observe(changes: Changes[Any]) -> None:
+            decider.observe(changes)
+            changed.set()
 
         async def work() -> None:
             while True:
@@ -198,9 +204,12 @@ async def deciding(
                     for action in list(decider.look(time.time())):
                         sent = people.apply(action) if apply is None else apply(people, action)
                         decider.done(action, await sent, time.time())
-                await asyncio.sleep(0.02)
+                with contextlib.suppress(TimeoutError):  # a call may be due without a change
+                    async with asyncio.timeout(0.2):
+                        await changed.wait()
+                changed.clear()
 
-        running = [tasks.create_task(people.follow(decider.observe)), tasks.create_task(work())]
+        running = [tasks.create_task(people.follow(observe)), tasks.create_task(work())]
         try:
             yield
         finally:

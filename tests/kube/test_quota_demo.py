@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from tests.kube.clocks import HOUR
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
 from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
@@ -108,15 +109,18 @@ def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
 def test_of_two_controllers_one_works_and_the_other_goes_on(
     cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController
 ) -> None:
-    """The working controller is killed in the middle of a step, and restarts; then the other one is
-    stopped with SIGTERM.
+    """The working controller is killed in the middle of a step; then the other one is stopped with
+    SIGTERM. The clock of the second is an hour ahead, that of the third an hour behind: because of
+    it no pod looks stuck, unbound, or as if it had waited.
     """
-    other = QuotaController(cluster, "quota-1")
+    other = QuotaController(cluster, "quota-1", clock=HOUR)
+    third = QuotaController(cluster, "quota-2", clock=-HOUR)
     try:
         other.start()
         assert leading(controller, other) == [1.0, 0.0]
         for step, place in enumerate(PLACES[:3]):
-            cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
+            slow = {DELETE_DELAY: "2000ms"}
+            cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5", annotations=slow)])
             if step == 2:
                 wait_until(
                     "a pod claims",
@@ -126,16 +130,17 @@ def test_of_two_controllers_one_works_and_the_other_goes_on(
                 controller.component.kill()
             settled(truth, wanted(step))
         assert leading(other) == [1.0]
-        controller.start()
+        third.start()
         other.stop()
         cluster.admin.create([deployment("nginx4", PLACES[3], 5, "5")])
         settled(truth, wanted(3), seconds=10.0)
-        assert leading(controller) == [1.0]
+        assert leading(third) == [1.0]
         assert len(truth.evicted) == 4
         assert truth.stopped == truth.evicted
         assert truth.faults == []
     finally:
         other.stop()
+        third.stop()
         if not controller.component.is_running:
             controller.start()
 

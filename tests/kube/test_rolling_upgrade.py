@@ -8,14 +8,13 @@ is a watch of the test's own.
 from __future__ import annotations
 
 import http.client
-import json
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from tests.kube.addresses import free_port
@@ -29,6 +28,7 @@ from tests.kube.quota_line import QuotaController, bounded, enforce, install
 from tests.kube.servers import Server, running
 from tests.kube.share_truth import ShareTruth
 from tests.kube.sharing_words import as_real, ready
+from tests.kube.used_rights import unused
 from tests.waiting import wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
@@ -58,7 +58,9 @@ ACCOUNTS = (
     "fairlead-reader",
     "fairlead-scheduler",
 )
-"""The node agent needs a node, and tests/kube/test_node_agent_rights.py has its rights."""
+"""The node agent needs a node: tests/cdi/test_node_agent.py has its rights, and
+tests/kube/test_deploy.py those of the GPU exporter.
+"""
 PODS_A_SECOND = 10
 PAGES = ("/api/v1/overview", "/api/v1/serving")
 FAMILY = "\nfairlead_cluster_gpu_memory_bytes"
@@ -71,6 +73,8 @@ def cluster() -> Iterator[ControlPlane]:
         install(made)
         files = ("reader.yaml", "cluster-exporter.yaml", "gpushare-extender.yaml")
         made.admin.apply([each for file in files for each in of_file(file)])
+        scheduler = of_file("gpushare-scheduler.yaml")
+        made.admin.apply([each for each in scheduler if "Role" in each["kind"]])
         nodes = sharing_world(
             Scenario(title="upgrade", node_pools=(POOL,)), 1, 1_767_600_000.0
         ).cluster.list(NODES)
@@ -189,7 +193,9 @@ def _webhook(cluster: ControlPlane, port: int) -> Iterator[int]:
 def _placing(cluster: ControlPlane, name: str) -> Iterator[None]:
     """An extender with its kube-scheduler."""
     extender = Extender(cluster, f"extender-{name}")
-    scheduler = scheduler_for(cluster, extender, f"scheduler-{name}", backoff_seconds=1)
+    scheduler = scheduler_for(
+        cluster, extender, f"scheduler-{name}", backoff_seconds=1, is_shipped=True
+    )
     with ExitStack() as leaving:
         leaving.callback(extender.component.stop)
         extender.start()
@@ -326,84 +332,17 @@ ELSEWHERE = {
 """Rights that the upgrade need not use, and the test that uses each."""
 
 
-class Right(NamedTuple):
-    """`resource`: with its subresource. `name`: of the one object; "" = all."""
-
-    group: str
-    resource: str
-    verb: str
-    name: str = ""
-
-    @property
-    def title(self) -> str:
-        place = f"{self.resource}.{self.group}" if self.group else self.resource
-        return f"{self.verb} {place}" + (f"/{self.name}" if self.name else "")
-
-
 def test_each_right_was_used_or_has_its_reason(cluster: ControlPlane) -> None:
     """Runs after the upgrade above, whose requests are in the audit log. Rights about kinds that
     the cluster does not serve are left out.
     """
-    served = set(cluster.admin.run("api-versions").split())
-    groups = {each.rpartition("/")[0] for each in served}
-    used = _used(cluster)
     for account, elsewhere in ELSEWHERE.items():
-        granted = {each for each in _granted(cluster, account) if each.group in groups}
-        assert elsewhere.keys() <= {each.title for each in granted}
-        unused = {each.title for each in granted if not _is_used(each, used[account])}
-        assert unused <= elsewhere.keys(), account
+        granted, not_used = unused(cluster, account, SYSTEM)
+        assert elsewhere.keys() <= granted
+        assert not_used <= elsewhere.keys(), account
     page = SECURITY.read_text(encoding="utf-8").partition("### Rights and their use")[2]
     named = {test for rows in ELSEWHERE.values() for test in rows.values()}
     assert {test for test in named if test not in page} == set()
     for test in named:
         file, _, function = test.partition("::")
         assert re.search(rf"def {function}\b", (ROOT / file).read_text(encoding="utf-8")), test
-
-
-def _granted(cluster: ControlPlane, account: str) -> set[Right]:
-    """The rights of Fairlead's own roles that are bound to the account."""
-    roles = {
-        (each["kind"], each["metadata"]["name"]): each["rules"] or []
-        for kind in ("clusterroles", "roles")
-        for each in cluster.admin.get(kind)
-        if each["metadata"]["name"].startswith("fairlead")
-    }
-    bound = [
-        (each["roleRef"]["kind"], each["roleRef"]["name"])
-        for kind in ("clusterrolebindings", "rolebindings")
-        for each in cluster.admin.get(kind)
-        if any(
-            (one.get("name"), one.get("namespace")) == (account, SYSTEM)
-            for one in each.get("subjects") or ()
-        )
-    ]
-    return {
-        Right(group, resource, verb, name)
-        for role in bound
-        for rule in roles.get(role, ())
-        for group in rule.get("apiGroups", ())
-        for resource in rule.get("resources", ())
-        for verb in rule["verbs"]
-        for name in rule.get("resourceNames") or [""]
-    }
-
-
-def _used(cluster: ControlPlane) -> dict[str, set[Right]]:
-    found: dict[str, set[Right]] = {account: set() for account in ACCOUNTS}
-    for line in cluster.audit_log.read_text(encoding="utf-8").splitlines():
-        event = json.loads(line)
-        about = event.get("objectRef") or {}
-        account = event["user"]["username"].rpartition(":")[2]
-        parts = [about.get("resource", ""), about.get("subresource", "")]
-        right = Right(
-            about.get("apiGroup", ""),
-            "/".join(filter(None, parts)),
-            event["verb"],
-            about.get("name", ""),
-        )
-        found[account].add(right)
-    return found
-
-
-def _is_used(right: Right, used: set[Right]) -> bool:
-    return any(each[:3] == right[:3] and right.name in ("", each.name) for each in used)

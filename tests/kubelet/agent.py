@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kube.addresses import free_port
+from tests.kube.clocks import HOUR, clock_ahead
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import rights_of_agents
@@ -40,7 +41,7 @@ SECONDS = 90.0
 
 class Agent:
     """`kubelet`: the program whose namespaces the agent enters; any program that runs there will
-    do.
+    do. Its clock is an hour ahead.
     """
 
     def __init__(
@@ -88,6 +89,15 @@ class Agent:
 
     def kill(self) -> None:
         self.stop(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Send SIGSTOP. The program that entered the namespaces stops itself, too."""
+        for each in self.pids():
+            os.kill(each, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for each in (self.component.pid, *self.pids()):
+            os.kill(each, signal.SIGCONT)
 
     def pids(self) -> list[int]:
         if not self.component.is_running:
@@ -152,7 +162,7 @@ class Agent:
             self._name,
             beside(self.kubelet, *self._argv),
             self.cluster.logs / f"{self._name}.log",
-            environment(),
+            environment() | clock_ahead(HOUR),
         )
 
 

@@ -66,6 +66,42 @@ def killed_while_pods_start(line: Line) -> None:
         wait_until("and files", lambda: not line.agent.tokens(), SECONDS)
 
 
+def frozen_while_pods_start(line: Line) -> None:
+    """SIGSTOP when one container has files: no container starts without an answer, and all start
+    when the agent goes on.
+    """
+    names = [f"frozen-{each}" for each in range(4)]
+    line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
+    wait_until("one has files", line.agent.tokens, SECONDS, pause_seconds=0.005)
+    line.agent.freeze()
+    try:
+        wait_until("all are bound", lambda: all(is_bound(line, name) for name in names), SECONDS)
+        line.create(plain("other", container("app", 0, SHOWS)))
+        line.runs("other")  # the kubelet goes on with pods without GPUs
+        assert set(line.agent.tokens()) <= {row["token"] for row in line.agent.grants()}
+    finally:
+        line.agent.thaw()
+    all_settle(line, names)
+    agrees(line, *names)
+    line.remove_all()
+
+
+def api_server_away(line: Line) -> None:
+    """Containers outlive it, and one that crashed is started again with its grant."""
+    before = keeper_and_falls(line)
+    count = line.restarts("falls")
+    line.cluster.components["kube-apiserver"].kill()
+    started = line.agent.grants()
+    line.cluster.start_component("kube-apiserver")
+    falls_again(line, count)
+    line.create(shared("later", container("app", 5, SHOWS)))
+    line.runs("later")
+    assert lives(line, "keeper") == before
+    assert {row["pod"] for row in started} == {"keeper", "falls"}
+    agrees(line, "keeper", "later", "falls")
+    line.remove_all()
+
+
 def deleted_before_they_start(line: Line) -> None:
     """Pods are deleted in the moment when they are bound, and others of the same size are created:
     no pod gets what was meant for a deleted one.
@@ -303,6 +339,8 @@ meets && code=9; sleep {seconds}; meets && code=9; rm {mine}; exit ${{code:-0}}"
 FAULTS = (
     several_cards,
     killed_while_pods_start,
+    frozen_while_pods_start,
+    api_server_away,
     deleted_before_they_start,
     runtime_starts_anew,
     checkpoint_of_garbage,

@@ -92,8 +92,9 @@ def test_a_driver_that_is_gone_is_reported_and_looked_for_again(
 ) -> None:
     before = driver.cards()
     state.fail(call, code)
-    with pytest.raises(OutsideError, match=words) as raised:
+    with pytest.raises(OutsideError) as raised:
         driver.cards()
+    assert raised.value.what == f"NVIDIA's driver does not answer: {words}"
     assert (raised.value.system, bool(raised.value.hint)) == ("nvml", True)
     state.fail(call, None)
     assert driver.cards() == before
@@ -106,8 +107,9 @@ def test_a_driver_that_goes_while_events_are_asked_for_is_gone(
     driver: NvmlDriver, state: StubState, call: str, code: int, words: str
 ) -> None:
     state.fail(call, code)
-    with pytest.raises(OutsideError, match=words):
+    with pytest.raises(OutsideError) as raised:
         driver.cards()
+    assert raised.value.what == f"NVIDIA's driver does not answer: {words}"
     assert _still_open(state) == (0, 0)
 
 
@@ -119,8 +121,9 @@ def test_every_call_reports_a_driver_that_is_gone(
     for call in calls:
         driver.cards()
         state.fail("nvmlDeviceGetCount_v2", code)
-        with pytest.raises(OutsideError, match=words):
+        with pytest.raises(OutsideError) as raised:
             call()
+        assert raised.value.what == f"NVIDIA's driver does not answer: {words}"
         assert _still_open(state) == (0, 0)
         state.fail("nvmlDeviceGetCount_v2", None)
     assert driver.xids() == []
@@ -139,8 +142,9 @@ def test_a_driver_that_does_not_begin_leaves_nothing_behind(
         driver.means,
         lambda: driver.probe(uuid(0)),
     ):
-        with pytest.raises(OutsideError, match=words):
+        with pytest.raises(OutsideError) as raised:
             call()
+        assert raised.value.what == f"NVIDIA's driver does not answer: {words}"
     assert state.calls() == []
     state.fail("nvmlInitWithFlags", None)
     assert len(driver.cards()) == 2
@@ -157,8 +161,9 @@ def test_processes_of_one_card_that_are_not_known_cost_only_these(
         f"processes of GPU {uuid(0)} are not known: {words}"
     ]
     state.fail("nvmlDeviceGetGraphicsRunningProcesses_v3", code, 1)
-    with pytest.raises(OutsideError, match=words):
+    with pytest.raises(OutsideError) as raised:
         driver.processes()
+    assert raised.value.what == f"NVIDIA's driver does not answer: {words}"
 
 
 @pytest.mark.parametrize("code", [LOST, RESET_REQUIRED])

@@ -161,6 +161,16 @@ def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
     )
 
 
+def test_the_doctor_finds_the_laptop_well(laptop: Laptop) -> None:
+    """Nothing is BAD before an installation: the Leases of simulated nodes are of the present."""
+    laptop.wait_ready()
+    ended = fairlead(laptop, "doctor")
+    lines = [line.split()[:2] for line in ended.stdout.partition("\n\n")[0].splitlines()[1:]]
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ["ok", "node-clocks"] in lines
+    assert {state for state, _ in lines} <= {"ok", "warn"}, ended.stdout
+
+
 def test_no_user_gets_into_a_simulated_pod_and_the_reason_is_printed(laptop: Laptop) -> None:
     running = [
         line.split()[:2]

@@ -79,14 +79,13 @@ def test_an_editable_install_and_an_sdist_with_pages_build_none(
 def test_an_install_without_pages_fails_and_names_what_is_missing(
     hook: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(
-        SystemExit,
-        match=(
-            r"the console's pages were not built: no Node is "
-            r"to be had\nhint: .*Node 24"
-        ),
-    ):
+    with pytest.raises(SystemExit) as caught:
         built(hook, tmp_path, monkeypatch=monkeypatch, fails="no Node is to be had")
+    assert str(caught.value) == (
+        "error: the console's pages were not built: no Node is to be had\nhint: building "
+        "the console needs Node 24, or a registry of Python packages from which Node can "
+        "be fetched"
+    )
 
 
 def test_the_distribution_holds_what_git_ignores_and_the_hook_is_named() -> None:

@@ -50,13 +50,14 @@ def test_a_tree_gives_one_tar_whatever_its_order() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04", r"x\.deb is no Debian package: it begins with b'PK"),
-        (b"!<arch>\n", r"x\.deb has no member data\.tar"),
+        (b"PK\x03\x04", "x.deb is no Debian package: it begins with b'PK\\x03\\x04'"),
+        (b"!<arch>\n", "x.deb has no member data.tar"),
     ],
 )
 def test_a_file_that_is_no_package_is_refused(content: bytes, message: str) -> None:
-    with pytest.raises(failure(), match=message):
+    with pytest.raises(failure()) as caught:
         [*module("image.debian_root").unpacked(content, "x.deb")]
+    assert caught.value.what == message
 
 
 def test_a_package_of_another_hash_is_refused(
@@ -66,8 +67,13 @@ def test_a_package_of_another_hash_is_refused(
     monkeypatch.setattr(apt, "DOWNLOADS", tmp_path)
     package = lock.LockedPackage("amd64", "x", "1", "x_1_amd64.deb", 3, "0" * 64)
     (tmp_path / package.file).write_bytes(b"abc")
-    with pytest.raises(failure(), match=r"has the SHA-256 ba7816bf.*requires 0000"):
+    with pytest.raises(failure()) as caught:
         apt.keep(package, tmp_path)
+    assert caught.value.what == (
+        "x_1_amd64.deb has the SHA-256 "
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad; the lock file "
+        "requires 0000000000000000000000000000000000000000000000000000000000000000"
+    )
     assert not [*tmp_path.glob("*0.deb")]
 
 
@@ -75,8 +81,12 @@ def test_a_wheel_that_installs_what_the_builder_does_not_know_is_refused() -> No
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as wheel:
         wheel.writestr("x-1.data/scripts/x", "")
-    with pytest.raises(failure(), match=r"x\.whl installs x-1\.data/scripts/x.*`scripts`"):
+    with pytest.raises(failure()) as caught:
         module("image.wheels").wheel_tree(whole.getvalue(), "x.whl")
+    assert (
+        caught.value.what
+        == "x.whl installs x-1.data/scripts/x: tools/image/wheels.py does not know `scripts`"
+    )
 
 
 def test_a_time_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,8 +98,11 @@ def test_a_time_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_machine_of_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bytecode = module("image.bytecode")
     monkeypatch.setattr(bytecode.platform, "machine", lambda: "riscv64")
-    with pytest.raises(failure(), match="this machine is riscv64"):
+    with pytest.raises(failure()) as caught:
         bytecode.host_architecture()
+    assert (
+        caught.value.what == "the image is built on x86_64 or aarch64, and this machine is riscv64"
+    )
 
 
 def test_the_lock_file_is_what_the_tool_writes_and_is_complete() -> None:

@@ -173,8 +173,9 @@ def test_notes_join_fragments_and_what_is_unreleased(
     assert tool.unbuilt_fragments(clone) == []
     git(clone, "commit", "--quiet", "--all", "--message", "notes")
     assert list(tool.refusals("0.2.0", clone)) == []
-    with pytest.raises(tool.StepFailed, match="dated section"):
+    with pytest.raises(tool.StepFailed) as caught:
         tool.write_notes("0.2.0", clone)
+    assert caught.value.what == "CHANGELOG.md has a dated section 0.2.0 already"
 
 
 def test_an_unreleased_section_without_fragments_is_dated(tool: ModuleType, clone: Path) -> None:
@@ -184,5 +185,6 @@ def test_an_unreleased_section_without_fragments_is_dated(tool: ModuleType, clon
         "2030-02-03",
         "- **Console.** New.",
     )
-    with pytest.raises(tool.StepFailed, match="nothing new"):
+    with pytest.raises(tool.StepFailed) as caught:
         tool.write_notes("0.3.0", clone)
+    assert caught.value.what == "there is nothing new for 0.3.0"

@@ -85,23 +85,25 @@ def test_a_group_passes_only_with_a_report_and_a_good_status(
 def test_a_step_that_passes_its_limit_is_ended_and_named(tmp_path: Path) -> None:
     progress = _tool("progress")
     started = time.monotonic()
-    with pytest.raises(progress.StepFailed, match="sleeper: no end after"):
+    with pytest.raises(progress.StepFailed) as caught:
         progress.run_step(
             "sleeper",
             [sys.executable, "-c", "import time; time.sleep(60)"],
             tmp_path / "log",
             limit_seconds=0.3,
         )
+    assert caught.value.what == "sleeper: no end after 0.3 s\n"
     assert time.monotonic() - started < 10
 
 
 def test_a_step_that_falls_silent_is_ended_and_one_that_prints_goes_on(tmp_path: Path) -> None:
     progress = _tool("progress")
     silent = "print('begun', flush=True); import time; time.sleep(60)"
-    with pytest.raises(progress.StepFailed, match=r"silent: no output for 0\.5 s\n +begun"):
+    with pytest.raises(progress.StepFailed) as caught:
         progress.run_step(
             "silent", [sys.executable, "-u", "-c", silent], tmp_path / "log", silence_seconds=0.5
         )
+    assert caught.value.what == "silent: no output for 0.5 s\n    begun"
     printing = "import time\nfor _ in range(40): print('on', flush=True); time.sleep(0.1)"
     assert (
         progress.run_step(
@@ -239,14 +241,11 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
         .endswith(f"replace {family.module} => {scratch / 'module'}\n")
     )
     (module / "server.go").write_text("const port = 0\n")
-    with pytest.raises(
-        _tool("progress").StepFailed,
-        match=(
-            r"`port = 8080` stands 0 times in "
-            r"server\.go, not once"
-        ),
-    ):
+    with pytest.raises(_tool("progress").StepFailed) as caught:
         build.edited_module(family, tmp_path / "again")
+    assert (
+        caught.value.what == "operators 0.6.0: `port = 8080` stands 0 times in server.go, not once"
+    )
 
 
 @pytest.mark.parametrize(

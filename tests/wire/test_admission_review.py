@@ -98,8 +98,9 @@ def test_a_pod_that_cannot_be_read_gets_the_reason() -> None:
     obj = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]}}
     with pytest.raises(ValueError, match="`many`"):
         parse_written_pod(parse_review(review(object=obj)))
-    with pytest.raises(ValueError, match="the pod cannot be read"):
+    with pytest.raises(ValueError) as caught:
         parse_written_pod(parse_review(review(object=None)))
+    assert str(caught.value) == "the pod cannot be read: Expected `object`, got `null`"
 
 
 def test_answers_repeat_the_uid() -> None:

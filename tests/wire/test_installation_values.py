@@ -351,5 +351,9 @@ def test_an_inventory_is_read_back_and_another_config_map_is_refused() -> None:
     inventory = Inventory("0.1.0", COMPLETE, "replicas: 3\n", refs, "one")
     manifest = render_inventory(inventory)
     assert parse_inventory(manifest) == inventory
-    with pytest.raises(OutsideError, match="is no inventory"):
+    with pytest.raises(OutsideError) as caught:
         parse_inventory({**manifest, "data": {"objects": "[1]"}})
+    assert caught.value.what == (
+        "ConfigMap `one/fairlead-installation` is no inventory: Expected `array`, got "
+        "`int` - at `$[0]`"
+    )

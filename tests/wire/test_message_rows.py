@@ -546,7 +546,11 @@ def test_a_page_that_is_cut_off_anywhere_is_no_page() -> None:
 
 
 STRANGE = {
-    "another magic": (b"k8x\0" + BODY[4:], msgspec.DecodeError, "JSON is malformed"),
+    "another magic": (
+        b"k8x\0" + BODY[4:],
+        msgspec.DecodeError,
+        "JSON is malformed: invalid character (byte 0)",
+    ),
     "another kind": (
         list_body("Node", []),
         UnreadableProtobuf,
@@ -555,23 +559,27 @@ STRANGE = {
     "a length of 10 GB": (
         b"k8s\0" + part(1, b"") + b"\x12" + bytes([0x80, 0xC8, 0xAF, 0xA0, 0x25]),
         UnreadableProtobuf,
-        "field 2 is cut off",
+        "the protobuf body cannot be read: field 2 is cut off",
     ),
     "a number without an end": (
         b"k8s\0" + b"\xff" * 30,
         UnreadableProtobuf,
-        "a number is too long",
+        "the protobuf body cannot be read: a number is too long",
     ),
-    "nothing behind the magic": (b"k8s\0", UnreadableProtobuf, "has no object in it"),
+    "nothing behind the magic": (
+        b"k8s\0",
+        UnreadableProtobuf,
+        "the protobuf body has no object in it",
+    ),
     "garbage as the list": (
         envelope("PodList", b"\xff\xff\xff"),
         UnreadableProtobuf,
-        "cannot be read",
+        "the protobuf body cannot be read: field 31 is cut off, or none of a list's",
     ),
     "garbage as an item": (
         envelope("PodList", part(2, b"\x0a\x50x")),
         UnreadableProtobuf,
-        "field 1 is cut off",
+        "the protobuf body cannot be read: field 1 is cut off",
     ),
 }
 
@@ -579,8 +587,9 @@ STRANGE = {
 @pytest.mark.parametrize("case", STRANGE)
 def test_an_invalid_page_is_reported(case: str) -> None:
     body, failure, words = STRANGE[case]
-    with pytest.raises(failure, match=words):
+    with pytest.raises(failure) as caught:
         read("Pod", body)
+    assert str(caught.value) == words
 
 
 @examples(200, 5_000, st.integers(0, 1 << 62))

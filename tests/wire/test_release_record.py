@@ -43,17 +43,34 @@ def test_a_record_describes_an_installation() -> None:
 @pytest.mark.parametrize(
     "manifest, words",
     [
-        (BARE, "is no record"),
-        (record(release=3), "is no record"),
-        (record(values="{"), "not YAML"),
-        (record(values='{"replica": 3}'), "there is no value `replica`"),
+        (BARE, "ConfigMap fairlead-system/n is no record: 'data'"),
+        (
+            record(release=3),
+            (
+                "ConfigMap fairlead-system/fairlead-release is no record: "
+                "Expected `str`, got `int` - at `$.release`"
+            ),
+        ),
+        (
+            record(values="{"),
+            (
+                "ConfigMap fairlead-system/fairlead-release: values `ConfigMap "
+                "fairlead-system/fairlead-release` are not YAML: did not find "
+                "expected node content (line 2)"
+            ),
+        ),
+        (
+            record(values='{"replica": 3}'),
+            "ConfigMap fairlead-system/fairlead-release: there is no value `replica`",
+        ),
     ],
 )
 def test_what_is_no_record_is_reported_with_the_command_that_mends_it(
     manifest: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(OutsideError, match=words) as refused:
+    with pytest.raises(OutsideError) as refused:
         parse_release(manifest)
+    assert refused.value.what == words
     assert "`helm upgrade`" in refused.value.hint or "version 0.1.0" in refused.value.hint
 
 

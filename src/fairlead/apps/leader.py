@@ -4,8 +4,9 @@ Lease asks the holder for it.
 Times are those of this machine's monotonic clock, never the times in the Lease. A holder stops
 serving before another process may regard the Lease as expired, and gives the Lease to another
 process only when no write of its own is under way. A Lease counts as expired only if it was seen
-unchanged for its whole length. One gap remains: a process whose clock stands still within one
-system call, between its look at the Lease and the sending of a request.
+unchanged for its whole length. A process that stands still between its look at the Lease and the
+sending of a request does not notice: the API server refuses such requests by their term
+(`edge/kube/lease`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ is what `deploy/*.yaml` show.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
@@ -21,6 +22,11 @@ Its value is SYSTEM_PART or NODE_PART.
 """
 SYSTEM_PART: Final = "system"
 NODE_PART: Final = "nodes"
+HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+"""The annotation in which Helm writes the namespace of its release on each object of it.
+
+Helm makes the release's namespace without a label; the chart makes that of the nodes' pods.
+"""
 
 OLDEST_VERSION: Final = "0.1.0"
 """The oldest version that understands all that this one writes: objects, annotations, Leases and
@@ -33,6 +39,21 @@ DEFAULT_KUBE_SCHEDULER_IMAGE: Final = "registry.k8s.io/kube-scheduler:v1.36.3"
 Image = Annotated[str, Meta(min_length=1, pattern=r"^\S+$")]
 Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Replicas = Annotated[int, Meta(ge=1, le=10)]
+
+
+def namespaces_known_by(
+    name: str, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> frozenset[str]:
+    """The namespaces of an installation that this namespace makes known; empty without the label.
+
+    >>> by_helm = {HELM_NAMESPACE: "gpu-platform"}
+    >>> sorted(namespaces_known_by("gpu-nodes", {INSTALLATION_LABEL: NODE_PART}, by_helm))
+    ['gpu-nodes', 'gpu-platform']
+    """
+    if INSTALLATION_LABEL not in labels:
+        return frozenset()
+    release = annotations.get(HELM_NAMESPACE)
+    return frozenset((name, release) if release else (name,))
 
 
 class OwnAccounts(Struct, frozen=True):

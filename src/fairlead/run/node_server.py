@@ -80,6 +80,7 @@ async def run_device_plugin(asked: Invocation) -> None:
             NodeProcesses(),
             serve,
             chosen,
+            now=api.clock.now,
         )
         listening = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
         await run(agent.service(sock), on_ready=lambda: asked.messages.info(listening))

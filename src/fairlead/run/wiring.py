@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fairlead import settings
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
-from fairlead.edge.files.clock import WallClock
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.address import prometheus_connection
@@ -62,9 +61,9 @@ async def followed_world(
 
     `with_events`: whether they are read; a large cluster has many.
     """
-    clock = WallClock()
     async with AsyncExitStack() as clients:
         api = await clients.enter_async_context(KubeApi(connection))
+        clock = api.clock
         prometheus = named_prometheus(args, env)
         if prometheus is not None:
             await clients.enter_async_context(prometheus)

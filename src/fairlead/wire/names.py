@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.installation import HELM_NAMESPACE
 from fairlead.model.keys import (
     ANNOTATION_ALLOCATION,
     ANNOTATION_CORE_PERCENTAGE,
@@ -193,6 +194,7 @@ VENDOR_PEOPLE_API: Final = "data.kubeai.alibabacloud.com/v1"
 
 KEPT_ANNOTATION_PREFIXES: Final = (
     PREFIX,
+    HELM_NAMESPACE,
     "ALIYUN_COM_GPU_",
     "scheduler.framework.gpushare.",
     "gpushare.alibabacloud.com/",

@@ -75,6 +75,12 @@ class Versions:
         objects = self._store.list(ref.stored_as or ref, namespace)
         return objects if ref.stored_as is None else [_shown(obj, ref) for obj in objects]
 
+    def prepare_read(self, ref: ResourceKind, name: str) -> None:
+        """Let the cluster bring up to date what it writes only if it is read; "" = a list."""
+        prepare = self._store.before_read.get(ref.stored_as or ref)
+        if prepare is not None:
+            prepare(name)
+
     def watch(
         self,
         ref: ResourceKind,

@@ -170,10 +170,7 @@ def with_voice(node: Object, now: float, is_reporting: bool) -> Object:
 
 
 def render_lease(node: Object, now: float) -> Object:
-    """The node's Lease.
-
-    It is renewed with the node's report, not every ten seconds: nothing would read those writes.
-    """
+    """The node's Lease, renewed at `now`."""
     metadata = node["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
     return {

@@ -68,6 +68,8 @@ from fairlead_sim.world.draining import COMPONENT, Draining
 from fairlead_sim.world.settled import ServicePlacement
 
 HEARTBEAT_SECONDS = 300.0
+RENEWAL_SECONDS = 10.0
+"""How often a kubelet renews the Lease of its node."""
 FIRST_BEAT_SECONDS = 10.0
 NODE_GRACE_SECONDS = 50.0
 """kube-controller-manager's node-monitor-grace-period."""
@@ -133,6 +135,7 @@ class World:
             self._go_on(saved)
         else:
             self._populate()
+        self.cluster.before_read[LEASES] = self._renew_read
         keep_api_service(self.cluster, self.timers)
         come = saved.submitted if saved else {}
         self.arrivals = [
@@ -335,16 +338,36 @@ class World:
         node = self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
         if node is None:
             return
-        lease = render_lease(node, now)
-        if (
+        self._renew(node, now)
+        self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
+
+    def _renew(self, node: Object, at: float) -> None:
+        """Renew the node's Lease, or create it; a renewal does not go back in time."""
+        lease, name = render_lease(node, at), node["metadata"]["name"]
+        old = self.cluster.get(LEASES, LEASE_NAMESPACE, name)
+        if old is None:
+            with suppress(ApiStatus):  # the namespace of leases was deleted
+                self.cluster.create(lease)
+        elif ((old.get("spec") or {}).get("renewTime") or "") < lease["spec"]["renewTime"]:
             self.cluster.mutate(
                 LEASES, LEASE_NAMESPACE, name, lambda old: {**old, "spec": lease["spec"]}
             )
-            is None
-        ):
-            with suppress(ApiStatus):  # the namespace of leases was deleted
-                self.cluster.create(lease)
-        self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
+
+    def _renew_read(self, name: str) -> None:
+        """Renew the Leases that a client reads: one, or those of all nodes ("").
+
+        A kubelet writes every ten seconds. For 5,000 nodes that is more than all else that a
+        world does, so what it would have written is written when a client reads it.
+        """
+        now = self.clock.now()
+        leases = self.cluster.list(LEASES, LEASE_NAMESPACE)
+        for each in [name] if name else [lease["metadata"]["name"] for lease in leases]:
+            node = self.cluster.get(NODES, None, each)
+            if node is None or each in self.silent:
+                continue
+            if self.cluster.get(LEASES, LEASE_NAMESPACE, each) is not None:
+                since = now - self.epoch + RENEWAL_SECONDS * fraction(self.seed, "renewal", each)
+                self._renew(node, now - since % RENEWAL_SECONDS)
 
     def _on_node(self, event: LoggedChange) -> None:
         """Labels decide whether a node shares its cards, and how; holders keep their cards."""
@@ -370,6 +393,7 @@ class World:
         """The node stops reporting (`for_seconds` ago); the cluster notices it when the grace of
         its lease is over.
         """
+        self._renew_read(name)
         self.silent.add(name)
         self.kubelets.fall_silent(name)
         self.devices.set_silent(name, True)

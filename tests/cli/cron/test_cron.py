@@ -173,10 +173,11 @@ def test_schedules_that_controllers_know(schedule: str) -> None:
 
 
 def test_a_cron_that_exists_is_named() -> None:
-    with pytest.raises(
-        UserError, match="the cron nightly is already exist, please delete it first"
-    ) as refused:
+    with pytest.raises(UserError) as refused:
         run_verb(f"{CRON} run", KeepingCluster(full=["nightly"]))
+    assert refused.value.what == (
+        "the cron nightly is already exist, please delete it first. use 'arena cron delete nightly'"
+    )
     assert refused.value.hint == "`arena cron delete nightly -n default` removes it"
 
 

@@ -98,11 +98,6 @@ def test_every_command_is_in_every_script(shell: str) -> None:
 
 
 def test_another_shell() -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"^Invalid shell 'tcsh'. The supported shells "
-            r"are bash, zsh and fish."
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         script("tcsh")
+    assert caught.value.what == "Invalid shell 'tcsh'. The supported shells are bash, zsh and fish."

@@ -56,8 +56,12 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_fairleads(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(UserError, match="it cannot be read: permission denied"):
+    with pytest.raises(UserError) as caught:
         OwnFile(path, READY_FILE).write(READY)
+    assert caught.value.what == (
+        f"ready file `{tmp_path}/ready.json` cannot be written: another file stands there, and it "
+        "cannot be read: permission denied"
+    )
 
 
 def test_a_bug_report_follows_no_link_that_waits_in_its_place(

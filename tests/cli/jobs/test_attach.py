@@ -333,5 +333,6 @@ def test_a_stdin_that_cannot_be_read_is_reported(tmp_path: Path, server: ExecSer
 
 
 def test_where_nothing_runs_there_is_nothing_to_attach_to() -> None:
-    with pytest.raises(UserError, match="a snapshot of the tests has no programs that run"):
+    with pytest.raises(UserError) as caught:
         run_command("attach bert", cluster([MPI], PODS))
+    assert caught.value.what == "a snapshot of the tests has no programs that run"

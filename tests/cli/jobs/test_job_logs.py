@@ -318,5 +318,9 @@ def test_a_saved_cluster_does_not_change_so_nothing_in_it_is_waited_for() -> Non
     def never(_: float) -> None:
         raise AssertionError("waits in a file that does not change")
 
-    with pytest.raises(UserError, match="not found instances of the job bert"):
+    with pytest.raises(UserError) as caught:
         run_command("logs bert -f", cluster([MPI]), sleep=never)
+    assert caught.value.what == (
+        "not found instances of the job bert: 0 of 2 pods exist; the job's controller has "
+        "not created the others yet"
+    )

@@ -151,14 +151,12 @@ def test_types_in_any_case(word: str, found: list[str]) -> None:
     ["list -T x", "get bert -T x", "top job -T x", "logs bert -T x", "delete bert -T x"],
 )
 def test_an_unknown_type(line: str) -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"^unsupport job type,arena only supports: "
-            r"\[mpi\(MPI\),tf\(Tensorflow\),"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_command(line, company())
+    assert caught.value.what == (
+        "unsupport job type,arena only supports: "
+        "[mpi(MPI),tf(Tensorflow),py(Pytorch),rj(RayJob),volcano(Volcano),et(ElasticTraining),dp(DeepSpeed),spark(Spark),horovod(Horovod)]"
+    )
 
 
 def test_a_type_that_is_not_built_is_a_warning() -> None:
@@ -170,8 +168,9 @@ def test_a_type_that_is_not_built_is_a_warning() -> None:
 
 @pytest.mark.parametrize("line", ["list -o xml", "get bert -o xml", "top job -o xml"])
 def test_an_unknown_format(line: str) -> None:
-    with pytest.raises(UserError, match=r"unknown output format,only support:\[wide\|json\|yaml\]"):
+    with pytest.raises(UserError) as caught:
         run_command(line, company())
+    assert caught.value.what == "unknown output format,only support:[wide|json|yaml]"
 
 
 def test_cpu_and_memory_by_flag() -> None:
@@ -368,23 +367,18 @@ def test_why_it_finds_no_shared_gpu() -> None:
 
 
 def test_absent_and_twice() -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"(?m)^Not found training job nope in namespace default,please use 'arena submit' to "
-            r"create it.$"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_command("get nope", company())
+    assert caught.value.what == (
+        "Not found training job nope in namespace default,please use 'arena submit' to create it."
+    )
     namesake = job("TFJob", "bert", {"Worker": (1, 1)})
-    with pytest.raises(
-        UserError,
-        match=(
-            r"^there are more than 1 training jobs with the same "
-            r"name bert, please check it with"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_command("get bert", cluster([BERT, namesake]))
+    assert caught.value.what == (
+        "there are more than 1 training jobs with the same name bert, please check it with "
+        "`arena list | grep bert` "
+    )
     assert "Trainer:     TFJOB" in run_command("get bert -T tf", cluster([BERT, namesake])).out
 
 
@@ -394,23 +388,17 @@ def test_absent_and_twice() -> None:
 def test_one_instance() -> None:
     printed = run_command("top job bert -i bert-worker-9", company()).out
     assert "bert-worker-9" in printed and "bert-worker-10" not in printed
-    text = (
-        r"(?m)^invalid instance name x in job bert,please use 'arena get bert' to make sure "
-        r"instance name$"
-    )
-    with pytest.raises(UserError, match=text):
+    with pytest.raises(UserError) as caught:
         run_command("top job bert -i x", company())
+    assert caught.value.what == (
+        "invalid instance name x in job bert,please use 'arena get bert' to make sure instance name"
+    )
 
 
 def test_refresh_needs_a_job_and_separates() -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"(?m)^you must specify the job name "
-            r"when using `-r` flag$"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_command("top job -r", company())
+    assert caught.value.what == "you must specify the job name when using `-r` flag"
 
     class Enough(Exception):
         pass
@@ -460,8 +448,9 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
     ("line", "why"), [("whoami", "knows no users"), ("logs bert", "has no logs")]
 )
 def test_what_needs_a_cluster_is_reported(line: str, why: str) -> None:
-    with pytest.raises(UserError, match=rf"(?m)^a snapshot of the tests {why}$"):
+    with pytest.raises(UserError) as caught:
         run_command(line, company())
+    assert caught.value.what == f"a snapshot of the tests {why}"
 
 
 def test_a_snapshot_is_not_changed() -> None:
@@ -489,14 +478,21 @@ def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -
         "skipped mpijobs.kubeflow.org: forbidden: no" in printed
         and ("skipped jobs.batch.volcano.sh: etcd is away") in printed
     )
-    with pytest.raises(OutsideError, match=r"Not found.*\(mpijobs\.kubeflow\.org: forbidden: no\)"):
+    with pytest.raises(OutsideError) as caught:
         run_command(
             "get nope",
             company(sources={"mpijobs": Source("mpijobs", "forbidden", "forbidden: no")}),
         )
+    assert caught.value.what == (
+        "Not found training job nope in namespace default,please use 'arena submit' to "
+        "create it. (mpijobs.kubeflow.org: forbidden: no)"
+    )
 
 
 @pytest.mark.parametrize("source", ["gpu-telemetry", "gpu-withheld", "events"])
 def test_that_something_else_could_not_be_read_makes_no_job_doubtful(source: str) -> None:
-    with pytest.raises(UserError, match="Not found training job nope"):
+    with pytest.raises(UserError) as caught:
         run_command("get nope", company(sources={source: Source(source, "forbidden", "no")}))
+    assert caught.value.what == (
+        "Not found training job nope in namespace default,please use 'arena submit' to create it."
+    )

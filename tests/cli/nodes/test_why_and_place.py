@@ -269,8 +269,9 @@ def test_manifests_that_cannot_be_placed(tmp_path: Path, text: str, what: str) -
 
 def test_nothing_is_asked() -> None:
     for line in ("place", "place --gpu-mem 4 -f x"):
-        with pytest.raises(UserError, match="name the pods"):
+        with pytest.raises(UserError) as caught:
             run_command(line, cluster(), "fairlead")
+        assert caught.value.what == "name the pods: either --gpu-mem or a manifest"
     for units in (0, -1):
         with pytest.raises(UserError, match=rf"(?<!\d){units} units"):
             run_command(f"place --gpu-mem {units}", cluster(), "fairlead")

@@ -182,22 +182,40 @@ def test_what_cannot_be_planned(line: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{", "is not YAML"),
-        ("kind: Pod\n", "holds no objects of kind ElasticQuotaTree"),
-        (f"{TREE}---{TREE}", "holds 2 objects of kind ElasticQuotaTree"),
-        ("kind: ElasticQuotaTree\n", "cannot be read"),
+        (
+            "{",
+            (
+                "tree `{tmp_path}/tree.yaml` is not YAML: while parsing a flow node\n"
+                'did not find expected node content\n  in "<byte string>", line 2, '
+                "column 1"
+            ),
+        ),
+        ("kind: Pod\n", "file `{tmp_path}/tree.yaml` holds no objects of kind ElasticQuotaTree"),
+        (
+            f"{TREE}---{TREE}",
+            "file `{tmp_path}/tree.yaml` holds 2 objects of kind ElasticQuotaTree",
+        ),
+        (
+            "kind: ElasticQuotaTree\n",
+            (
+                "the ElasticQuotaTree of `{tmp_path}/tree.yaml` cannot be read: "
+                "Object missing required field `metadata`"
+            ),
+        ),
     ],
 )
 def test_what_is_no_tree(text: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "tree.yaml"
     file.write_text(text)
-    with pytest.raises(UserError, match=sentence):
+    with pytest.raises(UserError) as caught:
         plan(f"--tree {file}")
+    assert caught.value.what == sentence.format(tmp_path=tmp_path)
 
 
 def test_a_cluster_without_a_tree_and_one_that_may_not_be_read() -> None:
-    with pytest.raises(UserError, match="the cluster has no quota tree"):
+    with pytest.raises(UserError) as caught:
         plan(snapshot=build_snapshot(taken_at=1.0, pods=after_nginx3()))
+    assert caught.value.what == "the cluster has no quota tree"
     hidden = Source("elasticquotatrees", SourceState.FORBIDDEN, "forbidden")
     with pytest.raises(OutsideError, match=r"elasticquotatrees.*: forbidden"):
         plan(snapshot=build_snapshot(taken_at=1.0, pods=after_nginx3(), sources=[hidden]))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import shlex
 
 import pytest
@@ -88,10 +87,11 @@ def test_letters_are_not_put_together_and_an_unknown_flag_is_reported() -> None:
     for line, words in (
         ("-kn", "unknown flag: --kn"),
         ("-colectors=x", "unknown flag: --colectors"),
-        ("-k=maybe", "it is true or false"),
+        ("-k=maybe", 'invalid argument "maybe" for "--kubernetes" flag: it is true or false'),
     ):
-        with pytest.raises(UserError, match=words):
+        with pytest.raises(UserError) as caught:
             parsed(line)
+        assert caught.value.what == words
     assert parsed("-k=false -n").kubernetes is False
     assert parsed("-f -x").collectors == "-x", "the next word is the value, as in Go"
 
@@ -150,22 +150,34 @@ def test_no_flag_of_fairlead_is_without_a_test() -> None:
         (
             "--call-timeout 0",
             {},
-            "`--call-timeout` is `0`, which is not a time from 1 to 3600 seconds",
+            (
+                "`--call-timeout` is `0`, which is not a time from 1 to 3600 seconds, "
+                "such as 60, 60s or 1m30s"
+            ),
         ),
         (
             "",
             {"FAIRLEAD_EXPORTER_CALL_TIMEOUT": "soon"},
-            "FAIRLEAD_EXPORTER_CALL_TIMEOUT is `soon`, which is not a time",
+            (
+                "FAIRLEAD_EXPORTER_CALL_TIMEOUT is `soon`, which is not a time from 1 to "
+                "3600 seconds, such as 60, 60s or 1m30s"
+            ),
         ),
         (
             "",
             {"DCGM_EXPORTER_INTERVAL": "5s"},
-            "DCGM_EXPORTER_INTERVAL is `5s`, which is not a whole number of milliseconds",
+            (
+                "DCGM_EXPORTER_INTERVAL is `5s`, which is not a whole number of "
+                "milliseconds from 100 to 86400000, such as 5000"
+            ),
         ),
         (
             "-c 50",
             {},
-            "`--collect-interval` is `50`, which is not a whole number of milliseconds from 100",
+            (
+                "`--collect-interval` is `50`, which is not a whole number of "
+                "milliseconds from 100 to 86400000, such as 5000"
+            ),
         ),
         (
             "",
@@ -174,16 +186,35 @@ def test_no_flag_of_fairlead_is_without_a_test() -> None:
         ),
         ("--backend dcgm", {}, "`--backend` is `dcgm`, which is none of nvml, sim"),
         ("--log-format xml", {}, "`--log-format` is `xml`, which is none of text, json"),
-        ("-x 0", {}, "`--xid-count-window-size` is `0`"),
-        ("--web-read-timeout 10ms", {}, "`--web-read-timeout` is `10ms`"),
-        ("--kubernetes-gpu-id-type uuid", {}, "is `uuid`, which is none of uid, device-name"),
+        (
+            "-x 0",
+            {},
+            (
+                "`--xid-count-window-size` is `0`, which is not a whole number "
+                "of milliseconds from 1 to 86400000, such as 5000"
+            ),
+        ),
+        (
+            "--web-read-timeout 10ms",
+            {},
+            (
+                "`--web-read-timeout` is `10ms`, which is not a time from 0.1 to "
+                "3600 seconds, such as 60, 60s or 1m30s"
+            ),
+        ),
+        (
+            "--kubernetes-gpu-id-type uuid",
+            {},
+            "`--kubernetes-gpu-id-type` is `uuid`, which is none of uid, device-name",
+        ),
     ],
 )
 def test_what_is_not_of_its_kind_is_reported_with_its_place(
     line: str, env: dict[str, str], words: str
 ) -> None:
-    with pytest.raises(UserError, match=re.escape(words)):
+    with pytest.raises(UserError) as caught:
         parsed(line, env)
+    assert caught.value.what == words
 
 
 def test_a_time_of_zero_is_no_limit_as_in_gos_servers() -> None:

@@ -81,10 +81,14 @@ def test_a_default_port_that_is_taken_gives_way_and_a_named_port_does_not(verb: 
             assert stream.getvalue() == (
                 f"warning: port {port} is taken: listening on {sock.getsockname()[1]}\n"
             )
-        for words in (("--port", str(port)), ("--listen", f"127.0.0.1:{port}")):
-            with pytest.raises(UserError, match="cannot listen on"):
+        for flag, value, address in (
+            ("--port", str(port), DEFAULTS[verb].rpartition(":")[0] or "*"),
+            ("--listen", f"127.0.0.1:{port}", "127.0.0.1"),
+        ):
+            with pytest.raises(UserError) as caught:
                 free_or_named(
                     Invocation(
-                        parsed(verb, *words), GlobalOptions(), {}, Messages("fairlead", stream)
+                        parsed(verb, flag, value), GlobalOptions(), {}, Messages("fairlead", stream)
                     )
                 )
+            assert caught.value.what == f"cannot listen on `{address}:{port}`: the port is taken"

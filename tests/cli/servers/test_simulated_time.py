@@ -221,5 +221,6 @@ def test_another_cluster_than_a_laptops_is_refused_by_flag_and_passed_by_as_the_
         match=r"`http://127\.0\.0\.1:1`, context `c` of",
     ):
         chosen(home, f"--kubeconfig={path}").laptop_clock("")
-    with pytest.raises(UserError, match="no laptop keeps its files in"):
+    with pytest.raises(UserError) as caught:
         chosen({**home, "KUBECONFIG": str(path)}).laptop_clock("")
+    assert caught.value.what == f"no laptop keeps its files in `{tmp_path}/state/fairlead/laptop`"

@@ -138,16 +138,15 @@ def test_kserve_is_its_own_object_with_the_deployments_of_its_operator() -> None
 
 
 def test_an_unknown_type_and_an_unknown_format() -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"Unknown serving job type,arena only supports: "
-            r"\[custom\(Custom\),tf\(Tensorflow\),"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_serving("serve list -T nonsense", fast())
-    with pytest.raises(UserError, match=r"unknown output format,only support:\[wide\|json\|yaml\]"):
+    assert caught.value.what == (
+        "Unknown serving job type,arena only supports: "
+        "[custom(Custom),tf(Tensorflow),triton(Triton),kserve(KServe),kf(KFServing),trt(Tensorrt),seldon(Seldon),distributed(Distributed)]"
+    )
+    with pytest.raises(UserError) as caught:
         run_serving("serve list -o xml", fast())
+    assert caught.value.what == "unknown output format,only support:[wide|json|yaml]"
 
 
 def test_what_could_not_be_read_is_reported() -> None:
@@ -159,16 +158,18 @@ def test_what_could_not_be_read_is_reported() -> None:
         "is not served by this cluster"
         in run_serving("serve list -T kserve", fast(sources=gone)).err
     )
-    with pytest.raises(
-        UserError, match="the user has no privileges to list the serving jobs in all namespaces"
-    ):
+    with pytest.raises(UserError) as caught:
         run_serving(
             "serve list -A", fast(sources={"deployments.apps": Source("d", "forbidden", "no")})
         )
-    with pytest.raises(OutsideError, match="no serving job can be listed: broken"):
+    assert (
+        caught.value.what == "the user has no privileges to list the serving jobs in all namespaces"
+    )
+    with pytest.raises(OutsideError) as caught:
         run_serving(
             "serve list", fast(sources={"deployments.apps": Source("d", "failing", "broken")})
         )
+    assert caught.value.what == "no serving job can be listed: broken"
 
 
 @pytest.mark.parametrize(
@@ -179,8 +180,13 @@ def test_without_a_cluster_there_is_a_sentence(verb: str) -> None:
         result = run_serving(verb, None)
         assert result.status == 1 and "there is no API server" in result.err
         return
-    with pytest.raises(UserError, match="there is no API server"):
+    with pytest.raises(UserError) as caught:
         run_serving(verb, None)
+    assert caught.value.what == (
+        "there is no API server to ask for volume claims"
+        if verb == "data list"
+        else "serving jobs are Deployments and Services, and there is no API server to ask for them"
+    )
 
 
 # --- get ------------------------------------------------------------------------------------------
@@ -267,22 +273,19 @@ def test_documents() -> None:
 
 
 def test_a_name_that_is_absent_or_has_several_versions() -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"Not found serving job nope, please check it with "
-            r"`arena serve list \| grep nope`"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_serving("serve get nope", many())
-    with pytest.raises(
-        UserError,
-        match=(
-            r"there are 2 serving jobs of this name:(.|\n)*m "
-            r"+tf-serving +v2\n\nplease use '--type'"
-        ),
-    ):
+    assert (
+        caught.value.what
+        == "Not found serving job nope, please check it with `arena serve list | grep nope`"
+    )
+    with pytest.raises(UserError) as caught:
         run_serving("serve get m", many())
+    assert caught.value.what == (
+        "there are 2 serving jobs of this name:\n\nNAME  TYPE        VERSION\nm     "
+        "tf-serving  v1\nm     tf-serving  v2\n\nplease use '--type' or '--version' to "
+        "filter."
+    )
 
 
 @pytest.mark.parametrize(
@@ -315,46 +318,37 @@ def test_the_log_of_the_only_pod() -> None:
 
 
 def test_which_pod_when_there_are_several() -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"there are 2 instances:\n\nm-v2-10\nm-v2-9\n\nplease use "
-            r"'-i' or '--instance' to filter\."
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_serving("serve logs m -v v2", many())
+    assert caught.value.what == (
+        "there are 2 instances:\n\nm-v2-10\nm-v2-9\n\nplease use '-i' or '--instance' to filter."
+    )
     assert run_serving("serve log m -v v2 -i m-v2-10", many()).out.startswith("default/m-v2-10 ")
-    with pytest.raises(
-        UserError,
-        match=(
-            r"invalid instance name x of serving job m,please use 'arena serve get m' to get "
-            r"instance "
-            r"names\."
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         run_serving("serve logs m -v v2 -i x", many())
-    with pytest.raises(
-        UserError,
-        match=(
-            "not found instances of serving job,please use 'arena serve "
-            "get m' to get job information"
-        ),
-    ):
+    assert caught.value.what == (
+        "invalid instance name x of serving job m,please use 'arena serve get m' to get "
+        "instance names."
+    )
+    with pytest.raises(UserError) as caught:
         run_serving("serve logs m -v v1", many())
+    assert caught.value.what == (
+        "not found instances of serving job,please use 'arena serve get m' to get job information"
+    )
 
 
 def test_a_container_that_has_not_begun() -> None:
     waiting = serving_pod("a", "1", "a-1", phase="Pending")
-    with pytest.raises(
-        UserError, match="container main of pod a-1 has not begun: ContainerCreating"
-    ):
+    with pytest.raises(UserError) as caught:
         run_serving("serve logs a", Servings(deployments=[deployment("a", "1")], pods=[waiting]))
+    assert caught.value.what == "container main of pod a-1 has not begun: ContainerCreating"
 
 
 def test_following_ends_with_a_pod_that_ended_before_its_container_began() -> None:
     evicted = serving_pod("a", "1", "a-1", phase="Failed")
-    with pytest.raises(UserError, match="container main of pod a-1 has not begun: "):
+    with pytest.raises(UserError) as caught:
         run_serving("serve logs a -f", Servings(deployments=[deployment("a", "1")], pods=[evicted]))
+    assert caught.value.what == "container main of pod a-1 has not begun: ContainerCreating"
 
 
 def test_a_serving_job_that_is_scaled_to_nothing_is_shown_so() -> None:

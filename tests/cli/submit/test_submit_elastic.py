@@ -169,14 +169,12 @@ def test_without_any_operator_it_is_refused_and_nothing_stays(
 
 def test_a_job_that_exists_is_named_and_not_its_secret() -> None:
     cluster = KeepingCluster(full=["j"])
-    with pytest.raises(
-        UserError,
-        match=(
-            r"the job j is already exist, please delete it "
-            r"first\. use 'arena delete j'"
-        ),
-    ):
+    with pytest.raises(UserError) as caught:
         submit("et --name=j --image=i run", cluster)
+    assert (
+        caught.value.what
+        == "the job j is already exist, please delete it first. use 'arena delete j'"
+    )
     assert cluster.deleted == []
 
 

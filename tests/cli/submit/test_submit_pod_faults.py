@@ -66,8 +66,12 @@ def test_flags_that_no_node_can_meet(begin: str, flags: str, why: str, end: str)
 def test_kinds_with_flags_of_their_own(line: str) -> None:
     cluster = KeepingCluster()
     if "gpumemory" in line:
-        with pytest.raises(UserError, match=BOTH):
+        with pytest.raises(UserError) as caught:
             create(shlex.split(f"{line} sleep"), cluster, None)
+        assert caught.value.what == (
+            "failed to validate command args: a pod asks for whole and shared GPUs; no "
+            "node offers both"
+        )
         assert cluster.created == []
     else:
         assert create(shlex.split(f"{line} sleep"), cluster, None).status == 0

@@ -188,11 +188,11 @@ def test_what_a_library_cannot_do_is_reported() -> None:
         work(PlayedLibrary(), 1011)
     broken = PlayedLibrary()
     broken.fault = RuntimeError("an illegal memory access was encountered\nmore lines")
-    with pytest.raises(
-        OutsideError,
-        match=r"\bGPU 0\b.*\b1004\b.*played: an illegal memory access was encountered$",
-    ):
+    with pytest.raises(OutsideError) as caught:
         work(broken, 1004)
+    assert caught.value.what == (
+        "GPU 0 does not do the test of 1004 with played: an illegal memory access was encountered"
+    )
 
 
 def test_memory_is_taken_once_per_test() -> None:
@@ -253,8 +253,12 @@ def test_why_none_is_taken_is_one_line() -> None:
         "installed); `--backend sim` needs none"
     )
     assert caught.value.hint == ""
-    with pytest.raises(OutsideError, match=r"\bcupy\b.*\bno card\b"):
+    with pytest.raises(OutsideError) as refused:
         find_array_library([("cupy", lambda: PlayedLibrary(count=0))])
+    assert (
+        refused.value.what
+        == "no GPU can be made busy (cupy sees no card); `--backend sim` needs none"
+    )
 
 
 class PlayedTensor:

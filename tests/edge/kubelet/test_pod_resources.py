@@ -98,8 +98,12 @@ async def test_one_that_does_not_answer_is_not_waited_for(
 
 async def test_one_that_refuses_is_quoted(tmp_path: Path, asked: PodResources) -> None:
     async with answering(tmp_path / "kubelet.sock", b"", grpc.StatusCode.RESOURCE_EXHAUSTED):
-        with pytest.raises(OutsideError, match="RESOURCE_EXHAUSTED rejected by rate limit"):
+        with pytest.raises(OutsideError) as caught:
             await asked.list_held()
+        assert caught.value.what == (
+            f"`{tmp_path}/kubelet.sock` does not list the holders of devices: RESOURCE_EXHAUSTED "
+            "rejected by rate limit"
+        )
 
 
 @pytest.mark.parametrize(
@@ -115,8 +119,10 @@ async def test_what_is_no_list_is_an_error(
     tmp_path: Path, asked: PodResources, nonsense: bytes
 ) -> None:
     async with answering(tmp_path / "kubelet.sock", nonsense):
-        with pytest.raises(OutsideError, match="answers with what is no list of devices"):
+        with pytest.raises(OutsideError) as caught:
             await asked.list_held()
+    sentence = f"`{tmp_path}/kubelet.sock` answers with what is no list of devices: "
+    assert caught.value.what.startswith(sentence)
 
 
 async def test_a_holder_without_a_name_is_an_error(tmp_path: Path, asked: PodResources) -> None:
@@ -124,8 +130,12 @@ async def test_a_holder_without_a_name_is_an_error(tmp_path: Path, asked: PodRes
         (1, packed((1, ""), (2, "ml"), (3, container("app", devices(MEMORY, "G-1")))))
     )
     async with answering(tmp_path / "kubelet.sock", nameless):
-        with pytest.raises(OutsideError, match="a holder of devices has no name"):
+        with pytest.raises(OutsideError) as caught:
             await asked.list_held()
+        assert caught.value.what == (
+            f"`{tmp_path}/kubelet.sock` answers with what is no list of devices: a holder of "
+            "devices has no name"
+        )
 
 
 async def _is_reported(asked: PodResources) -> bool:

@@ -93,8 +93,10 @@ def test_a_folder_that_is_a_file_holds_no_answer(
     folders.state.mkdir(exist_ok=True)
     (folders.state / "containers").write_text("a file", encoding="utf-8")
     assert files.read_answer(TOKEN) is None
-    with pytest.raises(OutsideError, match="cannot be written"):
+    with pytest.raises(OutsideError) as caught:
         files.write_container(TOKEN, LIMITS, None)
+    limits = folders.state / "containers" / TOKEN / "limits"
+    assert caught.value.what == f"`{limits}` cannot be written: not a directory"
 
 
 def test_what_is_kept_is_read_again_and_garbage_is_reported(

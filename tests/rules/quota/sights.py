@@ -11,11 +11,11 @@ import msgspec
 
 from fairlead.kinds.workloads import WORKLOAD_KINDS
 from fairlead.model.pod import Pod
-from fairlead.model.quota.rows import Budget, Workload
+from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaSettings
 from fairlead.rules.quota.sight import PodContext, quota_pod
-from fairlead.wire.kube.budgets import WireBudget, parse_budget
+from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
 Object = dict[str, Any]
@@ -111,6 +111,11 @@ def condition(
 
 def read_pod(value: Object) -> Pod:
     return parse_pod(msgspec.json.decode(msgspec.json.encode(value), type=WirePod))
+
+
+def read_namespace(name: str, **marks: Object) -> Namespace:
+    value = {"metadata": {"name": name, "uid": name, **marks}}
+    return parse_namespace(msgspec.json.decode(msgspec.json.encode(value), type=WireNamespace))
 
 
 def read_budget(name: str, spec: Object, status: Object, generation: int = 1) -> Budget:

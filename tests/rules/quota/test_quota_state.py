@@ -11,6 +11,7 @@ from tests.rules.quota.sights import (
     gated,
     pod,
     read_budget,
+    read_namespace,
     read_pod,
     read_workload,
     template,
@@ -18,6 +19,7 @@ from tests.rules.quota.sights import (
 )
 
 from fairlead.model.node import Condition, Node
+from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
@@ -154,3 +156,32 @@ def test_a_pod_that_does_not_want_to_swap_with_its_predecessor_is_reported() -> 
         snapshot(pods=[read_pod(gated(annotations={"fairlead.io/surge": "wait"}))]), NOW
     )
     assert found.pods[0].waits_for_surge
+
+
+LABELLED = read_namespace("gpus", labels={"fairlead.io/installation": "system"})
+BY_HELM = read_namespace(
+    "gpu-nodes",
+    labels={"fairlead.io/installation": "nodes"},
+    annotations={"meta.helm.sh/release-namespace": "gpus"},
+)
+"""Helm labels no namespace that it makes; the chart makes only that of the nodes."""
+
+
+@pytest.mark.parametrize("spaces", [(LABELLED,), (BY_HELM,)], ids=["labelled", "by Helm"])
+def test_pods_of_an_installation_in_other_namespaces_are_not_charged(
+    spaces: tuple[Namespace, ...],
+) -> None:
+    leaf = QuotaNode("a", "root.a", "root", {"cpu": 8000}, {}, ("gpus", "team"))
+    root = QuotaNode("root", "root", "", {"cpu": 8000}, {"cpu": 8000}, children=(leaf,))
+    snapshot = build_snapshot(
+        taken_at=NOW,
+        quota_tree=QuotaTree("elasticquotatree", "kube-system", root),
+        pods=[read_pod(pod("console", namespace="gpus")), read_pod(pod("user", namespace="team"))],
+        namespaces=[*spaces, Namespace("team")],
+        sources=[Source("namespaces")],
+    )
+    state = quota_state(snapshot, NOW)
+    assert [each.name for each in state.pods] == ["user"]
+    assert [each.message for each in state.violations if each.is_error] == [
+        "a: namespace gpus is one of Fairlead's own and takes no quota"
+    ]

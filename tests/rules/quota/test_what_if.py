@@ -191,18 +191,19 @@ def test_names_that_are_taken_are_not_given_again() -> None:
     [
         (
             lambda state: with_pods(state, [AddedPods("x", 1, {"cpu": 1000})]),
-            "namespace `x` is on no leaf",
+            "namespace `x` is on no leaf of the quota tree, so quota does not count its pods",
         ),
         (lambda state: without_pods(state, ["a/none"]), "quota counts no pod `a/none`"),
         (
             lambda state: settle(
                 with_pods(state, [AddedPods("a", 1, {"cpu": 1000})]), most_plans=0
             ),
-            "plans do not come to an end: 0 plans",
+            "plans do not come to an end: 0 plans with 1 admissions and 0 evictions",
         ),
     ],
 )
 def test_questions_without_an_answer(question: Any, sentence: str) -> None:
     state = QuotaState(tree("root[20]{a[20]}", resource="cpu"))
-    with pytest.raises(UserError, match=sentence):
+    with pytest.raises(UserError) as caught:
         question(state)
+    assert caught.value.what == sentence

@@ -135,5 +135,9 @@ def test_a_cordoned_node_carries_its_taint() -> None:
 
 def test_an_outage_of_an_unknown_node_is_reported() -> None:
     text = 'title = "T"\n[[node_pools]]\nname = "a"\n[[outages]]\nnode = "b-1"\nat = "1m"\n'
-    with pytest.raises(UserError, match=r"line 5, key `outages\[0\].node`: there is no node `b-1`"):
+    with pytest.raises(UserError) as caught:
         parse_scenario(text, "mine.toml")
+    assert (
+        caught.value.what
+        == "scenario `mine.toml` line 5, key `outages[0].node`: there is no node `b-1`"
+    )

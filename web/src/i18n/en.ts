@@ -940,7 +940,7 @@ export const en = {
   "sentence.health-affects-fluid": "Datasets and their caches",
   "sentence.health-affects-helm": "Installing and upgrading components",
   "sentence.health-affects-store": "Data about the past: usage, cost and charts",
-  "sentence.health-affects-clock-skew": "Ages, durations and waiting times on every page",
+  "sentence.health-affects-clock-skew": "Times in the log of the console, and when its certificates expire",
   "sentence.health-affects-base-url": "Links, copied addresses and the event stream",
   "sentence.health-set-cluster-api": "Choose another cluster with --kubeconfig and --context, or find out why this cluster does not respond",
   "sentence.health-set-permissions": "fairlead upgrade, or helm upgrade, gives the console's ServiceAccount its rights again; deploy/reader.yaml lists them",

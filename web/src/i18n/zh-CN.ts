@@ -941,7 +941,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.health-affects-fluid": "数据集及其缓存",
   "sentence.health-affects-helm": "安装与升级组件",
   "sentence.health-affects-store": "历史数据：用量、费用与图表",
-  "sentence.health-affects-clock-skew": "各页面上的时长与等待时间",
+  "sentence.health-affects-clock-skew": "控制台日志中的时间，以及证书何时过期",
   "sentence.health-affects-base-url": "链接、复制的地址与事件流",
   "sentence.health-set-cluster-api": "用 --kubeconfig 与 --context 指定其他集群，或查明此集群为何没有响应",
   "sentence.health-set-permissions": "fairlead upgrade 或 helm upgrade 会恢复控制台 ServiceAccount 的权限；权限列于 deploy/reader.yaml",

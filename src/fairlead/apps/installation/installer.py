@@ -7,7 +7,7 @@ inventory lists them before they exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -320,12 +320,11 @@ class Installer:
         self, objects: Sequence[Manifest], *, is_forced: bool, lacking_spaces: Collection[str]
     ) -> list[Manifest | None]:
         """What each object would become; None if that cannot be tried, then rights are checked."""
-        lacking = {each["metadata"]["name"] for each in objects if self._lacks_parameter(each)}
+        untested = {id(each) for each in self._without_parameter(objects)}
         untried = [
             each
             for each in objects
-            if each["metadata"].get("namespace") in lacking_spaces
-            or ("Admission" in each["kind"] and each["metadata"]["name"] in lacking)
+            if each["metadata"].get("namespace") in lacking_spaces or id(each) in untested
         ]
         tried = [each for each in objects if each not in untried]
         answers = self._cluster.try_objects(tried, is_forced=is_forced)
@@ -344,16 +343,25 @@ class Installer:
             for each in objects
         ]
 
-    def _lacks_parameter(self, obj: Manifest) -> bool:
-        """Whether the kind of a policy's parameter is defined only later in this run.
+    def _without_parameter(self, objects: Sequence[Manifest]) -> Iterator[Manifest]:
+        """Policies whose parameter's kind is defined only later in this run, and bindings of a
+        policy with a parameter that is written only later in this run.
 
-        Until then the API server asks the user for a right to read all kinds, for the policy and
-        for its binding.
+        Until then the API server asks the user for a right to read all kinds.
         """
-        kind = obj.get("spec", {}).get("paramKind")
-        return bool(
-            kind and self._cluster.unserved([ObjectRef(kind["apiVersion"], kind["kind"], "")])
-        )
+        lacking = set()
+        for each in objects:
+            kind = each.get("spec", {}).get("paramKind")
+            if kind is None:
+                continue
+            if self._cluster.unserved([ObjectRef(kind["apiVersion"], kind["kind"], "")]):
+                yield each
+            elif self._cluster.get(object_ref(each)) is not None:
+                continue
+            lacking.add(each["metadata"]["name"])
+        for each in objects:
+            if each.get("spec", {}).get("policyName") in lacking:
+                yield each
 
     def _is_ready(self, target: ObjectRef) -> bool:
         found = self._cluster.get(target)

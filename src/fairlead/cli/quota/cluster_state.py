@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 TREES: Final = "elasticquotatrees"
-_NAMESPACES: Final = "namespaces"
 _NEEDED: Final = ("pods", "nodes")
 _OF_NO_WEIGHT: Final = ("events", "gpu-telemetry", "gpu-topologies", "gpu-withheld")
 
@@ -27,6 +26,7 @@ def read_state(
     """
     from msgspec.structs import replace
 
+    from fairlead.rules.quota.managed import own_namespaces
     from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.validate import validate
 
@@ -53,9 +53,13 @@ def read_state(
             "kube-system; `fairlead quota plan --tree FILE` asks "
             "beforehand what it would do",
         )
-    spaces = (
-        {space.name for space in snapshot.namespaces} if snapshot.was_read(_NAMESPACES) else None
-    )
     state = quota_state(snapshot, snapshot.taken_at or context.now())
-    violations = validate(snapshot.quota_tree, old, spaces, snapshot.pods, state=state)
+    violations = validate(
+        snapshot.quota_tree,
+        old,
+        snapshot.namespace_names,
+        snapshot.pods,
+        state=state,
+        own=own_namespaces(snapshot.namespaces),
+    )
     return snapshot, replace(state, violations=violations)

@@ -92,6 +92,7 @@ def _not_installed(file: str) -> str:
 
 def _tree(snapshot: ClusterSnapshot, now: float, definition_fix: str) -> Iterator[Finding]:
     from fairlead.cli.quota.cluster_state import TREES
+    from fairlead.rules.quota.managed import own_namespaces
     from fairlead.rules.quota.validate import validate
 
     source = snapshot.sources.get(TREES)
@@ -117,7 +118,8 @@ def _tree(snapshot: ClusterSnapshot, now: float, definition_fix: str) -> Iterato
             "kubectl apply an ElasticQuotaTree called elasticquotatree in namespace kube-system",
         )
         return
-    errors = [each for each in validate(tree, tree) if each.is_error]
+    own = own_namespaces(snapshot.namespaces)
+    errors = [each for each in validate(tree, tree, own=own) if each.is_error]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         yield Finding(

@@ -75,6 +75,7 @@ def _violations(
     from msgspec.structs import replace
 
     from fairlead.model.resources import sum_of
+    from fairlead.rules.quota.managed import own_namespaces
     from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.validate import validate
 
@@ -95,6 +96,7 @@ def _violations(
         cluster.pods,
         capacity=capacity,
         state=state,
+        own=own_namespaces(cluster.namespaces),
     )
 
 

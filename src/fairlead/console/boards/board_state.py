@@ -119,7 +119,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
-from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
+from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources, own_namespaces
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import borrowable, usage_of
@@ -341,12 +341,10 @@ class BoardState:
     def _violations_of(
         self, tree: QuotaTree | None, old: QuotaTree | None, state: QuotaState
     ) -> tuple[Violation, ...]:
-        names = (
-            [each.name for each in self.snapshot.namespaces]
-            if self.snapshot.was_read("namespaces")
-            else None
-        )
-        return validate(tree, old, names, self.snapshot.pods, state=state) if tree else ()
+        seen = self.snapshot
+        own = own_namespaces(seen.namespaces)
+        names = seen.namespace_names
+        return validate(tree, old, names, seen.pods, state=state, own=own) if tree else ()
 
     @cached_property
     def quota_faults(self) -> list[TreeFault]:
@@ -402,7 +400,8 @@ class BoardState:
         tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
         root = tree.sound_root
         state = msgspec.structs.replace(self._quota_state, tree=root) if root is not None else None
-        faults = fault_rows(validate(tree, now, state=state))
+        own = own_namespaces(self.snapshot.namespaces)
+        faults = fault_rows(validate(tree, now, state=state, own=own))
         valid = tree.root is not None and not any(fault.level == "error" for fault in faults)
         envelope: dict[str, Any] = {
             "generated_at": self.generated_at,

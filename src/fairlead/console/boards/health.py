@@ -56,7 +56,7 @@ AFFECTED_CONTENT: Final = {
     "fluid": "datasets and their caches",
     "helm": "installing and upgrading components",
     "store": "data about the past: usage, cost and charts",
-    "clock-skew": "ages, durations and waiting times on every page",
+    "clock-skew": "times in the log of the console, and when its certificates expire",
     "base-url": "links, copied addresses and the event stream",
 }
 

@@ -30,6 +30,16 @@ def render_rfc3339(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
+def parse_http_date(text: str) -> float | None:
+    """Epoch seconds of the header `Date`; None for other text."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except ValueError:
+        return None
+
+
 def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | None:
     """How far a server's `Date` is outside the interval in which it was written; 0 within it.
 
@@ -40,10 +50,7 @@ def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | N
     [9.5, 0.0, -4.0]
     >>> clock_offset("soon", 0.0, 0.0)
     """
-    from email.utils import parsedate_to_datetime
-
-    try:
-        read = parsedate_to_datetime(date or "").timestamp()
-    except ValueError:
+    read = parse_http_date(date or "")
+    if read is None:
         return None
     return max(0.0, read - (asked_at + seconds)) or min(0.0, read + 1.0 - asked_at)

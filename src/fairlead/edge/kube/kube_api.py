@@ -10,6 +10,7 @@ import asyncio
 import functools
 import random
 import socket
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -25,6 +26,7 @@ from fairlead.edge.connection.http_blocking import CONNECT_SECONDS
 from fairlead.edge.connection.kept_connections import NO_ANSWER, KeptConnections
 from fairlead.edge.connection.lines import SLICE_BYTES, LineSplitter, in_slices
 from fairlead.edge.connection.proxy import through_proxy
+from fairlead.edge.connection.server_clock import ServerClock
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
@@ -74,8 +76,8 @@ def _spoken(
 class KubeApi:
     """One cluster, with one user. Use as an async context manager, or call `close`.
 
-    `requests_total`: number of requests sent. `rng` and `sleep` make waits repeatable in tests.
-    `watch_seconds`: the shortest and the longest watch.
+    `requests_total`: number of requests sent. `clock`: the API server's time. `rng` and `sleep`
+    make waits repeatable in tests. `watch_seconds`: the shortest and the longest watch.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class KubeApi:
         self._watch_seconds = watch_seconds
         self.conversation = Conversation(connection, _BROKEN, rng)
         self.requests_total = 0
+        self.clock = ServerClock()
         self._rng = rng or random.Random()
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
@@ -230,6 +233,7 @@ class KubeApi:
             return await self._write(asked, self._kept)
         request = asked.made()
         self.requests_total += 1
+        sent_at = time.monotonic()
         response = await session.request(
             request.method,
             URL(self.connection.server + request.path, encoded=True),
@@ -241,6 +245,7 @@ class KubeApi:
             server_hostname=self.connection.tls_server_name,
             allow_redirects=False,
         )
+        self.clock.observe(response.headers.get("Date"), sent_at)
         if asked.is_stream and is_good(response.status):
             return Answer(response.status, response.headers, live=response)
         try:

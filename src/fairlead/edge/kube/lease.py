@@ -4,7 +4,6 @@ controller elect the active one.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from fairlead.edge.kube.api_failure import Conflict
@@ -17,9 +16,15 @@ from fairlead.wire.names import ANNOTATION_WANTED_BY
 
 
 class KubeLease:
-    """The Lease of this namespace and name."""
+    """The Lease of this namespace and name.
+
+    `field_manager`: of writes for which this process needs the Lease. It names the term in which
+    they were decided ("" = this process never held the Lease), so that the API server can refuse
+    what arrives after another process has taken the Lease (`wire/installation/term_policies`).
+    """
 
     def __init__(self, api: KubeApi, namespace: str, name: str) -> None:
+        self.field_manager = ""
         self._api = api
         self._namespace = namespace
         self._name = name
@@ -31,13 +36,18 @@ class KubeLease:
             return None
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
-        lease = _render_lease(record, self._namespace, self._name, time.time())
+        lease = _render_lease(record, self._namespace, self._name, self._api.clock.now())
         try:
-            if not record.version:
-                return _parse_lease(await self._api.create(LEASES, lease, self._namespace))
-            return _parse_lease(await self._api.update(LEASES, self._name, lease, self._namespace))
+            written = _parse_lease(
+                await self._api.update(LEASES, self._name, lease, self._namespace)
+                if record.version
+                else await self._api.create(LEASES, lease, self._namespace)
+            )
         except Conflict:
             return None
+        if not record.renewed:  # only the holder renews
+            self.field_manager = f"{self._name}-{written.transitions}"
+        return written
 
 
 def _render_lease(record: LeaseRecord, namespace: str, name: str, now: float) -> dict[str, Any]:

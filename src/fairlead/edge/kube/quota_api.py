@@ -69,8 +69,8 @@ class KubeQuotaApi:
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
         self._api = api
-        self._writer = KubeWriter(api, RateLimit(per_second, burst))
         self._lease = KubeLease(api, *lease)
+        self._writer = KubeWriter(api, RateLimit(per_second, burst), self._lease)
         self._rng = rng
         self._sleep = sleep
 

@@ -38,8 +38,8 @@ class KubeSharingApi:
     ) -> None:
         self._api = api
         self._rate = RateLimit(per_second, burst)
-        self._writer = KubeWriter(api, self._rate)
         self._lease = KubeLease(api, *lease)
+        self._writer = KubeWriter(api, self._rate, self._lease)
 
     async def follow(self, observe: Observe, is_known: Callable[[str], bool]) -> None:
         pods = structs.replace(POD_SUBJECT, mark=SHARED_GPU_PREFIX.encode(), is_known=is_known)

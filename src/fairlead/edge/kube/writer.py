@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Final
+from urllib.parse import parse_qsl
 
 from msgspec import structs
 
@@ -16,6 +16,7 @@ from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_request import ApiRequest, encode_body, with_query
 from fairlead.edge.kube.events import event_request, object_event_request
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.object_actions import (
     known_resource,
     no_such_kind,
@@ -62,21 +63,27 @@ EVENTS_BURST: Final = 50
 
 
 class KubeWriter:
-    """`rate` limits writes per second; Events have a separate, lower limit."""
+    """`rate` limits writes per second; Events have a separate, lower limit.
 
-    def __init__(self, api: KubeApi, rate: RateLimit) -> None:
+    `lease`: its field manager is that of the writes that only the holder may make.
+    """
+
+    def __init__(self, api: KubeApi, rate: RateLimit, lease: KubeLease | None = None) -> None:
         self._api = api
         self._rate = rate
+        self._lease = lease
         self._events = RateLimit(EVENTS_PER_SECOND, EVENTS_BURST)
         self._discovery: Discovery | None = None
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         """See `ports.Cluster.apply`."""
+        # read before any wait: it names the term in which this was decided
+        manager = "" if self._lease is None else self._lease.field_manager
         await (
             self._events if isinstance(action, RecordEvent | RecordObjectEvent) else self._rate
         ).wait()
         try:
-            request = await self._request(action)
+            request = await self._request(action, manager)
         except FairleadError as error:
             return not_sent(error)
         try:
@@ -93,21 +100,23 @@ class KubeWriter:
             return outcome_of_answer(action, answer.body)
         return Outcome()
 
-    async def _request(self, action: Action) -> ApiRequest:
+    async def _request(self, action: Action, manager: str) -> ApiRequest:
+        now = self._api.clock.now()
         match action:
             case BindPod():
-                return _binding_request(action)
+                return _in_term(_binding_request(action, now), manager)
             case WriteGrants():
-                return _annotate_request(action.pod, render_action(action, time.time()))
+                grants = render_action(action, now)
+                return _in_term(_annotate_request(action.pod, grants), manager)
             case TouchPod():
-                return _annotate_request(
-                    action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))}
-                )
+                return _annotate_request(action.pod, {ANNOTATION_GPU_RETRY: str(round(now * 1000))})
             case RecordEvent():
-                return event_request(action, time.time())
+                return event_request(action, now)
             case RecordObjectEvent():
-                return object_event_request(action, time.time())
-            case AdmitPod() | EvictPod() | SetPodCondition():
+                return object_event_request(action, now)
+            case AdmitPod():
+                return _in_term(pod_request(action), manager)
+            case EvictPod() | SetPodCondition():
                 return pod_request(action)
             case ScaleJob():
                 return scale_request(action)
@@ -155,9 +164,18 @@ class _Guard:
         return structs.replace(self._request, path=path, seconds=seconds + GRACE_SECONDS)
 
 
-def _binding_request(action: BindPod) -> ApiRequest:
+def _in_term(request: ApiRequest, manager: str) -> ApiRequest:
+    """The request with the field manager of the term in which it was decided."""
+    if not manager:
+        return request
+    path, _, query = request.path.partition("?")
+    kept = {key: value for key, value in parse_qsl(query) if key != "fieldManager"}
+    return structs.replace(request, path=with_query(path, **kept, fieldManager=manager))
+
+
+def _binding_request(action: BindPod, now: float) -> ApiRequest:
     pod = action.pod
-    metadata = {"name": pod.name, "uid": pod.uid, "annotations": render_action(action, time.time())}
+    metadata = {"name": pod.name, "uid": pod.uid, "annotations": render_action(action, now)}
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",

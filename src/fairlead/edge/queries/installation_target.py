@@ -29,10 +29,15 @@ from fairlead.edge.kube.object_actions import (
 from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
 from fairlead.errors import Forbidden, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, Result, object_ref
-from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_NAMESPACE, SYSTEM_PART
+from fairlead.model.installation import (
+    HELM_NAMESPACE,
+    INSTALLATION_LABEL,
+    SYSTEM_NAMESPACE,
+    SYSTEM_PART,
+)
 from fairlead.model.refusal import Refusal
 from fairlead.wire.installation.inventory import inventory_ref
-from fairlead.wire.installation.release import HELM_NAMESPACE, release_name, release_ref
+from fairlead.wire.installation.release import release_name, release_ref
 
 _TAKE_OFF: Final = f"{INSTALLATION_LABEL}-"
 FIELD_MANAGER: Final = "fairlead-install"
@@ -162,7 +167,7 @@ class KubeInstallationTarget:
     def inventory(self, first: str) -> Manifest | None:
         # A user who may write a ConfigMap of some namespace must not make an inventory: only
         # administrators label namespaces.
-        labelled = _system_namespaces(self.installation_namespaces())
+        labelled = _labelled_system(self.installation_namespaces())
         for namespace in (first, SYSTEM_NAMESPACE):
             found = self.get(inventory_ref(namespace)) if namespace in labelled else None
             if found is not None:
@@ -176,20 +181,27 @@ class KubeInstallationTarget:
         return next(iter(inventories.values()), None)
 
     def release(self, first: str, chart: str) -> Manifest | None:
-        # Helm makes the release's namespace without a label, but the release has a namespace with
-        # one, of the pods that use their node, and Helm writes there in which the release is.
+        trusted = self.system_namespaces()
+        ahead = [first] if first in trusted else []
+        for namespace in dict.fromkeys((*ahead, *trusted)):
+            found = self.get(release_ref(namespace, chart))
+            if found is not None:
+                return found
+        return None
+
+    def system_namespaces(self) -> list[str]:
+        """The namespaces that may be those of an installation's system, the default first.
+
+        Helm makes the release's namespace without a label, but the release has a namespace with
+        one, of the pods that use their node, and Helm writes there in which the release is.
+        """
         spaces = self.installation_namespaces()
         named = {
             str((each["metadata"].get("annotations") or {}).get(HELM_NAMESPACE, ""))
             for each in spaces
         }
-        trusted = {*_system_namespaces(spaces), *filter(None, named)}
-        ahead = [each for each in (first, SYSTEM_NAMESPACE) if each in trusted]
-        for namespace in dict.fromkeys((*ahead, *sorted(trusted))):
-            found = self.get(release_ref(namespace, chart))
-            if found is not None:
-                return found
-        return None
+        found = {*_labelled_system(spaces), *filter(None, named)}
+        return sorted(found, key=lambda name: (name != SYSTEM_NAMESPACE, name))
 
     def helm_releases(self, first: str, chart: str) -> list[str]:
         found = self.release(first, chart)
@@ -331,7 +343,7 @@ def is_own(found: Manifest) -> bool:
     return any(each.get("manager") == FIELD_MANAGER for each in entries)
 
 
-def _system_namespaces(labelled: Iterable[Manifest]) -> set[str]:
+def _labelled_system(labelled: Iterable[Manifest]) -> set[str]:
     """Of labelled namespaces those of pods that need nothing of their node."""
     return {
         str(each["metadata"]["name"])

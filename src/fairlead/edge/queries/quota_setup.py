@@ -12,18 +12,12 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from fairlead.edge.kube.api_page import ItemReader
-from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, NAMESPACES, PODS, Resource
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
 from fairlead.edge.queries.installed import read_installed
 from fairlead.errors import Forbidden, NotFound, OutsideError
-from fairlead.model.installation import (
-    INSTALLATION_LABEL,
-    SYSTEM_NAMESPACE,
-    SYSTEM_PART,
-    OwnAccounts,
-)
+from fairlead.model.installation import SYSTEM_NAMESPACE, OwnAccounts
 from fairlead.model.keys import LABEL_QUOTA, LABEL_QUOTA_NAME, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
@@ -88,8 +82,9 @@ class _WireNamed(Struct, gc=False):
 def read_setup(api: KubeBlocking) -> QuotaSetup:
     """The installation. Raises OutsideError when the API server does not answer at all."""
     unasked: dict[str, str] = {}
-    installed = _installed(api)
-    own = own_namespace(api) if installed is None else installed.namespace
+    target = KubeInstallationTarget(api)
+    installed = _installed(target)
+    own = _own_namespace(target) if installed is None else installed.namespace
     asked = (*_RIGHTS, ("update", "coordination.k8s.io", "leases", own))
 
     def found_or(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
@@ -136,9 +131,9 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
     )
 
 
-def _installed(api: KubeBlocking) -> Inventory | None:
+def _installed(target: KubeInstallationTarget) -> Inventory | None:
     try:
-        return read_installed(KubeInstallationTarget(api))
+        return read_installed(target)
     except OutsideError:  # the namespace's label is enough; what else is wrong, `doctor` prints
         return None
 
@@ -147,17 +142,14 @@ def _has_controller(installed: Inventory) -> bool:
     return any((each.kind, each.name) == ("Deployment", CONTROLLER) for each in installed.objects)
 
 
-def own_namespace(api: KubeBlocking) -> str:
-    """The namespace of an installation without a record, by its label; the default if none has it,
-    or if this user may not list namespaces.
+def _own_namespace(target: KubeInstallationTarget) -> str:
+    """The namespace of an installation without a record; the default if none is labelled, or if
+    this user may not list namespaces.
     """
-    selection = Selection(labels=f"{INSTALLATION_LABEL}={SYSTEM_PART}")
     try:
-        rows = api.list_all(ItemReader(NAMESPACES, JsonForm(_WireNamed, _name)), selection).rows
+        return next(iter(target.system_namespaces()), SYSTEM_NAMESPACE)
     except Forbidden:
         return SYSTEM_NAMESPACE
-    names = sorted(rows.values())
-    return SYSTEM_NAMESPACE if SYSTEM_NAMESPACE in names or not names else names[0]
 
 
 def _name(wire: _WireNamed) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE
+from fairlead.model.installation import NODE_NAMESPACE, SYSTEM_NAMESPACE, namespaces_known_by
 from fairlead.model.keys import ANNOTATION_MIRROR, LABEL_MANAGED, QUOTA_GATE
 from fairlead.model.pod import Pod
+from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU
 from fairlead.settings import USERS_NAMESPACE
@@ -20,8 +22,8 @@ PROTECTED: Final = (
 )
 """Namespaces that may be on no leaf. If a tree lists one nevertheless, quota ignores its pods.
 
-Of an installation in other namespaces the quota controller and the webhook know these, too
-(`QuotaMachine`, `validate`).
+Of an installation in other namespaces the quota controller and the webhook know these, too, by
+their flags (`QuotaMachine`, `validate`); boards, metrics and commands by `own_namespaces`.
 """
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """Resources for which the Quota board always has a table, in its order."""
@@ -44,6 +46,12 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
         *(resource for resource in DEFAULT_RESOURCES if resource in named),
         *sorted(named - set(DEFAULT_RESOURCES)),
     )
+
+
+def own_namespaces(spaces: Iterable[Namespace]) -> frozenset[str]:
+    """The namespaces of an installation of Fairlead, by their label."""
+    known = (namespaces_known_by(each.name, each.labels, each.annotations) for each in spaces)
+    return frozenset().union(*known)
 
 
 def is_exempt(pod: Pod) -> bool:

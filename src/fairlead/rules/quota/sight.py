@@ -37,7 +37,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
 from fairlead.rules.quota.jobs.removal import removal_turn, surplus_of
-from fairlead.rules.quota.managed import is_exempt
+from fairlead.rules.quota.managed import PROTECTED, is_exempt, own_namespaces
 from fairlead.rules.quota.room import node_rooms
 from fairlead.rules.quota.validate import validate
 
@@ -229,10 +229,12 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
     for budget in snapshot.budgets:
         around.put_budget(budget)
     around.surplus = surplus_of(snapshot.pods, around.workloads)
+    own = own_namespaces(snapshot.namespaces)
     found = [
         quota_pod(pod, around)
         for leaf in root.leaves()
         for name in leaf.namespaces
+        if name not in PROTECTED and name not in own
         for pod in snapshot.pods_in(name)
     ]
     pods = tuple(pod for pod in found if pod is not None)
@@ -247,7 +249,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
         else None,
         workloads=around.workloads,
         user_caps=user_caps(root, pods),
-        violations=validate(tree, tree, snapshot.namespace_names) if tree else (),
+        violations=validate(tree, tree, snapshot.namespace_names, own=own) if tree else (),
         scheduled_at=max(map(bound_at, snapshot.pods), default=0.0),
     )
 

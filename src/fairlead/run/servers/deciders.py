@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -86,17 +86,19 @@ async def _run_quota_controller(asked: Invocation) -> None:
             args.kube_api_qps,
             args.kube_api_burst,
         )
-        service = quota_controller(args, quota).service(sock)
+        service = quota_controller(args, quota, api.clock.now).service(sock)
         listening = (
             f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
         )
         await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
-def quota_controller(args: argparse.Namespace, api: QuotaApi) -> QuotaController:
-    """The quota controller with these flags."""
+def quota_controller(
+    args: argparse.Namespace, api: QuotaApi, now: Callable[[], float] = time.time
+) -> QuotaController:
+    """The quota controller with these flags. `now`: epoch seconds of the API server."""
     own = OwnAccounts(args.namespace, args.node_namespace)
-    return QuotaController(api, lease_identity(args), own=own)
+    return QuotaController(api, lease_identity(args), own=own, now=now)
 
 
 async def _run_people_controller(asked: Invocation) -> None:

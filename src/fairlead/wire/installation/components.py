@@ -18,6 +18,7 @@ from fairlead.model.installation import (
     NODE_PART,
     SYSTEM_PART,
     Installation,
+    OwnAccounts,
     Parts,
 )
 from fairlead.wire.installation import deciding_parts, people_parts, reading_parts
@@ -28,6 +29,7 @@ from fairlead.wire.installation.quota_policies import quota_policies
 from fairlead.wire.installation.quota_webhooks import quota_webhooks
 from fairlead.wire.installation.sharing_policies import sharing_policies
 from fairlead.wire.installation.sharing_webhooks import sharing_webhooks
+from fairlead.wire.installation.term_policies import term_policies
 from fairlead.wire.quota.tree_definition import quota_tree_definition
 
 Object = dict[str, Any]
@@ -63,6 +65,10 @@ def _namespace(name: str, part: str, security: Object) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
+def _account_admission(accounts: OwnAccounts) -> list[Object]:
+    return [*account_policies(accounts), *term_policies(accounts)]
+
+
 COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "namespace": namespaces,
     "quota-crd": lambda _: [quota_tree_definition()],
@@ -76,7 +82,7 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "gpushare-control-plane": deciding_parts.control_plane_extender,
     "node-agent-admission": lambda chosen: agent_policies(chosen.accounts),
     "node-agent": deciding_parts.node_agent,
-    "account-admission": lambda chosen: account_policies(chosen.accounts),
+    "account-admission": lambda chosen: _account_admission(chosen.accounts),
     "admission-webhook": deciding_parts.admission_webhook,
     "gpushare-admission": lambda chosen: sharing_policies(chosen.accounts),
     "gpushare-webhook": lambda chosen: sharing_webhooks(chosen.accounts),
@@ -155,7 +161,7 @@ def every_object(chosen: Installation) -> list[Object]:
 def account_limits() -> frozenset[tuple[str, str, str, str]]:
     """Identities of the admission objects that bind only Fairlead's own accounts."""
     accounts = Installation().accounts  # the objects have no namespace
-    limits = (*account_policies(accounts), *agent_policies(accounts))
+    limits = (*_account_admission(accounts), *agent_policies(accounts))
     return frozenset(object_ref(each).identity for each in limits)
 
 

@@ -237,7 +237,7 @@ def gpu_exporter_rights(chosen: Installation) -> list[Object]:
     """
     owner = PartPlace(_GPU_EXPORTER, chosen.node_namespace)
     everywhere = [
-        grant("", "pods", "get list watch"),
+        grant("", "pods", "list watch"),
         grant("resource.k8s.io", "resourceslices", "list"),
     ]
     own = [grant("", "configmaps", "get", "fairlead-gpu-counters")]

@@ -5,8 +5,6 @@ It has the place of the inventory, which `fairlead install` writes.
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from fairlead.errors import OutsideError, UserError
@@ -16,9 +14,6 @@ from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
 from fairlead.wire.installation.values import parse_values, read_values, render_values
-
-HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
-"""The annotation by which Helm knows its objects."""
 
 
 def release_ref(namespace: str, chart: str = HELM_CHART) -> ObjectRef:

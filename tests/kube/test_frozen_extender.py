@@ -1,0 +1,199 @@
+"""An extender that stands still between its decision and its request binds nothing afterwards.
+
+The request is held at a proxy and the process frozen, until another extender has taken the Lease
+and granted the same memory. Then the request reaches the API server. The clocks of the two are an
+hour ahead and an hour behind.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from threading import Thread
+from typing import Any
+
+import pytest
+from tests.contracts.api_client import ApiClient
+from tests.contracts.api_client import until as until_real
+from tests.kube.clocks import HOUR
+from tests.kube.control_plane import ControlPlane
+from tests.kube.deployed import of_file
+from tests.kube.extender import SYSTEM, USER, Extender
+from tests.kube.fault_proxy import held_back, running_fault_proxy
+from tests.kube.objects import namespace, share_node
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+PODS = "/api/v1/namespaces/default/pods"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/fairlead-gpushare"
+CONTROLLER = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
+MASTERS = "system:masters"
+NODE = "frozen-leader"
+GRANT = {"fairlead.io/gpu-allocation": '{"c":{"0":10}}'}
+TERMS = [
+    each
+    for each in of_file("account-admission.yaml")
+    if each["metadata"]["name"] in ("fairlead-scheduler-term", "fairlead-quota-term")
+]
+
+
+def pod(name: str, **spec: Any) -> Object:
+    limits = {"limits": {"aliyun.com/gpu-mem": "10"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "schedulerName": "nobody",
+            "containers": [{"name": "c", "image": "a:1", "resources": limits}],
+            **spec,
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The shared control plane with the two policies, which are gone afterwards."""
+    control_plane.admin.apply([namespace(SYSTEM), share_node(NODE, gpus=1), *TERMS])
+    try:
+        yield control_plane
+    finally:
+        for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+            control_plane.admin.run("delete", kind, *(f"{name}-term" for name in PARTS))
+        control_plane.admin.run("delete", "lease", "--all", "-n", SYSTEM)
+        control_plane.admin.run("delete", "node", NODE)
+
+
+PARTS = ("fairlead-scheduler", "fairlead-quota")
+
+
+@pytest.fixture(scope="module")
+def api(cluster: ControlPlane) -> ApiClient:
+    return ApiClient("real", cluster.kubeconfig)
+
+
+@pytest.fixture
+def pods(cluster: ControlPlane) -> Iterator[list[str]]:
+    names: list[str] = []
+    yield names
+    cluster.admin.run("delete", "pod", "-n", "default", "--force", "--grace-period=0", *names)
+
+
+def asked(pod: Object) -> Object:
+    meta = pod["metadata"]
+    return {
+        "PodName": meta["name"],
+        "PodNamespace": "default",
+        "PodUID": meta["uid"],
+        "Node": NODE,
+    }
+
+
+def test_what_it_decided_before_another_took_the_lease_is_refused(
+    cluster: ControlPlane, api: ApiClient, pods: list[str]
+) -> None:
+    pods += ["decided-before", "decided-after"]
+    before, after = (api.post(PODS, pod(name)).body for name in pods)
+    with ExitStack() as leaving:
+        proxy = leaving.enter_context(running_fault_proxy(cluster, acting=USER))
+        first, second = (
+            Extender(cluster, f"frozen-{name}", server=proxy.server, clock=clock)
+            for name, clock in (("first", HOUR), ("second", -HOUR))
+        )
+        for each in (first, second):
+            leaving.callback(each.component.stop)
+            each.start()
+        binding = proxy.plan(held_back("binding"))
+
+        def ask() -> None:
+            with suppress(OSError, http.client.HTTPException):
+                first.ask("bind", asked(before), seconds=40)
+
+        asking = Thread(target=ask)
+        asking.start()
+        wait_until("the binding is on its way", lambda: binding.strikes == 1, 30)
+        first.component.freeze()
+        leaving.callback(asking.join)
+        leaving.callback(first.component.thaw)
+        wait_until(
+            "the second extender has the Lease and binds",
+            lambda: not second.ask("bind", asked(after)).get("Error"),
+            60,
+        )
+        proxy.release(binding)
+        assert binding.answered == 403
+        first.component.thaw()
+        bound = {name: api.get(f"{PODS}/{name}").body for name in pods}
+        assert [each["spec"].get("nodeName") for each in bound.values()] == [None, NODE]
+        assert "annotations" not in bound["decided-before"]["metadata"]
+        wait_until("the first one answers", lambda: not asking.is_alive(), 60)
+        assert not api.get(f"{PODS}/decided-before").body["spec"].get("nodeName")
+
+
+def test_the_api_server_compares_the_term_of_each_write_with_the_lease(
+    cluster: ControlPlane, api: ApiClient, pods: list[str]
+) -> None:
+    """A later term is not refused: the API server may see the Lease a moment late."""
+    api.ask("DELETE", LEASE)
+    lease = {"holderIdentity": "a", "leaseDurationSeconds": 4, "leaseTransitions": 5}
+    meta = {"name": "fairlead-gpushare", "namespace": SYSTEM}
+    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    api.post(LEASE.rpartition("/")[0], {**kind, "metadata": meta, "spec": lease})
+    acting = api.as_user(USER, MASTERS)
+
+    def bind(name: str, annotations: Object, manager: str) -> int:
+        body = {"metadata": {"name": name, "annotations": annotations}}
+        body["target"] = {"kind": "Node", "name": NODE}
+        path = f"{PODS}/{name}/binding"
+        query = {"fieldManager": manager, "dryRun": "All"} if manager else {"dryRun": "All"}
+        return acting.post(path, {"apiVersion": "v1", "kind": "Binding", **body}, **query).status
+
+    pods += ["term", "adopted"]
+    api.post(PODS, pod("term"))
+    api.post(PODS, pod("adopted", nodeName=NODE))
+    until_real("the term counts", lambda: bind("term", GRANT, "fairlead-gpushare-4") == 403)
+    for manager, status in {
+        "": 403,
+        "fairlead": 403,
+        "fairlead-gpushare-": 403,
+        "fairlead-quota-9": 403,
+        "fairlead-gpushare-5": 201,
+        "fairlead-gpushare-10": 201,
+    }.items():
+        assert bind("term", GRANT, manager) == status, manager
+    assert bind("term", {}, "") == 201  # kube-scheduler itself, a pod without shared GPUs
+    for manager, status in {"fairlead-gpushare-4": 403, "fairlead-gpushare-5": 200}.items():
+        patch = {"metadata": {"annotations": GRANT}}
+        answer = acting.patch(f"{PODS}/adopted", patch, fieldManager=manager, dryRun="All")
+        assert answer.status == status, manager
+    touched = {"metadata": {"annotations": {"fairlead.io/gpu-retry": "1"}}}
+    assert acting.patch(f"{PODS}/adopted", touched, dryRun="All").status == 200
+    assert (
+        api.as_user("system:kube-scheduler", MASTERS).patch(f"{PODS}/adopted", patch).status == 200
+    )
+
+
+def test_a_gate_is_opened_only_in_the_term_of_the_lease(
+    cluster: ControlPlane, api: ApiClient, pods: list[str]
+) -> None:
+    """Without a Lease nothing is compared."""
+    path = LEASE.replace("gpushare", "quota")
+    gate = [{"name": "fairlead.io/quota"}]
+    pods.append("gated")
+    api.post(PODS, pod("gated", schedulingGates=gate))
+    acting = api.as_user(CONTROLLER, MASTERS)
+
+    def admit(manager: str) -> int:
+        patch = {"spec": {"schedulingGates": None}}
+        return acting.patch(f"{PODS}/gated", patch, fieldManager=manager, dryRun="All").status
+
+    assert admit("fairlead") == 200
+    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    meta = {"name": "fairlead-quota", "namespace": SYSTEM}
+    spec = {"holderIdentity": "a", "leaseDurationSeconds": 5, "leaseTransitions": 2}
+    api.post(path.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+    until_real("the term counts", lambda: admit("fairlead-quota-1") == 403)
+    assert [admit(f"fairlead-quota-{term}") for term in (2, 3)] == [200, 200]
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    assert acting.patch(f"{PODS}/gated", labels, dryRun="All").status == 200
