@@ -7,7 +7,6 @@ in their order: each finds the cluster as the one before it left it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from tests.nodes.cluster import CARDS, NEWER, SOURCES, SYSTEM, Cluster, is_true,
 from tests.nodes.load import running_load
 from tests.nodes.shared_pods import (
     SECONDS,
+    complaints,
     is_running,
     running,
     running_versions,
@@ -80,9 +80,7 @@ def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
         n["metadata"]["annotations"]["fairlead.io/gpu-identity"] for n in admin.get("nodes")
     ]
     assert identity == ["deferred"] * len(cluster.nodes), "each agent has seen that CDI works"
-    found = json.loads(cluster.fairlead("doctor", "-o", "json"))["items"]
-    bad = [each for each in found if each["state"] != "ok"]
-    assert [each["check"] for each in bad] == ["prometheus"], "there is none on these nodes"
+    assert complaints(cluster) == []
 
 
 PARTS = {
