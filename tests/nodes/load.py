@@ -41,6 +41,8 @@ REAL_EVERY = 40
 A Job creates it, and creates another one if the kubelet refuses it: that happens while no node
 agent answers.
 """
+REAL_MOST = 40
+"""All of them have room at once: each takes one unit of some 84."""
 PLAYED = "fairlead-test-played"
 POOL = NodePool(
     name="played",
@@ -147,7 +149,7 @@ class Load:
     def unfinished(self, truth: ShareTruth) -> list[str]:
         """Pods that have not been placed, and Jobs whose pod does not run."""
         placed = {pod.name for uid, pod in list(truth.pods.items()) if uid in truth.placements}
-        pods = {f"p{number}" for number in range(self.made) if number % REAL_EVERY}
+        pods = {f"p{number}" for number in range(self.made) if not _is_real(number)}
         jobs = [
             job["metadata"]["name"]
             for job in self._cluster.plane.admin.get("jobs", "-n", PLACE)
@@ -169,7 +171,7 @@ class Load:
     # --- pods -------------------------------------------------------------------------------------
 
     def _create(self) -> None:
-        obj = load_pod(self.made) if self.made % REAL_EVERY else load_job(self.made)
+        obj = load_job(self.made) if _is_real(self.made) else load_pod(self.made)
         path = "/api/v1" if obj["kind"] == "Pod" else "/apis/batch/v1"
         path += f"/namespaces/{PLACE}/{obj['kind'].lower()}s"
         body = self._ask(self._creating, "POST", path, obj)
@@ -285,6 +287,10 @@ def _page(address: str, port: int) -> bytes:
         return b""
     finally:
         line.close()
+
+
+def _is_real(number: int) -> bool:
+    return number % REAL_EVERY == 0 and number < REAL_EVERY * REAL_MOST
 
 
 def load_pod(number: int) -> Object:
