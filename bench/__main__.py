@@ -36,7 +36,7 @@ MEASUREMENTS: Final = {
     "quota": ("quota_plan", "quota_look"),
     "recovery": ("recovery",),
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
-    "scale": ("scale",),
+    "scale": ("scale", "scale_simulated"),
     "sharing": ("filter", "scheduler_extender"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }

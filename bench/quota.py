@@ -132,10 +132,10 @@ def timed(what: str, ask: Callable[[int], object], rounds: int = ROUNDS) -> None
         before = time.thread_time()
         ask(number)
         took.append((time.thread_time() - before) * 1000)
-    quota_plan_tell(what, took)
+    print_quota_plan(what, took)
 
 
-def quota_plan_tell(what: str, took: list[float]) -> None:
+def print_quota_plan(what: str, took: list[float]) -> None:
     took.sort()
     print(
         f"{what:<64} min {took[0]:8.2f} ms   median {statistics.median(took):8.2f} ms   max "
@@ -186,7 +186,7 @@ def events(state: QuotaState, what: str) -> list[list[float]]:
                 done, gone = done + len(planned.admit), gone + len(planned.evict)
                 carry_out(account, planned)
                 planned = plan_account(account, state.now)
-        quota_plan_tell(event + what, took)
+        print_quota_plan(event + what, took)
         print(f"    admitted then: {done}, evicted: {gone}")
         return took
 
@@ -313,7 +313,7 @@ class Cluster:
         feed.observe(listed(KIND_BUDGETS, {}))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
 
-    def hear(self, pod: Pod | None, uid: str) -> None:
+    def receive(self, pod: Pod | None, uid: str) -> None:
         if pod is None:
             self.pods.pop(uid, None)
             self.machine.feed.observe(changed(KIND_PODS, uid, None))
@@ -347,7 +347,7 @@ class Cluster:
         match action:
             case AdmitPod():
                 pod = self.pods[action.target.uid]
-                self.hear(
+                self.receive(
                     replace(
                         pod,
                         gates=(),
@@ -357,13 +357,13 @@ class Cluster:
                     pod.uid,
                 )
             case EvictPod(is_trial=False) | DeleteObject():
-                self.hear(None, action.target.uid)
+                self.receive(None, action.target.uid)
             case SetPodCondition():
                 if (known := self.pods.get(action.target.uid)) is not None:
                     others = tuple(
                         each for each in known.conditions if each.type != action.condition.type
                     )
-                    self.hear(replace(known, conditions=(*others, action.condition)), known.uid)
+                    self.receive(replace(known, conditions=(*others, action.condition)), known.uid)
             case PatchObject():
                 raise AssertionError(f"no job is to be suspended: {action}")
 
@@ -402,14 +402,14 @@ def _quota_look_run(leaf_count: int, pod_count: int, *, is_profiled: bool) -> No
             profile.disable()
             took.append((time.thread_time() - began) * 1000)
             cluster.answer(actions)
-        quota_look_tell(what, took)
-        quota_look_tell("    each answer to a call", [each * 1000 for each in cluster.seconds])
+        print_quota_look(what, took)
+        print_quota_look("    each answer to a call", [each * 1000 for each in cluster.seconds])
 
     play("nothing", lambda _: None)
 
     def relabelled(number: int) -> None:
         pod = replace(running[number], phase=PodPhase.RUNNING, labels={"seen": str(number)})
-        cluster.hear(pod, pod.uid)
+        cluster.receive(pod, pod.uid)
 
     play("a running pod has another label", relabelled)
 
@@ -424,15 +424,15 @@ def _quota_look_run(leaf_count: int, pod_count: int, *, is_profiled: bool) -> No
             gates=(QUOTA_GATE,),
             conditions=(),
         )
-        cluster.hear(replace(pod, created_at=cluster.now), uid)
+        cluster.receive(replace(pod, created_at=cluster.now), uid)
 
     play("a pod is created", created)
-    play("a running pod is gone", lambda number: cluster.hear(None, running[number].uid))
+    play("a running pod is gone", lambda number: cluster.receive(None, running[number].uid))
     if is_profiled:
         pstats.Stats(profile).sort_stats("tottime").print_stats(35)
 
 
-def quota_look_tell(what: str, took: list[float]) -> None:
+def print_quota_look(what: str, took: list[float]) -> None:
     if took:
         took.sort()
         p95 = took[int(len(took) * 0.95)]

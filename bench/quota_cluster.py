@@ -180,7 +180,7 @@ def bench_sustained(jobs: int, leaves: int, qps: int, seconds: float) -> None:
         while len(admitted.at) < jobs and time.monotonic() < began + seconds:
             time.sleep(0.1)
         took = sorted(at - began for at in admitted.at.values())
-        _tell_cpu(cluster, controller.component.pid, before, len(took))
+        _print_cpu(cluster, controller.component.pid, before, len(took))
         counted = controller.metrics().value("fairlead_quota_admissions_total")
         tenths = [took[max(0, len(took) * part // 10 - 1)] for part in range(11)]
     print(
@@ -320,7 +320,7 @@ def _measure(
     before, began = _cpu(cluster, pid), time.monotonic()
     let_go()
     wait_until("all are admitted", lambda: len(admitted.at) >= jobs, seconds=600)
-    cost = _tell_cpu(cluster, pid, before, jobs)
+    cost = _print_cpu(cluster, pid, before, jobs)
     wait_until("all run", lambda: len(running.at) >= jobs, seconds=600)
     return (
         jobs / (max(admitted.at.values()) - began),
@@ -335,7 +335,7 @@ def _cpu(cluster: ControlPlane, pid: int) -> dict[str, float]:
     return {"controller": cpu_seconds(pid), **parts, "this script": time.process_time()}
 
 
-def _tell_cpu(cluster: ControlPlane, pid: int, before: dict[str, float], jobs: int) -> float:
+def _print_cpu(cluster: ControlPlane, pid: int, before: dict[str, float], jobs: int) -> float:
     """The controller's milliseconds a job; those of all are printed."""
     spent = {name: (now - before[name]) * 1000 / jobs for name, now in _cpu(cluster, pid).items()}
     print(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -21,8 +21,10 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file, on_this_machine, rights_of_agents
 from tests.kube.extender import scheduler_at
 from tests.kube.front_door import open_door
+from tests.kube.kubectl import KubectlError
 from tests.kube.objects import namespace
 from tests.kube.quota_line import enforce, install
+from tests.kube.servers import FAIRLEAD, Server, environment
 from tests.waiting import wait_until
 
 from bench.nodes import PlayedKubelet
@@ -35,11 +37,11 @@ from bench.support.options import options
 from bench.support.parts import NODE_SPACE, SYSTEM, Part, Usage
 from bench.support.processes import memory
 from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
 from fairlead.errors import FairleadError
 
-ROOT: Final = Path(__file__).resolve().parents[1]
 AGENT_NODE: Final = "agent-node"
 SCRAPE_SECONDS: Final = 15.0
 """As `deploy/prometheus/servicemonitor.yaml` has it."""
@@ -243,6 +245,85 @@ def _kept(path: Path) -> list[tuple[Size, Figures]]:
     ]
 
 
+# --- a larger cluster, simulated ------------------------------------------------------------------
+
+
+def measure_scale_simulated() -> None:
+    """Memory of the components beside 5,000 simulated nodes, against the formulas of `scale`.
+
+        python -m bench scale_simulated --read FILE [--scenario large] [--seconds 30]
+
+    The laptop serves the cluster; each component follows it as a process of its own, one after the
+    other. The laptop's time goes on, so only memory is compared.
+    """
+    parser = options(measure_scale_simulated)
+    parser.add_argument("--read", type=Path, required=True, help="what `scale --save` wrote")
+    parser.add_argument("--sizes", type=int, default=3, help="how many of its sizes make formulas")
+    parser.add_argument("--scenario", default="large")
+    parser.add_argument("--seconds", type=float, default=30.0, help="after it is ready")
+    args = parser.parse_args()
+    formulas = _formulas(_kept(args.read)[: args.sizes])
+    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as name, ExitStack() as leaving:
+        folder = Path(name)
+        ready = folder / "ready.json"
+        ports = ("--port=0", "--gpu-exporter-port=0", "--cluster-exporter-port=0", "--api-port=0")
+        argv = [*FAIRLEAD, "up", f"--scenario={args.scenario}", f"--ready-file={ready}", *ports]
+        own = {**environment(), "XDG_STATE_HOME": name}
+        laptop = Component("laptop", argv, folder / "laptop.log", own)
+        leaving.callback(laptop.stop)
+        laptop.start()
+        laptop.wait_until(ready.exists, 900.0)
+        kubeconfig = json.loads(ready.read_text(encoding="utf-8"))["kubeconfig"]
+        counts = [_count_of(kubeconfig, each) for each in ("nodes", "pods")]
+        point = dict(zip(("nodes", "pods"), map(float, counts), strict=True))
+        print(f"{counts[0]:,} nodes, {counts[1]:,} pods, simulated; {MEMORY}", flush=True)
+        print("| component | formula | predicted | measured | deviation |\n|---|---|---|---|---|")
+        for part, words in SIMULATED.items():
+            argv = [*FAIRLEAD, *words, f"--kubeconfig={kubeconfig}"]
+            with running_part(part, argv, folder) as pid:
+                time.sleep(args.seconds)
+                was = memory(pid, "VmRSS")
+            formula = formulas[part, MEMORY]
+            predicted = formula.at(point)
+            cells = (
+                _text(formula),
+                _number(predicted),
+                _number(was),
+                f"{predicted / was - 1:+.0%}",
+            )
+            print(f"| {part} | {' | '.join(cells)} |", flush=True)
+
+
+SIMULATED: Final = {
+    "cluster exporter": ("cluster-exporter", "--gpu-source=none"),
+    "console": ("console", "--gpu-source=none"),
+    "extender": ("scheduler-extender",),
+    "quota controller": ("quota-controller",),
+}
+
+
+@contextmanager
+def running_part(name: str, argv: Sequence[str], folder: Path) -> Iterator[int]:
+    """The process, ready; its id."""
+    port = free_port()
+    listening = [*argv, f"--listen=127.0.0.1:{port}"]
+    component = Component(name, listening, folder / f"{name}.log", environment())
+    try:
+        component.start()
+        component.wait_until(Server(component, f"http://127.0.0.1:{port}").is_ready, 600.0)
+        yield component.pid
+    finally:
+        component.stop()
+
+
+def _count_of(kubeconfig: str, plural: str) -> int:
+    connection = find_connection(kubeconfig)
+    assert connection is not None
+    request = ApiRequest("list", "GET", f"/api/v1/{plural}?limit=1")
+    found = json.loads(KubeBlocking(connection).send(request).body)
+    return len(found["items"]) + int(found["metadata"].get("remainingItemCount") or 0)
+
+
 # --- the stage ------------------------------------------------------------------------------------
 
 
@@ -276,7 +357,7 @@ class Stage:
         with ExitStack() as leaving:
             parts = self._in_roles(_ready(self._all_parts(leaving)))
             self._start_scheduler(parts["extender"], leaving)
-            enforce(self._plane, self.company.root, adopts_running=True)
+            wait_until("the tree is enforced", self._is_enforced, 600.0, 1.0)
             self._settle()
             scraping = leaving.enter_context(_scraped(parts.values()))
             self._idle(parts, seconds, figures)
@@ -355,6 +436,16 @@ class Stage:
             node=AGENT_NODE,
         )
         return parts
+
+    def _is_enforced(self) -> bool:
+        """A slow machine's webhook may not answer in time: then it is asked again."""
+        try:
+            enforce(self._plane, self.company.root, adopts_running=True)
+        except KubectlError as error:
+            if "deadline exceeded" not in str(error):
+                raise
+            return False
+        return True
 
     def _start_scheduler(self, extender: Part, leaving: ExitStack) -> None:
         scheduler = scheduler_at(
@@ -448,7 +539,7 @@ class Stage:
             watches = part.open_watches(self._audit) / part.watch_seconds
             figures[name, IDLE_REQUESTS] = use.requests.others / seconds + watches
         figures[SCHEDULER, MEMORY] = memory(self.scheduler.pid, "VmRSS")
-        self._tell("idle", figures)
+        self._print_figures("idle", figures)
         for name, part in parts.items():
             now = part.named_requests(self._audit)
             asked = {
@@ -478,7 +569,7 @@ class Stage:
             figures[name, POD_REQUESTS] = (
                 max(0.0, use.requests.others - idle_requests * took) / pods
             )
-        self._tell("a pod", figures)
+        self._print_figures("a pod", figures)
 
     def _pages(self, parts: Mapping[str, Part], seconds: float, figures: Figures) -> None:
         wanted = self._pages_read() + 3 * self.company.nodes * len(parts)
@@ -494,7 +585,7 @@ class Stage:
             figures[name, PAGE_CPU] = (
                 max(0.0, 1000 * use.cpu - figures[name, IDLE_CPU] * seconds) / pages
             )
-        self._tell("pages", figures)
+        self._print_figures("pages", figures)
 
     def _window(self, parts: Mapping[str, Part], seconds: float) -> dict[str, Usage]:
         before = {name: part.usage(self._audit) for name, part in parts.items()}
@@ -507,7 +598,7 @@ class Stage:
         with urllib.request.urlopen(f"http://127.0.0.1:{self._page_port}/read") as answer:
             return int(answer.read())
 
-    def _tell(self, what: str, figures: Figures) -> None:
+    def _print_figures(self, what: str, figures: Figures) -> None:
         print(f"  {what}; load {os.getloadavg()[0]:.1f}", flush=True)
         for (part, figure), value in figures.items():
             if figure.startswith(what) or (what == "idle" and figure == MEMORY):
@@ -579,9 +670,9 @@ def _stage(most_nodes: int) -> Iterator[Stage]:
         page.write_text(simulated_page(str(folder), "dcgm,legacy"), encoding="utf-8")
         uuids.write_text(json.dumps(company.uuids()), encoding="utf-8")
         argv = [sys.executable, "-m", "bench.support.page_server", str(page), str(uuids), str(port)]
-        server = subprocess.Popen(argv, cwd=ROOT)
-        leaving.callback(server.wait)
-        leaving.callback(server.kill)
+        server = Component("pages", argv, plane.logs / "pages.log")
+        leaving.callback(server.stop)
+        server.start()
         kubelet = PlayedKubelet(plane.folder / "node" / "kubelet")
         state = plane.folder / "node" / "state"
         state.mkdir(parents=True)

@@ -344,7 +344,7 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
         seen: dict[str, list[tuple[float, float, float]]] = {side: [] for side in ("plain", *sides)}
         for number in range(rounds):
             seen["plain"].append((*_pods_a_second(cluster, plain, "plain", pod_count, number), 0.0))
-            _tell("plain", number, seen["plain"][-1])
+            _print("plain", number, seen["plain"][-1])
             _clear(cluster)
             for side, extender in sides.items():  # one at a time: there is one Lease
                 leaving.callback(extender.component.stop)
@@ -354,10 +354,10 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
                 seen[side].append(
                     (*rates, (cpu_seconds(extender.component.pid) - before) * 1000 / pod_count)
                 )
-                _tell(side, number, seen[side][-1])
+                _print(side, number, seen[side][-1])
                 _clear(cluster)
                 if number == rounds - 1:
-                    _tell_where(extender)
+                    _print_where(extender)
                 extender.component.stop()
     medians = {
         side: [statistics.median(each) for each in zip(*rows, strict=True)]
@@ -386,7 +386,7 @@ def _clear(cluster: ControlPlane) -> None:
     wait_until("the pods are gone", lambda: not cluster.admin.get("pods"))
 
 
-def _tell(side: str, number: int, figures: tuple[float, float, float]) -> None:
+def _print(side: str, number: int, figures: tuple[float, float, float]) -> None:
     bound, running, cost = figures
     rates = f"{bound:6.1f} pods/s bound, {running:6.1f} pods/s running, {cost:5.2f} ms CPU a pod"
     print(f"round {number}: {side:<8} {rates}, load {os.getloadavg()[0]:.1f}", flush=True)
@@ -470,7 +470,7 @@ def _pod(name: str, side: str) -> Object:
     }
 
 
-def _tell_where(extender: Extender) -> None:
+def _print_where(extender: Extender) -> None:
     page, cpu = extender.metrics(), cpu_seconds(extender.component.pid)
     for verb in ("filter", "prioritize", "bind"):
         seconds, count = (

@@ -29,8 +29,12 @@ from fairlead.model.installed.chart_values import ChartValues
 from fairlead.rules.installation.finding_lists import dotted
 from fairlead.rules.installation.server_versions import (
     AGENT_FROM,
+    FITTING_SCHEDULER,
+    NEWER_SCHEDULER,
     POLICIES_FROM,
+    SCHEDULER_TAG,
     WEBHOOKS_FROM,
+    has_own_scheduler,
     oldest_server,
 )
 from fairlead.settings import HELM_CHART
@@ -57,6 +61,8 @@ _OLDER: Final = {
     AGENT_FROM: f"--set parts.nodeAgent=false works from {dotted(WEBHOOKS_FROM)} on",
 }
 """What to do where Kubernetes is older than this."""
+_ONLY_SERVED: Final = "apiregistration.k8s.io/v1"
+"""An API that every API server has, and that Helm does not assume without a cluster."""
 _NOTES: Final = """\
 Fairlead {{ .Chart.AppVersion }} is installed: release {{ .Release.Name }} in namespace \
 {{ .Release.Namespace }}.
@@ -237,9 +243,40 @@ def _refusals(fields: Mapping[str, Field]) -> str:
         )
         text = f"these values need Kubernetes {dotted(version)} or later: {_OLDER[version]}"
         rows.append((test, text))
-    return "".join(
+    lines = [
         f'{{{{- if {test} }}}}\n{{{{- fail "{text}" }}}}\n{{{{- end }}}}\n' for test, text in rows
+    ]
+    return "".join(lines) + _newer_scheduler(fields)
+
+
+def _newer_scheduler(fields: Mapping[str, Field]) -> str:
+    """The refusal of a kube-scheduler that is newer than the API server.
+
+    Without a cluster, Helm takes a version of its own for the cluster's; then nothing is refused.
+    """
+    points = points_of(has_own_scheduler, ChartValues, fields)
+    on = [point for point, is_own in points if is_own]
+    off = [point for point, is_own in points if not is_own]
+    image = fields["kube_scheduler_image"].expression
+    name = f'regexReplaceAll "(:[^:]*)?(@.*)?$" {image} ""'
+    return (
+        f"{{{{- if and (.Capabilities.APIVersions.Has {json.dumps(_ONLY_SERVED)}) "
+        f"({condition(on, off, fields)}) }}}}\n"
+        f"{{{{- with regexFind `{SCHEDULER_TAG}` {image} }}}}\n"
+        '{{- $own := regexFind "[0-9]+[.][0-9]+" . }}\n'
+        "{{- with $.Capabilities.KubeVersion }}\n"
+        '{{- $server := regexFind "[0-9]+[.][0-9]+" .Version }}\n'
+        '{{- if semverCompare (printf "<%s.0-0" $own) .Version }}\n'
+        f"{{{{- $text := printf {json.dumps(NEWER_SCHEDULER)} $own {_outer(image)} $server }}}}\n"
+        f"{{{{- $hint := printf {json.dumps(FITTING_SCHEDULER)} ({_outer(name)}) $server }}}}\n"
+        '{{- fail (printf "%s: %s" $text $hint) }}\n'
+        "{{- end }}\n{{- end }}\n{{- end }}\n{{- end }}\n"
     )
+
+
+def _outer(expression: str) -> str:
+    """The same within a `with`, where the dot is another value."""
+    return expression.replace(".Values", "$.Values")
 
 
 def _release() -> str:

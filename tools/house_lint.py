@@ -42,6 +42,14 @@ SPELLED_KINDS: Final = frozenset(
 OTHER_SPELLING: Final = "utili" + "s"
 NOT_READ: Final = frozenset(("web_dist", "node_modules", "__pycache__"))
 
+QUOTING: Final = frozenset(
+    (
+        *("KubectlError", "ApiStatus", "Forbidden", "Conflict", "NotServed", "Gone"),
+        *("SSLError", "OSError", "HTTPError", "AssertionError"),
+    )
+)
+"""Exceptions whose text is another program's: kubectl's, the API server's, OpenSSL's, a test's."""
+
 FUNCTION_INTERNALS: Final = frozenset(
     ("__closure__", "__code__", "__defaults__", "__globals__", "__kwdefaults__", "__wrapped__")
 )
@@ -52,6 +60,8 @@ BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr", "setitem
 _PUBLIC_CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[:(]", re.MULTILINE)
 _DOCSTRING = re.compile(r'\A(?:#.*\n)*r?"""(.*?)"""', re.DOTALL)
 """Both read the text: to parse every module takes ten times as long."""
+_SENTENCE = re.compile(r"[A-Za-z][a-z]+ [a-z]+")
+_QUOTED = re.compile(r"`[^`]*`")
 _QUESTION = re.compile(r"\?(\s|$)")
 _MAY_TOUCH = re.compile(r"""[.'"]_|import .*\b_[a-z]|^ +_[a-z]\w*,$""", re.MULTILINE)
 """Most files match nothing of it; a syntax tree of each file would take a second."""
@@ -181,6 +191,52 @@ def private_names(source: str) -> set[str]:
     return {name for name in _touched(nodes) if _is_private(name)} - _own_names(nodes)
 
 
+def sentences(root: Path) -> Iterator[Finding]:
+    """A test compares a whole sentence of Fairlead (`caught.value.what == …`), or values and codes.
+
+    A part of a sentence (`match="is not"`) matches others as well, and hides what a user reads.
+    """
+    for path in _python(root / "tests"):
+        text = path.read_text(encoding="utf-8")
+        if "match=" not in text:
+            continue
+        for call in ast.walk(ast.parse(text)):
+            if isinstance(call, ast.Call) and _called(call) == "raises":
+                for part in _matched_sentences(call):
+                    yield _finding(
+                        root,
+                        path,
+                        call.lineno,
+                        f"matches a part of a sentence, `{part}`: compare the whole, or values",
+                    )
+
+
+def _matched_sentences(call: ast.Call) -> Iterator[str]:
+    names = {
+        each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "")
+        for each in ast.walk(call.args[0])
+    }
+    if names & QUOTING:
+        return
+    for keyword in call.keywords:
+        if keyword.arg == "match":
+            texts = (text.replace("\\", "") for text in _texts_of(keyword.value))
+            yield from (text for text in texts if _SENTENCE.search(_QUOTED.sub("", text)))
+
+
+def _texts_of(node: ast.AST) -> Iterator[str]:
+    """The strings of an expression; a value of an f-string is `0`."""
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str):
+            yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = (each.value if isinstance(each, ast.Constant) else "0" for each in node.values)
+        yield "".join(map(str, parts))
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _texts_of(child)
+
+
 RULES: Final = (
     Rule("openings", openings),
     Rule("class names", class_names),
@@ -188,6 +244,7 @@ RULES: Final = (
     Rule("spelling", spelling),
     Rule("sleeps", sleeps),
     Rule("front doors", front_doors),
+    Rule("sentences", sentences),
 )
 
 

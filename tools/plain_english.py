@@ -1,8 +1,8 @@
 """Prints words that docs/glossary.md asks to avoid: `python tools/plain_english.py [PATH …]`.
 
 It reads docstrings, comments, string constants with a space, and names in Python; the text of
-Markdown outside code; comments and strings with a space in TypeScript. The name of a test is a
-sentence. It ends with status 1 where it finds any.
+Markdown outside code; lines of TOML; comments and strings with a space in TypeScript. The name of a
+test is a sentence. It ends with status 1 where it finds any.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLACES = (
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
 )
-KINDS = frozenset((".py", ".md", ".ts", ".tsx"))
+KINDS = frozenset((".py", ".md", ".toml", ".ts", ".tsx"))
 IGNORED = frozenset(("node_modules", "web_dist", "__pycache__", "golden"))
 TEST = "test_"
 VALUE = "0"
@@ -72,7 +72,8 @@ def read_table(text: str) -> list[Avoided]:
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
         if len(cells) == 4 and cells[2].startswith("`"):
             pattern = cells[2].strip("`")
-            words = re.findall(r"[a-z]+", pattern.replace(r"\b", " "))
+            plain = pattern.replace(r"\b", " ")
+            words = re.findall(r"[a-z]+", plain) + re.findall(r"([a-z]+)[a-z]\?", plain)
             expanded = words if cells[3] == "yes" else cells[3].split()
             rows.append(
                 Avoided(
@@ -101,6 +102,8 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         yield from _python_texts(source)
     elif path.suffix == ".md":
         yield from _markdown_texts(source)
+    elif path.suffix == ".toml":
+        yield from _toml_texts(source)
     else:
         yield from _script_texts(source)
 
@@ -142,6 +145,16 @@ def _markdown_texts(source: str) -> Iterator[tuple[int, str]]:
         elif line.startswith(HEADING) and "plain_english" in source:
             return
         elif not is_code and MARK not in line:
+            yield number, _CODE_SPAN.sub("", line)
+
+
+def _toml_texts(source: str) -> Iterator[tuple[int, str]]:
+    """All lines but those of a quoted program or manifest, which are between triple quotes."""
+    is_quoted = False
+    for number, line in enumerate(source.splitlines(), 1):
+        if len(re.findall(r"\"\"\"|\'\'\'", line)) == 1:
+            is_quoted = not is_quoted
+        elif not is_quoted and " " in line and MARK not in line:
             yield number, _CODE_SPAN.sub("", line)
 
 

@@ -85,8 +85,9 @@ class Cluster(Protocol):
         ...
 
     def snapshot(self) -> ClusterSnapshot:
-        """The newest state (without GPU readings). Cheap when
-        nothing changed since the last call.
+        """The newest state (without GPU readings).
+
+        Cheap when nothing changed since the last call.
         """
         ...
 
@@ -453,8 +454,9 @@ class Streams(Protocol):
         ...
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows. `resized` can be read from when they
-        have changed since this was asked.
+        """Columns and rows.
+
+        `resized` can be read from when they have changed since this was asked.
         """
         ...
 
@@ -754,8 +756,10 @@ class InstallationTarget(Protocol):
         ...
 
     def change(self, action: PatchObject) -> Refusal | None:
-        """Patch the object. The API server's refusal may hold for a moment only; None = done, or
-        the object does not exist.
+        """Patch the object.
+
+        The API server's refusal may hold for a moment only; None = done, or the object does not
+        exist.
         """
         ...
 

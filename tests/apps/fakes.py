@@ -51,7 +51,7 @@ class FakeDevices:
     def want(self, fields: frozenset[str]) -> None:
         self.wanted = fields
 
-    def tell(self, **changes: object) -> None:
+    def change(self, **changes: object) -> None:
         """Fields that are not given keep their values."""
         self.snapshot = structs.replace(self.snapshot, number=self.snapshot.number + 1, **changes)
         self.reported()

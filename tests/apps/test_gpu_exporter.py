@@ -371,7 +371,7 @@ async def test_a_card_that_stops_answering_keeps_its_values_until_stale_and_then
             device(0, sampled_at=EPOCH, collectors=failed),
             device(1, sampled_at=EPOCH + seconds),
         )
-        devices.tell(at=EPOCH + seconds, devices=cards)
+        devices.change(at=EPOCH + seconds, devices=cards)
         await made.refresh()
         return parse_page(b"".join(made.page.pieces).decode()).samples
 
@@ -406,7 +406,7 @@ async def test_a_card_that_hangs_is_down_at_once_and_keeps_its_values_until_they
     devices = FakeDevices()
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
     for age, values in ((5, [42]), (16, [])):
-        devices.tell(devices=(device(up=False, sampled_at=EPOCH - age),), stuck_calls=1)
+        devices.change(devices=(device(up=False, sampled_at=EPOCH - age),), stuck_calls=1)
         await made.refresh()
         found = parse_page(b"".join(made.page.pieces).decode()).samples
         assert [each.value for each in named(found, "DCGM_FI_DEV_GPU_UTIL")] == values
@@ -478,7 +478,7 @@ async def test_what_dcgm_exporter_makes_itself_is_made_from_snapshot_to_snapshot
 
     async def after(seconds: float, **card: object) -> dict[tuple[str, str], float]:
         clock.at = EPOCH + seconds
-        devices.tell(at=clock.at, devices=(device(sampled_at=clock.at, **card),))
+        devices.change(at=clock.at, devices=(device(sampled_at=clock.at, **card),))
         await made.refresh()
         found = [
             each
@@ -522,7 +522,7 @@ async def test_a_driver_that_is_gone_is_reported_and_the_page_stays() -> None:
     devices = FakeDevices()
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
     await made.refresh()
-    devices.tell(is_driver_up=False, driver_error="there is no NVIDIA driver")
+    devices.change(is_driver_up=False, driver_error="there is no NVIDIA driver")
     await made.refresh()
     bare = parse_page(b"".join(made.page.pieces).decode()).samples
     assert named(bare, "fairlead_exporter_nvml_up", node_name="gpu-1")[0].value == 0
@@ -539,7 +539,7 @@ async def test_what_is_read_less_often_stays_for_its_own_period() -> None:
         card = device(
             fields={"DCGM_FI_DEV_GPU_UTIL": 1}, sampled_at=EPOCH + seconds, slower=(slow,)
         )
-        devices.tell(at=EPOCH + seconds, devices=(card,))
+        devices.change(at=EPOCH + seconds, devices=(card,))
         await made.refresh()
         found = parse_page(b"".join(made.page.pieces).decode()).samples
         assert [each.value for each in named(found, "fairlead_gpu_pcie_replays_total")] == replays
@@ -565,7 +565,7 @@ async def test_a_value_that_no_card_can_have_is_left_out_counted_and_named_once(
     )
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
     for times in (1, 2):
-        devices.tell()
+        devices.change()
         for _ in range(2):
             await made.refresh()
         found = parse_page(b"".join(made.page.pieces).decode()).samples
@@ -650,7 +650,7 @@ async def test_the_page_is_there_before_a_device_has_answered_and_new_with_each_
             return await (await session.get(f"{url}/metrics")).text()
 
         assert "fairlead_exporter_build_info" in await page() and "DCGM" not in await page()
-        devices.tell(devices=(device(),))
+        devices.change(devices=(device(),))
 
         async def has_a_card() -> bool:
             return "DCGM_FI_DEV_GPU_UTIL" in await page()
@@ -676,7 +676,7 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_f
         fault.append(RuntimeError("a bug"))
         page = made.page
         for number in range(3):
-            devices.tell()
+            devices.change()
             await until(lambda many=number + 1: made.faults["RuntimeError"] == many)
         assert made.page is page
         wall.at += 26
@@ -684,7 +684,7 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_f
         (logged,) = [each for each in caplog.records if "because of a bug" in each.getMessage()]
         assert logged.exc_info is not None
         fault.clear()
-        devices.tell()
+        devices.change()
         await until(lambda: made.page is not page)
         assert (await ask(made.app, "GET", "/healthz"))[0] == 200
     found = named(
@@ -860,7 +860,7 @@ async def test_a_reload_under_way_is_reported(tmp_path: Path) -> None:
 
         assert await reported() == "false"
         path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
-        devices.tell()
+        devices.change()
         try:
             await until(begun.is_set)
             assert await reported() == "true"

@@ -76,7 +76,7 @@ def test_a_question_about_preemption_on_a_hundred_crowded_nodes(
 
 
 def test_a_thousand_pods_that_wait_and_get_the_reason() -> None:
-    async def tell(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
+    async def report(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
         ledger, began = driver.ledger, loop.moment
         fits = ledger.filter
 
@@ -92,14 +92,14 @@ def test_a_thousand_pods_that_wait_and_get_the_reason() -> None:
             await asyncio.sleep(0.1)
         assert loop.moment - began > SAFE_SECONDS
 
-    held = lived(tell)
+    held = lived(report)
     assert all(held) and len(held) > 10
 
 
 def test_pods_of_one_need_are_counted_once() -> None:
     asked = 0
 
-    async def tell(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
+    async def report(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
         ledger = driver.ledger
         fits = ledger.filter
 
@@ -115,7 +115,7 @@ def test_pods_of_one_need_are_counted_once() -> None:
         while len(server.events) < 200:  # noqa: ASYNC110 - on a clock that jumps
             await asyncio.sleep(0.1)
 
-    lived(tell)
+    lived(report)
     assert asked < 20
 
 

@@ -59,10 +59,10 @@ def test_a_storm_can_be_lived_again() -> None:
 def guarding_nothing(*args: Any, **options: Any) -> Extender:
     """Fault: guarded nodes are treated like other nodes."""
     extender = Extender(*args, **options)
-    tell = extender.ledger.set_node
+    original = extender.ledger.set_node
 
     def unguarded(row: Node, withheld: Collection[int] = ()) -> None:
-        tell(msgspec.structs.replace(row, annotations={}), withheld)
+        original(msgspec.structs.replace(row, annotations={}), withheld)
 
     extender.ledger.set_node = unguarded  # type: ignore[method-assign]
     return extender

@@ -49,9 +49,9 @@ class Window:
         self.page = page
         self.base = base
         self.complaints: list[str] = []
-        page.on("request", self._hear_request)
-        page.on("response", self._hear_response)
-        page.on("console", self._hear_console)
+        page.on("request", self._receive_request)
+        page.on("response", self._receive_response)
+        page.on("console", self._receive_console)
         page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
 
     def open(self, path: str, page_id: str) -> None:
@@ -87,15 +87,15 @@ class Window:
         assert names, f"no column `{head}` among {heads}"
         return {key: row[names[0]] for key, row in box.evaluate(EVERY_ROW)}
 
-    def _hear_request(self, request: Request) -> None:
+    def _receive_request(self, request: Request) -> None:
         if not request.url.startswith((self.base, "data:", "blob:")):
             self.complaints.append(f"request to a stranger: {request.url}")
 
-    def _hear_response(self, response: Response) -> None:
+    def _receive_response(self, response: Response) -> None:
         if response.status >= 500:
             self.complaints.append(f"status {response.status}: {response.url}")
 
-    def _hear_console(self, message: ConsoleMessage) -> None:
+    def _receive_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
             self.complaints.append(f"console {message.type}: {message.text}")
 

@@ -226,13 +226,13 @@ def test_a_wrong_address_leads_to_a_right_one(
 def test_filters_of_the_nodes_are_those_of_the_charts(browser: Browser, simulated: Sight) -> None:
     asked: list[list[str]] = []
 
-    def hear(request: Request) -> None:
+    def receive(request: Request) -> None:
         url = urlsplit(request.url)
         if url.path.endswith("/charts/gpu-duty-cycle"):
             asked.append(sorted(parse_qs(url.query).get("gpu_node", [])))
 
     with window(browser, simulated.url, height=1800) as tab:
-        tab.page.on("request", hear)
+        tab.page.on("request", receive)
         tab.open("/nodes?mode=share", "nodes")
         soon("nodes of the chart", lambda: asked[-1:], lambda: [sorted(shared(tab))])
         assert shared(tab), "no shared node in this world: the test shows nothing"

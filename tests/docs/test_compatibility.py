@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference" / "compatibility.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TESTED = PAGE.partition("\n## Tested with\n")[2].partition("\n## ")[0]
+OTHERS = [folder.name for folder in sorted((ROOT / "tools" / "kube").glob("kubernetes-*"))]
+"""Folders of the Kubernetes versions that run by name only."""
 PINNED = {
     "k8s.io/kubernetes": "kubernetes",
     "go.etcd.io/etcd/server/v3": "etcd",
@@ -28,9 +30,10 @@ PINNED = {
 """Go modules of the programs that the tests run, and the folder in `tools/kube` that pins each."""
 
 
-def pinned(module: str) -> str:
-    """The pinned version without its `v`."""
-    text = (ROOT / "tools" / "kube" / PINNED[module] / "go.mod").read_text(encoding="utf-8")
+def pinned(module: str, folder: str = "") -> str:
+    """The version without its `v`, as the folder pins it; by default that of all tests."""
+    place = ROOT / "tools" / "kube" / (folder or PINNED[module])
+    text = (place / "go.mod").read_text(encoding="utf-8")
     (version,) = re.findall(rf"^(?:require )?\s*{re.escape(module)} v(\S+)$", text, re.MULTILINE)
     return str(version)
 
@@ -41,9 +44,17 @@ def test_the_versions_that_the_tests_run_are_those_of_the_table(module: str) -> 
 
 
 def test_readme_names_no_other_kubernetes_as_tested() -> None:
-    version = pinned("k8s.io/kubernetes")
-    assert f"The tests run Kubernetes {version}." in README
-    assert set(re.findall(r"1\.\d\d\.\d+", README + PAGE)) == {version}
+    version, others = (
+        pinned("k8s.io/kubernetes"),
+        [pinned("k8s.io/kubernetes", each) for each in OTHERS],
+    )
+    assert f"The tests run Kubernetes {version};" in README
+    assert f"control planes of {' and '.join(others)}." in " ".join(README.split())
+    assert (
+        f"| kube-apiserver, kube-controller-manager, kube-scheduler | {', '.join(others)} |"
+        in TESTED
+    )
+    assert set(re.findall(r"1\.\d\d\.\d+", README + PAGE)) == {version, *others}
 
 
 def test_the_oldest_api_server_is_that_of_the_code() -> None:

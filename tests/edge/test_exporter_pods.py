@@ -4,6 +4,7 @@ pages on loopback; pods come, go and move.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from fairlead.model.installation import Installation
 from fairlead.model.source import SourceState
 from fairlead.wire.installation.reading_parts import gpu_exporter
 
+from . import scripted
 from .scripted import ScriptedServer, status
 from .test_exporter_pages import native_page, running
 from .twins import connection_to
@@ -253,3 +255,35 @@ def test_a_port_may_be_a_number() -> None:
     pod = ExporterPod("ns", "p", ip="10.0.0.7", ports={"metrics": 9400})
     urls = [PodSearch(port=port).url_of(pod) for port in ("metrics", "9500", "web")]
     assert urls == ["http://10.0.0.7:9400/metrics", "http://10.0.0.7:9500/metrics", ""]
+
+
+@pytest.mark.parametrize(
+    ("labelled", "found"),
+    [
+        (["gpu-nodes"], "gpu-nodes"),
+        (["a", NAMESPACE], NAMESPACE),
+        ([], NAMESPACE),
+        (None, NAMESPACE),
+    ],
+    ids=["elsewhere", "default-first", "no-label", "not-allowed"],
+)
+async def test_without_a_name_the_namespace_is_the_installations(
+    labelled: list[str] | None, found: str
+) -> None:
+    items = [{"metadata": {"name": name, "uid": name}} for name in labelled or ()]
+    spaces = status(403, "Forbidden", "no") if labelled is None else scripted.page(items)
+    path = f"/api/v1/namespaces/{found}/pods"
+    script = {
+        "/api/v1/namespaces": [spaces],
+        path: [scripted.page([])],
+        f"watch {path}": [scripted.Stream(then="hold")],
+    }
+    with ScriptedServer(script) as server:
+        async with KubeApi(connection_to(server.url)) as api:
+            pods = ExporterPods(api, WallClock(), PodSearch(namespace=None))
+            running_search = asyncio.create_task(pods.run())
+            await until(lambda: pods.source().state is SourceState.OFF)
+            running_search.cancel()
+    assert f"in namespace `{found}`" in pods.source().message
+    (seen,) = server.requests_of("/api/v1/namespaces")
+    assert seen.query["labelSelector"] == "fairlead.io/installation=nodes"

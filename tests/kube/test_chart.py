@@ -265,6 +265,29 @@ def test_helm_takes_over_nothing_that_fairlead_install_wrote(
     assert not answer.returncode, answer.stderr
 
 
+def test_a_scheduler_newer_than_the_server_is_refused_where_a_server_is_asked(
+    cluster: ControlPlane, chart: str, tmp_path: Path
+) -> None:
+    """In the words of `fairlead install`. Rendered for no cluster, the version is unknown."""
+    ensure_namespace(cluster)
+    minor = json.loads(cluster.admin.run("get", "--raw", "/version"))["minor"]
+    newer, same = "v1.99.0", f"v1.{minor}.9"
+    name = "registry.example.com:5000/kube-scheduler"
+    image = f"{name}:{newer}@sha256:0"
+    words = f"kube-scheduler 1.99 of `{image}` is newer than the API server 1.{minor}"
+    fitting = f"--set kubeSchedulerImage={name}:v1.{minor}.PATCH"
+    setting = f"--set=kubeSchedulerImage={image}"
+    answer = fairlead_answer(cluster.kubeconfig, "install", setting, "--dry-run").stderr
+    assert answer == f"error: {words}\nhint: `{fitting}`\n"
+    for each in HELMS:
+        helm = Helm(each, tmp_path, cluster.kubeconfig)
+        dry = ("install", "gpus", chart, "-n", SYSTEM, "--dry-run=server")
+        assert f"{words}: {fitting}" in helm.refusal(*dry, setting)
+        for good in (f"--set=kubeSchedulerImage={name}:{same}", "--set=scheduler=control-plane"):
+            helm.run(*dry, setting, good)
+        Helm(each, tmp_path).run("template", "gpus", chart, "-n", SYSTEM, setting)
+
+
 def test_all_objects_are_valid(cluster: ControlPlane, chart: str, tmp_path: Path) -> None:
     """Strictly, by the API server itself, for each kind of admission and of scheduler, with other
     values drawn at random.

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kube.clocks import HOUR
+from tests.kube.clocks import HOUR, clock_ahead
 from tests.kube.company import build_company
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.counts import Counts, count
@@ -39,6 +39,8 @@ from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
 from tests.kube.servers import FAIRLEAD, Page, Server, environment, running
 from tests.waiting import wait_until
+
+from fairlead.edge.files.snapshot_files import load_snapshot
 
 OUTAGE_SECONDS = 20
 STOP_SECONDS = 5
@@ -309,6 +311,15 @@ class TestClockIsWrong:
             assert self.is_true(rows["bert"]["durationSeconds"])
             health = {row["name"]: row for row in console.api("/health")["items"]}
             assert health["clock-skew"]["state"] == "fail"
+
+    def test_a_command_reads_the_cluster_of_its_time(
+        self, company: ControlPlane, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "saved"
+        argv = [*FAIRLEAD, "snapshot", "save", str(path), f"--kubeconfig={company.kubeconfig}"]
+        surroundings = environment() | clock_ahead(HOUR)
+        subprocess.run(argv, env=surroundings, capture_output=True, timeout=120, check=True)
+        assert abs(time.time() - load_snapshot(str(path)).snapshot.taken_at) < 300
 
     def is_true(self, shown: float) -> bool:
         """A page may be as old as a busy machine makes it, but not an hour."""

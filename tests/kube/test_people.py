@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from tests.cli.arena import environment, run_main
 from tests.contracts.api_client import ApiClient
 from tests.contracts.rights import RBAC, ask_for, token_of
 from tests.kube.control_plane import ControlPlane, running_control_plane
@@ -372,56 +376,85 @@ def test_each_cell_of_the_table_of_rights(api: ApiClient, account: Connection) -
     assert allowed(api, "ann", "namespace2", asked) == ADMIN_MAY
     assert allowed(api, "ann", "", asked) == ADMIN_MAY
     credentials = {
-        *each_of(("get", "list", "create", "delete"), ("secrets",)),
+        *each_of(("get", "list", "create", "delete", "patch"), ("secrets",)),
         "create serviceaccounts/token",
     }
     assert allowed(api, "ann", PLACE, asked) == ADMIN_MAY | credentials
 
 
-def test_kubectl_with_a_users_token(
+class Desk:
+    """Where commands are typed: the real kubectl and `fairlead`, with one kubeconfig."""
+
+    def __init__(self, cluster: ControlPlane, kubeconfig: Path) -> None:
+        self._env = environment(cluster.folder, KUBECONFIG=str(kubeconfig))
+        self._kubectl = Kubectl(program("kubectl"), kubeconfig, cluster.folder)
+
+    async def fairlead(self, *words: str) -> str:
+        ended = await asyncio.to_thread(run_main, "fairlead", words, self._env)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    async def kubectl(self, words: str) -> str:
+        return await asyncio.to_thread(self._kubectl.run, *words.split())
+
+
+def test_from_a_group_to_a_kubeconfig_and_back(
     cluster: ControlPlane, api: ApiClient, account: Connection
 ) -> None:
-    """Rights within a second of the user; none within two seconds of disabling; no token after."""
+    """All by commands. The second administrator, who is a user, has the rights for them, too."""
 
     async def story() -> None:
         async with controlling(account):
-            post(api, group("team-a", "root.a"))
+            root = Desk(cluster, cluster.kubeconfig)
+
+            async def let_in(desk: Desk, name: str, *flags: str) -> tuple[Desk, str]:
+                await desk.fairlead("user", "create", name, *flags)
+                ident = name.lower()
+                await until(lambda: ready(api, f"{USERS}/{ident}")[0] == "Bound")
+                text = await desk.fairlead("kubeconfig", "create", ident)
+                path = cluster.folder / f"{ident}.kubeconfig"
+                path.write_text(text, encoding="utf-8")
+                token: str = yaml.safe_load(text)["users"][0]["user"]["token"]
+                return Desk(cluster, path), token
+
+            await root.fairlead("group", "create", "teamA", "--leaf", "root.a")
+            ann, _ = await let_in(root, "Ann", "--role", "admin")
             began = time.monotonic()
-            post(api, user("bob", "team-a"))
-            await until(lambda: held(api) == of_researcher("bob", "namespace1"))
+            bob, token = await let_in(ann, "Bob", "--group", "teamA")
             made = time.monotonic() - began
-            token = token_of(api, PLACE, "bob", expirationSeconds=600)
-            bob = Kubectl(
-                program("kubectl"),
-                write_kubeconfig(
-                    cluster.folder / "bob.kubeconfig",
-                    cluster.server,
-                    cluster.authority,
-                    token_user(token),
-                ),
-                cluster.folder,
-            )
-            await asyncio.to_thread(
-                bob.run, *["create", "configmap", "mine", "-n", "namespace1", "--from-literal=a=b"]
-            )
+            # without -n: the namespace of the context is that of the leaf
+            await bob.kubectl("create configmap mine --from-literal=a=b")
             for words, why in (
                 ("create configmap other -n namespace2", 'cannot create resource "configmaps"'),
                 ("get secrets -A", 'cannot list resource "secrets"'),
                 ("get users -n kube-ai", 'cannot list resource "users"'),
             ):
                 with pytest.raises(KubectlError, match=why):
-                    await asyncio.to_thread(bob.run, *words.split())
-            began = time.monotonic()
-            patch(api, f"{USERS}/bob", {"spec": {"disabled": True}})
-            stranger = api.as_stranger(token)
+                    await bob.kubectl(words)
+            with pytest.raises(KubectlError, match='cannot list resource "secrets"'):
+                await ann.kubectl("get secrets -n namespace1")
+            # one credential is revoked, and another goes on
+            other = token_of(api, PLACE, "bob")
             maps = "/api/v1/namespaces/namespace1/configmaps"
-            await until(lambda: stranger.ask("GET", maps).status in (401, 403))
-            gone = time.monotonic() - began
-            await until(lambda: held(api) == set())
-            await until(lambda: stranger.ask("GET", "/version").status == 401, 30)
-            print(f"rights after {made:.2f} s, gone after {gone:.2f} s")
-            assert ready(api, f"{USERS}/bob")[0] in ("Disabled", "Bound")
+            stranger, second = api.as_stranger(token), api.as_stranger(other)
+            listed = json.loads(await ann.fairlead("kubeconfig", "list", "bob", "-o", "json"))
+            assert listed[0]["issuedBy"] == f"system:serviceaccount:{PLACE}:ann"
+            began = time.monotonic()
+            await ann.fairlead("kubeconfig", "delete", listed[0]["name"])
+            await until(lambda: stranger.ask("GET", maps).status == 401, 60)
+            revoked = time.monotonic() - began
+            assert second.ask("GET", maps).status == 200
+            # disabled: no right, then no token
+            began = time.monotonic()
+            await ann.fairlead("user", "update", "bob", "--disable")
+            written = time.monotonic()
+            await until(lambda: second.ask("GET", maps).status in (401, 403))
+            gone = time.monotonic() - written
+            await until(lambda: second.ask("GET", "/version").status == 401, 60)
             await until(lambda: ready(api, f"{USERS}/bob")[0] == "Disabled")
+            await ann.fairlead("user", "delete", "bob")
+            await until(lambda: api.ask("GET", f"{USERS}/bob").status == 404)
+            print(f"let in {made:.1f} s, revoked {revoked:.1f} s, rights gone {gone:.2f} s")
             assert gone < 10, "2 s on a machine that is not busy"
 
     asyncio.run(story())

@@ -235,8 +235,12 @@ def test_after_each_write_another_run_goes_on_to_the_same_end(cluster: ControlPl
         ends += 1
         assert ends < 3 * objects, "each write ends one run"
     assert ends > objects
-    with pytest.raises(UserError, match="nothing to remove"):
+    with pytest.raises(UserError) as caught:
         removal(target(cluster)).plan(with_data=True)
+    assert caught.value.what == (
+        "this cluster has no inventory, and no object that `fairlead install` wrote: nothing to "
+        "remove"
+    )
 
 
 def test_killed_and_interrupted_from_the_keyboard(cluster: ControlPlane) -> None:

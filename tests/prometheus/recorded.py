@@ -103,7 +103,7 @@ def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Seri
                 exporters[node] = GpuExporter(devices, clock, chosen), devices, clock
             exporter, devices, clock = exporters[node]
             clock.at = now
-            devices.tell(at=now, devices=tuple(samples))
+            devices.change(at=now, devices=tuple(samples))
             asyncio.run(exporter.refresh())
             _keep(
                 page,

@@ -396,7 +396,7 @@ class Storm(RuleBasedStateMachine):
             self.ledger.set_pod(self.pods[uid])
 
     @rule(uid=asked)
-    def hear_again(self, uid: str) -> None:
+    def receive_again(self, uid: str) -> None:
         if uid in self.pods and uid not in self.in_flight:
             self.ledger.set_pod(self.pods[uid])
 

@@ -59,6 +59,10 @@ FAULTS = {
     "a sleep more": ({TEST: "sleep(a)\nsleep(b)\n", SLEEPS: ONE_SLEEP}, "2 sleeps, 1 allowed"),
     "a sleep less": ({TEST: "pass\n", SLEEPS: ONE_SLEEP}, f"0 sleeps, {SLEEPS} has 1"),
     "a file that is gone": ({SLEEPS: ONE_SLEEP}, "`rules/test_a.py` does not exist"),
+    "a part of a sentence": (
+        {TEST: 'with raises(UserError, match=r"it is no\\b" if a else f"`{b}`"): ...'},
+        "matches a part of a sentence, `it is no",
+    ),
     "an attribute of others": ({TEST: "world.timers._heap.clear()"}, "touches `_heap`"),
     "an import": ({TEST: "from a.b import _c, d"}, "touches `_c`"),
     "a name in a string": (
@@ -87,6 +91,8 @@ RIGHT = {
     "a sleep that is allowed": {TEST: "sleep(1)", SLEEPS: ONE_SLEEP},
     "a clock that jumps": {"tests/rules/test_jumping.py": "sleep(1)"},
     "its own attribute": {TEST: "class A:\n    def __init__(self):\n        self._x = 1\nA()._x"},
+    "a value of a sentence": {TEST: "with raises(UserError, match=re.escape(f'`{a} b`')): ..."},
+    "a sentence of kubectl": {TEST: "with raises(kube.KubectlError, match='is no pod'): ..."},
     "documented names": {TEST: "point._replace(x=1); thing.__class__"},
 }
 
@@ -122,4 +128,4 @@ def test_each_rule_has_files_to_read() -> None:
     """In an empty folder every rule would pass."""
     assert len(list((REPOSITORY / "src").rglob("*.py"))) > 700
     assert len(list((REPOSITORY / "tests").rglob("*.py"))) > 300
-    assert len({rule.check for rule in RULES}) == len(RULES) == 6
+    assert len({rule.check for rule in RULES}) == len(RULES) == 7

@@ -1,5 +1,6 @@
-"""The admission webhook: Fairlead's admission rules over HTTPS, for API servers without admission
-policies, and the validation of quota trees.
+"""The admission webhook: admission rules over HTTPS, and the validation of quota trees.
+
+It applies the rules on API servers that have no admission policies.
 
 Each path answers one question. Nothing is decided here (`rules/sharing/admission`, `rules/quota`
 decide), and hardly anything is secret: a client learns what the rules answer for an object that it

@@ -115,8 +115,9 @@ class ConsoleServer:
         self.app = self._app()
 
     def speed(self) -> float:
-        """Seconds of the world's clock per second of the machine's. Simulated clocks have a speed;
-        others run at 1.
+        """Seconds of the world's clock per second of the machine's.
+
+        Simulated clocks have a speed; others run at 1.
         """
         return float(getattr(self.world.clock, "speed", 1.0))
 

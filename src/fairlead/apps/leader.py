@@ -1,5 +1,6 @@
-"""The Lease that names which of several processes may write. A process that is called without the
-Lease asks the holder for it.
+"""The Lease that names which of several processes may write.
+
+A process that is called without the Lease asks the holder for it.
 
 Times are those of this machine's monotonic clock, never the times in the Lease. A holder stops
 serving before another process may regard the Lease as expired, and gives the Lease to another
@@ -41,10 +42,11 @@ _log = logging.getLogger(__name__)
 
 
 class LeaseTimes(Struct, frozen=True):
-    """Times in seconds. `length`: another process takes the Lease when it was not renewed for this
-    time. `safe`: for this time after a renewal was sent the holder may write. `renew`: between two
-    renewals. `look`: between two looks of a process without the Lease. `patience`: the time limit
-    of one look.
+    """Times in seconds.
+
+    `length`: another process takes the Lease when it was not renewed for this time. `safe`: for
+    this time after a renewal was sent the holder may write. `renew`: between two renewals. `look`:
+    between two looks of a process without the Lease. `patience`: the time limit of one look.
 
     `fence`: after this time no request of an ended process with the same identity can still be
     carried out.

@@ -65,8 +65,10 @@ class _Refused(Exception):
 
 
 class QuestionProtocol(asyncio.Protocol):
-    """One connection. If a whole request does not arrive within `read_seconds`, it is answered with
-    408 (or not at all, if none was begun) and the connection is closed.
+    """One connection.
+
+    If a whole request does not arrive within `read_seconds`, it is answered with 408 (or not at
+    all, if none was begun) and the connection is closed.
     """
 
     def __init__(self, answerer: Answerer, state: ServerState, read_seconds: float) -> None:

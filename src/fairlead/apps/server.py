@@ -105,6 +105,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 def systemd_socket(env: Mapping[str, str]) -> socket.socket:
     """The listening socket that systemd passes (`LISTEN_FDS`).
+
     Raises UserError if there is none.
     """
     hint = (

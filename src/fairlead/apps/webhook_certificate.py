@@ -214,8 +214,9 @@ def render_data(issued: IssuedCertificate) -> Mapping[str, str]:
 
 
 def show(context: ssl.SSLContext, issued: IssuedCertificate) -> None:
-    """New connections get it from now on. The TLS library only
-    reads files: this one is in memory.
+    """New connections get it from now on.
+
+    The TLS library only reads files: this one is in memory.
     """
     file = os.memfd_create("certificate")
     try:

@@ -30,8 +30,9 @@ from fairlead_sim.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class InitialWorld:
-    """What the world of a `flag` starts from. `origin` describes it for users (`scenario default`);
-    equal digests mean equal worlds.
+    """What the world of a `flag` starts from.
+
+    `origin` describes it for users (`scenario default`); equal digests mean equal worlds.
 
     `scenario` is the TOML text, "" if there is none. `world` creates it, for a seed.
     """

@@ -1,5 +1,6 @@
-"""A simulated world that outlives its process: created in, or read from, a file of the state
-directory, and saved there.
+"""A simulated world that outlives its process.
+
+It is created in, or read from, a file of the state directory, and saved there.
 
 `save` runs before an answer is sent, so no answer is ever undone. Changes that the world makes by
 itself are saved with the next answer, or within a second.

@@ -1,6 +1,4 @@
-"""The files of a running laptop: its kubeconfigs, the state file
-for commands, and the ready file.
-"""
+"""The files of a running laptop: kubeconfigs, the state file for commands, the ready file."""
 
 from __future__ import annotations
 

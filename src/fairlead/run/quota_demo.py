@@ -68,7 +68,7 @@ def render_demo(steps: list[DemoStep]) -> str:
                 step.name,
                 *(str(step.running.get(name, "-")) for name in SPACES),
                 str(step.evicted),
-                waits or "nobody",
+                waits or "none",
             )
         )
     lines = dict.fromkeys(

@@ -80,7 +80,7 @@ class Simulation:
 
     def _cards(self) -> Iterator[Sequence[DeviceSample]]:
         self.driver.catch_up()
-        self.world.devices.tell(self.loads())
+        self.world.devices.show_loads(self.loads())
         return self.world.devices.in_parts(is_brief=self.is_large)
 
 

@@ -17,6 +17,7 @@ from fairlead.cli.frame.context import (
     ClusterCrons,
     ClusterJobs,
     ClusterObjects,
+    ClusterPeople,
     ClusterReader,
     ClusterServings,
     GlobalOptions,
@@ -137,6 +138,14 @@ class ChosenWorld:
         from fairlead.edge.queries.cron_query import CronQuery
 
         return CronQuery(found[0])
+
+    def people(self) -> ClusterPeople | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.people.people_query import PeopleQuery
+
+        return PeopleQuery(found[0], found[2])
 
     def namespace(self) -> str:
         if self._options.namespace:

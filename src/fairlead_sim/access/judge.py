@@ -109,6 +109,7 @@ def judge(who: Identity, request: AccessRequest, policy: Policy) -> Judgement:
 
 def missing_roles(who: Identity, namespace: str, policy: Policy, resource: str = "") -> str:
     """The roles that `who` is bound to and that do not exist, as one text; empty if all exist.
+
     `resource`: used in the text instead of their names.
     """
     bindings = (held.binding for held in policy.held_roles(who, namespace) if held.rules is None)

@@ -25,8 +25,9 @@ _KINDS = (
 
 
 def operator_roles(seed: int) -> Iterator[Object]:
-    """Quota trees are missing on purpose: they are the cluster's, not a team's. The uids are no
-    part of the world's own row.
+    """Quota trees are missing on purpose: they are the cluster's, not a team's.
+
+    The uids are no part of the world's own row.
     """
     names = ObjectNames(seed, 1 << 41)
     for editor, viewer, group, resources in _KINDS:

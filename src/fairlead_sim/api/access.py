@@ -74,8 +74,9 @@ class Access:
     # --- identity----------------------------------------------------------------------------------
 
     def admit(self, http: Request) -> Identity:
-        """The identity that acts in this request. Raises 401 for an unknown token and 403 for what
-        the roles do not allow.
+        """The identity that acts in this request.
+
+        Raises 401 for an unknown token and 403 for what the roles do not allow.
         """
         who = self._authenticated(http)
         request: AccessRequest | None = None

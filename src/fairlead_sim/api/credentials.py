@@ -37,8 +37,10 @@ _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ServerCredentials:
-    """What the server is known by. `authority` is the PEM of its certificate authority, `server`
-    that of its certificate and key; `signing_key` signs the tokens of ServiceAccounts.
+    """What the server is known by.
+
+    `authority` is the PEM of its certificate authority, `server` that of its certificate and key;
+    `signing_key` signs the tokens of ServiceAccounts.
     """
 
     authority: bytes
@@ -98,8 +100,9 @@ def parse_credentials(text: str, now: float) -> ServerCredentials | None:
 def kubeconfig_entries(
     server: str, credentials: ServerCredentials, extensions: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for
-    programs that know their names.
+    """By section of a kubeconfig the one entry of a laptop.
+
+    `extensions` of its cluster are for programs that know their names.
     """
     cluster: dict[str, Any] = {
         "server": server,

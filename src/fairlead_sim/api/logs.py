@@ -42,8 +42,9 @@ class PodLogs(Protocol):
     def lines(
         self, namespace: str, pod: str, container: str, previous: bool
     ) -> Sequence[tuple[float, str]] | None:
-        """(epoch seconds, line) oldest first; None when there is no such run of the container. It
-        may only grow at its end.
+        """(epoch seconds, line) oldest first; None when there is no such run of the container.
+
+        It may only grow at its end.
         """
         ...
 
@@ -67,8 +68,9 @@ class Logs:
         self._ending = ending
 
     def open(self, request: ReceivedRequest) -> ASGIApp:
-        """The stream of one request. Refuses (400) a container that does not exist, is not named,
-        or has not started.
+        """The stream of one request.
+
+        Refuses (400) a container that does not exist, is not named, or has not started.
         """
         pod = self._reads.existing(request)
         container = _container_name(pod, request.query.get("container", ""))

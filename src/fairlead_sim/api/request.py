@@ -38,8 +38,9 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One request for a resource, sent by `who`, who is allowed to. `warnings` are sent to the
-    client beside the answer.
+    """One request for a resource, sent by `who`, who is allowed to.
+
+    `warnings` are sent to the client beside the answer.
     """
 
     http: Request
@@ -103,8 +104,9 @@ async def read_body(request: Request) -> bytes:
 
 
 def decode_object(body: bytes, content_type: str, kind: str) -> dict[str, Any]:
-    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400
-    for others, 415 for other media types.
+    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`.
+
+    Raises 400 for others, 415 for other media types.
     """
     media = media_type(content_type)
     if media == PROTOBUF:

@@ -57,8 +57,10 @@ _log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """The ASGI application. `tokens` are the administrator's; `signing_key` signs those of
-    ServiceAccounts (a fresh one when not given).
+    """The ASGI application.
+
+    `tokens` are the administrator's; `signing_key` signs those of ServiceAccounts (a fresh one when
+    not given).
 
     Health and version are everybody's; any other request is served if the roles and bindings of the
     store allow it. `catch_up` is called before each request for a resource: it lets the world live

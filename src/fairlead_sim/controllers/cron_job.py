@@ -1,6 +1,4 @@
-"""The CronJob controller: a Job at every strike of the schedule,
-as the concurrency policy allows.
-"""
+"""The CronJob controller: a Job at each time of the schedule, if the concurrency policy allows."""
 
 from __future__ import annotations
 
@@ -100,7 +98,7 @@ def _start_due(
         return
     if policy == "Replace":
         plan.delete += active
-        plan.tell += [
+        plan.events += [
             ("Normal", "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
             for job in active
         ]

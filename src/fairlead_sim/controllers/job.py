@@ -1,5 +1,7 @@
-"""The Job controller: pods until enough succeeded, again after failures with growing pauses, then
-the end and its TTL.
+"""The Job controller.
+
+It makes pods until enough succeeded, again after failures with growing pauses; then come the end
+and its TTL.
 
 A pod is counted once, when its tracking finalizer is removed: so a deleted pod still counts.
 """
@@ -49,8 +51,9 @@ _TARGETS = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
 
 @dataclass(slots=True)
 class _Work:
-    """One look at a Job. `status` is what will be written; `succeeded` and `failed` count indexes
-    or pods up to now.
+    """One look at a Job.
+
+    `status` is what will be written; `succeeded` and `failed` count indexes or pods up to now.
     """
 
     obj: Object

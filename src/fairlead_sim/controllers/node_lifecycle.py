@@ -30,7 +30,7 @@ def reconcile(obj: Object, view: View) -> Plan:
             continue
         if view.now >= at:
             plan.delete.append(pod)
-            plan.tell_about.append(
+            plan.events_about_others.append(
                 (pod, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}")
             )
         else:

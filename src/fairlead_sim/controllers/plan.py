@@ -71,8 +71,8 @@ class Plan:
     """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by
     `force`, and come back at `wake_at`.
 
-    A change carries over all but the status and what only the store writes. `tell` are events about
-    the object itself, `tell_about` normal ones about others.
+    A change carries over all but the status and what only the store writes. `events` are about
+    the object itself, `events_about_others` normal ones about others.
     """
 
     create: list[Object] = field(default_factory=list)
@@ -80,15 +80,15 @@ class Plan:
     delete: list[Object] = field(default_factory=list)
     status: Object | None = None
     force: list[Object] = field(default_factory=list)
-    tell: list[tuple[str, str, str]] = field(default_factory=list)
-    tell_about: list[tuple[Object, str, str]] = field(default_factory=list)
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+    events_about_others: list[tuple[Object, str, str]] = field(default_factory=list)
     wake_at: float | None = None
 
     def normal(self, reason: str, message: str) -> None:
-        self.tell.append(("Normal", reason, message))
+        self.events.append(("Normal", reason, message))
 
     def warning(self, reason: str, message: str) -> None:
-        self.tell.append(("Warning", reason, message))
+        self.events.append(("Warning", reason, message))
 
     def wake(self, at: float) -> None:
         self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
@@ -114,8 +114,9 @@ def is_controlled_by(child: Object, uid: str) -> bool:
 
 
 def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
-    """The children of a kind that the object selects: its own, and orphans that it adopts. It
-    releases children that it no longer selects.
+    """The children of a kind that the object selects: its own, and orphans that it adopts.
+
+    It releases children that it no longer selects.
     """
     chooses = selects(obj["spec"].get("selector"))
     mine = []

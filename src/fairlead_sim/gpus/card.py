@@ -61,8 +61,9 @@ class Run:
 
 @dataclass(slots=True)
 class Hold:
-    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run`
-    is None between its runs; `gpu_instance` where it has no MIG instance.
+    """A grant of (a part of) a card to a container, from its admission until its pod is gone.
+
+    `run` is None between its runs; `gpu_instance` where it has no MIG instance.
     """
 
     namespace: str
@@ -169,7 +170,7 @@ class Card:
         self.counted.add(self._worked(run, at))
         self._recent.append(run)
 
-    def tell(self, parts: Mapping[int, float], at: float) -> None:
+    def show_load(self, parts: Mapping[int, float], at: float) -> None:
         """What it shows from now on beside the work of its containers; nothing ends that."""
         before = self._outside_load
         if (

@@ -195,7 +195,7 @@ class SimulatedDevices:
         if kept:
             self._holds[uid] = kept
 
-    def tell(self, loads: Sequence[SimulatedLoad]) -> None:
+    def show_loads(self, loads: Sequence[SimulatedLoad]) -> None:
         """What cards show from now on; other cards show only the work of their containers.
 
         Of two loads for one card the greater counts, part by part.
@@ -205,7 +205,7 @@ class SimulatedDevices:
         now, loaded = self._clock.now(), set[str]()
         for card in (card for cards in self._cards.values() for card in cards):
             mine = [load.parts for load in loads if load.is_for(card.node, card.index, card.uuid)]
-            card.tell(
+            card.show_load(
                 {
                     field: max(parts.get(field, 0.0) for parts in mine)
                     for field in {part for parts in mine for part in parts}

@@ -192,8 +192,9 @@ _SHAPES = {
 
 
 def make_load(name: str, random: Random, ceiling: float = 1.0) -> Load:
-    """Draw a load of the given name (one of `LOADS`). `ceiling` is the largest level: the granted
-    part of a shared card.
+    """Draw a load of the given name (one of `LOADS`).
+
+    `ceiling` is the largest level: the granted part of a shared card.
     """
     if name == "idle":
         return IDLE

@@ -98,7 +98,7 @@ def simulated_node(
 
     def read() -> Iterator[Sequence[DeviceSample]]:
         clock.advance_to(max(now(), clock.now()))
-        devices.tell(loads())
+        devices.show_loads(loads())
         yield devices.sample()
 
     return SampledDevices(read, clock.now, interval_seconds)

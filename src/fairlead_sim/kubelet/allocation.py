@@ -84,8 +84,9 @@ def take_lasting_shares(
 
 
 def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
-    """Give a running pod the cards back that it held. If those are unknown, whole ones that are
-    free: it keeps running without, too.
+    """Give a running pod the cards back that it held.
+
+    If those are unknown, whole ones that are free: it keeps running without, too.
     """
     cards = devices.cards(node)
     for hold in held:

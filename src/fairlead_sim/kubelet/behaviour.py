@@ -112,8 +112,9 @@ class Behaviour(Struct, frozen=True, gc=False):
 
 
 class ContainerContext(Struct, frozen=True, gc=False):
-    """What decides how a container behaves whose image does not define it. `ends`: its pod is not
-    restarted for ever. `long`: it trains.
+    """What decides how a container behaves whose image does not define it.
+
+    `ends`: its pod is not restarted for ever. `long`: it trains.
 
     `draw` is the seed and the names from which its run time is drawn. `is_known`: whether the pod
     contains all of its command.
@@ -166,8 +167,9 @@ def _tester(test: ProfTest) -> Behaviour:
 
 @lru_cache(maxsize=4096)
 def behaviour_of(image: str, program: str = "") -> Behaviour:
-    """What the image alone defines. `program` is the first word of the container's command: an sshd
-    or a Ray node serves for ever.
+    """What the image alone defines.
+
+    `program` is the first word of the container's command: an sshd or a Ray node serves for ever.
 
     >>> behaviour_of("hub.example/vision/train:1h30m").run_seconds
     5400.0

@@ -73,8 +73,9 @@ _REASONS = {0: "Completed", 137: "Error"}
 
 @dataclass(slots=True)
 class PodRun:
-    """One pod on its node. `phase` only moves forward: Pending,
-    Running, then Succeeded or Failed.
+    """One pod on its node.
+
+    `phase` only moves forward: Pending, Running, then Succeeded or Failed.
     """
 
     namespace: str
@@ -172,8 +173,9 @@ def render_status(run: PodRun, before: Object, now: float) -> Object:
 
 
 def _rejected(run: PodRun, before: Object) -> Object:
-    """Of a pod that never came to its node: why, and what was known before. Containers that were
-    never tried have no status.
+    """Of a pod that never came to its node: why, and what was known before.
+
+    Containers that were never tried have no status.
     """
     kept: Object = {key: before[key] for key in ("conditions", "qosClass") if key in before}
     return {

@@ -189,8 +189,9 @@ def _is_one_word(value: str) -> bool:
 
 
 class _Script:
-    """Commands one after another, lived through. `is_over`: what
-    comes after them is never reached.
+    """Commands one after another, lived through.
+
+    `is_over`: what comes after them is never reached.
     """
 
     def __init__(self, commands: _Commands, stops_at_error: bool) -> None:

@@ -22,8 +22,9 @@ def with_condition(
     *,
     updated: str = "",
 ) -> list[Object]:
-    """The conditions with one set; a new type goes to the end. `updated` fills `lastUpdateTime`
-    where the kind has it.
+    """The conditions with one set; a new type goes to the end.
+
+    `updated` fills `lastUpdateTime` where the kind has it.
     """
     old = find_condition(conditions, kind)
     new: Object = {"type": kind, "status": status}

@@ -16,8 +16,9 @@ from fairlead_sim.schema.resource import ResourceKind
 
 
 class StoredKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The entry of a kind in the file, which describes the fields. `is_view`: stored as the kind of
-    this name that comes before it.
+    """The entry of a kind in the file, which describes the fields.
+
+    `is_view`: stored as the kind of this name that comes before it.
     """
 
     kind: str

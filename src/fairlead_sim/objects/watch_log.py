@@ -137,6 +137,7 @@ class Subscription:
 
     def poll(self, limit: int = 500) -> list[LoggedChange]:
         """The next events, oldest first, without waiting; empty when the reader is up to date.
+
         Raises 410 when it fell behind.
         """
         changes: list[LoggedChange] = []

@@ -307,8 +307,9 @@ def _pause(
     view: View,
     plan: Plan,
 ) -> None:
-    """The launcher's Job removes its own pod. Where only running pods are to be removed, workers
-    that have ended stay.
+    """The launcher's Job removes its own pod.
+
+    Where only running pods are to be removed, workers that have ended stay.
     """
     takes_all = run_policy(obj).get("cleanPodPolicy") != "Running"
     plan.delete += [

@@ -451,7 +451,7 @@ def _end(obj: Object, status: Object, state: str, message: str, view: View, plan
     set_state(status, state, "True", f"{obj['kind']}{state}", message, view)
     status["completionTime"] = view.time
     plan.create.clear()
-    plan.tell = [event for event in plan.tell if not event[1].startswith("SuccessfulCreate")]
+    plan.events = [event for event in plan.events if not event[1].startswith("SuccessfulCreate")]
     plan.normal(f"{obj['kind']}{state}", message)
     plan.wake(view.now)
 

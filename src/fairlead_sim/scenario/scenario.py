@@ -95,8 +95,9 @@ class Hang(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForeignProcess(Struct, frozen=True, forbid_unknown_fields=True):
-    """A program on a card without a grant: a user logged in on
-    the machine. `memory` as a quantity.
+    """A program on a card without a grant: a user logged in on the machine.
+
+    `memory` as a quantity.
     """
 
     node: str
@@ -149,8 +150,9 @@ class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ContainerRequests(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem,
-    `mig` the profile of one MIG instance.
+    """What one container requests (= its limits).
+
+    `gpu_memory` is in units of aliyun.com/gpu-mem, `mig` the profile of one MIG instance.
 
     `oversized`: more than any machine has, on purpose: it waits for ever.
     """

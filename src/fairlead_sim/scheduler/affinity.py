@@ -175,8 +175,9 @@ _NOWHERE = frozenset(("",))
 
 
 def neighbourhood(pod: Object, placed: Iterable[Placed]) -> AllowedTopologies:
-    """What the placed pods mean for `pod`. `placed` may be only the pods that keep others away, if
-    the pod itself has no affinity.
+    """What the placed pods mean for `pod`.
+
+    `placed` may be only the pods that keep others away, if the pod itself has no affinity.
     """
     near, far = (_compiled(pod, kind) for kind in ("podAffinity", "podAntiAffinity"))
     beside: list[set[str]] = [set() for _ in near]

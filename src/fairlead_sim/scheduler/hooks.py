@@ -46,8 +46,8 @@ class SchedulerHook(Protocol):
         """Whether this pod is the extender's business at all."""
         ...
 
-    def on_change(self, tell: Callable[[], None]) -> None:
-        """Call `tell` when refused pods may have room without an event of a node or pod.
+    def on_change(self, notify: Callable[[], None]) -> None:
+        """Call `notify` when refused pods may have room without an event of a node or pod.
 
         A real extender touches such pods, and kube-scheduler tries them again.
         """

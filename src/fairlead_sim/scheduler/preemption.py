@@ -78,8 +78,9 @@ def find_candidates(
     budgets: Sequence[Object],
     neighbours: Callable[[set[str]], AllowedTopologies],
 ) -> tuple[list[Preemption], dict[str, list[str]]]:
-    """Preemptions that would help, and per node why none does. `neighbours` returns what other pods
-    mean once those uids are gone.
+    """Preemptions that would help, and per node why none does.
+
+    `neighbours` returns what other pods mean once those uids are gone.
     """
     found: list[Preemption] = []
     why: dict[str, list[str]] = {}

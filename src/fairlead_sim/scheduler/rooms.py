@@ -46,8 +46,9 @@ class PodInRoom:
 
 @dataclass(slots=True)
 class Room:
-    """One node as the scheduler sees it. `promised`: pods that
-    wait for victims to leave this node.
+    """One node as the scheduler sees it.
+
+    `promised`: pods that wait for victims to leave this node.
     """
 
     name: str
@@ -107,8 +108,9 @@ class Room:
         return Shortfall([reason], is_final) if reason else None
 
     def _lacking(self, asker: PodInRoom) -> list[str]:
-        """Resources of which too little is free. What is promised to pods of equal or higher
-        priority is not free.
+        """Resources of which too little is free.
+
+        What is promised to pods of equal or higher priority is not free.
         """
         if not self.promised:
             return [name for name, amount in asker.needs.items() if amount > self.free(name)]

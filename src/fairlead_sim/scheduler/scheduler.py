@@ -157,7 +157,7 @@ class Scheduler:
     def _queue(self, pod: Object) -> None:
         metadata, spec = pod["metadata"], pod["spec"]
         if why := unreadable(pod):
-            self._tell(pod, why)
+            self._report(pod, why)
             return
         if spec.get("schedulingGates"):
             self._write_condition(
@@ -311,7 +311,7 @@ class Scheduler:
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
             group.answer = "SchedulerError", NO_EXTENDER
         if group.answer is not None:
-            self.looks += self._tell(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
+            self.looks += self._report(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
             return False
         neighbours = self.ledger.neighbours(pod)
         fullest = self._fullest(asker, neighbours)
@@ -326,7 +326,7 @@ class Scheduler:
             group.answer = "Unschedulable", message
         else:
             group.known = None
-        self._tell(pod, message)
+        self._report(pod, message)
         return False
 
     def _fullest(self, asker: PodInRoom, neighbours: AllowedTopologies) -> Room | None:
@@ -356,8 +356,9 @@ class Scheduler:
     def _filter(
         self, asker: PodInRoom, neighbours: AllowedTopologies
     ) -> tuple[list[Room], dict[str, Shortfall]]:
-        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each
-        time going on where it stopped.
+        """Rooms that fit, and why the others do not.
+
+        In a large cluster it stops at enough, each time going on where it stopped.
         """
         promised = self.ledger.promised_room(asker.uid)
         if (
@@ -454,7 +455,7 @@ class Scheduler:
             self._cluster.bind(metadata["namespace"], metadata["name"], binding)
         elif why := extender.bind(pod, room.name):
             self.ledger.release(asker.uid)
-            self._tell(pod, why, "SchedulerError")
+            self._report(pod, why, "SchedulerError")
             group = self._waiting.add(waiting)
             group.tried_at = group.rests_until = self._timers.clock.now() + WAKE_SECONDS
             return False
@@ -568,7 +569,7 @@ class Scheduler:
 
     # --- what is written --------------------------------------------------------------------------
 
-    def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> bool:
+    def _report(self, pod: Object, why: str, reason: str = "Unschedulable") -> bool:
         """Write why the pod waits; returns whether that is new."""
         is_news = self._write_condition(pod, reason, why)
         if is_news:

@@ -1,5 +1,6 @@
-"""The one language of the tables that kubectl prints: columns with a JSONPath or a function each,
-and words such as `<none>`.
+"""The language of the tables that kubectl prints.
+
+Each column has a JSONPath or a function; words such as `<none>` stand for absent values.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ NONE = "<none>"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a kind and how one object fills them. `condition` gives (reason, message) of a
-    row that is over and done.
+    """The columns of a kind and how one object fills them.
+
+    `condition` gives (reason, message) of a row that is over and done.
     """
 
     columns: tuple[Column, ...]

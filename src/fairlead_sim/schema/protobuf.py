@@ -14,8 +14,9 @@ from fairlead_sim.schema.status import bad_request
 
 
 def parse_protobuf(body: bytes) -> dict[str, Any]:
-    """The object in a request body, as its JSON would be. Raises 400 for broken bytes and for kinds
-    that are not known.
+    """The object in a request body, as its JSON would be.
+
+    Raises 400 for broken bytes and for kinds that are not known.
     """
     try:
         return protobuf.parse_protobuf(body)

@@ -107,8 +107,9 @@ def _cannot(user: str, request: AccessRequest) -> str:
 def escalation(
     ref: ResourceKind, name: str, who: Identity, missing: Iterable[PolicyRule], unresolved: str = ""
 ) -> ApiStatus:
-    """The 403 for giving away rights that the giver does not have. `unresolved` names roles that
-    could not be looked into.
+    """The 403 for giving away rights that the giver does not have.
+
+    `unresolved` names roles that could not be looked into.
     """
     detail = "\n".join(sorted({_compact(rule) for rule in missing}))
     why = (

@@ -42,8 +42,9 @@ class _SchemaError(Exception):
 def typed(
     api_version: str, kind: str, obj: Object, schema: Schema | None = None
 ) -> tuple[Object, list[str]]:
-    """The object as the server keeps it, and the paths of the fields that it does not know. Raises
-    400 for wrong types.
+    """The object as the server keeps it, and the paths of the fields that it does not know.
+
+    Raises 400 for wrong types.
 
     `schema` is a custom resource's: what it does not describe goes, what it has a default for
     comes.

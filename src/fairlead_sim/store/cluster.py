@@ -92,7 +92,7 @@ class StoredCluster:
         self._listeners: dict[ResourceKind, list[Callable[[LoggedChange], None]]] = {}
         self._witnesses: list[Callable[[LoggedChange], None]] = []
         self._oldest_version = 0
-        self._untold: deque[tuple[ResourceKind, LoggedChange]] = deque()
+        self._pending_events: deque[tuple[ResourceKind, LoggedChange]] = deque()
         self._notifying = False
         self._is_rehearsal = False
         self.admission: Admission | None = None
@@ -247,8 +247,9 @@ class StoredCluster:
             log.forgotten_version = resource_version
 
     def restore(self, obj: Object) -> None:
-        """Put an object of an earlier life back exactly as it was, version included. Listeners are
-        called; no watch can exist yet.
+        """Put an object of an earlier life back exactly as it was, version included.
+
+        Listeners are called; no watch can exist yet.
         """
         ref, metadata = self.kind_of(obj), obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
@@ -257,12 +258,15 @@ class StoredCluster:
         bucket[name] = obj
         self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, obj)
-        self._untold.append((ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"]))))
-        self._tell()
+        self._pending_events.append(
+            (ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"])))
+        )
+        self._notify()
 
     def update(self, obj: Object, user: str = "") -> Object:
-        """Replace everything but system metadata and status. A resourceVersion, where given, must
-        be the stored one (409).
+        """Replace everything but system metadata and status.
+
+        A resourceVersion, where given, must be the stored one (409).
         """
         ref, old = self._stored_like(obj)
         validation.check_deletion(ref, obj, old)
@@ -366,8 +370,9 @@ class StoredCluster:
     # --- what deletion and defaults build on ------------------------------------------------------
 
     def replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
-        """Store `new` as it stands over `old`: system metadata
-        included. For the store's own parts.
+        """Store `new` as it stands over `old`: system metadata included.
+
+        For the store's own parts.
         """
         return self._store(ref, new, old, MODIFIED)
 
@@ -415,8 +420,9 @@ class StoredCluster:
         is_wish: bool = True,
         is_trusted: bool = False,
     ) -> Object:
-        """Check and store a changed object; nothing happens when nothing changed. What is no wish
-        (a status) is no new generation.
+        """Check and store a changed object; nothing happens when nothing changed.
+
+        What is no wish (a status) is no new generation.
         """
         # a status write, the most frequent one, has nothing to fill in
         if new.get("spec") is not old.get("spec") or "spec" not in new:
@@ -479,8 +485,8 @@ class StoredCluster:
         self._index_owners((ref, namespace, name), old, None if event_type == DELETED else stored)
         event = LoggedChange(event_type, stored, old, self.resource_version)
         self._logs[ref].append(event)
-        self._untold.append((ref, event))
-        self._tell()
+        self._pending_events.append((ref, event))
+        self._notify()
         return stored
 
     def _index_owners(
@@ -513,13 +519,13 @@ class StoredCluster:
         for listeners in self._listeners.values():
             listeners.append(listener)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._notifying:
             return
         self._notifying = True
         try:
-            while self._untold:
-                ref, event = self._untold.popleft()
+            while self._pending_events:
+                ref, event = self._pending_events.popleft()
                 for listener in tuple(self._listeners[ref]):
                     listener(event)
         finally:
@@ -532,8 +538,9 @@ class StoredCluster:
         since: int | None = None,
         matches: Predicate | None = None,
     ) -> Subscription:
-        """Read along from resourceVersion `since` on (None: from now on). Raises 410 when `since`
-        is no longer kept.
+        """Read along from resourceVersion `since` on (None: from now on).
+
+        Raises 410 when `since` is no longer kept.
         """
         log = self._logs[ref]
         cursor = log.end if since is None else log.cursor_after(since)

@@ -61,8 +61,9 @@ class CustomDefinitions:
     # --- names ------------------------------------------------------------------------------------
 
     def _settle(self, definition: Object) -> None:
-        """Give the definition the names that are free. Both
-        conditions and the names are one write.
+        """Give the definition the names that are free.
+
+        Both conditions and the names are one write.
         """
         status = status_of(definition)
         accepted, wanted = status.get("acceptedNames") or {}, definition["spec"]["names"]

@@ -1,6 +1,4 @@
-"""The Priority admission: a class's number and policy are written
-into the pod when it is created.
-"""
+"""The Priority admission writes a class's number and policy into a pod when it is created."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 
 
 def with_priority(cluster: StoredCluster, pod: Object) -> Object:
-    """The pod with its class's `priority` and `preemptionPolicy`. Raises 403 for an unknown class,
-    or a number that is not the class's.
+    """The pod with its class's `priority` and `preemptionPolicy`.
+
+    Raises 403 for an unknown class, or a number that is not the class's.
     """
     spec = pod.get("spec")
     if not isinstance(spec, dict):

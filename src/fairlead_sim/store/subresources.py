@@ -34,8 +34,9 @@ _BUDGET_CAUSE = "DisruptionBudget"
 
 
 def bind(cluster: StoredCluster, namespace: str, name: str, binding: Object) -> Object:
-    """Give a pod its node; the binding's annotations and labels are merged into the pod. Raises 409
-    when the pod cannot be bound.
+    """Give a pod its node; the binding's annotations and labels are merged into the pod.
+
+    Raises 409 when the pod cannot be bound.
     """
     target = str((binding.get("target") or {}).get("name") or "")
     if not target:

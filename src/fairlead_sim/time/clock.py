@@ -32,8 +32,9 @@ class SimClock:
 
 
 class Pace:
-    """How fast simulated time follows wall time. `speed` is simulated seconds per wall second;
-    paused is speed 0 remembered.
+    """How fast simulated time follows wall time.
+
+    `speed` is simulated seconds per wall second; paused is speed 0 remembered.
     """
 
     def __init__(self, speed: float, *, wall: float, simulated: float) -> None:

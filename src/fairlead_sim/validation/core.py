@@ -1,6 +1,4 @@
-"""The ConfigMaps, Secrets, claims, budgets, classes, nodes and
-events that the API server refuses.
-"""
+"""Which ConfigMaps, Secrets, claims, budgets, classes, nodes and events are refused."""
 
 from __future__ import annotations
 

@@ -43,8 +43,9 @@ _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
-    """Raise 422 with every fault found. What an update leaves as it was is not looked at again:
-    most updates are of a status.
+    """Raise 422 with every fault found.
+
+    What an update leaves as it was is not looked at again: most updates are of a status.
     """
     errors: list[FieldError] = []
     if old is None or any(

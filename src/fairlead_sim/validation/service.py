@@ -1,6 +1,4 @@
-"""The Services and changes of them that the API server refuses, with the faults in the order in
-which it lists them.
-"""
+"""Which Services, and changes of them, are refused; the faults in the API server's order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The Deployments, Jobs and other makers of pods that the API
-server refuses, and changes of them.
-"""
+"""Which Deployments, Jobs and other makers of pods, and changes of them, are refused."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ _FIRST_SECONDS = 20.0
 
 
 class Arrivals:
-    """One stream of jobs. The n-th job is the same whatever happened before it; only when it comes
-    depends on the world.
+    """One stream of jobs.
+
+    The n-th job is the same whatever happened before it; only when it comes depends on the world.
     """
 
     def __init__(

@@ -307,11 +307,11 @@ class Controllers:
             )
         for gone in plan.force:
             self._delete(gone, grace_seconds=0)
-        for kind, reason, message in plan.tell:
+        for kind, reason, message in plan.events:
             (self._recorder.normal if kind == "Normal" else self._recorder.warning)(
                 obj, reason, message, component
             )
-        for about, reason, message in plan.tell_about:
+        for about, reason, message in plan.events_about_others:
             self._recorder.normal(about, reason, message, component)
         if plan.wake_at is not None:
             self._wake(key, plan.wake_at)

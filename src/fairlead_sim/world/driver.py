@@ -94,8 +94,10 @@ class Driver:
     # --- the port: what people ask for ------------------------------------------------------------
 
     def now(self) -> float:
-        """The world's time. Between its steps time flows on: the driver wakes up for events, not
-        for readers of the clock.
+        """The world's time.
+
+        Between its steps time flows on: the driver wakes up for events, not for readers of the
+        clock.
         """
         stood = self.world.clock.now()
         return (

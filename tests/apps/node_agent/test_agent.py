@@ -463,7 +463,7 @@ def test_what_no_kubelet_got_is_not_written_to_the_node(world: World) -> None:
         assert MEMORY not in world.api.node.capacity
         for served in world.served.values():
             served.is_away = False
-        world.agent.desk.hear()
+        world.agent.desk.mark_changed()
         await until(lambda: world.api.node.capacity.get(MEMORY) == 28, seconds=1)
 
     world.play(story)

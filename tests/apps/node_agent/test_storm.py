@@ -71,7 +71,7 @@ class Kubelet:
         offered = world.served[resource].lists[-1] if world.served[resource].lists else ()
         return [each.id for each in offered if each.is_healthy and each.id not in taken]
 
-    def tell(self, world: World) -> None:
+    def report(self, world: World) -> None:
         """Updates both lists; init containers that end appear only in the checkpoint."""
         held: list[HeldDevices] = []
         for (uid, name), given in (*self.given.items(), *self.over.items()):
@@ -102,7 +102,7 @@ class Storm:
         world.agent.desk.identity = self.identity
         if before is not None:
             world.api.node, world.api.pods = before.api.node, before.api.pods
-            self.kubelet.tell(world)
+            self.kubelet.report(world)
         return world
 
     def live(self) -> None:
@@ -201,7 +201,7 @@ class Storm:
             return False
         self.kubelet.given[pod.uid, part.name] = Given(resource, chosen, answer)
         self.kubelet.over.clear()
-        self.kubelet.tell(world)
+        self.kubelet.report(world)
         return True
 
     async def start(self) -> None:
@@ -290,12 +290,12 @@ class Storm:
         over = structs.replace(self.world.api.pods.get(pod.uid, pod), phase=PodPhase.FAILED)
         self.ledger.remove_pod(pod.uid)
         self.world.api.put(over)
-        self.kubelet.tell(self.world)
+        self.kubelet.report(self.world)
         del self.kubelet.pods[pod.uid]
         self.kubelet.over = {
             seat: given for seat, given in self.kubelet.over.items() if seat[0] in self.kubelet.pods
         }
-        self.kubelet.tell(self.world)
+        self.kubelet.report(self.world)
 
     async def switch(self) -> None:
         self.world.api.label(cgpu=self.chance.choice(("true", "false")))

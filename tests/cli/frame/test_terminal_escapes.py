@@ -277,6 +277,14 @@ NOT_HERE: Final = {
     ),
     "snapshot save": "writes a file",
     **dict.fromkeys(("bundle verify", "bundle extract"), "no text of the cluster: test_bundle"),
+    **dict.fromkeys(
+        (
+            *(f"user {word}" for word in ("create", "list", "show", "update", "delete", "import")),
+            *(f"group {word}" for word in ("create", "list", "delete")),
+            *(f"kubeconfig {word}" for word in ("create", "list", "delete")),
+        ),
+        "tests/cli/people",
+    ),
     **dict.fromkeys(("install", "upgrade", "uninstall"), "its own objects, and YAML as rendered"),
 }
 

@@ -207,7 +207,7 @@ class FakeCluster:
         uid = f"{kind}-{namespace}-{name}"
         asked = {"gpu": request} if isinstance(request, int) else request
         self.owners[uid] = Owning(kind, namespace, name, uid, replicas, asked, **more)
-        self._tell_owner(uid)
+        self._notify_owner(uid)
         self.after(0, lambda: self._sync(uid))
         return uid
 
@@ -503,7 +503,7 @@ class FakeCluster:
             for key, value in {**owner.marks, **meta["annotations"]}.items()
             if value is not None
         }
-        self._tell_owner(owner.uid)
+        self._notify_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
         return Outcome()
 
@@ -525,7 +525,7 @@ class FakeCluster:
             if key not in own and (not action.is_resumed or "suspended" not in key)
         }
         owner.marks = kept | (own if action.count != action.own else {})
-        self._tell_owner(owner.uid)
+        self._notify_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
         return Outcome()
 
@@ -534,7 +534,7 @@ class FakeCluster:
         owner = self.owners[uid]
         owner.replicas = changes.get("parallelism", owner.replicas)
         owner.is_suspended = changes.get("suspend", owner.is_suspended)
-        self._tell_owner(uid)
+        self._notify_owner(uid)
         self.after(self.some(self.delay), lambda: self._sync(uid))
 
     # --- the watch --------------------------------------------------------------------------------
@@ -576,7 +576,7 @@ class FakeCluster:
         machine.observe(changed(by_kind.get(kind, kind), key, value))
         self._look_when_due()
 
-    def _tell_owner(self, uid: str) -> None:
+    def _notify_owner(self, uid: str) -> None:
         if self.owners[uid].kind != "Bare":
             self._watch(self.owners[uid].kind, uid)
 

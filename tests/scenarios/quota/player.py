@@ -142,17 +142,17 @@ class ScenarioPlayer:
         pods = [pod for pod in self.hands.pods() if not _is_daemon(pod)]
         found = [f"{_app(pod)} of {_space(pod)} is stopping" for pod in pods if _is_stopping(pod)]
         for leaf, wanted in expect.running.items():
-            self._tell(
+            self._compare(
                 found,
                 f"running in {leaf}",
                 wanted,
                 sum(_runs(pod) for pod in self._of(leaf, pods)),
             )
         victims = Counter(self._victims())
-        self._tell(found, "evictions", expect.evictions, victims.total())
+        self._compare(found, "evictions", expect.evictions, victims.total())
         if expect.victims is not None:
             leaf_of = {space: leaf for leaf, spaces in self._spaces.items() for space in spaces}
-            self._tell(
+            self._compare(
                 found,
                 "victims",
                 expect.victims,
@@ -160,7 +160,7 @@ class ScenarioPlayer:
             )
         for leaf, reasons in expect.waiting.items():
             self._compare_waiting(found, leaf, Counter(reasons), self._of(leaf, pods))
-        self._tell(
+        self._compare(
             found,
             "untouched",
             expect.untouched,
@@ -168,7 +168,7 @@ class ScenarioPlayer:
         )
         for leaf in expect.daemons:
             daemons = [pod for pod in self._of(leaf, self.hands.pods()) if _is_daemon(pod)]
-            self._tell(
+            self._compare(
                 found,
                 f"daemons in {leaf} that run untouched",
                 [True] * max(1, len(daemons)),
@@ -202,7 +202,7 @@ class ScenarioPlayer:
             ]
         for leaf, reasons in expect.waiting.items():
             if self._suspended(leaf) and (planned := self.hands.planned(leaf)):
-                self._tell(
+                self._compare(
                     found,
                     f"reasons in {leaf}",
                     reasons,
@@ -242,10 +242,12 @@ class ScenarioPlayer:
         reported = next(
             ((row.get("waiting") or {}).get("units", 0) for row in rows if row["name"] == leaf), 0
         )
-        self._tell(found, f"waiting units of {leaf} in the tree's status", wanted.total(), reported)
+        self._compare(
+            found, f"waiting units of {leaf} in the tree's status", wanted.total(), reported
+        )
 
     @staticmethod
-    def _tell(found: list[str], what: str, wanted: object, there: object) -> None:
+    def _compare(found: list[str], what: str, wanted: object, there: object) -> None:
         if wanted != there:
             found.append(f"{what}: {wanted} expected, {there} found")
 

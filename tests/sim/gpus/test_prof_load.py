@@ -94,12 +94,12 @@ def values(devices: SimulatedDevices, field: str) -> list[float]:
 def test_cards_show_what_they_are_set_to_and_count_its_energy() -> None:
     devices, clock = reported_node()
     before = values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")
-    devices.tell([SimulatedLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
+    devices.show_loads([SimulatedLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
     clock.advance_to(1100.0)
     assert values(devices, "DEV_GPU_UTIL") == [0, 98] and values(
         devices, "PROF_PIPE_TENSOR_ACTIVE"
     ) == [0.0, 0.87]
-    devices.tell([])
+    devices.show_loads([])
     idle, worked = (
         late - early
         for late, early in zip(values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION"), before, strict=True)
@@ -111,7 +111,7 @@ def test_cards_show_what_they_are_set_to_and_count_its_energy() -> None:
 
 def test_of_two_loads_the_greater_counts_and_other_nodes_are_left_alone() -> None:
     devices, _ = reported_node()
-    devices.tell(
+    devices.show_loads(
         [
             SimulatedLoad(1, "", 9e9, {1001: 0.2}),
             SimulatedLoad(2, "", 9e9, {1001: 0.5}, ("0",)),

@@ -25,7 +25,7 @@ def reported(world: World, about: str = "p") -> list[Object]:
     ]
 
 
-def tell(world: World, *reasons: str) -> None:
+def report(world: World, *reasons: str) -> None:
     for reason in reasons:
         world.recorder.normal(get_pod(world), reason, f"{reason} happened", "test")
 
@@ -62,7 +62,7 @@ def test_a_clock_that_stands_still_changes_no_order() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    tell(world, *WORDS)
+    report(world, *WORDS)
     events = [event for event in reported(world) if event["reason"] in WORDS]
     assert len({event["lastTimestamp"] for event in events}) == 1
     assert [event["reason"] for event in events] == list(WORDS)
@@ -74,11 +74,11 @@ def test_equal_events_are_counted_in_one_also_after_a_stop() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    tell(world, "Again", "Again", "Other")
+    report(world, "Again", "Again", "Other")
     (again,) = [event for event in reported(world) if event["reason"] == "Again"]
     assert again["count"] == 2
     world = woken(world, hours_off=0.0)
-    tell(world, "Again", "Last")
+    report(world, "Again", "Last")
     later = {event["reason"]: event for event in reported(world)}
     assert later["Again"]["count"] == 3
     assert later["Again"]["metadata"]["uid"] == again["metadata"]["uid"]
@@ -90,13 +90,13 @@ def test_a_drawn_name_of_an_older_world_sends_no_clock_ahead() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    tell(world, "Old")
+    report(world, "Old")
     (old,) = [event for event in reported(world) if event["reason"] == "Old"]
     world.cluster.delete(EVENTS, NAMESPACE, old["metadata"]["name"])
     renamed = {**old, "metadata": {"name": "p.fedcba9876543210", "namespace": NAMESPACE}}
     world.cluster.create(renamed, is_trusted=True)
     world = woken(world, hours_off=0.0)
-    tell(world, "New")
+    report(world, "New")
     (new,) = [event for event in reported(world) if event["reason"] == "New"]
     assert EPOCH < stamps([new])[0] / 1e9 < EPOCH + 61
 
@@ -105,10 +105,10 @@ def test_an_event_that_was_deleted_is_reported_anew() -> None:
     world = small_world()
     world.cluster.create(pod())
     live(world, 60)
-    tell(world, "Again")
+    report(world, "Again")
     (first,) = [event for event in reported(world) if event["reason"] == "Again"]
     world.cluster.delete(EVENTS, NAMESPACE, first["metadata"]["name"])
-    tell(world, "Again")
+    report(world, "Again")
     (second,) = [event for event in reported(world) if event["reason"] == "Again"]
     assert second["count"] == 1
     assert stamps([first]) < stamps([second])

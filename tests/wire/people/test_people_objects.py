@@ -51,6 +51,7 @@ BOB = User(
     roles=(UserRole.RESEARCHER,),
     groups=("team-a", "team-b"),
     external=ExternalUser("oidc", "42", "bob@example.com"),
+    aliuid="1234",
     is_deletable=False,
     finalizers=("fairlead.io/user",),
 )

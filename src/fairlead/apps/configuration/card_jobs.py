@@ -25,8 +25,9 @@ _log = logging.getLogger(__name__)
 
 
 class CardJobs:
-    """Read for each page, in a thread. A file that cannot be read
-    is logged once and names no job.
+    """Read for each page, in a thread.
+
+    A file that cannot be read is logged once and names no job.
     """
 
     def __init__(self, folder: Path) -> None:

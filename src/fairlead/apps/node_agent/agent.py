@@ -1,5 +1,7 @@
-"""The driver of a node's machine: reports of the API server, the GPU driver and the kubelet go in;
-device lists, files and API calls come out.
+"""The driver of a node's decider.
+
+Reports of the API server, the GPU driver and the kubelet go in; device lists, files and API calls
+come out.
 
 A look never waits for the API server: a separate loop writes what the API server does not show yet,
 always the newest. No device is offered to the kubelet before every source has reported once. From
@@ -168,7 +170,7 @@ class NodeAgent:
 
     def _observe(self, changes: Changes[Any]) -> None:
         self.desk.machine.observe(changes)
-        self.desk.hear()
+        self.desk.mark_changed()
 
     def _remember(self) -> None:
         faults, given = self.desk.files.read_faults(), self.desk.files.read_given()
@@ -213,7 +215,7 @@ class NodeAgent:
                 for seen in await self.desk.ask_driver(self._driver.xids):
                     _log.warning("XID %s of GPU %s", seen.xid, seen.uuid or "(all)")
                     self.desk.machine.healths.xid(seen.xid, seen.uuid, self.desk.now())
-                    self.desk.hear()
+                    self.desk.mark_changed()
             except OutsideError as failed:
                 self._driver_fails(failed)
                 # a card may have been reset meanwhile: it is probed before its XIDs are read
@@ -229,12 +231,12 @@ class NodeAgent:
                 await self.desk.ask_driver(self._driver.probe, card.uuid),
                 self.desk.now(),
             )
-        self.desk.hear()
+        self.desk.mark_changed()
 
     def _driver_fails(self, failed: OutsideError) -> None:
         if not self.desk.machine.fault:
             _log.warning("%s", failed.log_line)
-            self.desk.hear()
+            self.desk.mark_changed()
         if self.desk.is_driver_stuck:
             self.desk.machine.driver_hangs(failed.what, self.desk.now())
         else:
@@ -288,7 +290,7 @@ class NodeAgent:
         self._isolation.labels(
             self._chosen.node, kept_apart.provider, kept_apart.memory, kept_apart.compute
         ).set(1)
-        self.desk.tell(seen.events)
+        self.desk.queue_events(seen.events)
         self.desk.has_writes.set()
         try:
             self._keep_house()
@@ -360,8 +362,9 @@ class NodeAgent:
         return [*(each for each in found if each is not None), *seen.assigned]
 
     async def _write_counts(self) -> None:
-        """Write the device counts of each new list that the kubelet has, once per list. The kubelet
-        writes them itself some seconds later, and its numbers count.
+        """Write the device counts of each new list that the kubelet has, once per list.
+
+        The kubelet writes them itself some seconds later, and its numbers count.
         """
         if not self._new_lists():
             return
@@ -400,7 +403,7 @@ class NodeAgent:
                 continue
             does_cdi = await self._test.found(node)
             self.desk.identity = GpuIdentity.DEFERRED if does_cdi else GpuIdentity.GUARDED
-            self.desk.hear()
+            self.desk.mark_changed()
             if does_cdi is None:
                 await asyncio.sleep(TEST_AGAIN_SECONDS)
 

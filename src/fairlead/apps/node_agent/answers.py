@@ -49,7 +49,7 @@ class WholeAnswers:
         self._desk = desk
 
     def registered(self) -> None:
-        self._desk.hear()
+        self._desk.mark_changed()
 
     def preferred(
         self, available: Sequence[str], must_include: Collection[str], size: int
@@ -58,7 +58,7 @@ class WholeAnswers:
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
         found = self._desk.whole(ids)
-        self._desk.hear()
+        self._desk.mark_changed()
         return self._counted(found)
 
     async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
@@ -139,7 +139,7 @@ class SharedAnswers(WholeAnswers):
         desk.count("ok")
         if found.assigned is not None:
             await self._within(MARK_SECONDS, desk.mark(found.assigned))
-        desk.hear()
+        desk.mark_changed()
         return None
 
     def _refused(self, refusal: DeviceRefusal, ids: Collection[str] = ()) -> DeviceRefusal:

@@ -114,7 +114,7 @@ class Desk:
         """Count a request of a container for devices; `result` as in `ALLOCATIONS`."""
         self._allocations.labels(self.node, result).inc()
 
-    def hear(self) -> None:
+    def mark_changed(self) -> None:
         """Something has changed: the next look is due soon."""
         self.changed.set()
 
@@ -191,9 +191,9 @@ class Desk:
         self._refusals.forget(now)
         if self._refusals.may_send(key, now):
             self._refusals.sent(key, now)
-            self.tell((refusal_event(pod, refusal),))
+            self.queue_events((refusal_event(pod, refusal),))
 
-    def tell(self, events: Iterable[RecordObjectEvent]) -> None:
+    def queue_events(self, events: Iterable[RecordObjectEvent]) -> None:
         """Queue Events, which are written as soon as the API server answers."""
         before = len(self.events)
         self.events.extend(events)

@@ -99,7 +99,7 @@ class Overuse:
             ).set(each.over_bytes)
             if each.is_new:
                 _log.warning("pod %s/%s: %s", use.namespace, use.pod, each.sentence)
-                self._desk.tell(
+                self._desk.queue_events(
                     (RecordObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),)
                 )
             if each.is_to_evict:

@@ -73,8 +73,9 @@ class RuntimeTest:
         return None
 
     async def found(self, node: Node) -> bool | None:
-        """Whether the node's runtime supports CDI; None = the test had no result. Runs a pod if it
-        is not known yet.
+        """Whether the node's runtime supports CDI; None = the test had no result.
+
+        Runs a pod if it is not known yet.
         """
         versions = f"kubelet {node.kubelet_version} {node.runtime_version}"
         does_cdi = self._files.read_runtime(versions)

@@ -1,5 +1,6 @@
-"""`arena cron delete CRON…` ends schedules and removes the jobs that they made
-(docs/spec/arena-cli.md#crons, docs/spec/arena-cli.md#messages-of-the-commands).
+"""`arena cron delete CRON…` ends schedules and removes the jobs that they made.
+
+See docs/spec/arena-cli.md#crons, docs/spec/arena-cli.md#messages-of-the-commands.
 
 As with jobs, a name that does not exist is no failure, and never stops the names after it.
 """

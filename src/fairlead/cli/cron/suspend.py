@@ -1,5 +1,6 @@
-"""`arena cron suspend CRON`: make no more jobs
-(docs/spec/arena-cli.md#messages-of-the-commands).
+"""`arena cron suspend CRON`: make no more jobs.
+
+See docs/spec/arena-cli.md#messages-of-the-commands.
 """
 
 from __future__ import annotations

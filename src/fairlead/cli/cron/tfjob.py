@@ -1,5 +1,6 @@
-"""`arena cron tfjob`: the flags of `submit tfjob` and those of a
-schedule; `submit` does the work.
+"""`arena cron tfjob`: a TFJob on a schedule.
+
+It has the flags of `submit tfjob` and those of a schedule; `submit` does the work.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""`arena completion bash|zsh|fish` prints a script that completes commands, flags, and the names of
-jobs and nodes.
+"""`arena completion bash|zsh|fish` prints a completion script.
+
+It completes commands, flags, and the names of jobs and nodes.
 
 Commands and flags are written into the script from the parsers, so pressing Tab starts a program
 only where the name of a job or a node is wanted; those are asked of the cluster that the line

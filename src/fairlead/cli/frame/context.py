@@ -1,5 +1,6 @@
-"""What a verb gets beside its own arguments: the global options, where to print, the cluster and
-the machine it speaks to.
+"""What a verb gets beside its own arguments.
+
+The global options, where to print, the cluster and the machine that it talks to.
 
 Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and
 `context.machine`. Named tuples instead of msgspec structs, because `arena version` is measured in
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
+    from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
+    from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import InstallationTarget, Streams
@@ -84,6 +87,7 @@ class ClusterReader(Protocol):
 
 class ClusterJobs(Protocol):
     """The training jobs of a cluster as the job verbs see them.
+
     Blocking; `namespace` "" means all.
     """
 
@@ -216,6 +220,56 @@ class ClusterCrons(Protocol):
         ...
 
 
+class ClusterPeople(Protocol):
+    """The users and groups of a cluster. Blocking.
+
+    Each raises UserError where the cluster does not serve them, OutsideError for other failures.
+    """
+
+    def read(self) -> PeopleRecord: ...
+
+    def create_user(self, user: User) -> None: ...
+
+    def create_group(self, group: UserGroup) -> None: ...
+
+    def change_user(self, before: User, after: User) -> None:
+        """Raises OutsideError if the user was changed since `before` was read."""
+        ...
+
+    def delete_user(self, user: User, *, is_forced: bool) -> None: ...
+
+    def delete_group(self, group: UserGroup) -> None: ...
+
+    def vendor_objects(self) -> list[Manifest]:
+        """Users and groups that ACK's console keeps in the cluster."""
+        ...
+
+    def adopt_service_account(self, name: str) -> None:
+        """Give the ServiceAccount of the users namespace to the user of its name.
+
+        None of that name: nothing.
+        """
+        ...
+
+    def issue(self, user: str, seconds: int, note: str) -> tuple[Credential, str]:
+        """A new token for the user, with its record."""
+        ...
+
+    def credentials(self, user: str = "") -> list[Credential]:
+        """Those that were not revoked, of one user or ("") all, the newest first."""
+        ...
+
+    def revoke(self, credential: Credential) -> None: ...
+
+    def revoke_all(self, user: str) -> int:
+        """Revoke every token of the user; returns how many credentials were recorded."""
+        ...
+
+    def address(self, named: str) -> ServerAddress:
+        """Where users reach the API server; `named`: its URL, "" = as this command reaches it."""
+        ...
+
+
 class LaptopTime(Protocol):
     """The clock of a running laptop.
 
@@ -269,6 +323,10 @@ class Clusters(Protocol):
 
     def crons(self) -> ClusterCrons | None:
         """The crons of that cluster; None for a file or the embedded one, which have none."""
+        ...
+
+    def people(self) -> ClusterPeople | None:
+        """The users and groups of that cluster; None for a file or the embedded one."""
         ...
 
     def namespace(self) -> str:
@@ -406,8 +464,9 @@ class Machine(Protocol):
         ...
 
     def page(self, url: str) -> str:
-        """The body of a page. Raises OutsideError when it cannot be had,
-        UserError for what is no address.
+        """The body of a page.
+
+        Raises OutsideError when it cannot be had, UserError for what is no address.
         """
         ...
 
@@ -423,8 +482,9 @@ class Output(Protocol):
 
 
 class Context(NamedTuple):
-    """One invocation. `program` is how it was started (`fairlead` or `arena`);
-    `now` gives epoch seconds.
+    """One invocation.
+
+    `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds.
     """
 
     program: str

@@ -1,6 +1,4 @@
-"""`-o json` and `-o yaml`: which formats there are, and how a
-document and its numbers are written.
-"""
+"""The formats `-o json` and `-o yaml`, and how a document and its numbers are written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The flags of arena's commands: how a command line is split, the kinds of flags, and tables of
-them.
+"""The flags of arena's commands: their kinds, tables of them, and how a command line is split.
 
 A command line is split by Go's pflag rules, as users of `arena` and `kubectl` know them. argparse
 is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are

@@ -1,5 +1,4 @@
-"""Makes a verb and its arguments of a command line: first finds the verb, then parses with that
-verb's flags only.
+"""Parses a command line: finds the verb, then parses with that verb's flags only.
 
 Global flags may stand before, between or after everything else (docs/spec/arena-cli.md#parsing), so
 the verb's words are found and taken out first, and the rest goes through one parser that has both
@@ -257,8 +256,9 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
 
 
 def global_options(args: argparse.Namespace) -> GlobalOptions:
-    """The checked global flags. A verb with a flag of the same
-    spelling keeps that flag for itself.
+    """The checked global flags.
+
+    A verb with a flag of the same spelling keeps that flag for itself.
     """
     defaults = GlobalOptions._field_defaults
     options = GlobalOptions(

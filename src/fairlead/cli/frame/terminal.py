@@ -1,5 +1,6 @@
-"""This process's stdin, stdout and stderr as the streams of a remote program (`ports.Streams`), and
-the terminal.
+"""Stdin, stdout and stderr as the streams of a remote program (`ports.Streams`).
+
+It also switches the terminal to raw mode and back.
 
 A terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
 """

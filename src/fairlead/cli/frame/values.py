@@ -1,5 +1,4 @@
-"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError
-for what is none.
+"""Values of flags: numbers, `KEY=VALUE`, durations, taints, mounts; UserError if invalid.
 
 The sentences are arena's where arena has one (docs/spec/arena-cli.md#effects-of-the-flags), and
 those of Go's flag library for numbers and times.

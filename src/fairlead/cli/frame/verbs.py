@@ -1,5 +1,6 @@
-"""The only table of commands: each verb, its module and its summary; help, parser and reference
-read it.
+"""The only table of commands: each verb, its module and its summary.
+
+Help, parser and reference read it.
 
 Importing a verb's module here would cost every other verb its start-up time. `main` imports exactly
 one.
@@ -23,6 +24,8 @@ _WRITING: Final = frozenset(
         ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
         *("install", "upgrade", "uninstall"),
+        *("user create", "user update", "user delete", "user import"),
+        *("group create", "group delete", "kubeconfig create", "kubeconfig delete"),
     )
 )
 """Verbs, and first words of verbs, that change a cluster."""
@@ -319,6 +322,40 @@ VERBS: Final = (
         "run the demo of elastic quota: four teams share 40 cores",
     ),
     Verb(("quota", "validate"), "quota.validate", "check a quota tree in a file"),
+    Verb(("user", "create"), "people.user_create", "create a user of the cluster"),
+    Verb(("user", "list"), "people.user_list", "list the users", aliases=("ls",)),
+    Verb(("user", "show"), "people.user_show", "show a user: groups, namespaces, bindings, state"),
+    Verb(
+        ("user", "update"),
+        "people.user_update",
+        "change a user's groups or roles, or disable or enable the user",
+    ),
+    Verb(("user", "delete"), "people.user_delete", "delete users", aliases=("del",)),
+    Verb(
+        ("user", "import"),
+        "people.user_import",
+        "create the users and groups of files, or of ACK's console",
+    ),
+    Verb(("group", "create"), "people.group_create", "create a group of users on a quota leaf"),
+    Verb(("group", "list"), "people.group_list", "list the groups of users", aliases=("ls",)),
+    Verb(("group", "delete"), "people.group_delete", "delete groups of users", aliases=("del",)),
+    Verb(
+        ("kubeconfig", "create"),
+        "people.kubeconfig_create",
+        "issue a token to a user, as a kubeconfig",
+    ),
+    Verb(
+        ("kubeconfig", "list"),
+        "people.kubeconfig_list",
+        "list the credentials that were issued",
+        aliases=("ls",),
+    ),
+    Verb(
+        ("kubeconfig", "delete"),
+        "people.kubeconfig_delete",
+        "revoke one credential, or all of a user",
+        aliases=("del",),
+    ),
     Verb(("whoami",), "people.whoami", "print your name in the cluster", is_arenas=True),
     Verb(
         ("completion",),

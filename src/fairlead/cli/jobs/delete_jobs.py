@@ -1,5 +1,6 @@
-"""`arena delete JOB…` ends training jobs and removes all that belongs to them
-(docs/spec/arena-cli.md#delete, docs/spec/arena-cli.md#messages-of-the-commands).
+"""`arena delete JOB…` ends training jobs and removes all that belongs to them.
+
+See docs/spec/arena-cli.md#delete, docs/spec/arena-cli.md#messages-of-the-commands.
 
 A name that does not exist is no failure, and never stops the names after it.
 """

@@ -1,5 +1,6 @@
-"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote
-(docs/spec/arena-cli.md#logs).
+"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote.
+
+See docs/spec/arena-cli.md#logs.
 
 With -f a job may have no pod yet, and its container may not have begun; both are waited for.
 """

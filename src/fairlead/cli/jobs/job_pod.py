@@ -1,5 +1,6 @@
-"""Chooses the pod of a job that a command means: its chief, or the one that -i names
-(docs/spec/arena-cli.md#logs).
+"""Chooses the pod of a job that a command means: its chief, or the one that -i names.
+
+See docs/spec/arena-cli.md#logs.
 
 A job that has pods may have no chief yet (launchers come last), and no other pod is taken in its
 stead.

@@ -1,5 +1,6 @@
-"""Finds the jobs that a command means, and warns of what could not be seen
-(docs/spec/arena-cli.md#partial-results).
+"""Finds the jobs that a command means, and warns of what could not be seen.
+
+See docs/spec/arena-cli.md#partial-results.
 
 All job verbs use it.
 
@@ -105,8 +106,9 @@ def find_job(
     absent: str = NOT_FOUND,
     with_readings: bool = False,
 ) -> ClusterSnapshot:
-    """The one job of this name with its pods. Raises UserError
-    for none, or one in several kinds.
+    """The one job of this name with its pods.
+
+    Raises UserError for none, or one in several kinds.
     """
     check_name(name)
     kinds = kinds_of(word)

@@ -1,5 +1,6 @@
-"""`arena prune --since 10h` deletes finished jobs that are old enough
-(docs/spec/arena-cli.md#prune).
+"""`arena prune --since 10h` deletes finished jobs that are old enough.
+
+See docs/spec/arena-cli.md#prune.
 
 Only what SUCCEEDED or FAILED is pruned; a job that waits, runs or is suspended stays, however old
 it is.

@@ -1,5 +1,6 @@
-"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows which pods hold which shared GPUs: as
-a table, blocks or a document.
+"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows which pods hold shared GPUs.
+
+It prints a table, blocks or a document.
 
 It reads only nodes and pods, so it works while the scheduler extender is down.
 """
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode]:
     """Used memory is read only for the document, which shows it.
+
     Draining cards cause warnings on stderr.
     """
     from fairlead.rules.sharing.inspect import draining_cards, inspect_shares, unknown_node

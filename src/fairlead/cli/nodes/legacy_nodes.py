@@ -1,6 +1,7 @@
-"""`arena top node` as arena 0.4 printed it: a table, or with `-d` a block per node
-(docs/spec/arena-cli.md#legacy-tables-of-nodes;
-docs/spec/arena-cli-samples.md#legacy-table-of-nodes).
+"""`arena top node` as arena 0.4 printed it: a table, or with `-d` a block per node.
+
+See docs/spec/arena-cli.md#legacy-tables-of-nodes,
+docs/spec/arena-cli-samples.md#legacy-table-of-nodes.
 
 arena 0.4 counts a shared GPU as allocated as soon as any of its memory is; and percentages are cut
 off, not rounded. Where the text shows a tab, the reference pads, so lines end with blanks.

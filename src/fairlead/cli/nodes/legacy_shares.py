@@ -1,5 +1,6 @@
-"""`arena top node -s`: shared GPUs as arena 0.4 printed them, in lines or `-d` blocks
-(docs/spec/arena-cli.md#legacy-tables-of-share-nodes; S16, S17).
+"""`arena top node -s`: shared GPUs as arena 0.4 printed them, in lines or `-d` blocks.
+
+See docs/spec/arena-cli.md#legacy-tables-of-share-nodes, S16, S17.
 
 Totals are what is *allocatable*. The table omits pods on unknown cards, while the blocks count
 them. Every cell ends with a tab, so it is padded, the last one too.

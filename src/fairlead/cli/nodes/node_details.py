@@ -1,5 +1,6 @@
-"""The blocks of `arena top node -d`: one per node (docs/spec/arena-cli.md#details-of-nodes;
-docs/spec/arena-cli-samples.md#details-of-top-node).
+"""The blocks of `arena top node -d`: one per node.
+
+See docs/spec/arena-cli.md#details-of-nodes, docs/spec/arena-cli-samples.md#details-of-top-node.
 
 The irregular blanks are part of the specification. Share nodes end with two empty lines, one
 description line ends with a blank, the dashes under a topology node's INDEX are four, and summaries

@@ -1,1 +1,1 @@
-"""Verbs about the person who asks."""
+"""Verbs about users: the one who asks, and those of the cluster with groups and credentials."""

@@ -1,6 +1,4 @@
-"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON,
-beside other objects if need be.
-"""
+"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON, alone or beside other objects."""
 
 from __future__ import annotations
 
@@ -16,8 +14,9 @@ _HINT = "name a file with one ElasticQuotaTree, or `-` for stdin"
 
 
 def read_tree(filename: str, machine: Machine) -> QuotaTree:
-    """Its faults are in the tree. Raises UserError when the file
-    holds no tree, or more than one.
+    """Its faults are in the tree.
+
+    Raises UserError when the file holds no tree, or more than one.
     """
     import sys
 

@@ -1,6 +1,4 @@
-"""`fairlead quota validate FILE`: everything that is wrong with a
-quota tree, before it is applied.
-"""
+"""`fairlead quota validate FILE` lists the faults of a quota tree before it is applied."""
 
 from __future__ import annotations
 
@@ -51,8 +49,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _cluster(context: Context) -> ClusterSnapshot | None:
-    """None if none is available: the embedded cluster has no relevant namespaces. A cluster that
-    does not respond causes a warning.
+    """None if none is available: the embedded cluster has no relevant namespaces.
+
+    A cluster that does not respond causes a warning.
     """
     if not context.options.snapshot and context.world.objects() is None:
         return None

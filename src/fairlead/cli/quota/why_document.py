@@ -1,5 +1,6 @@
-"""The document of `quota why -o json`: all keys always present, amounts as canonical quantities,
-times as RFC 3339 or null.
+"""The document of `quota why -o json`.
+
+All keys are always present; amounts are canonical quantities, times RFC 3339 or null.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def answer_document(answer: QuotaAnswer) -> Object:
 
 
 def _unit(unit: QueuedUnit) -> Object:
-    """A unit of the plan, and where it stands. `lacks.at` is ""
-    for the cluster's nodes together.
+    """A unit of the plan, and where it stands.
+
+    `lacks.at` is "" for the cluster's nodes together.
     """
     row = unit.row
     return {

@@ -1,5 +1,7 @@
-"""`fairlead admission-webhook`: the judge of quota trees, and the admission rules of quota and of
-shared GPUs for API servers that have no admission policies of version v1.
+"""`fairlead admission-webhook`: the validation of quota trees, and admission rules.
+
+It applies the rules of quota and of shared GPUs on API servers that have no admission policies of
+version v1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`fairlead cluster-exporter`: Prometheus metrics about a
-cluster's nodes, GPUs, jobs and quotas.
-"""
+"""`fairlead cluster-exporter`: Prometheus metrics of nodes, GPUs, jobs and quotas."""
 
 from __future__ import annotations
 

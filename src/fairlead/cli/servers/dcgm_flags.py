@@ -1,5 +1,6 @@
-"""The flags and variables of dcgm-exporter, and which of them have an effect here
-(docs/spec/telemetry.md#flags-and-environment-variables).
+"""The flags and variables of dcgm-exporter, and which of them have an effect here.
+
+See docs/spec/telemetry.md#flags-and-environment-variables.
 
 None may be refused, or swapping the image would break a DaemonSet's start; but the help and a
 warning name those without effect.

@@ -1,6 +1,4 @@
-"""`fairlead device-plugin`: the agent of one node, which gives
-containers the cards of their pods.
-"""
+"""`fairlead device-plugin`: the agent of one node, which gives containers their cards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The GPU exporter's own flags, beside dcgm-exporter's: each with its variable
-(docs/spec/telemetry.md#flags-and-environment-variables).
+"""The GPU exporter's own flags, beside dcgm-exporter's: each with its variable.
+
+See docs/spec/telemetry.md#flags-and-environment-variables.
 
 A value is that of the flag, else of the variable, else the default; it is read the same way
 whichever it comes from, and a mistake names the one in which it stands.

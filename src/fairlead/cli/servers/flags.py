@@ -143,8 +143,10 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu-exporter-namespace",
         metavar="NAME",
-        default=NODE_NAMESPACE,
-        help=f'namespace of those pods, "" for all (default {NODE_NAMESPACE})',
+        help=(
+            'namespace of those pods, "" for all (default: that of the installation, by its '
+            f"label, else {NODE_NAMESPACE})"
+        ),
     )
     parser.add_argument(
         "--gpu-exporter-port",

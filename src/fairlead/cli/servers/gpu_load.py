@@ -1,5 +1,6 @@
-"""`fairlead gpu-load`: makes GPUs busy in a known way, with the flags and the lines of
-dcgmproftester.
+"""`fairlead gpu-load` makes GPUs busy in a known way.
+
+It has the flags and prints the lines of dcgmproftester.
 
 docs/spec/telemetry.md#load-generator.
 """

@@ -1,5 +1,6 @@
-"""`arena serve delete JOB…` ends serving jobs and removes all that belongs to them
-(docs/spec/arena-cli.md#serving-jobs, docs/spec/arena-cli.md#messages-of-the-commands, §9.1).
+"""`arena serve delete JOB…` ends serving jobs and removes all that belongs to them.
+
+See docs/spec/arena-cli.md#serving-jobs, docs/spec/arena-cli.md#messages-of-the-commands.
 
 A name that does not exist is no failure, and never stops the names after it.
 """

@@ -1,5 +1,6 @@
-"""`arena serve kserve`: an InferenceService of KServe
-(docs/spec/arena-cli.md#objects-of-serving-jobs).
+"""`arena serve kserve`: an InferenceService of KServe.
+
+See docs/spec/arena-cli.md#objects-of-serving-jobs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out
-(docs/spec/arena-cli.md#objects-of-serving-jobs, docs/spec/arena-cli.md#messages-of-the-commands).
+"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out.
+
+See docs/spec/arena-cli.md#objects-of-serving-jobs, docs/spec/arena-cli.md#messages-of-the-commands.
 
 The workload owns all other objects, so that deleting it deletes all; it is therefore created first,
 and printed last, in the usual order.

@@ -1,5 +1,6 @@
-"""How is a serving job printed: a row of `serve list`, the block of `serve get`, JSON and YAML
-(docs/spec/arena-cli.md#serving-jobs, docs/spec/arena-cli.md#documents).
+"""How a serving job is printed: a row of `serve list`, the block of `serve get`, JSON and YAML.
+
+See docs/spec/arena-cli.md#serving-jobs, docs/spec/arena-cli.md#documents.
 """
 
 from __future__ import annotations

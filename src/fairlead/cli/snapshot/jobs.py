@@ -1,5 +1,6 @@
-"""The jobs of a cluster that was read already (a saved snapshot, the embedded simulated one): all
-that needs no API server.
+"""The jobs of a cluster that was read already: a saved snapshot, or the embedded simulated one.
+
+It does all that needs no API server.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Reads the file of `submit -f`: objects of Kubernetes, or one job in arena's v2 schema
-(docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files).
+"""Reads the file of `submit -f`: objects of Kubernetes, or one job in arena's v2 schema.
+
+See docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files.
 
 Objects are created as they are. A job file is flags in another spelling: it becomes words of a
 command line that stand before the person's own, so flags override the file and every value is

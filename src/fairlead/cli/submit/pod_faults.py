@@ -1,5 +1,6 @@
-"""Refuses objects whose pods no node can take (of shared GPUs they ask what none has) or no API
-server.
+"""Refuses objects whose pods no API server accepts, or no node can take.
+
+No node takes a pod that requests more of a shared GPU than any GPU has.
 
 It reads the objects, not the flags, so it holds for every kind, for serving, for crons and for
 files.

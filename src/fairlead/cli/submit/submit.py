@@ -1,5 +1,6 @@
-"""What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML
-(docs/spec/arena-cli.md#objects).
+"""What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML.
+
+See docs/spec/arena-cli.md#objects.
 
 Nothing is printed before everything is created, and a submit that fails half-way removes what it
 made, so a person never sees half a job.

@@ -1,5 +1,6 @@
-"""The list "Needs attention": at most seven lines, the worst first, each with a count, objects and
-a time.
+"""The list "Needs attention": at most seven lines, the worst first.
+
+Each has a count, objects and a time.
 
 Broken objects come first, then waiting ones, then wasted GPUs. A line is about one kind of trouble;
 broken cards with different faults have separate lines, because each fault needs a different action.

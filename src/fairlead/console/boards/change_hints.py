@@ -1,5 +1,6 @@
-"""Hints of what changed: topics with a version each, and bounded streams that carry hints, never
-contents.
+"""Hints of what changed: topics with a version each.
+
+Streams of hints are bounded, and carry no contents.
 
 A slow reader costs nothing: its pending topics are a set, so a hundred changes of `jobs` are one
 hint.

@@ -1,5 +1,6 @@
-"""The dependencies of the console: their state, what they affect, and what to set
-(docs/spec/console.md#health-page).
+"""The dependencies of the console: their state, what they affect, and what to set.
+
+See docs/spec/console.md#health-page.
 
 Every row is judged by observations: responses of servers, sources of the snapshot, pods and nodes.
 Configuration is not evidence. A component that is not in use is `off`, never `fail`.

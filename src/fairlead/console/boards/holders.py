@@ -1,5 +1,6 @@
-"""Holders of GPUs: every pod, whatever created it, and the sums
-by owner, leaf, user or namespace.
+"""Holders of GPUs, and the sums by owner, leaf, user or namespace.
+
+Every pod counts, whatever created it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def holder_rows(
     idle: Idleness,
     namespaces: Collection[str] | None = None,
 ) -> RowSet[Holder]:
-    """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) ->
-    user.
+    """The largest first.
+
+    `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
 
     `owner_by_pod`: of pods of training jobs, the job's kind and name; another owner may stand
     between. `namespaces`: those that the reader may see; None = all.

@@ -1,5 +1,6 @@
-"""A job's life in steps: created, late pods, admitted, scheduled, images there, running, restarted,
-ended.
+"""A job's life in steps, from its creation to its end.
+
+The steps: created, late pods, admitted, scheduled, images there, running, restarted, ended.
 
 The sources are conditions, container statuses and events. A step with an unknown time is omitted
 and never guessed; events are kept for about an hour, so the images of an old job are often missing.

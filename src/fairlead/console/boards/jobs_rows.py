@@ -1,5 +1,6 @@
-"""The rows of the Training jobs board, built from the jobs with their pods once per change of the
-cluster.
+"""The rows of the Training jobs board.
+
+They are built from the jobs with their pods, once per change of the cluster.
 
 A job that holds nothing has 0 GPU memory allocated; what it uses is unknown (null), not 0.
 """

@@ -1,6 +1,4 @@
-"""My work: what one user or namespace holds, may use,
-could start now, and waits for, with the queue.
-"""
+"""My work: what one user or namespace holds, may use, could start now, and waits for."""
 
 from __future__ import annotations
 
@@ -50,8 +48,9 @@ SCHEDULER_LINE: Final = "scheduler"
 
 
 class WorkScope(Struct, frozen=True):
-    """The work of a user, or all work of a namespace; both "" = none was chosen. `namespaces`: its
-    places.
+    """The work of a user, or all work of a namespace; both "" = none was chosen.
+
+    `namespaces`: its places.
     """
 
     user: str

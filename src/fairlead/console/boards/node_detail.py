@@ -66,6 +66,7 @@ def taint_rows(node: Node) -> list[TaintRow]:
 
 def is_about_node(node: Node) -> Callable[[Event], bool]:
     """Whether an event is about this very node.
+
     A kubelet writes the node's name where its uid belongs.
     """
     known = ("", node.uid, node.name)

@@ -1,5 +1,6 @@
-"""The rows of the Nodes board, built from the occupancy of every node once per change of the
-cluster.
+"""The rows of the Nodes board.
+
+They are built from the occupancy of every node, once per change of the cluster.
 
 A node without GPUs has unknown GPU memory (null), but knows that it has 0 GPUs.
 """

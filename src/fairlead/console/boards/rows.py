@@ -82,6 +82,7 @@ def _types_in(annotation: Any) -> set[Any]:
 
 def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
     """All rows that match, sorted.
+
     Raises UserError for a key of `sort` or `fields` that rows do not have.
     """
     check_keys("sort", (key.key for key in query.sort), sortable_keys(rows.row_type))

@@ -1,5 +1,4 @@
-"""Search of the cluster for a text: pods, jobs, GPUs and nodes, by name, id or label, the nearest
-first.
+"""Search of the cluster: pods, jobs, GPUs and nodes, by name, id or label, the nearest first.
 
 Every object is found once, by the field with the nearest match. Ids are searched for texts of
 `ID_MIN` characters and more, because two hexadecimal digits occur in every id; labels if the text
@@ -216,8 +215,9 @@ def _hit(thing: _Thing, found: _Found, asked: str, job_by_pod: Mapping[str, str]
 
 
 def _piece(text: str, asked: str) -> str:
-    """As the field writes it. A letter may have another length in lower case:
-    then it is the whole field.
+    """As the field writes it.
+
+    A letter may have another length in lower case: then it is the whole field.
     """
     lowered = text.lower()
     at = lowered.find(asked)

@@ -1,5 +1,4 @@
-"""The lines of a chart: a named query answered by Prometheus when configured, else by the built-in
-history.
+"""The lines of a chart: a named query, answered by Prometheus or by the built-in history.
 
 The history never stands in for a Prometheus that fails: two sources of different age and reach in
 one chart would mislead. A failing Prometheus is an error that names it.

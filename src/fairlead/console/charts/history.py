@@ -1,5 +1,4 @@
-"""The built-in history: the numbers of the last hour in fixed memory, for charts without
-Prometheus.
+"""The built-in history: the last hour in fixed memory, for charts without Prometheus.
 
 One sample of every line per tick of 15 s of the cluster's clock; a tick without a sample is a gap.
 The oldest-seen lines make room when the history is full, so memory never grows past `lines_max *

@@ -1,5 +1,4 @@
-"""What goes into the built-in history each tick: every chart's numbers, from the board state that
-pages show.
+"""What goes into the built-in history at each tick: the numbers of the board state.
 
 Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are
 left out and become gaps.
@@ -109,6 +108,7 @@ def _reading_samples(reading: GpuReading) -> Iterator[LineSample]:
 
 def _holder_samples(reading: GpuReading) -> Iterator[LineSample]:
     """What each container uses of the card.
+
     Of one that has the card for itself, its limit is the card.
     """
     card = (("node", reading.node), ("gpu", str(reading.index)), ("uuid", reading.uuid))

@@ -1,5 +1,4 @@
-"""What part of a chart was asked for: time range, step and filters, checked; and the same as
-PromQL.
+"""The part of a chart that was requested: time range, step and filters, also as PromQL.
 
 Times are aligned to the step, so that a page that asks again gets the same points and not the
 neighbours of them.

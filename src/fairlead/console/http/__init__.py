@@ -1,3 +1,1 @@
-"""The console's HTTP: routes, guard, answers, the page's files,
-and the board states behind them.
-"""
+"""The console's HTTP: routes, guard, answers, files of the page, and the board states."""

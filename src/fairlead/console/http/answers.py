@@ -62,6 +62,7 @@ class Refused(Exception):
 
 def refusal_of(error: Exception) -> Refused:
     """The response for any exception.
+
     That of a bug does not contain its text, which may contain anything.
     """
     if isinstance(error, Refused):

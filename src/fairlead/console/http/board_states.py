@@ -1,5 +1,6 @@
-"""The board state that pages get: the newest, rebuilt in a thread when the cluster or its readings
-changed.
+"""The newest board state, which pages get.
+
+A thread rebuilds it when the cluster or its readings changed.
 
 It is also renewed when nothing changes, because durations grow and sources grow stale. On a large
 cluster no request waits for the next board state while the present one is seconds old: it is made

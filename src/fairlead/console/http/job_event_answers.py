@@ -28,8 +28,9 @@ Answer = tuple[Event, ...] | Warning
 
 
 class EventAnswers:
-    """What was answered lately. `clock` is this machine's,
-    however fast a simulated cluster's runs.
+    """What was answered lately.
+
+    `clock` is this machine's, however fast a simulated cluster's runs.
     """
 
     def __init__(

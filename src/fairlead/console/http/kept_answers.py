@@ -1,5 +1,6 @@
-"""Answers of servers that many pages ask for: each is asked for
-once in a while, however many look.
+"""Answers of servers that many pages request.
+
+Each is requested once in a while, however many pages are open.
 """
 
 from __future__ import annotations

@@ -26,8 +26,9 @@ class ServingAnswers:
         )
 
     async def of(self, servings: ServingQuestions) -> ServingObjects:
-        """What was read lately, or is now. Raises as `read` does,
-        and OutsideError when it takes too long.
+        """What was read lately, or is now.
+
+        Raises as `read` does, and OutsideError when it takes too long.
         """
         found = await self._answers.of("", servings.read)
         if found is None:

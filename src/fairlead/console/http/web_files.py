@@ -1,5 +1,6 @@
-"""The page's own files: the built client from `web_dist`, with a nonce of its own for every
-index.html.
+"""The page's own files: the built client from `web_dist`.
+
+Every index.html gets a nonce of its own.
 
 Files with a hash in their name are immutable; index.html is never cached and contains the build's
 name. Any other page that a browser requests is an address of the client (`/nodes/gpu-1`), so it

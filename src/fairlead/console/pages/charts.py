@@ -1,5 +1,4 @@
-"""The form of a chart: lines of (milliseconds, value or null), their unit and source, the query
-behind them.
+"""The form of a chart: points of (milliseconds, value or null), unit, source and query.
 
 A gap is a null point, never a missing one: every line of one answer has the same number of points.
 """

@@ -1,5 +1,4 @@
-"""The form of the Cluster board: the eight panels of the operator, and what needs a look below
-them.
+"""The form of the Cluster board: eight panels for the operator, then what needs attention.
 
 Allocated memory counts an exclusive card whole and a shared one by its grants; utilization is the
 mean over the GPUs that report, not over nodes.

@@ -1,5 +1,4 @@
-"""A table as a file for a spreadsheet: UTF-8 with BOM, raw numbers, no cell that a spreadsheet
-would run.
+"""A table as CSV: UTF-8 with BOM, raw numbers, no cell that a spreadsheet would run.
 
 Text that starts like a formula gets a leading apostrophe: names and labels come from strangers.
 """

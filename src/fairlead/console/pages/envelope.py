@@ -1,5 +1,4 @@
-"""What every answer of the console's API has in common: keys, times, warnings, sentence of state,
-error.
+"""What every answer of the console's API has: keys, times, warnings, state, error.
 
 Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key
 is always present: clients test for null, not for absence.
@@ -35,8 +34,9 @@ Scalar = str | int | float | None
 
 
 class Json(Struct, frozen=True, gc=False, rename=wire_key):
-    """Sets the style of keys; holds nothing. Rows have no
-    circles: the collector passes over them.
+    """Sets the style of keys; holds nothing.
+
+    Rows have no circles: the collector passes over them.
     """
 
 
@@ -96,6 +96,7 @@ class FieldFault(Json, frozen=True):
 
 class ErrorAnswer(Json, frozen=True):
     """Every answer from 400 up.
+
     `request_id` is also in the header `X-Request-Id` and in the server's log.
     """
 

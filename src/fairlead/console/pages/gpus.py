@@ -1,5 +1,4 @@
-"""The form of the list of GPUs: one row per GPU of the cluster, for scripts, spreadsheets and
-tables.
+"""The form of the list of GPUs: one row per GPU, for scripts, spreadsheets and tables.
 
 `state` is the word of the GPU map (free, allocated, shared, unhealthy, draining, unknown); `health`
 is what the device reports.

@@ -1,6 +1,4 @@
-"""The form of the list of holders:
-every pod that holds a GPU or a part of one, and who they are together.
-"""
+"""The form of the list of holders: every pod that holds a GPU or a part of one, with totals."""
 
 from __future__ import annotations
 

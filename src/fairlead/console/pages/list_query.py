@@ -1,5 +1,6 @@
-"""What a page asks of a list: query parameters, parsed strictly. An unknown one is refused, not
-passed over.
+"""What a page asks of a list: query parameters, parsed strictly.
+
+An unknown one is refused, not passed over.
 
 Every fault is a UserError that names the parameter, its value and what is known, and becomes a 400.
 """

@@ -1,5 +1,4 @@
-"""The form of the Quota board: one row per quota node and managed resource, leaves split by
-namespace.
+"""The form of the Quota board: one row per node and managed resource, leaves by namespace.
 
 And of the list of who waits for quota, and why.
 
@@ -60,8 +59,9 @@ class QuotaRow(Json, frozen=True):
 
 
 class TreeFault(Json, frozen=True):
-    """What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or
-    `warning`.
+    """What is wrong with the quota tree.
+
+    `path`: the name of the node; `level`: `error` or `warning`.
 
     While one of them `stops`, nothing is admitted and nothing evicted.
     """

@@ -27,8 +27,9 @@ class SearchHit(Json, frozen=True):
 
 
 class SearchAnswer(Envelope, frozen=True):
-    """The nearest first. `total` counts all that match,
-    `left_out` those of them that are not in `items`.
+    """The nearest first.
+
+    `total` counts all that match, `left_out` those of them that are not in `items`.
     """
 
     q: str

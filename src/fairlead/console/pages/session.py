@@ -1,6 +1,4 @@
-"""The first answer that a page asks for:
-who is looking, at which cluster, and what this server can do.
-"""
+"""The first answer that a page requests: user, cluster, and what this server can do."""
 
 from __future__ import annotations
 

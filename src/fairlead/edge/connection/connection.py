@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import ssl
 
 SIGN_HINT: Final = "write `/` of a password as `%2F`, and `@` as `%40`"
+IN_CLUSTER_ORIGIN: Final = "the pod's service account"
 IN_CLUSTER_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -143,7 +144,7 @@ def in_cluster_connection(
         credentials=Credentials(token_file_source(str(token_path)), is_renewable=True),
         namespace=namespace or "default",
         context="in-cluster",
-        origin="the pod's service account",
+        origin=IN_CLUSTER_ORIGIN,
         ca_pem=read_pem("certificate-authority", None, str(Path(directory, "ca.crt"))),
     )
 

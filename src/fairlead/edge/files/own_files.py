@@ -147,8 +147,9 @@ def replace_whole(path: Path, data: bytes, model: os.stat_result | None = None) 
 
 
 def _give(opened: tuple[int, Path], model: os.stat_result) -> None:
-    """Gives the file the model's owner; root may write a user's file. A group that the process
-    is not in is lost.
+    """Gives the file the model's owner; root may write a user's file.
+
+    A group that the process is not in is lost.
     """
     descriptor, temporary = opened
     try:

@@ -1,5 +1,6 @@
-"""Reads a snapshot from disk, for `--snapshot FILE` and `snapshot show`: a snapshot file, or a
-bundle of the doctor that has one.
+"""Reads a snapshot from disk, for `--snapshot FILE` and `snapshot show`.
+
+The file is a snapshot, or a bundle of the doctor that contains one.
 
 A path may lead to a silent pipe or an endless device, so the file is read only after it is known to
 be a regular file with a possible size and possible first bytes.

@@ -101,8 +101,9 @@ class WorldFile:
             yield from self._sql.execute("SELECT body, cards FROM objects ORDER BY id")
 
     def write(self, drops: Iterable[Key], puts: Iterable[Row], header: bytes) -> None:
-        """Writes everything or nothing, on disk when it returns. An object that is dropped and
-        put is a new one.
+        """Writes everything or nothing, on disk when it returns.
+
+        An object that is dropped and put is a new one.
         """
         try:
             self._sql.execute("BEGIN IMMEDIATE")

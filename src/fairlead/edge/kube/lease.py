@@ -1,5 +1,6 @@
-"""One Lease of the API server (`ports.LeaseApi`), with which replicas of an extender or
-controller elect the active one.
+"""One Lease of the API server (`ports.LeaseApi`).
+
+With it the replicas of an extender or controller elect the active one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The API server as the quota controller needs it (`ports.QuotaApi`): follow what quota reads,
-carry actions out, keep a Lease.
+"""The API server as the quota controller needs it (`ports.QuotaApi`).
+
+It follows what quota reads, carries actions out and keeps a Lease.
 """
 
 from __future__ import annotations

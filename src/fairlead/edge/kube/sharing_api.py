@@ -1,5 +1,6 @@
-"""The API server as the scheduler extender needs it (`ports.SharingApi`): follow three kinds, carry
-actions out, keep a Lease.
+"""The API server as the scheduler extender needs it (`ports.SharingApi`).
+
+It follows three kinds, carries actions out and keeps a Lease.
 """
 
 from __future__ import annotations

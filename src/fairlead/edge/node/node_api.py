@@ -1,6 +1,4 @@
-"""The API server as a node's agent needs it (`ports.NodeApi`):
-one node, its pods, one ConfigMap.
-"""
+"""The API server as a node's agent needs it (`ports.NodeApi`): one node, its pods, a ConfigMap."""
 
 from __future__ import annotations
 

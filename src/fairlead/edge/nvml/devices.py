@@ -281,8 +281,9 @@ class NvmlDevices:
         self._retry_seconds = min(2 * self._retry_seconds, SLOWEST_RETRY_SECONDS)
 
     def _take(self, look: _DriverCards) -> None:
-        """Takes over the listed cards. One with an unreadable index keeps its identity; one
-        without index is gone.
+        """Takes over the listed cards.
+
+        One with an unreadable index keeps its identity; one without index is gone.
         """
         self._driver_error, self._retry_seconds, self._cuda_version = "", 1.0, look.cuda_version
         self._report("driver", "")
@@ -411,8 +412,9 @@ class NvmlDevices:
             )
 
     def _note_xids(self, logged: Sequence[XidReport]) -> None:
-        """Counts XIDs of events and of the kernel log; one that both report counts once. One
-        without card counts for all.
+        """Counts XIDs of events and of the kernel log; one that both report counts once.
+
+        One without card counts for all.
 
         Times are of the steady clock, because the wall clock may be set between the two reports. A
         card that the driver has not listed yet, or that was removed, is identified by its PCI
@@ -436,7 +438,7 @@ class NvmlDevices:
         self._known_xids = tuple(each for each in joined.alone if now - each.at < _KNOWN_SECONDS)
         for report in joined.fresh:
             tally = by_bus.get(report.bus) or self._unnamed.setdefault(report.bus, XidTally())
-            tally.hear(report.xid, booted_at + report.at, report.gpu_instance)
+            tally.receive(report.xid, booted_at + report.at, report.gpu_instance)
 
     def _publish(self, cycle_seconds: float) -> None:
         cards = sorted(self._cards.values(), key=lambda card: card.seen.index)

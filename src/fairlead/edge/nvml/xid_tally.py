@@ -12,7 +12,7 @@ class XidTally:
         self._events: dict[int, XidEvent] = {}
         self._last: dict[int | None, tuple[float, int]] = {}
 
-    def hear(self, xid: int, at: float, gpu_instance: int | None = None) -> None:
+    def receive(self, xid: int, at: float, gpu_instance: int | None = None) -> None:
         """Counts one XID. `gpu_instance`: its MIG instance, None = the whole card."""
         before = self._events.get(xid)
         self._events[xid] = (

@@ -211,8 +211,9 @@ class ExporterPages:
     # which pages exist
 
     def _follow(self, wanted: Mapping[str, str]) -> None:
-        """Starts new pages and drops those that are gone. An address on another node is a new
-        page, because pods reuse addresses.
+        """Starts new pages and drops those that are gone.
+
+        An address on another node is a new page, because pods reuse addresses.
         """
         gone = [
             self._pages.pop(url)

@@ -167,12 +167,11 @@ class ClusterQuery:
     async def _read_once(self) -> ClusterSnapshot:
         import asyncio
 
-        from fairlead.edge.files.clock import WallClock
         from fairlead.edge.kube.cluster import KubeCluster
         from fairlead.edge.kube.kube_api import KubeApi
 
         async with KubeApi(self._api.connection) as api:
-            cluster = KubeCluster(api, WallClock())
+            cluster = KubeCluster(api, api.clock)
             reading = asyncio.create_task(cluster.run())
             try:
                 while any(

@@ -6,25 +6,28 @@ namespace count, so that users who may create pods elsewhere cannot add GPU valu
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from operator import attrgetter
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead import settings
+from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Mirror, Reflector
-from fairlead.edge.kube.resource import PODS
-from fairlead.errors import Forbidden
+from fairlead.edge.kube.resource import NAMESPACES, PODS
+from fairlead.errors import Forbidden, OutsideError
 from fairlead.model.changes import KIND_PODS
 from fairlead.model.devices.exporter_pod import ExporterPod
-from fairlead.model.installation import NODE_NAMESPACE
+from fairlead.model.installation import INSTALLATION_LABEL, NODE_NAMESPACE, NODE_PART
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
+from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.exporter_pods import WireExporterPod, parse_exporter_pod
 from fairlead.wire.kube.forms import JsonForm
 
@@ -32,10 +35,13 @@ _log = logging.getLogger("fairlead.exporter")
 
 
 class PodSearch(Struct, frozen=True):
-    """Which pods, and which of their ports, by name or number. `namespace` "": all."""
+    """Which pods, and which of their ports, by name or number.
+
+    `namespace` "": all; None: that of the installation's pods that use their node, by its label.
+    """
 
     labels: str = settings.GPU_EXPORTER_LABELS
-    namespace: str = NODE_NAMESPACE
+    namespace: str | None = NODE_NAMESPACE
     port: str = settings.GPU_EXPORTER_PORT_NAME
 
     def url_of(self, pod: ExporterPod) -> str:
@@ -58,26 +64,53 @@ class ExporterPods:
     """Finds pages while `run` runs (a `PageFinder`). It does not close its API."""
 
     def __init__(self, api: KubeApi, clock: Clock, search: PodSearch | None = None) -> None:
+        self._api = api
+        self._clock = clock
         self._search = search or PodSearch()
         self._pods: Mirror[ExporterPod] = Mirror(attrgetter("key"))
-        reader = ItemReader(PODS, JsonForm(WireExporterPod, parse_exporter_pod))
-        selection = Selection(namespace=self._search.namespace or None, labels=self._search.labels)
-        self._reflector = Reflector(
-            api,
-            reader,
-            KIND_PODS,
-            self._pods.observe,
-            selection=selection,
-            now=clock.now,
-            on_change=self._note_change,
-        )
+        self._reflector = self._follow()
         self._read: tuple[ExporterPod, ...] = ()
         self._pages: Mapping[str, str] = {}
         self._has_found = False
         self._has_warned = False
 
     async def run(self) -> None:
+        if self._search.namespace is None:
+            self._search = structs.replace(self._search, namespace=await self._installed_in())
+            self._reflector = self._follow()
         await self._reflector.run()
+
+    def _follow(self) -> Reflector[ExporterPod]:
+        return Reflector(
+            self._api,
+            ItemReader(PODS, JsonForm(WireExporterPod, parse_exporter_pod)),
+            KIND_PODS,
+            self._pods.observe,
+            selection=Selection(
+                namespace=self._search.namespace or None, labels=self._search.labels
+            ),
+            now=self._clock.now,
+            on_change=self._note_change,
+        )
+
+    async def _installed_in(self) -> str:
+        """The default if no namespace has the label, or if this user may not list namespaces.
+
+        Only administrators label namespaces, so users cannot add GPU values in theirs.
+        """
+        reader = ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace))
+        labelled = Selection(labels=f"{INSTALLATION_LABEL}={NODE_PART}")
+        backoff = Backoff()
+        while True:
+            try:
+                rows = (await self._api.list_all(reader, labelled)).rows.values()
+            except Forbidden:
+                return NODE_NAMESPACE
+            except OutsideError:  # the source of the cluster reports it
+                await asyncio.sleep(backoff.next_delay())
+                continue
+            names = sorted(each.name for each in rows)
+            return names[0] if names and NODE_NAMESPACE not in names else NODE_NAMESPACE
 
     def pages(self) -> Mapping[str, str]:
         pods = self._pods.rows()

@@ -1,5 +1,6 @@
-"""Finds the objects that were created with a job and have no owner reference to it, by the labels
-and names that Fairlead writes.
+"""Finds the objects that were created with a job and have no owner reference to it.
+
+It looks for the labels and names that Fairlead writes.
 
 `job_companions` writes them. Jobs of different kinds may have the same name, so every search
 includes the label `app`.

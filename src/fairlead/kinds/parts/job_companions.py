@@ -1,5 +1,6 @@
-"""The objects that are created with a job: ConfigMaps for files, TensorBoard's Deployment and
-Service, a Secret for ssh.
+"""The objects that are created with a job.
+
+ConfigMaps for files, TensorBoard's Deployment and Service, a Secret for ssh.
 
 An ownerReference needs the job's uid, so the job is created first and `owned_by` makes the others
 its children afterwards. One object comes before the job and is adopted by it: the Secret, which the

@@ -1,5 +1,6 @@
-"""The types of serving jobs, and the objects that belong to one: found by arena's three labels
-only, so serving jobs of the reference arena are found too.
+"""The types of serving jobs, and the objects that belong to one.
+
+They are found by arena's three labels only, so serving jobs of the reference arena are found too.
 
 A Deployment with the labels is a serving job itself. For types whose operator creates Deployments
 (KServe), the job is the operator's object and the Deployments are its workers.

@@ -38,8 +38,10 @@ class NamedProcess(Struct, frozen=True, gc=False):
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):
-    """What one container uses on one device. `memory_limit_bytes`: its grant (the whole card if
-    exclusive), None = the card's memory is unknown.
+    """What one container uses on one device.
+
+    `memory_limit_bytes`: its grant (the whole card if exclusive), None = the card's memory is
+    unknown.
 
     `pod` "": processes that belong to no container with a grant. `token`: of the device ids of
     shared memory, "" = none. `replica`: its time slice of the card, "" = none. `members`: its

@@ -17,9 +17,11 @@ class PodIdentity(Struct, frozen=True, gc=False):
 
 
 class LocalPod(Struct, frozen=True, gc=False):
-    """One pod of the node, from the API server. `kubelet_uid`: the uid in its cgroups and the
-    kubelet's checkpoint; for a static pod it is a hash. `containers`: names by the runtime's id.
-    `grants`: the GPU shares in its annotations, by container.
+    """One pod of the node, from the API server.
+
+    `kubelet_uid`: the uid in its cgroups and the kubelet's checkpoint; for a static pod it is a
+    hash. `containers`: names by the runtime's id. `grants`: the GPU shares in its annotations, by
+    container.
     """
 
     namespace: str

@@ -96,7 +96,7 @@ ROLES: Final[Mapping[str, tuple[PolicyRule, ...]]] = {
     RESEARCHER_CLUSTER_ROLE: tuple(_rules(SHARED, READ)),
     ADMIN_ROLE: (*_USED, *_rules(ADMINISTERED, WRITE), *_rules(OVERSEEN, READ)),
     CREDENTIALS_ROLE: (
-        PolicyRule(("create", "delete", "get", "list"), ("",), ("secrets",)),
+        PolicyRule(("create", "delete", "get", "list", "patch"), ("",), ("secrets",)),
         PolicyRule(("delete", "get", "list"), ("",), ("serviceaccounts",)),
         PolicyRule(("create",), ("",), ("serviceaccounts/token",)),
     ),

@@ -105,10 +105,10 @@ class ExternalUser(Struct, frozen=True, rename="camel"):
 
 
 class User(Struct, frozen=True):
-    """`name`: the user's id, also of the ServiceAccount. `user_name`: free text. `version`: of the
-    object, of writes that must not overwrite a later change. `is_ending`: it is being deleted.
-    `is_forced`: unfinished pods and jobs do not block that. `faults`: why the object is malformed;
-    such a user has no rights.
+    """`name`: the user's id, also of the ServiceAccount. `user_name`: free text. `aliuid`: kept
+    from an import. `version`: of the object, of writes that must not overwrite a later change.
+    `is_ending`: it is being deleted. `is_forced`: unfinished pods and jobs do not block that.
+    `faults`: why the object is malformed; such a user has no rights.
     """
 
     name: str
@@ -119,6 +119,7 @@ class User(Struct, frozen=True):
     roles: tuple[UserRole, ...] = ()
     groups: tuple[str, ...] = ()
     external: ExternalUser = ExternalUser()
+    aliuid: str = ""
     is_deletable: bool = True
     is_disabled: bool = False
     is_ending: bool = False

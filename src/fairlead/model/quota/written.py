@@ -108,8 +108,10 @@ def written_job(
 
 
 def is_suspendable_ray_job(spec: Mapping[str, Any]) -> bool:
-    """Whether kuberay-operator can suspend a RayJob with this `spec`. It reports any other
-    suspended RayJob as invalid and does not touch its pods (`ValidateRayJobSpec`, 1.4.2).
+    """Whether kuberay-operator can suspend a RayJob with this `spec`.
+
+    It reports any other suspended RayJob as invalid and does not touch its pods
+    (`ValidateRayJobSpec`, 1.4.2).
 
     >>> ray = {"shutdownAfterJobFinishes": True}
     >>> specs = ray, {}, {**ray, "clusterSelector": {"ray.io/cluster": "shared"}}

@@ -21,8 +21,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class SentMessages(dict[Key, float]):
-    """By key the time at which the message was sent last, the oldest first. `seconds`: the shortest
-    time between two messages of one key. Times are seconds of one clock, which may be set back.
+    """By key the time at which the message was sent last, the oldest first.
+
+    `seconds`: the shortest time between two messages of one key. Times are seconds of one clock,
+    which may be set back.
 
     >>> messages = SentMessages[str](60.0)
     >>> messages.may_send("pod", 100.0), messages.sent("pod", 100.0), messages.free_at("pod")

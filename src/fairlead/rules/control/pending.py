@@ -77,8 +77,9 @@ class PendingCalls(dict[str, Call]):
         self._refusal_is_final = refusal_is_final
 
     def ended(self, uid: str, outcome: Outcome, now: float, listing: int) -> bool:
-        """Take the outcome of a call. Whether it was certainly
-        not carried out, and is forgotten.
+        """Take the outcome of a call.
+
+        Whether it was certainly not carried out, and is forgotten.
         """
         call = self[uid]
         call.is_in_flight = False

@@ -126,8 +126,9 @@ class _PlanFrom(Struct, frozen=True, gc=False):
 
 
 class NodeMachine:
-    """Of one node. `unit`: in which memory is shared out.
-    `ignored`, `sticky`: see `CardHealths`.
+    """Of one node.
+
+    `unit`: in which memory is shared out. `ignored`, `sticky`: see `CardHealths`.
     """
 
     def __init__(
@@ -277,6 +278,7 @@ class NodeMachine:
 
     def look(self, now: float, sockets: Collection[str] = ()) -> NodeConclusions:
         """Everything that is to be offered and written.
+
         `sockets`: names in the plugin directory.
         """
         node = self._known_node()

@@ -52,8 +52,10 @@ def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> lis
 
 
 def gpu_instances(sample: DeviceSample) -> list[MigInstance]:
-    """GPU instances by id. Compute instances of one GPU instance share its memory: the first one's
-    fields are used, and a container that has several of them is listed once.
+    """GPU instances by id.
+
+    Compute instances of one GPU instance share its memory: the first one's fields are used, and a
+    container that has several of them is listed once.
 
     >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {})
     >>> parts = (MigInstance(2, 1, "1c.3g.71gb", "MIG-b"), MigInstance(2, 0, "2c.3g.71gb", "MIG-a"))

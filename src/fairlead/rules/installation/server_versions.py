@@ -23,7 +23,12 @@ beside the webhooks, too.
 """
 AGENT_FROM: Final = (1, 32)
 """The token of a pod names its node, which the policies of the node agent compare."""
-_TAG: Final = re.compile(r":v(\d+)\.(\d+)\.\d+(@|$)")
+SCHEDULER_TAG: Final = r":v([0-9]+)\.([0-9]+)\.[0-9]+(@|$)"
+"""The tag of a kube-scheduler's image that is a version; the chart's templates search it, too."""
+NEWER_SCHEDULER: Final = "kube-scheduler %s of `%s` is newer than the API server %s"
+"""Minor version, image, minor version of the API server."""
+FITTING_SCHEDULER: Final = "--set kubeSchedulerImage=%s:v%s.PATCH"
+"""Name of the image, minor version of the API server."""
 
 
 def oldest_server(chosen: Installation) -> Version:
@@ -64,10 +69,15 @@ def scheduler_version(chosen: Installation) -> Version | None:
     >>> scheduler_version(Installation(kube_scheduler_image="x/kube-scheduler:v1.34.2"))
     (1, 34)
     """
-    found = _TAG.search(chosen.kube_scheduler_image)
-    if not chosen.parts.gpu_sharing or chosen.scheduler != "own" or found is None:
+    found = re.search(SCHEDULER_TAG, chosen.kube_scheduler_image)
+    if found is None or not has_own_scheduler(chosen):
         return None
     return int(found[1]), int(found[2])
+
+
+def has_own_scheduler(chosen: Installation) -> bool:
+    """Whether an installation of these values has a kube-scheduler of its own."""
+    return chosen.parts.gpu_sharing and chosen.scheduler == "own"
 
 
 def refuse_scheduler(server: Version, chosen: Installation) -> Refusal | None:
@@ -78,10 +88,7 @@ def refuse_scheduler(server: Version, chosen: Installation) -> Refusal | None:
     image = scheduler_version(chosen)
     if image is None or image <= server:
         return None
-    return Refusal(
-        f"kube-scheduler {dotted(image)} of `{chosen.kube_scheduler_image}` is newer than the API "
-        f"server {dotted(server)}"
-    )
+    return Refusal(NEWER_SCHEDULER % (dotted(image), chosen.kube_scheduler_image, dotted(server)))
 
 
 def is_old_scheduler(server: Version, image: Version) -> bool:
@@ -96,4 +103,4 @@ def is_old_scheduler(server: Version, image: Version) -> bool:
 def fitting_scheduler(server: Version, chosen: Installation) -> str:
     """The setting of a kube-scheduler that fits the API server."""
     name = chosen.kube_scheduler_image.partition("@")[0].rpartition(":")[0]
-    return f"`--set kubeSchedulerImage={name}:v{dotted(server)}.PATCH`"
+    return f"`{FITTING_SCHEDULER % (name, dotted(server))}`"

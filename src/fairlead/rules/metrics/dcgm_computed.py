@@ -268,8 +268,9 @@ class ComputedMetrics:
     def of(
         self, samples: Sequence[DeviceSample], at: float, now: float
     ) -> dict[str, dict[tuple[str, str], list[ComputedRow]]]:
-        """Rows by field and card (node, uuid). `at`: the time of the snapshot; `now`: the same
-        instant in epoch seconds.
+        """Rows by field and card (node, uuid).
+
+        `at`: the time of the snapshot; `now`: the same instant in epoch seconds.
         """
         made: dict[str, dict[tuple[str, str], list[ComputedRow]]] = {
             XID_COUNT: {},

@@ -17,8 +17,9 @@ from fairlead.model.metric import Family, Key, MetricName
 
 
 class PodMapState(Struct, frozen=True, gc=False):
-    """The state of the record of which containers have the cards. `age_seconds`: its age, None =
-    the kubelet has not reported yet.
+    """The state of the record of which containers have the cards.
+
+    `age_seconds`: its age, None = the kubelet has not reported yet.
 
     `errors`: how often the holders could not be found out, by reason; `faults`: reasons that apply
     now. `is_wanted`: whether names of pods are requested.

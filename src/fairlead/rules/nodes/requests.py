@@ -1,5 +1,6 @@
-"""How much cpu and memory the pods of a node request, as the scheduler counts it: with init
-containers by the larger-of rule.
+"""How much cpu and memory the pods of a node request, as the scheduler counts it.
+
+Init containers count by the larger-of rule.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The owner of a pod that a user knows: the Deployment, not the ReplicaSet that it created; the
-CronJob, not its Job of today.
+"""The owner of a pod that a user knows.
+
+It is the Deployment, not the ReplicaSet that it created; the CronJob, not its Job of today.
 """
 
 from __future__ import annotations

@@ -151,8 +151,9 @@ class QuotaAccount:
     # --- input ------------------------------------------------------------------------------------
 
     def set_tree(self, tree: QuotaNode, capacity: Amounts | None = None) -> None:
-        """Replace the tree and read everything anew. Without
-        `capacity` it follows from the nodes.
+        """Replace the tree and read everything anew.
+
+        Without `capacity` it follows from the nodes.
         """
         self.tree, self._given = tree, capacity
         self.index = index = TreeIndex(tree)
@@ -443,8 +444,10 @@ class QuotaAccount:
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
 
     def _age_with_jobs(self, book: LeafBook) -> None:
-        """Units of a strict leaf are as old as their job. The pods of a resumed job are new, and
-        would otherwise wait behind all units that came while the job was suspended.
+        """Units of a strict leaf are as old as their job.
+
+        The pods of a resumed job are new, and would otherwise wait behind all units that came while
+        the job was suspended.
         """
         for unit in book.units:
             job = self.workloads.get(unit.pods[0].owner) if unit.pods else None

@@ -65,8 +65,9 @@ class Additions(Struct, frozen=True):
 
 
 def is_exempt(writer: Writer) -> bool:
-    """Whether the writer is a kubelet (mirrors of static pods) or the DaemonSet controller. Quota
-    does not apply to their pods.
+    """Whether the writer is a kubelet (mirrors of static pods) or the DaemonSet controller.
+
+    Quota does not apply to their pods.
     """
     return writer.user == DAEMON_SETS or writer.user.startswith(KUBELETS)
 

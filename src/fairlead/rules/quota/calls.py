@@ -170,8 +170,9 @@ class Calls:
         )
 
     def ended(self, action: CallAction, outcome: Outcome, now: float) -> QuotaCall | None:
-        """The call, if it is one of these. A call that was certainly not carried out is forgotten,
-        and its object is paused.
+        """The call, if it is one of these.
+
+        A call that was certainly not carried out is forgotten, and its object is paused.
         """
         book, uid = self._book(action), action.target.uid
         call = book.get(uid)

@@ -110,8 +110,10 @@ _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
 
 class _Trial(Struct):
-    """Dry runs of the evictions for one unit. `left`: uids of the victims whose dry run has not
-    been answered. `at`: when it began, then when its latest answer arrived.
+    """Dry runs of the evictions for one unit.
+
+    `left`: uids of the victims whose dry run has not been answered. `at`: when it began, then when
+    its latest answer arrived.
     """
 
     uids: frozenset[str]
@@ -682,8 +684,10 @@ class QuotaMachine:
     def _return_job(
         self, job: Workload, pods: Sequence[QuotaPod], now: float
     ) -> Iterator[QuotaAction]:
-        """Return pods of a batch Job that were never bound. A deleted pod would count as failed, so
-        the Job is lowered, or suspended: itself, or the training job whose launcher it is.
+        """Return pods of a batch Job that were never bound.
+
+        A deleted pod would count as failed, so the Job is lowered, or suspended: itself, or the
+        training job whose launcher it is.
         """
         uid = job.uid
         if (
@@ -833,8 +837,9 @@ class QuotaMachine:
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:
-    """The patch that gives a namespace the label and the annotation of `leaf`; None: of no leaf. It
-    is empty if the namespace has them already.
+    """The patch that gives a namespace the label and the annotation of `leaf`; None: of no leaf.
+
+    It is empty if the namespace has them already.
     """
     label = QUOTA_ENFORCED if leaf is not None else None
     patch: dict[str, Any] = {}

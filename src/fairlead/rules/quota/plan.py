@@ -422,8 +422,9 @@ class _Planner:
         return line.reason in (_IDLE, Reason.PDB_BLOCKED)
 
     def _turn(self, line: Line) -> tuple[object, ...]:
-        """The turn of the line's first unit; the smaller, the sooner. It changes only with its
-        leaf's sums or those of a neighbour.
+        """The turn of the line's first unit; the smaller, the sooner.
+
+        It changes only with its leaf's sums or those of a neighbour.
         """
         unit = line.first
         if unit.claim_since is not None:

@@ -241,9 +241,11 @@ class Reclaim:
         need: int,
         rest: Callable[[VictimGroup], bool] = _any_group,
     ) -> VictimGroup | None:
-        """The first single pod or surplus of a gang. Else, where `need` is not 0, a gang: the one
-        that frees least beyond `need`, or most where none frees all; of equal ones the one with the
-        fewest pods. Units that this plan admitted cost nothing and count as no gang.
+        """The first single pod or surplus of a gang.
+
+        Else, where `need` is not 0, a gang: the one that frees least beyond `need`, or most where
+        none frees all; of equal ones the one with the fewest pods. Units that this plan admitted
+        cost nothing and count as no gang.
         """
         best: tuple[tuple[object, ...], VictimGroup] | None = None
         for group in groups:

@@ -78,8 +78,10 @@ Message = tuple[str, str]
 
 
 class _Written(Struct):
-    """A condition that this process sent at `at`. `is_in_flight`: its answer has not arrived.
-    `event`: the reason of the Event that is queued once it is written, "" = none.
+    """A condition that this process sent at `at`.
+
+    `is_in_flight`: its answer has not arrived. `event`: the reason of the Event that is queued once
+    it is written, "" = none.
     """
 
     condition: Condition
@@ -366,8 +368,10 @@ class QuotaReports:
         return (written is None or not written.is_in_flight) and now >= self._pauses.get(uid, 0.0)
 
     def _write(self, pod: QuotaPod, message: Message, now: float) -> SetPodCondition:
-        """The call that writes a condition. Its time is the one at which the reason changed, in
-        whole seconds, as the API server stores it.
+        """The call that writes a condition.
+
+        Its time is the one at which the reason changed, in whole seconds, as the API server stores
+        it.
         """
         reason, sentence = message
         is_admitted = reason == ADMITTED
@@ -412,8 +416,10 @@ class QuotaReports:
                 self._forget_owner(key, now)
 
     def _forget_owner(self, key: tuple[str, str], now: float) -> None:
-        """The owner no longer waits for this reason. Its last Event is remembered for
-        `OWNER_SECONDS`, so that it is not repeated within that time.
+        """The owner no longer waits for this reason.
+
+        Its last Event is remembered for `OWNER_SECONDS`, so that it is not repeated within that
+        time.
         """
         last = self._last_owner_event.get(key)
         if last is not None and now >= last[0] + OWNER_SECONDS:

@@ -124,8 +124,10 @@ class Rooms:
     """
 
     def __init__(self, nodes: Iterable[NodeRoom], pods: Iterable[QuotaPod] = ()) -> None:
-        """Admitted pods take room on their node. Pods that are not bound yet come after the bound
-        ones, and take the first node that fits; a pod that fits nowhere takes none.
+        """Admitted pods take room on their node.
+
+        Pods that are not bound yet come after the bound ones, and take the first node that fits; a
+        pod that fits nowhere takes none.
         """
         self._rooms = [
             _Room(

@@ -404,8 +404,9 @@ class Sentences:
     def _blocked(
         self, unit: Unit, reason: Reason
     ) -> tuple[tuple[FullQuotaNode, ...], tuple[MissingAmount, ...]]:
-        """Where the unit has no room, and how much more it needs there. A claimant's own claim does
-        not count against it.
+        """Where the unit has no room, and how much more it needs there.
+
+        A claimant's own claim does not count against it.
         """
         own = (self._now, self._claims) if reason is Reason.WAITING_FOR_EVICTIONS else ()
         for sums in own:

@@ -1,5 +1,6 @@
-"""The state that a quota plan reads, made from a cluster: which pods quota counts, what each asks
-for, and to which owner, user and gang it belongs.
+"""The state that a quota plan reads, made from a cluster.
+
+It has the pods that quota counts, what each requests, and the owner, user and gang of each.
 
 A pod that was created with the gate has the label `fairlead.io/managed`. That label, set by
 admission, shows whether a pod is exempt; owners that a pod names are not trusted for this.
@@ -307,8 +308,9 @@ def _revision(owners: list[Workload]) -> tuple[str, int]:
 
 
 def _gang(pod: Pod, owners: list[Workload], around: PodContext) -> tuple[str, int]:
-    """Name and size. A job that is a gang by its kind is always one: labels of its pods may leave
-    out some of them.
+    """Name and size.
+
+    A job that is a gang by its kind is always one: labels of its pods may leave out some of them.
     """
     for workload in reversed(owners):
         if workload.least > 0:
@@ -363,8 +365,9 @@ def _is_ready(pod: Pod) -> bool:
 
 
 def _unknown_owner_kind(pod: Pod, owners: list[Workload]) -> str:
-    """The kind of the unknown owner above those that are known; "" = all are known. Its kind may be
-    new to the API server, or the controller may not read it.
+    """The kind of the unknown owner above those that are known; "" = all are known.
+
+    Its kind may be new to the API server, or the controller may not read it.
     """
     if owners:
         return owners[-1].owner_kind if owners[-1].owner else ""

@@ -1,5 +1,6 @@
-"""The quota tree in the form that a plan walks: nodes and resources by number, precomputed bounds,
-and sums that are kept up to date.
+"""The quota tree in the form that a plan walks.
+
+Nodes and resources have numbers, bounds are precomputed, and sums are kept up to date.
 
 A node is charged what is used and promised below it. With a lend limit L a node that uses less than
 `min - L` is charged `min - L` nevertheless, so that this part of its min is not lent

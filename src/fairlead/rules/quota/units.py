@@ -391,8 +391,10 @@ def groups_of(
 def _one_by_one(
     index: TreeIndex, leaf: int, members: Iterable[QuotaPod], job: Workload
 ) -> list[VictimGroup]:
-    """Pods of a batch Job in the order in which its controller removes them. No pod is ranked
-    before one that is removed earlier, and no pod is listed behind one that may not be evicted.
+    """Pods of a batch Job in the order in which its controller removes them.
+
+    No pod is ranked before one that is removed earlier, and no pod is listed behind one that may
+    not be evicted.
     """
     groups: list[VictimGroup] = []
     alone = sorted(

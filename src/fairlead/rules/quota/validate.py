@@ -394,8 +394,9 @@ def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterat
 
 
 def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]:
-    """Namespaces that change their leaf: by name the leaf to report, and what happens. A leaf that
-    is renamed and keeps its namespaces moves none.
+    """Namespaces that change their leaf: by name the leaf to report, and what happens.
+
+    A leaf that is renamed and keeps its namespaces moves none.
     """
     if tree.root is None or old is tree:
         return {}

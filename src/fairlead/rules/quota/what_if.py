@@ -67,8 +67,9 @@ class SettledQuota(Struct, frozen=True):
 
 
 def with_pods(state: QuotaState, added: Iterable[AddedPods]) -> QuotaState:
-    """The state with these pods waiting, the youngest of all. Raises UserError for a namespace that
-    is on no leaf, since quota would not count its pods.
+    """The state with these pods waiting, the youngest of all.
+
+    Raises UserError for a namespace that is on no leaf, since quota would not count its pods.
     """
     spaces = {space for leaf in state.tree.leaves() for space in leaf.namespaces}
     taken = {pod.key for pod in state.pods}

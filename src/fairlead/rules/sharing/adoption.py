@@ -1,5 +1,6 @@
-"""Adoption: cards for pods that another scheduler or a user bound to a node, and damaged grants
-that are written again.
+"""Adoption: cards for pods that another scheduler or a user bound to a node.
+
+Damaged grants are written again.
 
 Three Events report what users cannot see otherwise: a conflict of GPU modes on a node, a pod
 without a known card (`GPUShareNotPlaced`), and a pod without room (`GPUShareNoRoom`).
@@ -59,12 +60,12 @@ class Adoption:
         feed.touched.clear()
         feed.news.clear()
         for name in nodes:
-            yield from self._tell_conflict(feed.nodes.get(name))
+            yield from self._report_conflict(feed.nodes.get(name))
             yield from self._adopt_on(feed.ledger.nodes.get(name))
             yield None
         why = ShareWhy(lambda: feed.ledger)
         for pod in news:
-            yield from self._tell_no_room(pod, why)
+            yield from self._report_no_room(pod, why)
             yield None
         for pod in list(self._unwritten.values()):
             yield from self._write(pod)
@@ -107,14 +108,16 @@ class Adoption:
             elif tenant.grants:
                 continue
             elif pod.has_started:
-                yield from self._tell(pod.uid, pod, NOT_PLACED, unknown_gpu_text(account, pod.uid))
+                yield from self._report(
+                    pod.uid, pod, NOT_PLACED, unknown_gpu_text(account, pod.uid)
+                )
             else:
                 grants = self._feed.ledger.adopt(pod)
                 yield None  # a node may have a thousand of them
                 if isinstance(grants, NotYet):
                     continue  # the node is touched when other containers have started
                 if isinstance(grants, Refusal):
-                    yield from self._tell(
+                    yield from self._report(
                         pod.uid, pod, NOT_PLACED, f"node {pod.node} has no room: {grants.reason}"
                     )
                 elif grants:
@@ -137,7 +140,7 @@ class Adoption:
             tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written
         )
 
-    def _tell_no_room(self, pod: Pod, why: ShareWhy) -> Iterator[SharingAction]:
+    def _report_no_room(self, pod: Pod, why: ShareWhy) -> Iterator[SharingAction]:
         if pod.node or pod.deleted_at is not None or pod.is_finished:
             return
         if any(
@@ -145,13 +148,13 @@ class Adoption:
             for condition in pod.conditions
         ):
             short = why(pod)
-            yield from self._tell(pod.uid, pod, NO_ROOM, short.by_node if short else "")
+            yield from self._report(pod.uid, pod, NO_ROOM, short.by_node if short else "")
 
-    def _tell_conflict(self, node: Node | None) -> Iterator[SharingAction]:
+    def _report_conflict(self, node: Node | None) -> Iterator[SharingAction]:
         if node is not None:
-            yield from self._tell(node.name, node, CONFLICT, share_mode(node.labels).conflict)
+            yield from self._report(node.name, node, CONFLICT, share_mode(node.labels).conflict)
 
-    def _tell(
+    def _report(
         self, key: str, subject: Pod | Node, reason: str, message: str
     ) -> Iterator[SharingAction]:
         """Record the Event once, until its message changes."""

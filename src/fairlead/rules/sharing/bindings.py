@@ -73,8 +73,9 @@ class ReadPod(Struct, frozen=True):
 
 
 class ReadOutcome(Outcome, frozen=True):
-    """The outcome of a `ReadPod`. `found`: the pod, None = it is absent, Refusal = the API server
-    could not be asked.
+    """The outcome of a `ReadPod`.
+
+    `found`: the pod, None = it is absent, Refusal = the API server could not be asked.
     """
 
     found: Pod | Refusal | None = None
@@ -82,6 +83,7 @@ class ReadOutcome(Outcome, frozen=True):
 
 class _Waiting(Struct, frozen=True):
     """A question about a guarded node that has room for the pod once other containers have started.
+
     `until`: when it is answered with an error.
     """
 

@@ -1,5 +1,6 @@
-"""The admission rules of quota as a hook of the simulated cluster. In a real cluster the policies
-of `deploy/quota-admission.yaml` apply them.
+"""The admission rules of quota as a hook of the simulated cluster.
+
+In a real cluster the policies of `deploy/quota-admission.yaml` apply them.
 
 Writes of the simulated cluster's own controllers carry no user. A DaemonSet's pods are recognized
 by their owner, which is reliable for such a write: every other client has a user.

@@ -90,7 +90,7 @@ class SharedGpus:
         self._recorder = recorder
         self._machine = SharingMachine()
         self.ledger = self._machine.ledger
-        self._tell_scheduler: Callable[[], None] = _no_scheduler
+        self._notify_scheduler: Callable[[], None] = _no_scheduler
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
         cluster.subscribe(CONFIG_MAPS, self._on_config_map)
@@ -98,8 +98,8 @@ class SharedGpus:
     def wants(self, pod: Object) -> bool:
         return asks_share(pod)
 
-    def on_change(self, tell: Callable[[], None]) -> None:
-        self._tell_scheduler = tell
+    def on_change(self, notify: Callable[[], None]) -> None:
+        self._notify_scheduler = notify
 
     def filter(self, pod: Object, nodes: Sequence[str]) -> Unfit:
         answer = self._machine.filter(_pod(pod), nodes)
@@ -161,14 +161,14 @@ class SharedGpus:
             row = None if event.type == DELETED else Withheld(node, indexes)
             self._machine.feed.observe(changed(GPU_WITHHELD, metadata["uid"], row))
             self._look()
-            self._tell_scheduler()
+            self._notify_scheduler()
 
     # --- actions of the decider -------------------------------------------------------------------
 
     def _look(self) -> None:
         for action in self._machine.adoption.look():
             if isinstance(action, RecordEvent):
-                self._tell(action)
+                self._report(action)
             elif isinstance(action, WriteGrants):
                 self._machine.adoption.written(action, self._annotate(action))
 
@@ -195,7 +195,7 @@ class SharedGpus:
         )
         return Outcome()
 
-    def _tell(self, event: RecordEvent) -> None:
+    def _report(self, event: RecordEvent) -> None:
         subject = event.subject
         ref, namespace = (PODS, subject.namespace) if isinstance(subject, Pod) else (NODES, "")
         found = self._cluster.get(ref, namespace, subject.name)

@@ -23,8 +23,9 @@ Action = TypeVar("Action")
 
 
 class SimulatedController(Generic[Action]):
-    """Drives `decider` on `timers`. `apply` carries one action
-    out; it raises ApiStatus if refused.
+    """Drives `decider` on `timers`.
+
+    `apply` carries one action out; it raises ApiStatus if refused.
     """
 
     def __init__(

@@ -204,8 +204,10 @@ class WorldQuota:
                     self._ref(target), target.namespace, target.name, uid=target.uid or None
                 )
             case RecordObjectEvent():
-                tell = self._recorder.warning if action.type == "Warning" else self._recorder.normal
-                tell(found, action.reason, action.message, COMPONENT)
+                record = (
+                    self._recorder.warning if action.type == "Warning" else self._recorder.normal
+                )
+                record(found, action.reason, action.message, COMPONENT)
         return Outcome()
 
     def _ref(self, target: ObjectRef) -> ResourceKind:

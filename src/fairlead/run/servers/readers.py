@@ -63,8 +63,9 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
 
 @asynccontextmanager
 async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]:
-    """None if no Lease is asked for. It has its own connection,
-    so that long lists do not delay it.
+    """None if no Lease is asked for.
+
+    It has its own connection, so that long lists do not delay it.
     """
     args = asked.args
     if not args.leader_elect:

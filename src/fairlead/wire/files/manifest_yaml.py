@@ -34,8 +34,9 @@ class _BlockDumper(_Dumper):
 
 
 def render_manifests(manifests: Iterable[Mapping[str, Any]], *, has_blocks: bool = False) -> str:
-    """The documents in order, separated by `---`. `has_blocks`: a text of several lines is written
-    as a literal block (`|-`), for people to read.
+    """The documents in order, separated by `---`.
+
+    `has_blocks`: a text of several lines is written as a literal block (`|-`), for people to read.
 
     >>> print(render_manifests([{"name": "plain"}, {"list": ["1e3", "y", 2, True]}]), end="")
     name: plain

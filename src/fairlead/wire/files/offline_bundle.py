@@ -1,5 +1,6 @@
-"""The bundle of `make bundle`, one tar for a cluster without internet: which paths it may have, and
-whether its files are those that its SHA256SUMS lists.
+"""The bundle of `make bundle`, one tar for a cluster without internet.
+
+Which paths it may have, and whether its files are those that its SHA256SUMS lists.
 
 The tar is not compressed: what is large in it is compressed already.
 """
@@ -28,8 +29,10 @@ class BundleFault(NamedTuple):
 
 
 class BundleReport(NamedTuple):
-    """What was found in a bundle. `folder`: its one folder; `size`: of its files, in bytes;
-    `digest`: the SHA-256 of the tar, in hexadecimal.
+    """What was found in a bundle.
+
+    `folder`: its one folder; `size`: of its files, in bytes; `digest`: the SHA-256 of the tar, in
+    hexadecimal.
     """
 
     folder: str

@@ -112,7 +112,7 @@ def quota_policies(accounts: OwnAccounts) -> list[Object]:
             object.kind != "RayJob" || (object.spec.?shutdownAfterJobFinishes.orValue(false)
               && object.spec.?clusterSelector.orValue({}).size() == 0)
             """),
-                "nobody-else-looks-after-it": cel("""
+                "no-other-controller-manages-it": cel("""
             !object.metadata.?ownerReferences.orValue([]).exists(owner,
               owner.?controller.orValue(false) && !(owner.kind in ["CronJob", "Cron", "Workflow"]))
             """),
@@ -142,7 +142,7 @@ def quota_policies(accounts: OwnAccounts) -> list[Object]:
             object.?spec.?runPolicy.?activeDeadlineSeconds.orValue(0) > 0
               && !object.spec.runPolicy.?suspend.orValue(false)
             """),
-                "nobody-else-looks-after-it": cel("""
+                "no-other-controller-manages-it": cel("""
             !object.metadata.?ownerReferences.orValue([]).exists(owner,
               owner.?controller.orValue(false) && !(owner.kind in ["CronJob", "Cron", "Workflow"]))
             """),

@@ -229,8 +229,9 @@ def _requests(spec: _Spec) -> Amounts:
 def render_allowed(
     review: Review, patch: Sequence[Mapping[str, Any]] = (), warnings: Sequence[str] = ()
 ) -> bytes:
-    """The answer yes; `patch` (JSON patch) changes the object
-    first. The user sees the `warnings`.
+    """The answer yes; `patch` (JSON patch) changes the object first.
+
+    The user sees the `warnings`.
     """
     answer: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if warnings:

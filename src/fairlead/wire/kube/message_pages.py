@@ -57,8 +57,9 @@ def _kept(
 
 
 class MessagePage(Struct):
-    """A decoded page: the positions of its objects in its body. Objects are read one by one, so
-    that each reuses the memory of the one before it.
+    """A decoded page: the positions of its objects in its body.
+
+    Objects are read one by one, so that each reuses the memory of the one before it.
     """
 
     body: bytes

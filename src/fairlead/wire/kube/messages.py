@@ -94,8 +94,10 @@ def message_classes() -> Mapping[str, Any]:
 
 
 def _classes_in_c(names: list[str]) -> dict[str, Any]:
-    """The classes from the C module alone. It loads in a sixth of the time of
-    `google.protobuf.descriptor_pool`, which first reads descriptions of descriptions.
+    """The classes from the C module alone.
+
+    It loads in a sixth of the time of `google.protobuf.descriptor_pool`, which first reads
+    descriptions of descriptions.
     """
     from google._upb import _message
 
@@ -166,8 +168,10 @@ def _numbered(text: str) -> Iterator[tuple[int, str, int, int, str]]:
 
 
 def _described(name: str, fields: list[tuple[int, str, int, int, str]]) -> bytes:
-    """A DescriptorProto. A single scalar is `optional`, in proto3 a `oneof` of one field, so that
-    the reader can distinguish an absent value from an empty one.
+    """A DescriptorProto.
+
+    A single scalar is `optional`, in proto3 a `oneof` of one field, so that the reader can
+    distinguish an absent value from an empty one.
     """
     parts, choices = [_text(1, name)], list[bytes]()
     for number, field, label, kind, message in fields:

@@ -44,8 +44,10 @@ class WireSlice(Struct, gc=False):
 
 
 class PublishedCards(Struct, frozen=True):
-    """A part of the cards of one pool. A driver that publishes its pool again gives the parts a
-    higher generation; parts of earlier generations may remain for a while.
+    """A part of the cards of one pool.
+
+    A driver that publishes its pool again gives the parts a higher generation; parts of earlier
+    generations may remain for a while.
     """
 
     driver: str

@@ -102,6 +102,7 @@ def parse_user(wire: WirePerson) -> User:
         external=ExternalUser(
             external.text("authType"), external.text("uid"), external.text("name")
         ),
+        aliuid=fields.text("aliuid"),
         is_deletable=fields.flag("deletable", True),
         is_disabled=fields.flag("disabled", False),
         is_ending=meta.deletion_timestamp is not None,
@@ -159,6 +160,8 @@ def render_user(user: User) -> Object:
             "uid": external.uid,
             "name": external.name,
         }
+    if user.aliuid:
+        spec["aliuid"] = user.aliuid
     meta = {"name": user.name, "namespace": user.namespace, "finalizers": [USER_FINALIZER]}
     return {"apiVersion": PEOPLE_API, "kind": "User", "metadata": meta, "spec": spec}
 

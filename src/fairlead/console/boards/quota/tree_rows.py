@@ -1,6 +1,4 @@
-"""The rows of the page of the quota tree: one per node, with the
-bounds of every managed resource.
-"""
+"""The rows of the page of the quota tree: one per node, with bounds per managed resource."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Units that wait for quota, and their reasons: the units of a plan that were not admitted, as
-rows.
+"""Units that wait for quota, and their reasons.
+
+The rows are the units of a plan that were not admitted.
 
 Units that the plan admits wait, too, until their gates are removed: they come first, without a
 reason.
@@ -31,6 +32,7 @@ from fairlead.rules.quota.plan import plan_quota
 
 class PlannedQuota:
     """The quota plan of one moment, made when its first question is asked.
+
     `state` None: there is no tree.
     """
 

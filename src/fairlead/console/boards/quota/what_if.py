@@ -27,6 +27,7 @@ SHOWN_MAX: Final = 500
 
 def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
     """The tree as it would be read with these bounds.
+
     Raises UserError for a node that it does not have.
     """
     if tree.root is None:

@@ -1,5 +1,7 @@
-"""Seats: what one plan lays out on the cluster's nodes. Admitted units sit on what is free now,
-claimants on what will be free when all stopping and chosen pods have gone.
+"""Seats: what one plan lays out on the cluster's nodes.
+
+Admitted units sit on what is free now, claimants on what will be free when all stopping and chosen
+pods have gone.
 
 A scheduler does not know of claims, and may bind an admitted pod to another node than here. So a
 unit is not admitted if the scheduler could bind it where a claimant would then lack room.

@@ -1,0 +1,49 @@
+"""`fairlead kubeconfig list` (docs/spec/people.md#commands)."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.people.asked import add_output, people_of, print_rows
+
+NAME = "kubeconfig list"
+HELP = "List the credentials that were issued and not revoked, the newest first. No token is kept."
+_HEADS = ("CREDENTIAL", "USER", "ISSUED", "EXPIRES", "STATE", "ISSUED-BY", "NOTE")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("user", nargs="?", metavar="ID", default="", help="of this user only")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead.wire.kube.time import render_time
+
+    now = context.now()
+    found = people_of(context).credentials(args.user)
+    rows = [
+        (
+            each.name,
+            each.user,
+            render_time(each.issued_at),
+            render_time(each.expires_at),
+            "valid" if each.expires_at > now else "expired",
+            each.issued_by,
+            each.note,
+        )
+        for each in found
+    ]
+    documents = [
+        {
+            "name": each.name,
+            "user": each.user,
+            "issuedAt": render_time(each.issued_at),
+            "expiresAt": render_time(each.expires_at),
+            "issuedBy": each.issued_by,
+            "note": each.note,
+        }
+        for each in found
+    ]
+    print_rows(args, context, _HEADS, rows, documents)
+    return 0

@@ -1,0 +1,101 @@
+"""What an administrator may not do with users and groups, and why
+(docs/spec/people.md#refusals).
+
+Each function returns None if it may be done. The caller asks right before the write; the people
+controller and the schemas hold what must hold nevertheless.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from fairlead.model.access import account_name
+from fairlead.model.people.record import PeopleRecord
+from fairlead.model.people.rows import User, UserGroup, UserWork
+from fairlead.model.refusal import Refusal
+from fairlead.rules.people.statuses import blocked_sentence
+
+
+def user_refusal(user: User, record: PeopleRecord) -> Refusal | None:
+    """Whether the user may be written as it is: a new one, or instead of the present one."""
+    unknown = [each for each in user.groups if each not in record.groups]
+    if unknown:
+        return Refusal(f"there is no group {', '.join(unknown)}")
+    if not user.is_admin and not user.groups:
+        return Refusal(f"the researcher {user.name} needs a group, which brings a namespace")
+    before = record.users.get(user.name)
+    if before is None:
+        return None
+    if (user.is_disabled or not user.is_admin) and _is_last_admin(user.name, record):
+        return Refusal(f"{user.name} is the last administrator that is not disabled")
+    left = [each for each in before.groups if each not in user.groups]
+    return _leaving(user, left, record)
+
+
+def user_deletion_refusal(user: User, record: PeopleRecord, *, is_forced: bool) -> Refusal | None:
+    """`is_forced`: although the user has unfinished work."""
+    if not user.is_deletable:
+        return Refusal(f"{user.name} has `deletable: false`")
+    if record.me == account_name(user.namespace, user.name):
+        return Refusal(f"{user.name} is the user of this command")
+    if _is_last_admin(user.name, record):
+        return Refusal(f"{user.name} is the last administrator that is not disabled")
+    unfinished = record.unfinished(user.name)
+    if unfinished and not is_forced:
+        return Refusal(_blocked(user.name, unfinished))
+    return None
+
+
+def group_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
+    """Whether this new group may be created."""
+    if record.tree is None or record.tree.root is None:
+        return Refusal("the cluster has no quota tree, so there is no leaf for a group")
+    node = next((each for each in record.tree.root.walk() if each.name == group.leaf), None)
+    if node is None:
+        return Refusal(f"the quota tree has no node {group.leaf}")
+    if not node.is_leaf:
+        return Refusal(f"the node {group.leaf} has children; only a leaf can have a group")
+    taken = next((each for each in record.groups.values() if each.leaf == group.leaf), None)
+    if taken is not None:
+        return Refusal(f"the leaf {group.leaf} belongs to the group {taken.name}")
+    return None
+
+
+def group_deletion_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
+    members = sorted(each.name for each in record.users.values() if group.name in each.groups)
+    if members:
+        return Refusal(f"these users list the group {group.name}: {', '.join(members)}")
+    return None
+
+
+def _leaving(user: User, groups: Collection[str], record: PeopleRecord) -> Refusal | None:
+    """A user stays in a group while work of the user in its namespaces is unfinished."""
+    spaces = {
+        space
+        for name in groups
+        if name in record.groups
+        for space in record.groups[name].status.namespaces
+    }
+    kept = {
+        space
+        for name in user.groups
+        if name in record.groups
+        for space in record.groups[name].status.namespaces
+    }
+    unfinished = [each for each in record.unfinished(user.name) if each.namespace in spaces - kept]
+    return Refusal(_blocked(user.name, unfinished)) if unfinished else None
+
+
+def _blocked(user: str, work: Iterable[UserWork]) -> str:
+    return blocked_sentence(user, Counter((each.namespace, each.kind) for each in work))
+
+
+def _is_last_admin(name: str, record: PeopleRecord) -> bool:
+    """Whether this user is an administrator and every other one is disabled or going."""
+    admins = [
+        each.name
+        for each in record.users.values()
+        if each.is_admin and not each.is_disabled and not each.is_ending
+    ]
+    return admins == [name]

@@ -1,0 +1,278 @@
+"""The commands about users, groups and credentials, over the simulated API server: what they write,
+print and refuse. No controller runs; the tests write the statuses that it would write.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.cli.arena import environment, run_main
+from tests.contracts.api_client import ApiClient
+from tests.contracts.simulated import SimulatedServer, simulated_server
+from tests.sim.objects import StillClock
+
+from fairlead.run.quota_demo import SPACES, demo_tree
+from fairlead.wire.people.definitions import people_definitions
+
+Object = dict[str, Any]
+USERS = "/apis/fairlead.io/v1/namespaces/kube-ai/users"
+GROUPS = "/apis/fairlead.io/v1/namespaces/kube-ai/usergroups"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+class Cluster:
+    """A cluster with users, in which this command's user is the administrator."""
+
+    def __init__(self, server: SimulatedServer, home: Path) -> None:
+        self.api = ApiClient("simulated", server.kubeconfig)
+        self.do = server.do
+        self._server, self._home = server, home
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        env = environment(self._home, KUBECONFIG=str(self._server.kubeconfig))
+        return run_main("fairlead", words, env)
+
+    def done(self, *words: str) -> str:
+        ended = self.run(*words)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def refused(self, *words: str) -> str:
+        ended = self.run(*words)
+        assert (ended.returncode, ended.stdout) == (1, ""), ended
+        return ended.stderr
+
+    def user(self, name: str) -> Object:
+        found: Object = self.api.ask("GET", f"{USERS}/{name}").body
+        return found
+
+    def set_status(self, path: str, **status: Any) -> None:
+        """As the people controller does."""
+        answer = self.api.ask("PATCH", f"{path}/status", {"status": status}, headers=MERGE)
+        assert answer.status == 200, answer.message
+
+    def make_bound(self, name: str, *spaces: str) -> None:
+        """The user has a ServiceAccount and namespaces."""
+        body = {"metadata": {"name": name, "labels": {"fairlead.io/user": name}}}
+        self.api.ask("POST", "/api/v1/namespaces/kube-ai/serviceaccounts", body)
+        self.set_status(
+            f"{USERS}/{name}",
+            serviceAccount={"name": name, "namespace": "kube-ai"},
+            namespaces=list(spaces),
+            conditions=[{"type": "Ready", "status": "True", "reason": "Bound"}],
+        )
+
+    def make_pod(self, user: str, space: str) -> None:
+        pod = {
+            "metadata": {"name": "work", "labels": {"arena.kubeflow.org/console-user": user}},
+            "spec": {"containers": [{"name": "a", "image": "a:1"}]},
+        }
+        answer = self.api.ask("POST", f"/api/v1/namespaces/{space}/pods", pod)
+        assert answer.status == 201, answer.message
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with simulated_server(tmp_path, StillClock()) as server:
+        for name in ("kube-ai", *SPACES):
+            place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            server.do(lambda cluster, place=place: cluster.create(place))
+        for obj in (*people_definitions(), demo_tree("leaf")):
+            server.do(lambda cluster, obj=obj: cluster.create(obj))
+        yield Cluster(server, tmp_path)
+
+
+@pytest.fixture
+def team(cluster: Cluster) -> Cluster:
+    """Group teamA on root.a.1, Bob in it, and Ann, an administrator."""
+    cluster.done("group", "create", "teamA", "--leaf", "root.a.1")
+    cluster.set_status(f"{GROUPS}/teama", leaf="root.a.1", namespaces=["namespace1"])
+    cluster.done("user", "create", "Bob", "--group", "teamA")
+    cluster.done("user", "create", "Ann", "--role", "admin")
+    cluster.make_bound("bob", "namespace1")
+    cluster.make_bound("ann")
+    return cluster
+
+
+def test_a_user_and_a_group_become_objects(cluster: Cluster) -> None:
+    assert cluster.done("group", "create", "teamA", "--leaf=root.a.1") == "group teama created\n"
+    printed = cluster.done("user", "create", "Bob Smith", "--group=teamA", "--external=oidc:47:11")
+    assert printed == "user bob-smith created\n"
+    bob = cluster.user("bob-smith")
+    assert bob["metadata"]["finalizers"] == ["fairlead.io/user"]
+    assert bob["spec"] == {
+        "userName": "Bob Smith",
+        "userId": "bob-smith",
+        "apiRoles": ["researcher"],
+        "groups": ["teama"],
+        "externalUser": {"authType": "oidc", "uid": "47:11", "name": ""},
+        "deletable": True,
+        "disabled": False,
+    }
+    group = cluster.api.ask("GET", f"{GROUPS}/teama").body
+    assert group["spec"] == {"groupName": "teamA", "quotaNames": ["root.a.1"]}
+
+
+def test_lists(team: Cluster) -> None:
+    assert team.done("user", "list").splitlines() == [
+        "ID   NAME  ROLES       GROUPS  NAMESPACES  STATE",
+        "ann  Ann   admin                           Bound",
+        "bob  Bob   researcher  teama   namespace1  Bound",
+    ]
+    assert team.done("group", "list").splitlines() == [
+        "NAME   GROUP  LEAF      NAMESPACES  USERS  STATE",
+        "teama  teamA  root.a.1  namespace1  bob    Pending",
+    ]
+    listed = json.loads(team.done("user", "list", "-o", "json"))
+    assert [each["metadata"]["name"] for each in listed] == ["ann", "bob"]
+    shown = yaml.safe_load(team.done("user", "show", "bob", "-o", "yaml"))
+    assert shown["status"]["namespaces"] == ["namespace1"]
+    assert "Namespaces:      namespace1" in team.done("user", "show", "bob")
+    assert json.loads(team.done("group", "list", "-o", "json"))[0]["spec"]["groupName"] == "teamA"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("user create BOB --group teamA", "makes the id `bob`, which another user has"),
+        ("user create Eve", "the researcher eve needs a group"),
+        ("user create Eve --group none", "there is no group `none`"),
+        ("user create Eve --group teamA --external x", "is not TYPE:UID"),
+        ("group create teamB --leaf root.a.1", "belongs to the group teama"),
+        ("group create teamB --leaf root.a", "has children"),
+        ("group create teamB --leaf root.zzz", "no node root.zzz"),
+        ("group create team_b --leaf root.a.2", "the group name `team_b`"),
+        ("group create TEAMA --leaf root.a.2", "which another group has"),
+        ("group delete teamA", "these users list the group teama: bob"),
+        ("group delete none", "there is no group `none`"),
+        ("user delete ann", "the last administrator"),
+        ("user update ann --disable", "the last administrator"),
+        ("user update ann --role researcher", "needs a group"),
+        ("user update ann --role researcher --add-group teamA", "the last administrator"),
+        ("user update bob --remove-group teamA", "needs a group"),
+        ("user update bob --enable --disable", "exclude each other"),
+        ("user show eve", "there is no user `eve`"),
+        ("kubeconfig create eve", "there is no user `eve`"),
+        ("kubeconfig create bob --lifetime 9m", "less than 10m"),
+        ("kubeconfig create bob --lifetime soon", "`soon` is not a length of time"),
+        ("kubeconfig create bob -n namespace2", "no rights in namespace `namespace2`"),
+        ("kubeconfig delete none", "there is no credential `none`"),
+    ],
+)
+def test_what_is_refused_changes_nothing(team: Cluster, words: str, why: str) -> None:
+    before = [team.api.ask("GET", path).body["items"] for path in (USERS, GROUPS)]
+    assert why in team.refused(*words.split())
+    assert [team.api.ask("GET", path).body["items"] for path in (USERS, GROUPS)] == before
+
+
+def test_groups_and_rights_of_a_user_change(team: Cluster) -> None:
+    team.done("group", "create", "teamB", "--leaf=root.b.1")
+    team.done("user", "update", "bob", "--add-group", "teamB", "--remove-group", "teamA")
+    assert team.user("bob")["spec"]["groups"] == ["teamb"]
+    team.done("user", "update", "bob", "--disable")
+    assert team.user("bob")["spec"]["disabled"] is True
+    assert "bob has no ServiceAccount" not in team.done("user", "list")
+    assert "no ServiceAccount" in team.refused("kubeconfig", "create", "bob")
+    team.done("user", "update", "bob", "--enable", "--role", "admin")
+    spec = team.user("bob")["spec"]
+    assert (spec["disabled"], spec["apiRoles"]) == (False, ["admin"])
+    assert team.done("user", "update", "bob", "--enable") == "user bob is unchanged\n"
+    assert team.user("bob")["metadata"]["finalizers"] == ["fairlead.io/user"]
+
+
+def test_a_user_with_unfinished_work_stays_in_the_group_and_in_the_cluster(team: Cluster) -> None:
+    team.done("group", "create", "teamB", "--leaf=root.b.1")
+    team.make_pod("bob", "namespace1")
+    left = ("user", "update", "bob", "--add-group=teamB", "--remove-group=teamA")
+    assert "bob has 1 unfinished pod in namespace1" in team.refused(*left)
+    assert "bob has 1 unfinished pod in namespace1" in team.refused("user", "delete", "bob")
+    assert team.done("user", "delete", "bob", "--force") == "user bob deleted\n"
+    meta = team.user("bob")["metadata"]
+    assert meta["annotations"]["fairlead.io/force-delete"] == "true"
+    assert "deletionTimestamp" in meta, "the controller's finalizer holds it"
+
+
+def test_names_reach_no_terminal_unescaped(team: Cluster) -> None:
+    team.done("user", "create", "E\x1b[31mve\nx", "--group=teamA")
+    team.make_bound("e--31mve-x", "namespace1")
+    note = "--note=a\x1b]0;b"
+    team.done("kubeconfig", "create", "e--31mve-x", note)
+    printed = [
+        team.done("user", "list"),
+        team.done("user", "show", "e--31mve-x"),
+        team.done("group", "list"),
+        team.done("kubeconfig", "list"),
+        team.refused("user", "show", "\x1b[31m"),
+    ]
+    assert all("\x1b" not in each for each in printed), printed
+    assert "E^[[31mve..." in printed[0]
+
+
+def test_several_deletions_go_on_after_a_refused_one(team: Cluster) -> None:
+    ended = team.run("user", "delete", "none", "bob")
+    assert (ended.returncode, ended.stdout) == (1, "user bob deleted\n")
+    assert "there is no user `none`" in ended.stderr
+
+
+def test_a_kubeconfig_works_until_it_is_revoked(team: Cluster) -> None:
+    ended = team.run("kubeconfig", "create", "bob", "--note=laptop", "--server=https://api.example")
+    assert ended.returncode == 0, ended.stderr
+    config = yaml.safe_load(ended.stdout)
+    assert config["clusters"][0]["name"] == "kubernetes"
+    assert config["clusters"][0]["cluster"]["server"] == "https://api.example"
+    assert config["clusters"][0]["cluster"]["certificate-authority-data"]
+    assert config["current-context"] == config["contexts"][0]["name"] == "bob"
+    assert config["contexts"][0]["context"] == {
+        "cluster": "kubernetes",
+        "user": "bob",
+        "namespace": "namespace1",
+    }
+    token = config["users"][0]["user"]["token"]
+    assert token not in ended.stderr
+    bob = team.api.as_stranger(token)
+    assert bob.ask("GET", "/api/v1/namespaces/namespace1/pods").status == 403
+    listed = json.loads(team.done("kubeconfig", "list", "bob", "-o", "json"))
+    assert [(each["user"], each["note"]) for each in listed] == [("bob", "laptop")]
+    secret = team.api.ask("GET", f"/api/v1/namespaces/kube-ai/secrets/{listed[0]['name']}").body
+    assert "data" not in secret and token not in json.dumps(secret)
+    printed = team.done("kubeconfig", "delete", listed[0]["name"])
+    assert printed == f"credential {listed[0]['name']} of bob revoked\n"
+    assert bob.ask("GET", "/api/v1/namespaces/namespace1/pods").status == 401
+    assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
+
+
+def test_all_tokens_of_a_user_are_revoked_and_of_no_other(team: Cluster) -> None:
+    tokens = {
+        name: yaml.safe_load(team.done("kubeconfig", "create", name))["users"][0]["user"]["token"]
+        for name in ("bob", "ann")
+    }
+    bare = team.api.ask(
+        "POST", "/api/v1/namespaces/kube-ai/serviceaccounts/bob/token", {"spec": {}}
+    ).body["status"]["token"]
+    printed = team.done("kubeconfig", "delete", "bob", "--all")
+    assert printed == "every token of bob revoked, 1 recorded\n"
+
+    def status(token: str) -> int:
+        return team.api.as_stranger(token).ask("GET", "/api/v1/namespaces").status
+
+    assert (status(tokens["bob"]), status(bare), status(tokens["ann"])) == (401, 401, 403)
+
+
+def test_a_token_that_is_refused_leaves_no_credential(team: Cluster) -> None:
+    team.api.ask("DELETE", "/api/v1/namespaces/kube-ai/serviceaccounts/bob")
+    ended = team.run("kubeconfig", "create", "bob")
+    assert ended.returncode == 2 and ended.stdout == ""
+    assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
+
+
+def test_a_cluster_without_users_is_one_sentence(tmp_path: Path) -> None:
+    with simulated_server(tmp_path, StillClock()) as server:
+        assert "the cluster has no users and groups" in Cluster(server, tmp_path).refused(
+            "user", "list"
+        )

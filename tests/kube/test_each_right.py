@@ -1,0 +1,209 @@
+"""Each right to write of the scheduler and of the node agent is taken away alone: exactly the
+request that needs it fails, and with all of them none fails (`test_quota_rights` has those of the
+quota controller).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from tests.contracts.api_client import ApiClient
+from tests.contracts.api_client import until as until_real
+from tests.contracts.rights import ask_for
+from tests.kube.control_plane import ControlPlane
+from tests.kube.deployed import of_file
+from tests.kube.extender import NODE_SPACE, SYSTEM
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.objects import namespace
+
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.sharing_api import KubeSharingApi
+from fairlead.edge.node.node_api import KubeNodeApi
+from fairlead.errors import Forbidden
+from fairlead.model.actions import (
+    Action,
+    BindPod,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    RecordEvent,
+    TouchPod,
+)
+from fairlead.model.pod import Pod
+from fairlead.ports import LeaseRecord
+
+Object = dict[str, Any]
+Right = tuple[str, str, str]
+"""The namespace of its role ("" = everywhere), resource, verb."""
+Ask = Callable[[KubeApi], Awaitable[object]]
+POD = Pod("default", "absent", "no-uid")
+
+
+class Account(NamedTuple):
+    """`asks`: the request that needs each right, to objects that do not exist: with the right the
+    answer is "not found" or "invalid", without it "forbidden".
+    """
+
+    name: str
+    namespace: str
+    file: str
+    asks: Mapping[Right, Ask]
+
+
+def _sharing(api: KubeApi) -> KubeSharingApi:
+    return KubeSharingApi(api, (SYSTEM, "fairlead-gpushare"))
+
+
+def _node(api: KubeApi) -> KubeNodeApi:
+    return KubeNodeApi(api, "absent")
+
+
+def _written(make: Callable[[KubeApi], KubeSharingApi | KubeNodeApi], action: Action) -> Ask:
+    async def ask(api: KubeApi) -> None:
+        outcome = await make(api).apply(action)
+        if isinstance(outcome.failure, Forbidden):
+            raise outcome.failure
+
+    return ask
+
+
+def _patched(kind: str, subresource: str = "") -> Ask:
+    target = ObjectRef("v1", kind, "absent", "default" if kind == "Pod" else "")
+    return _written(_node, PatchObject(target, {"metadata": {}}, subresource))
+
+
+NO_POD = ObjectRef("v1", "Pod", "absent", NODE_SPACE)
+INVALID: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "absent"}}
+EVENT = RecordEvent(POD, "Tried", "each right")
+SCHEDULER = Account(
+    "fairlead-scheduler",
+    SYSTEM,
+    "gpushare-extender.yaml",
+    {
+        ("", "pods/binding", "create"): _written(_sharing, BindPod(POD, "absent", {})),
+        ("", "pods", "patch"): _written(_sharing, TouchPod(POD)),
+        ("", "pods", "get"): lambda api: _sharing(api).get_pod("default", "absent"),
+        ("", "events", "create"): _written(_sharing, EVENT),
+        (SYSTEM, "leases", "get"): lambda api: _sharing(api).get_lease(),
+        (SYSTEM, "leases", "create"): lambda api: _sharing(api).put_lease(LeaseRecord("me", 4)),
+        (SYSTEM, "leases", "update"): lambda api: _sharing(api).put_lease(
+            LeaseRecord("me", 4, version="1")
+        ),
+    },
+)
+AGENT = Account(
+    "fairlead-node-agent",
+    NODE_SPACE,
+    "node-agent.yaml",
+    {
+        ("", "nodes", "patch"): _patched("Node"),
+        ("", "nodes/status", "patch"): _patched("Node", "status"),
+        ("", "pods", "patch"): _patched("Pod"),
+        ("", "events", "create"): _written(_node, EVENT),
+        (NODE_SPACE, "pods", "create"): _written(_node, CreateObject(INVALID, NODE_SPACE, "pods")),
+        (NODE_SPACE, "pods", "get"): lambda api: _node(api).get_pod(NODE_SPACE, "absent"),
+        (NODE_SPACE, "pods", "delete"): _written(_node, DeleteObject(NO_POD)),
+    },
+)
+
+
+def roles_of(account: Account) -> list[Object]:
+    found = of_file(account.file)
+    return [each for each in found if each["kind"] in ("Role", "ClusterRole")]
+
+
+def without(role: Object, right: Right | None) -> Object:
+    """The role without one verb."""
+    place = role["metadata"].get("namespace", "")
+    rules = [
+        {**rule, "resources": [resource], "verbs": verbs}
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        if (verbs := [each for each in rule["verbs"] if (place, resource, each) != right])
+    ]
+    return {**role, "rules": rules}
+
+
+@pytest.fixture(params=[SCHEDULER, AGENT], ids=lambda account: account.name)
+def account(request: pytest.FixtureRequest, control_plane: ControlPlane) -> Iterator[Account]:
+    """The account with its rights, which are gone afterwards."""
+    found: Account = request.param
+    made = [
+        each
+        for each in of_file(found.file)
+        if each["kind"] in ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+    ]
+    meta = {"name": found.name, "namespace": found.namespace}
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
+    control_plane.admin.apply([namespace(SYSTEM), namespace(NODE_SPACE), owner, *made])
+    yield found
+    for each in made:
+        place = each["metadata"].get("namespace")
+        words = ("-n", place) if place else ()
+        control_plane.admin.run("delete", each["kind"], each["metadata"]["name"], *words)
+
+
+async def refused(api: KubeApi, account: Account) -> set[Right]:
+    found = set()
+    for right, ask in account.asks.items():
+        try:
+            await ask(api)
+        except Forbidden:
+            found.add(right)
+        except Exception:  # noqa: BLE001 - whatever else the API server answers, it may be asked
+            continue
+    return found
+
+
+def test_each_right_to_write_is_needed(control_plane: ControlPlane, account: Account) -> None:
+    roles = roles_of(account)
+    writes = {
+        (role["metadata"].get("namespace", ""), resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb not in ("list", "watch")
+    }
+    assert account.asks.keys() == writes
+    admin = control_plane.admin
+    words = ("create", "token", account.name, "-n", account.namespace, "--duration=1h")
+    path = write_kubeconfig(
+        control_plane.folder / f"{account.name}-rights.kubeconfig",
+        control_plane.server,
+        control_plane.authority,
+        token_user(admin.run(*words).strip()),
+    )
+    connection = find_connection(str(path), env={})
+    assert connection is not None
+    client = ApiClient("real", control_plane.kubeconfig)
+    user = f"system:serviceaccount:{account.namespace}:{account.name}"
+
+    def allows(right: Right) -> bool:
+        place, resource, verb = right
+        plural, _, subresource = resource.partition("/")
+        leases = plural == "leases"
+        group = "coordination.k8s.io" if leases else ""
+        name = "fairlead-gpushare" if leases and verb != "create" else ""
+        words = {"group": group, "subresource": subresource, "name": name}
+        return bool(ask_for(client, user, verb, plural, place, **words)["allowed"])
+
+    async def story() -> None:
+        async with KubeApi(connection) as api:
+            until_real("all rights count", lambda: all(map(allows, writes)))
+            assert await refused(api, account) == set()
+            for right in sorted(writes):
+                place = right[0]
+                (role,) = (r for r in roles if r["metadata"].get("namespace", "") == place)
+                admin.apply([without(role, right)])
+                until_real(f"{right} is taken away", lambda right=right: not allows(right))  # type: ignore[misc]
+                assert await refused(api, account) == {right}
+                admin.apply([role])
+                until_real(f"{right} is back", lambda right=right: allows(right))  # type: ignore[misc]
+
+    asyncio.run(story())
