@@ -330,7 +330,7 @@ def running_load(cluster: Cluster) -> Iterator[tuple[Load, ShareTruth]]:
     admin = cluster.plane.admin
     admin.run("create", "namespace", PLACE)
     with ExitStack() as leaving:
-        leaving.callback(admin.delete, "namespace", PLACE)
+        leaving.callback(_remove_namespace, cluster)
         leaving.enter_context(played_nodes(cluster))
         leaving.callback(_remove_pods, cluster)
         truth, load = ShareTruth(cluster.plane), Load(cluster)
@@ -342,8 +342,15 @@ def running_load(cluster: Cluster) -> Iterator[tuple[Load, ShareTruth]]:
         yield load, truth
 
 
+def _remove_namespace(cluster: Cluster) -> None:
+    admin = cluster.plane.admin
+    admin.run("delete", "namespace", PLACE, "--wait=false")
+    place = f"--field-selector=metadata.name={PLACE}"
+    wait_until("the load's namespace is gone", lambda: not admin.get("namespaces", place), 300)
+
+
 def _remove_pods(cluster: Cluster) -> None:
-    """While KWOK still plays their kubelets; at once, for they are hundreds."""
-    cluster.plane.admin.run(
-        "delete", "pods,jobs", "--all", "-n", PLACE, "--grace-period=0", "--force", "--wait=false"
-    )
+    """While KWOK still plays their kubelets. One request for each kind: they are thousands."""
+    for group, kind in (("apis/batch/v1", "jobs"), ("api/v1", "pods")):
+        path = f"/{group}/namespaces/{PLACE}/{kind}?gracePeriodSeconds=0"
+        cluster.plane.admin.run("delete", "--raw", f"{path}&propagationPolicy=Background")
