@@ -1,5 +1,5 @@
-"""The NetworkPolicies of an installation, enforced by kube-router: each listed flow passes, and no
-other one does.
+"""The NetworkPolicies of an installation, enforced by kube-router: each listed flow passes, and
+all others are refused.
 
 One network namespace is a node, with a bridge; one on the bridge is each pod, of which the API
 server has an object. A pod listens on every port that any part of Fairlead has, and on one more.
@@ -189,7 +189,7 @@ def pods() -> Iterator[Pods]:
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_listed_flows_pass_and_no_other_one_does(pods: Pods, name: str) -> None:
+def test_listed_flows_pass_and_all_others_are_refused(pods: Pods, name: str) -> None:
     wanted = set(FLOWS[name][1])
     assert pods.reached(name, pods.rooms["client"]) == wanted
     assert pods.reached(name, None) == wanted & FROM_ANYWHERE
