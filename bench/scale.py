@@ -10,7 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -35,7 +35,7 @@ from bench.support.doors import Loop, running_loop
 from bench.support.formulas import CONSTANT, Formula, fitted
 from bench.support.options import options
 from bench.support.parts import NODE_SPACE, SYSTEM, Part, Usage
-from bench.support.processes import memory
+from bench.support.processes import cpu_seconds, memory
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_blocking import KubeBlocking
@@ -43,8 +43,8 @@ from fairlead.edge.kube.resource import PODS
 from fairlead.errors import FairleadError
 
 AGENT_NODE: Final = "agent-node"
-SCRAPE_SECONDS: Final = 15.0
-"""As `deploy/prometheus/servicemonitor.yaml` has it."""
+SCRAPES: Final = 5
+"""How often a page is read for its cost."""
 LOOK_SECONDS: Final = 3.0
 """Between two looks for pods of the load that have ended."""
 STILL_SECONDS: Final = 6.0
@@ -86,19 +86,25 @@ IDLE_REQUESTS: Final = "idle: requests/s"
 POD_CPU: Final = "a pod: CPU ms"
 POD_BYTES: Final = "a pod: kB received"
 POD_REQUESTS: Final = "a pod: requests"
+SCRAPE_CPU: Final = "a scrape: CPU ms"
 PAGE_CPU: Final = "a page of a GPU exporter: CPU ms"
+SCRAPE_CPU_WITH_PAGES: Final = "a scrape with values of GPUs: CPU ms"
+REPORTS: Final = "reports of nodes a second"
 AMOUNTS: Final = {
     MEMORY: ("nodes", "pods"),
     MEMORY_WITH_PAGES: ("nodes", "pods"),
     IDLE_CPU: ("nodes", "pods"),
-    IDLE_BYTES: ("nodes",),
+    IDLE_BYTES: (REPORTS,),
     IDLE_REQUESTS: (),
     POD_CPU: ("nodes", "pods"),
     POD_BYTES: (),
     POD_REQUESTS: (),
+    SCRAPE_CPU: ("nodes", "pods"),
     PAGE_CPU: (),
+    SCRAPE_CPU_WITH_PAGES: ("nodes", "pods"),
 }
 """What each figure may depend on."""
+CLUSTER: Final = "cluster"
 Figures = dict[tuple[str, str], float]
 """By component and figure."""
 
@@ -109,7 +115,7 @@ class Size(NamedTuple):
 
     @property
     def point(self) -> dict[str, float]:
-        """With the pods of GPU exporters."""
+        """Pods with those of GPU exporters."""
         return {"nodes": self.nodes, "pods": self.pods + self.nodes}
 
     def __str__(self) -> str:
@@ -129,7 +135,7 @@ def measure_scale() -> None:
 
     A real control plane with KWOK's nodes grows from size to size (nodes x pods). At each size all
     components start, two of those that have a standby, under their shipped accounts. Idle: nothing
-    happens but what nodes report, and a scrape every 15 s. Load: pods that quota admits, the
+    happens but what nodes report. Load: pods that quota admits, the
     extender places on a shared card, run for a second and are deleted. Then the pages of GPU
     exporters, one for each node with eight cards, are read by two cluster exporters, and by the
     console. Bytes are what passes to the API server's port; requests are of its audit log, those
@@ -166,12 +172,16 @@ def _print_all(found: Sequence[tuple[Size, Figures]], fits: int) -> None:
 
 
 def _formulas(found: Sequence[tuple[Size, Figures]]) -> dict[tuple[str, str], Formula]:
-    points = [size.point for size, _ in found]
+    points = [_point(size, figures) for size, figures in found]
     return {
         key: fitted(points, [figures[key] for _, figures in found], AMOUNTS[key[1]])
         for key in found[0][1]
-        if all(key in figures for _, figures in found)
+        if key[0] != CLUSTER and all(key in figures for _, figures in found)
     }
+
+
+def _point(size: Size, figures: Figures) -> dict[str, float]:
+    return {**size.point, REPORTS: figures[CLUSTER, REPORTS]}
 
 
 def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Figures) -> None:
@@ -183,7 +193,7 @@ def _print(formulas: Mapping[tuple[str, str], Formula], size: Size, figures: Fig
         print("| component | formula | predicted | measured | deviation |")
         print("|---|---|---|---|---|")
         for part, formula in rows.items():
-            predicted, was = formula.at(size.point), figures[part, title]
+            predicted, was = formula.at(_point(size, figures)), figures[part, title]
             off = f"{predicted / was - 1:+.0%}" if was else "–"
             cells = (part, _text(formula), _number(predicted), _number(was), off)
             print(f"| {' | '.join(cells)} |")
@@ -209,12 +219,16 @@ def _print_sums(size: Size, figures: Figures) -> None:
 
 
 def _text(formula: Formula) -> str:
-    terms = [
-        _number(factor) if name == CONSTANT else f"{_number(1000 * factor)} × 1,000 {name}"
-        for name, factor in formula.factors.items()
-        if factor
-    ]
+    terms = [_term(name, factor) for name, factor in formula.factors.items() if factor]
     return " + ".join(terms) or "0"
+
+
+def _term(amount: str, factor: float) -> str:
+    if amount == CONSTANT:
+        return _number(factor)
+    if amount == REPORTS:
+        return f"{_number(factor)} × {amount}"
+    return f"{_number(1000 * factor)} × 1,000 {amount}"
 
 
 def _number(value: float) -> str:
@@ -359,10 +373,9 @@ class Stage:
             self._start_scheduler(parts["extender"], leaving)
             wait_until("the tree is enforced", self._is_enforced, 600.0, 1.0)
             self._settle()
-            scraping = leaving.enter_context(_scraped(parts.values()))
             self._idle(parts, seconds, figures)
             self._loaded(parts, seconds, rate, figures)
-            scraping.set()
+            self._scrape(parts, SCRAPE_CPU, figures)
         kinds = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
         for kind in kinds:
             self._plane.admin.run("delete", kind, "-l", "app.kubernetes.io/part-of=fairlead")
@@ -530,7 +543,9 @@ class Stage:
 
     def _idle(self, parts: Mapping[str, Part], seconds: float, figures: Figures) -> None:
         asked_before = {name: part.named_requests(self._audit) for name, part in parts.items()}
+        reports = self._reports()
         spent = self._window(parts, seconds)
+        figures[CLUSTER, REPORTS] = (self._reports() - reports) / seconds
         for name, use in spent.items():
             part = parts[name]
             figures[name, MEMORY] = part.mib
@@ -573,11 +588,10 @@ class Stage:
 
     def _pages(self, parts: Mapping[str, Part], seconds: float, figures: Figures) -> None:
         wanted = self._pages_read() + 3 * self.company.nodes * len(parts)
-        with _scraped(parts.values()):
-            wait_until("all pages were read", lambda: self._pages_read() >= wanted, 600.0, 1.0)
-            before = self._pages_read()
-            spent = self._window(parts, seconds)
-            pages = (self._pages_read() - before) / len(parts)
+        wait_until("all pages were read", lambda: self._pages_read() >= wanted, 600.0, 1.0)
+        before = self._pages_read()
+        spent = self._window(parts, seconds)
+        pages = (self._pages_read() - before) / len(parts)
         rate = pages / seconds
         print(f"  {', '.join(parts)}: {rate:.0f} pages a second each", flush=True)
         for name, use in spent.items():
@@ -586,6 +600,41 @@ class Stage:
                 max(0.0, 1000 * use.cpu - figures[name, IDLE_CPU] * seconds) / pages
             )
         self._print_figures("pages", figures)
+        idle = {name: 1000 * use.cpu / seconds for name, use in spent.items()}
+        self._scrape(parts, SCRAPE_CPU_WITH_PAGES, figures, idle)
+
+    def _scrape(
+        self,
+        parts: Mapping[str, Part],
+        title: str,
+        figures: Figures,
+        idle: Mapping[str, float] | None = None,
+    ) -> None:
+        """What a read of the component's own page costs it, one after the other, as Prometheus
+        reads them. `idle`: CPU ms a second that it uses anyway.
+        """
+        for name, part in parts.items():
+            if not part.server.url.startswith("http://"):
+                continue
+            without = figures[name, IDLE_CPU] if idle is None else idle[name]
+            before, began = cpu_seconds(part.component.pid), time.monotonic()
+            for _ in range(SCRAPES):
+                part.server.get("/metrics", 60.0)
+                time.sleep(1)
+            spent = 1000 * (cpu_seconds(part.component.pid) - before)
+            took = time.monotonic() - began
+            figures[name, title] = max(0.0, spent - without * took) / SCRAPES
+
+    def _reports(self) -> float:
+        """Reports of nodes that the API server has taken since its start."""
+        page = self._plane.admin.run("get", "--raw", "/metrics")
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in page.splitlines()
+            if line.startswith("apiserver_request_total{")
+            and 'resource="nodes"' in line
+            and 'subresource="status"' in line
+        )
 
     def _window(self, parts: Mapping[str, Part], seconds: float) -> dict[str, Usage]:
         before = {name: part.usage(self._audit) for name, part in parts.items()}
@@ -714,28 +763,7 @@ def _agent_node() -> dict[str, Any]:
     }
 
 
-# --- what users and Prometheus do -----------------------------------------------------------------
-
-
-@contextmanager
-def _scraped(parts: Any) -> Iterator[threading.Event]:
-    """Every page is read every 15 s until the event is set."""
-    ended = threading.Event()
-    pages = [part.server for part in parts if part.server.url.startswith("http://")]
-
-    def scrape() -> None:
-        while not ended.wait(SCRAPE_SECONDS):
-            for each in pages:
-                with suppress(OSError):
-                    each.get("/metrics", 30.0)
-
-    thread = threading.Thread(target=scrape, daemon=True)
-    thread.start()
-    try:
-        yield ended
-    finally:
-        ended.set()
-        thread.join(60)
+# --- what users do --------------------------------------------------------------------------------
 
 
 def _live(plane: ControlPlane, count: int, rate: float) -> None:

@@ -36,6 +36,8 @@ CONTAINERD = Package("containerd", program="containerd")
 RUNC = Package("runc", program="runc")
 CONTAINER_NETWORKS = Package("containernetworking-plugins", file="/usr/lib/cni/bridge")
 NFTABLES = Package("nftables", program="nft")
+IPTABLES = Package("iptables", program="iptables")
+IPSET = Package("ipset", program="ipset")
 BUSYBOX = Package("busybox-static", program="busybox")
 NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
 """What a kubelet needs to run containers, and what runs in them."""

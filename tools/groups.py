@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from debian import (
+    BUSYBOX,
     C_COMPILER,
     C_HEADERS,
     CHINESE_FONTS,
@@ -21,6 +22,8 @@ from debian import (
     FAKE_TIME,
     FISH,
     GROFF,
+    IPSET,
+    IPTABLES,
     NFTABLES,
     NODE_PACKAGES,
     PROMETHEUS,
@@ -29,7 +32,7 @@ from debian import (
     Package,
 )
 from environment import PYTHON
-from kube_programs import MONITORING, OTHER_KUBERNETES, Family
+from kube_programs import KUBE_ROUTER, MONITORING, OTHER_KUBERNETES, Family
 from progress import cache_home
 from toolchains import REPOSITORY
 
@@ -53,6 +56,7 @@ STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
 COMPATIBILITY = "tests/kube/test_compatibility.py"
+POLICIES = "tests/kube/test_network_policies.py"
 _IN_BOTH_WORLDS = (
     *("same_end", "training_same_end", "operators", "kubectl_twins", "kubectl_kinds"),
     *("kubectl_access", "sharing_words", "serve", "startable", "idle_hours", "default_over_time"),
@@ -188,7 +192,7 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED, COMPATIBILITY, *BOTH_WORLDS)),
+            *_but((QUOTA, DISCOVERED, COMPATIBILITY, POLICIES, *BOTH_WORLDS)),
         ),
         _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
         _with_image(
@@ -260,7 +264,11 @@ def on_demand_groups() -> tuple[Group, ...]:
         f"install, share, quota and uninstall on Kubernetes {' and '.join(OTHER_KUBERNETES)}",
         COMPATIBILITY,
     )
+    enforced = _cluster_group(
+        "policies", "NetworkPolicies, enforced by kube-router in network namespaces", POLICIES
+    )
     return (
+        replace(enforced, more_programs=(KUBE_ROUTER,), packages=(IPTABLES, IPSET, BUSYBOX)),
         replace(found, more_programs=MONITORING),
         replace(played, more_programs=tuple(OTHER_KUBERNETES.values())),
     )

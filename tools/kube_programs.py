@@ -168,8 +168,14 @@ BUILT = (
     *(HELM3, HELM4),
 )
 MONITORING = (PROMETHEUS_OPERATOR, PROMETHEUS)
+# Enforces NetworkPolicies by iptables and ipset; others need `nft … queue`, which kernels may lack.
+KUBE_ROUTER = Family(
+    "router",
+    "github.com/cloudnativelabs/kube-router/v2",
+    {"kube-router": "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"},
+)
 # Ten minutes of compiling or more for one group each, which is run when it is named.
-BUILT_ON_DEMAND = (*MONITORING, *OTHER_KUBERNETES.values())
+BUILT_ON_DEMAND = (*MONITORING, KUBE_ROUTER, *OTHER_KUBERNETES.values())
 
 # The tests read YAML of these modules (stages, CRDs), also if the programs come from a cache of
 # another
@@ -187,7 +193,9 @@ READ = (
 )
 
 FAMILY_OF = {
-    program: family for family in (*BUILT, *MONITORING, KUEUE) for program in family.packages
+    program: family
+    for family in (*BUILT, *MONITORING, KUBE_ROUTER, KUEUE)
+    for program in family.packages
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-NEAR: Final = 0.04
+NEAR: Final = 0.01
 """The relative deviation of a fit that needs no further term."""
 CONSTANT: Final = "1"
 

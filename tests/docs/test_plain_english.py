@@ -26,6 +26,8 @@ def words(path: Path, text: str) -> list[str]:
         ("def f(nobody: int) -> None: ...\n", ["nobody"]),  # plain-english: quoted
         ("ours = 1\n", ["ours"]),  # plain-english: quoted
         ("odd_rows = 1\n", ["odd_rows"]),
+        ("def hear() -> None: ...\n", ["hear"]),  # plain-english: quoted
+        ("def install() -> None: ...\n", []),
         ("b = 1\n", []),
         ("def test_a_pod_says_so() -> None: ...\n", ["test_a_pod_says_so"]),
         ("def test_it_waits_as_long_as_it_may(): ...\n", ["test_it_waits_as_long_as_it_may"]),
@@ -52,6 +54,19 @@ def test_python(tmp_path: Path, text: str, found: list[str]) -> None:
 )
 def test_markdown(tmp_path: Path, text: str, found: list[str]) -> None:
     assert words(tmp_path / "page.md", text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# nobody reads it\nname = 1\n", ["nobody"]),  # plain-english: quoted
+        ('why = "it tells the time"\n', ["tells"]),  # plain-english: quoted
+        ('manifest = """\nkind: nobody here\n"""\n', []),  # plain-english: quoted
+        ("name = 1\n", []),  # plain-english: quoted
+    ],
+)
+def test_toml(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert words(tmp_path / "table.toml", text) == found
 
 
 def test_the_list_of_words_is_the_glossarys() -> None:

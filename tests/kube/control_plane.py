@@ -219,7 +219,7 @@ class ControlPlane:
             *_NO_SERVING,
         )
         if not self._has_real_nodes:
-            yield self._kwok()
+            yield self.kwok()
 
     def _component(self, name: str, *arguments: str, log: str = "") -> Component:
         # Go's HTTP clients send even loopback requests through a proxy if the environment names
@@ -331,7 +331,8 @@ class ControlPlane:
             *_NO_SERVING,
         )
 
-    def _kwok(self) -> Component:
+    def kwok(self) -> Component:
+        """The program that plays nodes, not started."""
         stages = self.folder / "stages.yaml"
         write_stages(module_folder("KWOK"), stages)
         return self._component(

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +25,9 @@ from build_image import add_images, project_version  # noqa: E402
 from image.bytecode import host_architecture  # noqa: E402
 from image.layers import Layer  # noqa: E402
 from image.oci_archive import FAIRLEAD as FAIRLEAD_START  # noqa: E402
-from image.oci_archive import OciLayout, Start  # noqa: E402
+from image.oci_archive import STARTS, OciLayout, Start  # noqa: E402
 from image.tree import File, Link, Tree, tar_bytes  # noqa: E402
+from image.wheels import SITE  # noqa: E402
 
 FAIRLEAD = "fairlead:0.1.0"
 EXPORTER = "fairlead-dcgm-exporter:0.1.0"
@@ -33,6 +35,8 @@ EXPORTER = "fairlead-dcgm-exporter:0.1.0"
 LOAD = "fairlead-gpu-load:0.1.0"
 """For pods of dcgmproftester, without the array library."""
 BUSYBOX = Path("/bin/busybox")
+Layers = Mapping[str, tuple[Layer, ...]]
+"""By architecture."""
 APPLETS = ("sh", "sleep", "test", "kill", "cat", "ls", "env", "grep")
 
 
@@ -46,11 +50,33 @@ def write_fairlead_images(tar: Path) -> None:
         layout.write(tar)
 
 
-def write_shipped_images(tar: Path) -> None:
-    """An archive of the images of `make image`, for this machine's architecture alone."""
+def write_shipped_images(tar: Path) -> Layers:
+    """An archive of the images of `make image`, for this machine's architecture alone; returns
+    their layers.
+    """
     layout = OciLayout(project_version())
-    add_images(layout, (host_architecture(),))
+    layers = add_images(layout, (host_architecture(),))
     layout.write(tar)
+    return layers
+
+
+def write_newer_images(tar: Path, layers: Layers, version: str) -> None:
+    """An archive of the same images, whose Fairlead has another version."""
+    package = f"{SITE}/fairlead"
+    source = (ROOT / "src" / "fairlead" / "__init__.py").read_text(encoding="utf-8")
+    other = source.replace(project_version(), version)
+    assert other != source
+    with tempfile.TemporaryDirectory(prefix="fairlead-version-") as folder:
+        files = {
+            f"{package}/__init__.py": File(other.encode()),
+            # removes the bytecode, which Python does not compare with its source
+            f"{package}/__pycache__/.wh.__init__.cpython-311.pyc": File(b""),
+        }
+        layer = _layer("version", files, Path(folder) / "layer")
+        layout = OciLayout(version)
+        for start in STARTS:
+            layout.add(start, {name: (*found, layer) for name, found in layers.items()})
+        layout.write(tar)
 
 
 def write_program_image(tar: Path, program: Path, name: str, version: str) -> None:
@@ -62,6 +88,16 @@ def write_program_image(tar: Path, program: Path, name: str, version: str) -> No
         files = {f"usr/bin/{name}": File(program.read_bytes(), is_program=True)}
         layer = _layer(name, files, Path(folder) / "layer")
         start = replace(FAIRLEAD_START, name=name, entry_point=(name,), command=())
+        layout.add(start, {host_architecture(): (layer,)})
+        layout.write(tar)
+
+
+def write_busybox_image(tar: Path, version: str) -> None:
+    """An archive of an image `busybox` with a shell and the usual small programs."""
+    layout = OciLayout(version)
+    with tempfile.TemporaryDirectory(prefix="fairlead-busybox-") as folder:
+        layer = _shell(Path(folder) / "layer")
+        start = replace(FAIRLEAD_START, name="busybox", user="0:0", entry_point=(), command=("sh",))
         layout.add(start, {host_architecture(): (layer,)})
         layout.write(tar)
 

@@ -7,6 +7,7 @@ a registry of this machine; nothing else is reachable.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,12 @@ from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.driver import installed_driver
-from tests.kube.fairlead_images import write_program_image, write_shipped_images
+from tests.kube.fairlead_images import (
+    write_busybox_image,
+    write_newer_images,
+    write_program_image,
+    write_shipped_images,
+)
 from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
 from tests.kube.kubelet import Place, RealNode, is_ready, started_node
 from tests.kube.node_room import beside
@@ -28,11 +34,17 @@ from tests.nodes.network import MACHINE, POD_RANGE, Link, nodes_network
 from tests.nodes.registry import Registry, running_registry
 from tests.waiting import wait_until
 
+from fairlead import __version__
+
 Object = dict[str, Any]
-SYSTEM = "fairlead-system"
-FAIRLEAD_IMAGE = "registry.fairlead.test/fairlead:0.1.0"
+SYSTEM, NODE_SPACE = "fairlead-system", "fairlead-nodes"
+FAIRLEAD_IMAGE = "registry.example.com/fairlead:0.1.0"
+NEWER = "0.2.0"
+"""The version after this one: the same code, with another number."""
+NEWER_IMAGE = f"registry.example.com/fairlead:{NEWER}"
 CARDS = 2
 """GPUs of each node."""
+SOURCES = Path(__file__).resolve().parents[2] / "src"
 _READY_SECONDS = 120.0
 _OWN_DEVICES = """mount -t tmpfs tmpfs /mnt && cp -a --one-file-system /dev/. /mnt/ &&
 for name in pts shm; do mount --rbind "/dev/$name" "/mnt/$name" || exit 1; done &&
@@ -79,6 +91,16 @@ class Cluster:
         """Output and messages of the command; its exit status is `status`."""
         return run_fairlead(self.plane.kubeconfig, *words, status=status, seconds=300)
 
+    def newer_packages(self) -> Path:
+        """A folder for PYTHONPATH with the command of the version NEWER."""
+        folder = self.plane.folder / "newer"
+        if not folder.exists():
+            shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("__pycache__"))
+            module = folder / "fairlead" / "__init__.py"
+            text = module.read_text(encoding="utf-8")
+            module.write_text(text.replace(__version__, NEWER), encoding="utf-8")
+        return folder
+
     def own_pods(self) -> list[Object]:
         """The pods of Fairlead, of both namespaces."""
         return self.plane.admin.get("pods", "-l", "app.kubernetes.io/part-of=fairlead")
@@ -124,10 +146,12 @@ def uuid(number: int, card: int) -> str:
 
 
 def _archives(folder: Path) -> Sequence[Path]:
-    shipped, scheduler = folder / "fairlead.oci.tar", folder / "kube-scheduler.oci.tar"
-    write_shipped_images(shipped)
+    names = ("fairlead", "newer", "kube-scheduler", "busybox")
+    shipped, newer, scheduler, busybox = (folder / f"{name}.oci.tar" for name in names)
+    write_newer_images(newer, write_shipped_images(shipped), NEWER)
     write_program_image(scheduler, program("kube-scheduler"), "kube-scheduler", "v1.36.3")
-    return shipped, scheduler
+    write_busybox_image(busybox, "1.36")
+    return shipped, newer, scheduler, busybox
 
 
 @contextmanager

@@ -38,6 +38,9 @@ class Registry:
 
 
 class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    """Of connections that wait; three nodes open many at once, and the default is 5."""
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A runtime hangs up when another of its pulls has brought the same blob."""
         if not isinstance(sys.exception(), ConnectionError):

@@ -7,7 +7,6 @@ in their order: each finds the cluster as the one before it left it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,19 +19,32 @@ from tests.kube.addresses import free_port, is_listening
 from tests.kube.component import Component
 from tests.kube.kubectl import Kubectl
 from tests.kube.kubelet import is_ready
-from tests.kube.node_images import PRINTS, SIMULATED
 from tests.kube.programs import program
-from tests.nodes.cluster import CARDS, FAIRLEAD_IMAGE, SYSTEM, Cluster, is_true, uuid
+from tests.nodes.cluster import CARDS, NEWER, SOURCES, SYSTEM, Cluster, is_true, uuid
+from tests.nodes.load import running_load
+from tests.nodes.shared_pods import (
+    SECONDS,
+    complaints,
+    is_running,
+    running,
+    running_versions,
+    shared_pod,
+    still_shared,
+    visible_card,
+)
+from tests.nodes.tutorial import Tutorial
 from tests.waiting import wait_until
 
+from fairlead import __version__
+
 Object = dict[str, Any]
-SERVES = next(name for name in SIMULATED if "nginx" in name)
-"""The image of a program that runs until it is asked to end."""
-MEMORY = "aliyun.com/gpu-mem"
 WRITTEN = ("/var/lib/fairlead", "/run/fairlead", "/var/run/cdi", "/var/lib/kubelet/device-plugins")
 """Folders of a node into which Fairlead writes."""
+GAP_SECONDS = 120.0
+"""A machine on which all tests run starts a container twenty times more slowly than a free one; the
+run prints what it measured.
+"""
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
-SECONDS = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +53,19 @@ def files_before(cluster: Cluster) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: Cluster, files_before: object) -> Kubectl:
-    """kubectl, after the installation by the command of docs/how-to/install.md."""
-    admin = cluster.plane.admin
-    admin.run("label", "nodes", "--all", "nvidia.com/gpu.present=true", "cgpu=true")
-    written = cluster.fairlead("install", f"--set=image={FAIRLEAD_IMAGE}", "--wait=240")
-    assert written.splitlines()[-1].startswith("fairlead 0.1.0: ")
-    return admin
+def page(
+    cluster: Cluster, files_before: object, tmp_path_factory: pytest.TempPathFactory
+) -> Tutorial:
+    """docs/get-started/cluster.md, up to the installation."""
+    page = Tutorial(cluster, tmp_path_factory.mktemp("tutorial"))
+    page.play_all("Build the image", "Choose the cluster", "Label the nodes with GPUs", "Install")
+    return page
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: Cluster, page: Tutorial) -> Kubectl:
+    """kubectl, after the installation."""
+    return cluster.plane.admin
 
 
 def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
@@ -62,9 +80,7 @@ def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
         n["metadata"]["annotations"]["fairlead.io/gpu-identity"] for n in admin.get("nodes")
     ]
     assert identity == ["deferred"] * len(cluster.nodes), "each agent has seen that CDI works"
-    found = json.loads(cluster.fairlead("doctor", "-o", "json"))["items"]
-    bad = [each for each in found if each["state"] != "ok"]
-    assert [each["check"] for each in bad] == ["prometheus"], "there is none on these nodes"
+    assert complaints(cluster) == []
 
 
 PARTS = {
@@ -114,46 +130,20 @@ def test_no_card_is_sold_twice_and_each_container_has_the_card_of_its_grant(
     admin.delete("pods", "-l", "fairlead-test=shared", "-n", "default")
 
 
-def test_a_namespace_borrows_and_gives_back(cluster: Cluster, admin: Kubectl) -> None:
-    """A tree of 400m with two leaves of 200m each, and pods of 100m."""
-    for leaf in ("a", "b"):
-        admin.run("create", "namespace", f"team-{leaf}")
-    half, whole = {"cpu": "0.2"}, {"cpu": "0.4"}
-    leaves = [
-        {"name": leaf, "min": half, "max": whole, "namespaces": [f"team-{leaf}"]} for leaf in "ab"
-    ]
-    tree = {
-        "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
-        "kind": "ElasticQuotaTree",
-        "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
-        "spec": {"root": {"name": "root", "min": whole, "max": whole, "children": leaves}},
-    }
-    admin.create([tree])
-    for leaf in ("a", "b"):
-        wait_until(
-            f"team-{leaf} is enforced",
-            lambda leaf=leaf: has_quota(admin, f"team-{leaf}"),
-            SECONDS,
-        )
-    admin.create([deployment("team-a")])
-    settled(admin, {("team-a", "Running"): 4})
-    admin.create([deployment("team-b")])
-    settled(
-        admin,
-        {
-            ("team-a", "Running"): 2,
-            ("team-a", "Gated"): 2,
-            ("team-b", "Running"): 2,
-            ("team-b", "Gated"): 2,
-        },
-    )
-    admin.delete("deployment", "web", "-n", "team-b")
+def test_the_page_shares_a_gpu(page: Tutorial) -> None:
+    page.play_all("Share a GPU")
+
+
+def test_the_page_divides_the_cluster(admin: Kubectl, page: Tutorial) -> None:
+    """The page waits for two pods of each team; then team b ends, and team a borrows again."""
+    page.play_all("Divide the cluster")
     settled(admin, {("team-a", "Running"): 4})
 
 
 def test_the_console_shows_the_nodes_in_a_browser(
-    cluster: Cluster, admin: Kubectl, browser: Browser
+    cluster: Cluster, admin: Kubectl, browser: Browser, page: Tutorial
 ) -> None:
+    page.play_all("Open the console")
     with port_forward(cluster) as base, window(browser, base) as tab:
         tab.open("/nodes", "nodes")
         cards = tab.column("nodes", "Total GPUs")
@@ -162,7 +152,37 @@ def test_the_console_shows_the_nodes_in_a_browser(
     assert addresses == {name: node.link.address for name, node in cluster.nodes.items()}
 
 
-def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) -> None:
+def test_an_upgrade_under_load_and_the_way_back(
+    cluster: Cluster, admin: Kubectl, page: Tutorial
+) -> None:
+    """By the newer version's command, and back by the older one's."""
+    with running_load(cluster) as (load, truth):
+        for packages, version in ((cluster.newer_packages(), NEWER), (SOURCES, __version__)):
+            page.use(packages)
+            page.play("Upgrade")
+            assert running_versions(cluster) == {version}
+            assert admin_version(admin) == version
+            made = load.made
+            wait_until("pods are created after it", lambda made=made: load.made > made + 20, 60)
+        load.stop()
+        print(f"\n{load.described}")
+        assert load.refused == []
+        wait_until(
+            lambda: f"all have a place or have run: {load.unfinished(truth)}",
+            lambda: load.unfinished(truth) == [],
+            300,
+        )
+    assert truth.faults == []
+    assert load.pages == []
+    assert max(load.gaps.values()) <= GAP_SECONDS
+    assert load.rate > 2
+    page.play("Upgrade")
+    still_shared(admin)
+
+
+def test_a_node_is_unplugged_and_comes_back(
+    cluster: Cluster, admin: Kubectl, page: Tutorial
+) -> None:
     """The node of the quota controller that works: the other one takes over, without its pods."""
     leader = holder(admin, "fairlead-quota")
     name = next(
@@ -171,14 +191,19 @@ def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) ->
     node = cluster.nodes[name]
     node.link.cut()
     try:
-        wait_until("another replica works", lambda: holder(admin, "fairlead-quota") != leader, 60)
-        wait_until("the node is NotReady", lambda: not is_ready(cluster.plane, name), 60)
+        wait_until(
+            lambda: f"another replica works; {places(cluster)}",
+            lambda: holder(admin, "fairlead-quota") != leader,
+            120,
+        )
+        wait_until("the node is NotReady", lambda: not is_ready(cluster.plane, name), 120)
         admin.create([shared_pod(f"meanwhile-{number}") for number in range(CARDS * 3)])
         wait_until("pods run on the other nodes", lambda: len(running(admin)) == CARDS * 2, SECONDS)
         assert name not in {pod["spec"]["nodeName"] for pod in running(admin)}
+        page.play("Take a node away")
     finally:
         node.link.mend()
-    wait_until("the node is Ready", lambda: is_ready(cluster.plane, name), 60)
+    wait_until("the node is Ready", lambda: is_ready(cluster.plane, name), 120)
     wait_until("pods run on it, too", lambda: len(running(admin)) == CARDS * 3, SECONDS)
     given = {visible_card(admin, pod["metadata"]["name"]) for pod in running(admin)}
     assert len(given) == CARDS * 3
@@ -188,14 +213,14 @@ def test_a_node_is_unplugged_and_comes_back(cluster: Cluster, admin: Kubectl) ->
         lambda: all(is_true(pod, "Ready") for pod in cluster.own_pods()),
         SECONDS,
     )
+    page.play("Take a node away")
 
 
 def test_nothing_is_left_after_the_removal(
-    cluster: Cluster, admin: Kubectl, files_before: dict[str, list[str]]
+    cluster: Cluster, admin: Kubectl, page: Tutorial, files_before: dict[str, list[str]]
 ) -> None:
-    """But for what docs/how-to/install.md lists."""
-    admin.delete("namespace", "team-a", "team-b")
-    cluster.fairlead("uninstall", "--delete-data")
+    """But for what docs/how-to/install.md lists. Each command of the page has been typed then."""
+    page.play_all("Change it", "Remove it")
     kinds = admin.run("api-resources", "--verbs=list", "-o", "name").split()
     wanted = ",".join(each for each in kinds if each not in ("events", "events.events.k8s.io"))
     names = admin.run("get", wanted, "-A", "--no-headers", "-o", "name").splitlines()
@@ -209,6 +234,7 @@ def test_nothing_is_left_after_the_removal(
         assert left <= LEFT
         processes = node.run("ps", "-eo", "args")
         assert "fairlead " not in processes.replace("/fairlead ", ""), processes
+    assert page.left == {}, "each command of the page has been typed"
 
 
 LEFT = {
@@ -226,73 +252,21 @@ def of_part(pods: list[Object], part: str) -> list[Object]:
     return [p for p in pods if p["metadata"]["labels"].get("app.kubernetes.io/name") == part]
 
 
+def places(cluster: Cluster) -> dict[str, str]:
+    """The node of each pod of Fairlead."""
+    return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in cluster.own_pods()}
+
+
 def holder(admin: Kubectl, lease: str) -> str:
     (found,) = admin.get("leases", "-n", SYSTEM, f"--field-selector=metadata.name={lease}")
     return str(found["spec"]["holderIdentity"])
 
 
-def shared_pod(name: str) -> Object:
-    """A pod that takes more than half of a card's memory."""
-    container = {
-        "name": "app",
-        "image": PRINTS,
-        "imagePullPolicy": "Never",
-        "resources": {"limits": {MEMORY: "8"}},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"fairlead-test": "shared"}},
-        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
-    }
-
-
-def running(admin: Kubectl) -> list[Object]:
-    pods = admin.get("pods", "-n", "default", "-l", "fairlead-test=shared")
-    return [pod for pod in pods if pod["status"]["phase"] == "Running"]
-
-
-def is_running(admin: Kubectl, name: str) -> bool:
-    return name in {pod["metadata"]["name"] for pod in running(admin)}
-
-
-def visible_card(admin: Kubectl, name: str) -> str:
-    """The card that the container sees."""
-    wait_until(
-        f"{name} has printed everything",
-        lambda: admin.run("logs", name, "-n", "default").endswith("end\n"),
-        SECONDS,
-    )
-    lines = dict(
-        line.partition("=")[::2] for line in admin.run("logs", name, "-n", "default").splitlines()
-    )
-    return lines["NVIDIA_VISIBLE_DEVICES"]
-
-
-def deployment(namespace: str) -> Object:
-    container = {
-        "name": "web",
-        "image": SERVES,
-        "imagePullPolicy": "Never",
-        "resources": {"requests": {"cpu": "100m"}},
-    }
-    labels = {"app": "web"}
-    pod = {"containers": [container], "terminationGracePeriodSeconds": 0}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {
-            "replicas": 4,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-
-
-def has_quota(admin: Kubectl, namespace: str) -> bool:
-    (found,) = admin.get("namespaces", f"--field-selector=metadata.name={namespace}")
-    return found["metadata"]["labels"].get("fairlead.io/quota") == "enforced"
+def admin_version(admin: Kubectl) -> str:
+    """As the inventory has it."""
+    where = ("-n", SYSTEM, "--field-selector=metadata.name=fairlead-installation")
+    (found,) = admin.get("configmaps", *where)
+    return str(found["data"]["version"])
 
 
 def settled(admin: Kubectl, wanted: dict[tuple[str, str], int]) -> None:
@@ -301,7 +275,7 @@ def settled(admin: Kubectl, wanted: dict[tuple[str, str], int]) -> None:
     def found() -> Counter[tuple[str, str]]:
         return Counter(
             (pod["metadata"]["namespace"], _state(pod))
-            for pod in admin.get("pods", "-l", "app=web")
+            for pod in admin.get("pods", "-l", "app=team")
         )
 
     wait_until(lambda: f"{wanted}, not {found()}", lambda: found() == wanted, SECONDS)

@@ -363,6 +363,9 @@ def test_values_reach_the_pods() -> None:
     assert pods["fairlead-console"]["replicas"] == 1, "a console has no standby"
     (console,) = pods["fairlead-console"]["template"]["spec"]["containers"]
     assert "--prometheus=http://p:9090" in console["command"]
+    (listens,) = (each for each in console["command"] if each.startswith("--listen="))
+    probe = console["startupProbe"]["exec"]["command"][-1]
+    assert f"http://{listens.partition('=')[2]}/readyz" in probe, "an update waits for the new one"
     agent = pods["fairlead-node-agent"]["template"]["spec"]
     assert agent["runtimeClassName"] == "nvidia"
     assert "--test-image=r/f:2" in agent["containers"][0]["command"]

@@ -12,11 +12,16 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import structs
 from tests.cli.arena import environment, run_main
 from tests.contracts.api_client import ApiClient
 from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.sim.objects import StillClock
 
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.people.people_query import PeopleQuery
+from fairlead.errors import OutsideError
 from fairlead.run.quota_demo import SPACES, demo_tree
 from fairlead.wire.people.definitions import people_definitions
 
@@ -269,6 +274,22 @@ def test_a_token_that_is_refused_leaves_no_credential(team: Cluster) -> None:
     ended = team.run("kubeconfig", "create", "bob")
     assert ended.returncode == 2 and ended.stdout == ""
     assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
+
+
+def test_a_user_that_was_changed_meanwhile_is_not_overwritten(team: Cluster) -> None:
+    connection = find_connection(str(team.api.kubeconfig), env={})
+    assert connection is not None
+    query = PeopleQuery(KubeBlocking(connection), lambda: 0.0)
+    before = query.read().users["bob"]
+    team.done("user", "update", "bob", "--role", "admin")
+    with pytest.raises(OutsideError, match="modified"):
+        query.change_user(before, structs.replace(before, is_disabled=True))
+    assert team.user("bob")["spec"]["disabled"] is False
+
+
+def test_no_token_is_issued_before_the_user_has_a_service_account(cluster: Cluster) -> None:
+    cluster.done("user", "create", "Ann", "--role", "admin")
+    assert "no ServiceAccount" in cluster.refused("kubeconfig", "create", "ann")
 
 
 def test_a_cluster_without_users_is_one_sentence(tmp_path: Path) -> None:

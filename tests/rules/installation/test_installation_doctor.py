@@ -696,6 +696,13 @@ def test_just_within_a_bound_is_sound() -> None:
             {"node_leases": (LeaseFact("kube-node-lease", "gpu-1", "x", NOW - 40, 40),)},
             "node-clocks",
         ),
+        (
+            {
+                "node_leases": (LeaseFact("kube-node-lease", "gpu-1", "x", NOW + 12, 40),),
+                "read_seconds": 10.0,
+            },
+            "node-clocks",
+        ),
         ({"pods": (replace(AGENT_POD, restarts=4, restarted_at=NOW - 3601),)}, "restarts"),
         ({"leases": (LeaseFact(SYSTEM, "fairlead-quota", "quota-1", NOW - 15, 15),)}, "lease"),
         ({"certificates": (replace(WEBHOOK, ends_at=NOW + 8 * DAY),)}, "certificate"),

@@ -97,6 +97,7 @@ class _Reading:
         self._chosen = choose(before.values if isinstance(before, Inventory) else "")
         self._wanted = tuple(installed_objects(self._chosen))
         self._refs = [object_ref(each) for each in self._wanted]
+        self._clock = now
         self._now = now()
 
     def facts(self) -> InstallationFacts:
@@ -136,6 +137,7 @@ class _Reading:
             inventory=self._inventory_fact(),
             objects=objects,
             workloads=unlisted[0] if unlisted else (*kinds[0], *kinds[1]),
+            read_seconds=self._clock() - self._now,
             **read,
         )
 

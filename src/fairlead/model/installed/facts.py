@@ -142,7 +142,8 @@ class CertificateFact(Struct, frozen=True):
 
 
 class InstallationFacts(Struct, frozen=True):
-    """`now`: this machine's time when the facts were read. `server`: without it nothing is known.
+    """`now`: this machine's time before the facts were read; they are at most `read_seconds` newer.
+    `server`: without it nothing is known.
 
     `wanted`: the objects of the values `chosen`. `agent`: nodes that the node agent selects; None =
     it is not chosen. `unserved`: wanted kinds that the cluster does not serve. `denied`: objects
@@ -171,6 +172,7 @@ class InstallationFacts(Struct, frozen=True):
     node_leases: tuple[LeaseFact, ...] | Unread = ()
     certificates: tuple[CertificateFact, ...] = ()
     prometheus: str | Unread = ""
+    read_seconds: float = 0.0
 
     @property
     def server_now(self) -> Moment:

@@ -114,7 +114,8 @@ async def _run_people_controller(asked: Invocation) -> None:
             args.kube_api_burst,
         )
         own = OwnAccounts(args.namespace, args.node_namespace)
-        service = PeopleController(people, lease_identity(args), own=own).service(sock)
+        identity, now = lease_identity(args), api.clock.now
+        service = PeopleController(people, identity, own=own, now=now).service(sock)
         listening = (
             f"people controller of {connection.server}, its figures on {url_of(sock)}/metrics"
         )

@@ -8,8 +8,10 @@ from fairlead.model.installation import Installation
 from fairlead.settings import (
     CLUSTER_EXPORTER_LEASE,
     CLUSTER_EXPORTER_PORT,
+    CONSOLE_PORT,
     GPU_EXPORTER_PORT,
     GPU_EXPORTER_PORT_NAME,
+    LOOPBACK,
 )
 from fairlead.wire.installation.object_parts import (
     DRIVER_VARIABLES,
@@ -82,6 +84,24 @@ def reader(chosen: Installation) -> list[Object]:
     return [account(owner), cluster_role, *withheld_gpu_rights(_READER, owner), cluster_binding]
 
 
+_READY_PAGE: Final = f"http://{LOOPBACK}:{CONSOLE_PORT}/readyz"
+_READ_ALL: Final = {
+    "exec": {
+        "command": [
+            "python3",
+            "-c",
+            f"from urllib.request import urlopen; urlopen('{_READY_PAGE}')",
+        ]
+    },
+    "periodSeconds": 2,
+    "timeoutSeconds": 10,
+    "failureThreshold": 300,
+}
+"""Until the console has read every source, an update keeps the old one. No kubelet reaches its
+loopback, so the probe runs inside, and only at the start: it costs a Python each time.
+"""
+
+
 def console(chosen: Installation) -> list[Object]:
     """The boards.
 
@@ -90,11 +110,12 @@ def console(chosen: Installation) -> list[Object]:
     One replica: without a Service a second one would have no clients, and it keeps an hour of
     charts in its memory.
     """
-    command = ["fairlead", "console", "--listen=127.0.0.1:8080", *_sources(chosen)]
+    command = ["fairlead", "console", f"--listen={LOOPBACK}:{CONSOLE_PORT}", *_sources(chosen)]
     container = {
         "name": "console",
         "image": chosen.image,
         "command": command,
+        "startupProbe": _READ_ALL,
         **requests("100m", "256Mi"),
         "securityContext": LOCKED,
     }
