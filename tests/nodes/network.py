@@ -24,7 +24,8 @@ from tests.kube.node_room import (
     remove_cgroups,
 )
 
-MACHINE = "10.97.0.1"
+MACHINE = "10.94.0.1"
+"""Played pods have 10.97 (`tests/kube/played_pods`), a single real node's 10.98."""
 POD_RANGE = "10.95.0.0/16"
 _BRIDGE = "fairlead-nodes"
 _LOCK = Path("/tmp/fairlead-test-nodes.lock")
@@ -34,7 +35,7 @@ class Link:
     """The link of node number `number`, counted from 1."""
 
     def __init__(self, number: int, count: int) -> None:
-        self.address = f"10.97.0.{10 + number}"
+        self.address = f"10.94.0.{10 + number}"
         self.pod_subnet = f"10.95.{number}.0/24"
         self.cgroup = f"fairlead-node-{number}"
         self._outside = f"fl-node-{number}"
@@ -52,7 +53,7 @@ class Link:
         # Services' addresses are replaced before a packet leaves; until then they need a route.
         self._inside(room, "route", "add", SERVICE_RANGE, "via", MACHINE)
         for number in self._others:
-            other = f"10.97.0.{10 + number}"
+            other = f"10.94.0.{10 + number}"
             self._inside(room, "route", "add", f"10.95.{number}.0/24", "via", other)
         ip("route", "add", self.pod_subnet, "via", self.address)
 
@@ -62,6 +63,11 @@ class Link:
 
     def mend(self) -> None:
         ip("link", "set", self._outside, "up")
+
+    def remove(self) -> None:
+        """The kernel removes a link a moment after its namespace has ended; here it has gone."""
+        ip("link", "delete", self._outside, may_fail=True)
+        ip("route", "delete", self.pod_subnet, may_fail=True)
 
     def _inside(self, room: Component, *words: str) -> None:
         subprocess.run(beside(room, "ip", *words), check=True, capture_output=True, timeout=30)
@@ -88,9 +94,8 @@ def nodes_network(count: int) -> Iterator[Sequence[Link]]:
 
 
 def _sweep(links: Sequence[Link]) -> None:
-    """Remove what is outside the namespaces. A link ends with its namespace, routes with the
-    bridge.
-    """
+    """Remove what is outside the namespaces."""
     for link in links:
         remove_cgroups(link.cgroup)
+        link.remove()
     ip("link", "delete", _BRIDGE, may_fail=True)

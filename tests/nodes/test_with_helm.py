@@ -86,8 +86,7 @@ def of_version(chart: Path, version: str) -> Path:
     with tarfile.open(chart) as old, tarfile.open(other, "w:gz") as new:
         for member in old:
             source = old.extractfile(member)
-            assert source is not None
-            content = source.read()
+            content = source.read() if source else b""  # a folder has none
             if member.name == "fairlead/Chart.yaml":
                 content = content.replace(__version__.encode(), version.encode())
             member.size = len(content)
