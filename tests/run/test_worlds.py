@@ -237,7 +237,11 @@ def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
         *("serve list", "serve get", "serve logs", "cron list", "cron get"),
     }
     writing = {verb.name for verb in verbs_of("fairlead") if verb.is_writing and not verb.is_arenas}
-    assert writing == {"install", "upgrade", "uninstall"}
+    assert writing == {
+        *("install", "upgrade", "uninstall"),
+        *("user create", "user update", "user delete", "user import"),
+        *("group create", "group delete", "kubeconfig create", "kubeconfig delete"),
+    }
 
 
 def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: Path) -> None:
