@@ -62,7 +62,11 @@ def visible_card(admin: Kubectl, name: str) -> str:
 def still_shared(admin: Kubectl) -> None:
     """A pod with a shared GPU is placed, and sees its card."""
     admin.create([shared_pod("still")])
-    wait_until("a shared pod runs", lambda: is_running(admin, "still"), SECONDS)
+    wait_until(
+        lambda: admin.run("describe", "pod", "still", "-n", "default"),
+        lambda: is_running(admin, "still"),
+        SECONDS,
+    )
     assert visible_card(admin, "still").startswith("GPU-")
     admin.delete("pod", "still", "-n", "default")
 
