@@ -87,7 +87,7 @@ def test_a_write_names_the_term_in_which_it_was_decided() -> None:
 
     def lease(holder: str, transitions: int) -> Reply:
         spec = {"holderIdentity": holder, "leaseTransitions": transitions, "renewTime": "t"}
-        return Reply({"metadata": {"resourceVersion": "1"}, "spec": spec})
+        return Reply({"metadata": {"resourceVersion": "1", "uid": "a-1"}, "spec": spec})
 
     async def managers(server: ScriptedServer) -> list[str | None]:
         adopted = WriteGrants(pod(node="n"), GRANTS, 15, is_first=True)
@@ -115,10 +115,10 @@ def test_a_write_names_the_term_in_which_it_was_decided() -> None:
     ) as server:
         assert asyncio.run(managers(server)) == [
             None,
-            "lease-6",
-            "lease-6",
+            "lease-6-a-1",
+            "lease-6-a-1",
             "fairlead",
-            "lease-8",
+            "lease-8-a-1",
         ]
 
 

@@ -134,12 +134,15 @@ def test_what_it_decided_before_another_took_the_lease_is_refused(
 def test_the_api_server_compares_the_term_of_each_write_with_the_lease(
     cluster: ControlPlane, api: ApiClient, pods: list[str]
 ) -> None:
-    """A later term is not refused: the API server may see the Lease a moment late."""
+    """A later term is not refused: the API server may see the Lease a moment late. Nor is a term of
+    another Lease: the API server may still compare with one that was deleted.
+    """
     api.ask("DELETE", LEASE)
     lease = {"holderIdentity": "a", "leaseDurationSeconds": 4, "leaseTransitions": 5}
     meta = {"name": "fairlead-gpushare", "namespace": SYSTEM}
     kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    api.post(LEASE.rpartition("/")[0], {**kind, "metadata": meta, "spec": lease})
+    made = api.post(LEASE.rpartition("/")[0], {**kind, "metadata": meta, "spec": lease})
+    uid = made.body["metadata"]["uid"]
     acting = api.as_user(USER, MASTERS)
 
     def bind(name: str, annotations: Object, manager: str) -> int:
@@ -152,21 +155,25 @@ def test_the_api_server_compares_the_term_of_each_write_with_the_lease(
     pods += ["term", "adopted"]
     api.post(PODS, pod("term"))
     api.post(PODS, pod("adopted", nodeName=NODE))
-    until_real("the term counts", lambda: bind("term", GRANT, "fairlead-gpushare-4") == 403)
+    until_real("the term counts", lambda: bind("term", GRANT, f"fairlead-gpushare-4-{uid}") == 403)
     for manager, status in {
         "": 403,
         "fairlead": 403,
         "fairlead-gpushare-": 403,
-        "fairlead-quota-9": 403,
-        "fairlead-gpushare-5": 201,
-        "fairlead-gpushare-10": 201,
+        "fairlead-gpushare-9": 403,
+        f"fairlead-gpushare--{uid}": 403,
+        f"fairlead-quota-9-{uid}": 403,
+        f"fairlead-gpushare-5-{uid}": 201,
+        f"fairlead-gpushare-10-{uid}": 201,
+        "fairlead-gpushare-4-11111111-2222-3333-4444-555555555555": 201,
     }.items():
         assert bind("term", GRANT, manager) == status, manager
     assert bind("term", {}, "") == 201  # kube-scheduler itself, a pod without shared GPUs
-    for manager, status in {"fairlead-gpushare-4": 403, "fairlead-gpushare-5": 200}.items():
+    for term, status in {4: 403, 5: 200}.items():
         patch = {"metadata": {"annotations": GRANT}}
+        manager = f"fairlead-gpushare-{term}-{uid}"
         answer = acting.patch(f"{PODS}/adopted", patch, fieldManager=manager, dryRun="All")
-        assert answer.status == status, manager
+        assert answer.status == status, term
     touched = {"metadata": {"annotations": {"fairlead.io/gpu-retry": "1"}}}
     assert acting.patch(f"{PODS}/adopted", touched, dryRun="All").status == 200
     assert (
@@ -192,8 +199,9 @@ def test_a_gate_is_opened_only_in_the_term_of_the_lease(
     kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
     meta = {"name": "fairlead-quota", "namespace": SYSTEM}
     spec = {"holderIdentity": "a", "leaseDurationSeconds": 5, "leaseTransitions": 2}
-    api.post(path.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
-    until_real("the term counts", lambda: admit("fairlead-quota-1") == 403)
-    assert [admit(f"fairlead-quota-{term}") for term in (2, 3)] == [200, 200]
+    made = api.post(path.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+    uid = made.body["metadata"]["uid"]
+    until_real("the term counts", lambda: admit(f"fairlead-quota-1-{uid}") == 403)
+    assert [admit(f"fairlead-quota-{term}-{uid}") for term in (2, 3)] == [200, 200]
     labels = {"metadata": {"labels": {"a": "b"}}}
     assert acting.patch(f"{PODS}/gated", labels, dryRun="All").status == 200

@@ -20,8 +20,9 @@ class KubeLease:
     """The Lease of this namespace and name.
 
     `field_manager`: of writes for which this process needs the Lease. It names the term in which
-    they were decided ("" = this process never held the Lease), so that the API server can refuse
-    what arrives after another process has taken the Lease (`wire/installation/term_policies`).
+    they were decided and the Lease's uid ("" = this process never held the Lease), so that the API
+    server can refuse what arrives after another process has taken the Lease
+    (`wire/installation/term_policies`).
     """
 
     def __init__(self, api: KubeApi, namespace: str, name: str) -> None:
@@ -39,15 +40,17 @@ class KubeLease:
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         lease = _render_lease(record, self._namespace, self._name, self._api.clock.now())
         try:
-            written = _parse_lease(
+            answer = (
                 await self._api.update(LEASES, self._name, lease, self._namespace)
                 if record.version
                 else await self._api.create(LEASES, lease, self._namespace)
             )
         except Conflict:
             return None
+        written = _parse_lease(answer)
         if not record.renewed:  # only the holder renews
-            self.field_manager = f"{self._name}-{written.transitions}"
+            uid = answer["metadata"].get("uid") or ""
+            self.field_manager = f"{self._name}-{written.transitions}-{uid}"
         return written
 
 

@@ -5,6 +5,10 @@ A process that stands still between its last look at the clock and its request d
 another process has taken the Lease since. Its write names the term in which it was decided as field
 manager (`edge/kube/lease`), and the API server compares it with the Lease. The API server may see a
 new term some milliseconds late, so a later term than the Lease's is not refused.
+
+Terms are those of one Lease, by its uid: after the last policy with a parameter of this kind was
+deleted, and written again, an API server (1.36) compares with the Lease that it saw before, until it
+is restarted. A new installation would otherwise be compared with the terms of the former one.
 """
 
 from __future__ import annotations
@@ -73,14 +77,19 @@ def _of_one_term(
         conditions=conditions,
         variables={
             "manager": 'request.?options.?fieldManager.orValue("")',
-            "term": f"""
-variables.manager.matches("^{lease}-[0-9]{{1,9}}$")
-  ? int(variables.manager.replace("{lease}-", "")) : -1
+            "words": f"""
+variables.manager.matches("^{lease}-[0-9]{{1,9}}-.+$")
+  ? variables.manager.replace("{lease}-", "", 1).split("-", 2) : ["-1", ""]
 """.strip(),
+            "term": "int(variables.words[0])",
+            "lease": "variables.words[1]",
         },
         validations=[
             refuse(
-                "variables.term >= params.spec.?leaseTransitions.orValue(0)",
+                cel("""
+            variables.term >= params.spec.?leaseTransitions.orValue(0)
+              || variables.term >= 0 && variables.lease != params.metadata.uid
+            """),
                 computed=cel(f"""
             "another process has taken the Lease {lease} since this was decided (term "
               + string(variables.term) + ")"
