@@ -59,13 +59,15 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     try:
         yield control_plane
     finally:
-        for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
-            control_plane.admin.run("delete", kind, *(f"{name}-term" for name in PARTS))
+        remove_policies(control_plane)
         control_plane.admin.run("delete", "lease", "--all", "-n", SYSTEM)
         control_plane.admin.run("delete", "node", NODE)
 
 
-PARTS = ("fairlead-scheduler", "fairlead-quota")
+def remove_policies(cluster: ControlPlane) -> None:
+    names = [each["metadata"]["name"] for each in TERMS if each["kind"].endswith("Policy")]
+    for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+        cluster.admin.run("delete", kind, *names)
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +207,35 @@ def test_a_gate_is_opened_only_in_the_term_of_the_lease(
     assert [admit(f"fairlead-quota-{term}-{uid}") for term in (2, 3)] == [200, 200]
     labels = {"metadata": {"labels": {"a": "b"}}}
     assert acting.patch(f"{PODS}/gated", labels, dryRun="All").status == 200
+
+
+def test_after_a_new_installation_the_terms_of_the_former_lease_do_not_count(
+    cluster: ControlPlane, api: ApiClient, pods: list[str]
+) -> None:
+    """An API server whose policies were deleted and written again may still see that Lease."""
+    pods.append("again")
+    api.post(PODS, pod("again"))
+    acting = api.as_user(USER, MASTERS)
+
+    def bind(manager: str) -> int:
+        body = {"metadata": {"name": "again", "annotations": GRANT}}
+        body["target"] = {"kind": "Node", "name": NODE}
+        path, query = f"{PODS}/again/binding", {"fieldManager": manager, "dryRun": "All"}
+        return acting.post(path, {"apiVersion": "v1", "kind": "Binding", **body}, **query).status
+
+    def lease(term: int) -> str:
+        api.ask("DELETE", LEASE)
+        spec = {"holderIdentity": "a", "leaseDurationSeconds": 4, "leaseTransitions": term}
+        meta = {"name": "fairlead-gpushare", "namespace": SYSTEM}
+        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        made = api.post(LEASE.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+        return str(made.body["metadata"]["uid"])
+
+    former = lease(7)
+    until_real("the term counts", lambda: bind(f"fairlead-gpushare-6-{former}") == 403)
+    remove_policies(cluster)
+    until_real("the policy is gone", lambda: bind("any") == 201)
+    uid = lease(0)
+    cluster.admin.apply(TERMS)
+    until_real("the policy is back", lambda: bind("any") == 403)
+    assert bind(f"fairlead-gpushare-0-{uid}") == 201

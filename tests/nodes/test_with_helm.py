@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.kube.helm import HELMS, Helm, packed_chart
 from tests.nodes.cluster import NEWER, NEWER_IMAGE, SYSTEM, Cluster, is_true
-from tests.nodes.shared_pods import complaints, running_versions
+from tests.nodes.shared_pods import complaints, running_versions, still_shared
 from tests.turns import in_turn
 from tests.waiting import wait_until
 
@@ -37,6 +37,7 @@ def test_a_release_is_ready_tested_and_removed(cluster: Cluster, tmp_path: Path,
     label = ("fairlead.io/installation=system", "pod-security.kubernetes.io/enforce=restricted")
     admin.run("label", "namespace", SYSTEM, *label)
     assert complaints(cluster) == []
+    still_shared(admin)
     assert "Phase:          Succeeded" in helm.run("test", "fairlead", IN)
 
     newer = str(of_version(chart, NEWER))
@@ -44,8 +45,10 @@ def test_a_release_is_ready_tested_and_removed(cluster: Cluster, tmp_path: Path,
     words = ("--reset-then-reuse-values", f"--set=image={NEWER_IMAGE}")
     helm.run("upgrade", "fairlead", newer, IN, *words, *waits)
     wait_until("every pod is newer", lambda: all_of_version(cluster, NEWER), 180)
+    still_shared(admin)
     helm.run("rollback", "fairlead", "1", IN, *waits)
     wait_until("every pod is older again", lambda: all_of_version(cluster, __version__), 180)
+    still_shared(admin)
     assert complaints(cluster) == []
 
     helm.run("uninstall", "fairlead", IN, "--wait")
