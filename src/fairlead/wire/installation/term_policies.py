@@ -6,9 +6,9 @@ another process has taken the Lease since. Its write names the term in which it 
 manager (`edge/kube/lease`), and the API server compares it with the Lease. The API server may see a
 new term some milliseconds late, so a later term than the Lease's is not refused.
 
-Terms are those of one Lease, by its uid: after the last policy with a parameter of this kind was
-deleted, and written again, an API server (1.36) compares with the Lease that it saw before, until it
-is restarted. A new installation would otherwise be compared with the terms of the former one.
+Terms are those of one Lease, by its uid. After the last policy with a parameter of this kind was
+deleted and written again, an API server (1.36) compares with the Lease that it saw before, until it
+is restarted: a new installation would be compared with the terms of the former one.
 """
 
 from __future__ import annotations
