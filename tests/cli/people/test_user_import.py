@@ -128,6 +128,12 @@ def test_a_file_without_users_is_one_sentence(
     assert "nothing to import" in cluster.refused("user", "import")
 
 
+def test_a_file_that_is_absent_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
+    absent = tmp_path / "absent.yaml"
+    refusal = cluster.refused("user", "import", str(absent))
+    assert f"file `{absent}` cannot be read: No such file or directory" in refusal
+
+
 def test_users_are_read_from_the_cluster_and_keep_their_service_accounts(cluster: Cluster) -> None:
     assert "the cluster serves no users of" in cluster.refused("user", "import", "--from-cluster")
     for plural, kind in (("users", "User"), ("usergroups", "UserGroup")):

@@ -128,20 +128,14 @@ def _asked(args: argparse.Namespace) -> Object:
 
 def _read(filename: str, machine: Machine) -> list[Object]:
     """The objects of the file, at least one. Raises UserError when it cannot be read."""
-    import sys
-
     import yaml
 
+    from fairlead.cli.frame.input_files import read_input
     from fairlead.wire.files.bounded import load_yaml_documents
 
+    text = read_input(machine, filename, "manifest", "name a file with one Pod or workload")
     try:
-        text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)
         found = [each for each in load_yaml_documents(text) if each is not None]
-    except OSError as error:
-        raise UserError(
-            f"manifest `{filename}` cannot be read: {error.strerror}",
-            "name a file with one Pod or workload",
-        ) from error
     except yaml.YAMLError as error:
         raise UserError(
             f"manifest `{filename}` is not YAML: {error}",

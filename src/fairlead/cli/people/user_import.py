@@ -24,7 +24,12 @@ nothing. Passwords and stored bindings are left out."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("files", nargs="*", metavar="FILE", help="YAML with User and UserGroup objects")
+    add(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="YAML with User and UserGroup objects; `-` for stdin",
+    )
     add(
         "--from-cluster",
         action=BooleanFlag,
@@ -98,16 +103,18 @@ def _objects(context: Context, name: str) -> Iterator[Any]:
     """The objects of a YAML file; those of a List one by one."""
     import yaml
 
+    from fairlead.cli.frame.input_files import read_input
     from fairlead.wire.files.bounded import load_yaml_documents
 
+    hint = "it needs objects of kind User or UserGroup"
+    text = read_input(context.machine, name, "file", hint)
     try:
-        documents = load_yaml_documents(context.machine.read(name))
+        documents = load_yaml_documents(text)
     except yaml.YAMLError as error:
         # the whole text of the error may quote a password
         what = getattr(error, "problem", None) or "it cannot be read"
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark is not None else ""
-        hint = "it needs objects of kind User or UserGroup"
         raise UserError(f"`{name}` is not YAML: {what}{place}", hint) from error
     for each in documents:
         items = each.get("items") if isinstance(each, dict) else None

@@ -18,20 +18,17 @@ def read_tree(filename: str, machine: Machine) -> QuotaTree:
 
     Raises UserError when the file holds no tree, or more than one.
     """
-    import sys
-
     import msgspec
     import yaml
 
+    from fairlead.cli.frame.input_files import read_input
     from fairlead.wire.files.bounded import load_yaml_documents
     from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
     from fairlead.wire.quota.tree_size import LEVELS_MAX
 
+    text = read_input(machine, filename, "tree", _HINT)
     try:
-        text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)
         documents = load_yaml_documents(text, levels=2 * LEVELS_MAX + 10)
-    except OSError as error:
-        raise UserError(f"tree `{filename}` cannot be read: {error.strerror}", _HINT) from error
     except yaml.YAMLError as error:
         raise UserError(f"tree `{filename}` is not YAML: {error}", _HINT) from error
     trees = [

@@ -10,13 +10,13 @@ checked by the same code.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
 from fairlead.cli.frame.context import Machine
+from fairlead.cli.frame.input_files import read_input
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.parser import Parser
 from fairlead.errors import UserError
@@ -42,10 +42,7 @@ _HINT: Final = (
 
 def read_documents(name: str, machine: Machine) -> list[Document]:
     """The documents of a file, or of stdin for `-`."""
-    try:
-        text = sys.stdin.buffer.read() if name == "-" else machine.read(name)
-    except OSError as error:
-        raise UserError(f"job file `{name}` cannot be read: {error.strerror or error}") from error
+    text = read_input(machine, name, "job file")
     try:
         documents = [each for each in load_yaml_documents(text) if each is not None]
     except yaml.YAMLError as error:
