@@ -232,7 +232,7 @@ class ApiServer:
 
     def _read(self, request: ReceivedRequest) -> ASGIApp:
         path, ref = request.path, request.ref
-        self._store.prepare_read(ref, path.name or "")
+        self._store.prepare_read(ref, path.namespace, path.name)
         if path.subresource in IDLE:
             raise not_running(path.subresource, self._reads.existing(request))
         if ref in REVIEWS:

@@ -75,11 +75,11 @@ class Versions:
         objects = self._store.list(ref.stored_as or ref, namespace)
         return objects if ref.stored_as is None else [_shown(obj, ref) for obj in objects]
 
-    def prepare_read(self, ref: ResourceKind, name: str) -> None:
-        """Let the cluster bring up to date what it writes only if it is read; "" = a list."""
+    def prepare_read(self, ref: ResourceKind, namespace: str | None, name: str) -> None:
+        """Let the cluster bring up to date what it writes only if it is read; see `before_read`."""
         prepare = self._store.before_read.get(ref.stored_as or ref)
         if prepare is not None:
-            prepare(name)
+            prepare(namespace, name)
 
     def watch(
         self,

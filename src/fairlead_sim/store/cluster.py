@@ -96,8 +96,10 @@ class StoredCluster:
         self._notifying = False
         self._is_rehearsal = False
         self.admission: Admission | None = None
-        self.before_read: dict[ResourceKind, Callable[[str], None]] = {}
-        """Called before the API answers a read of a kind, with the object's name, "" for a list."""
+        self.before_read: dict[ResourceKind, Callable[[str | None, str], None]] = {}
+        """Called before the API answers a read of a kind, with the object's namespace (None = all)
+        and name ("" = a list).
+        """
         for ref in resources:
             if ref.stored_as is None:
                 self.serve(ref, log_capacity)

@@ -353,14 +353,16 @@ class World:
                 LEASES, LEASE_NAMESPACE, name, lambda old: {**old, "spec": lease["spec"]}
             )
 
-    def _renew_read(self, name: str) -> None:
+    def _renew_read(self, namespace: str | None, name: str) -> None:
         """Renew the Leases that a client reads: one, or those of all nodes ("").
 
         A kubelet writes every ten seconds. For 5,000 nodes that is more than all else that a
         world does, so what it would have written is written when a client reads it.
         """
+        if namespace not in (None, LEASE_NAMESPACE):
+            return
         now = self.clock.now()
-        leases = self.cluster.list(LEASES, LEASE_NAMESPACE)
+        leases = [] if name else self.cluster.list(LEASES, LEASE_NAMESPACE)
         for each in [name] if name else [lease["metadata"]["name"] for lease in leases]:
             node = self.cluster.get(NODES, None, each)
             if node is None or each in self.silent:
@@ -393,7 +395,7 @@ class World:
         """The node stops reporting (`for_seconds` ago); the cluster notices it when the grace of
         its lease is over.
         """
-        self._renew_read(name)
+        self._renew_read(LEASE_NAMESPACE, name)
         self.silent.add(name)
         self.kubelets.fall_silent(name)
         self.devices.set_silent(name, True)

@@ -47,3 +47,14 @@ async def test_a_silent_node_renews_its_lease_no_more() -> None:
     assert 100 <= (await ages(world))["cpu-1"] <= 110
     world.come_back("cpu-1")
     assert (await ages(world))["cpu-1"] == 0
+
+
+async def test_reading_leases_of_another_namespace_renews_none() -> None:
+    world = sharing_world(small_scenario(CPU_POOL, GPU_POOL), 1, EPOCH)
+    live(world, 200)
+    app = ApiServer(world.cluster, world.clock, [TOKEN])
+    before = world.cluster.resource_version
+    elsewhere = LEASES.replace("kube-node-lease", "default")
+    assert (await ask(app, "GET", elsewhere))[0] == 200
+    assert (await ask(app, "GET", f"{elsewhere}/gpu-1"))[0] == 404
+    assert world.cluster.resource_version == before
