@@ -19,7 +19,7 @@ from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file, on_this_machine, rights_of_agents
-from tests.kube.extender import scheduler_at
+from tests.kube.extender import scheduler_for
 from tests.kube.front_door import open_door
 from tests.kube.kubectl import KubectlError
 from tests.kube.objects import namespace
@@ -461,7 +461,7 @@ class Stage:
         return True
 
     def _start_scheduler(self, extender: Part, leaving: ExitStack) -> None:
-        scheduler = scheduler_at(
+        scheduler = scheduler_for(
             self._plane, extender.port, f"scheduler-{self._round}", backoff_seconds=1
         )
         leaving.callback(scheduler.stop)

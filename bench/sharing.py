@@ -338,7 +338,7 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
         if against:
             sides["against"] = _extender(cluster, "against", against)
         schedulers = {
-            side: scheduler_for(cluster, extender, f"bench-{side}", qps=500)
+            side: scheduler_for(cluster, extender.port, f"bench-{side}", qps=500)
             for side, extender in sides.items()
         }
         seen: dict[str, list[tuple[float, float, float]]] = {side: [] for side in ("plain", *sides)}

@@ -113,7 +113,7 @@ def extended_scheduler(
     """
     cluster.admin.apply([namespace(SYSTEM), namespace(NODE_SPACE)])
     extender = Extender(cluster, "fairlead-extender", flags, server)
-    scheduler = scheduler_for(cluster, extender, "fairlead-scheduler", qps)
+    scheduler = scheduler_for(cluster, extender.port, "fairlead-scheduler", qps)
     with ExitStack() as leaving:
         leaving.callback(extender.component.stop)
         extender.start()
@@ -124,22 +124,6 @@ def extended_scheduler(
 
 def scheduler_for(
     cluster: ControlPlane,
-    extender: Extender,
-    name: str,
-    qps: int = 50,
-    backoff_seconds: int = 10,
-    *,
-    is_shipped: bool = False,
-) -> Component:
-    """A kube-scheduler, not started, of the profile `fairlead-scheduler`, as an administrator and
-    without a lease. `backoff_seconds`: the longest pause between tries. `is_shipped`: with the
-    account and the leader election of deploy/gpushare-scheduler.yaml.
-    """
-    return scheduler_at(cluster, extender.port, name, qps, backoff_seconds, is_shipped=is_shipped)
-
-
-def scheduler_at(
-    cluster: ControlPlane,
     port: int,
     name: str,
     qps: int = 50,
@@ -147,7 +131,11 @@ def scheduler_at(
     *,
     is_shipped: bool = False,
 ) -> Component:
-    """The same for the extender at a port of this machine."""
+    """A kube-scheduler, not started, of the profile `fairlead-scheduler`, as an administrator and
+    without a lease. `port`: of its extender on this machine. `backoff_seconds`: the longest pause
+    between tries. `is_shipped`: with the account and the leader election of
+    deploy/gpushare-scheduler.yaml.
+    """
     path = _configuration(cluster, port, name, qps, backoff_seconds, is_shipped=is_shipped)
     elected = ["--leader-elect=true"] if is_shipped else []
     return cluster.extra_component("kube-scheduler", name, f"--config={path}", *elected)

@@ -27,7 +27,7 @@ class ShareLine:
             Extender(cluster, f"storm-extender-{side}", server=server) for side in "ab"
         ]
         self.schedulers = [
-            scheduler_for(cluster, each, f"storm-scheduler-{side}", backoff_seconds=1)
+            scheduler_for(cluster, each.port, f"storm-scheduler-{side}", backoff_seconds=1)
             for each, side in zip(self.extenders, "ab", strict=True)
         ]
 

@@ -194,7 +194,7 @@ def _placing(cluster: ControlPlane, name: str) -> Iterator[None]:
     """An extender with its kube-scheduler."""
     extender = Extender(cluster, f"extender-{name}")
     scheduler = scheduler_for(
-        cluster, extender, f"scheduler-{name}", backoff_seconds=1, is_shipped=True
+        cluster, extender.port, f"scheduler-{name}", backoff_seconds=1, is_shipped=True
     )
     with ExitStack() as leaving:
         leaving.callback(extender.component.stop)

@@ -77,7 +77,7 @@ def cluster() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def console(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     extender = Extender(cluster, "starts-extender")
-    scheduler = scheduler_for(cluster, extender, "starts-scheduler", backoff_seconds=1)
+    scheduler = scheduler_for(cluster, extender.port, "starts-scheduler", backoff_seconds=1)
     log: Path = tmp_path_factory.mktemp("starts") / "console.log"
     try:
         extender.component.start()

@@ -74,6 +74,27 @@ def add_lease(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_rate(
+    parser: argparse.ArgumentParser, per_second: int, burst: int, what: str = "writes"
+) -> None:
+    """Flags of how much a server asks of the API server; `what`: that is limited."""
+    add = parser.add_argument
+    add(
+        "--kube-api-qps",
+        metavar="N",
+        type=whole(1, 10_000),
+        default=per_second,
+        help=f"{what} a second to the API server (default {per_second})",
+    )
+    add(
+        "--kube-api-burst",
+        metavar="N",
+        type=whole(1, 100_000),
+        default=burst,
+        help=f"number of {what} at once (default {burst})",
+    )
+
+
 def add_namespaces(parser: argparse.ArgumentParser, what: str) -> None:
     """Flags of the namespaces of an installation; `what`: is in `--namespace`."""
     for flag, default, used in (

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_lease, add_listen, add_namespaces, whole
+from fairlead.cli.servers.flags import add_lease, add_listen, add_namespaces, add_rate
 
 NAME = "people-controller"
 HELP = """Give the users of the cluster their rights: a ServiceAccount for each User, and bindings
@@ -18,24 +18,10 @@ they are."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_listen(parser, f"{settings.LOOPBACK}:{settings.PEOPLE_CONTROLLER_PORT}")
     add_lease(parser)
     add_namespaces(parser, "Fairlead's pods, in which no user gets rights because of a leaf")
-    add(
-        "--kube-api-qps",
-        metavar="N",
-        type=whole(1, 10_000),
-        default=100,
-        help="writes a second to the API server (default 100)",
-    )
-    add(
-        "--kube-api-burst",
-        metavar="N",
-        type=whole(1, 100_000),
-        default=200,
-        help="number of writes at once (default 200)",
-    )
+    add_rate(parser, per_second=100, burst=200)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_lease, add_listen, add_namespaces, whole
+from fairlead.cli.servers.flags import add_lease, add_listen, add_namespaces, add_rate
 
 NAME = "quota-controller"
 HELP = """Enforce the cluster's ElasticQuotaTree: remove the quota gate from pods that are admitted,
@@ -19,24 +19,10 @@ namespaces wait, and running pods continue."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_listen(parser, f"{settings.LOOPBACK}:{settings.QUOTA_CONTROLLER_PORT}")
     add_lease(parser)
     add_namespaces(parser, "Fairlead's pods, which quota leaves alone")
-    add(
-        "--kube-api-qps",
-        metavar="N",
-        type=whole(1, 10_000),
-        default=300,
-        help="writes a second to the API server (default 300)",
-    )
-    add(
-        "--kube-api-burst",
-        metavar="N",
-        type=whole(1, 100_000),
-        default=500,
-        help="number of writes at once (default 500)",
-    )
+    add_rate(parser, per_second=300, burst=500)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_lease, add_listen, whole
+from fairlead.cli.servers.flags import add_lease, add_listen, add_rate
 
 NAME = "scheduler-extender"
 HELP = """Extend a stock kube-scheduler for pods that share GPUs: filter and score nodes by room on
@@ -61,20 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="UNIT",
         help="unit in which pods of this cluster request GPU memory (default GiB)",
     )
-    add(
-        "--kube-api-qps",
-        metavar="N",
-        type=whole(1, 10_000),
-        default=100,
-        help="requests a second to the API server (default 100)",
-    )
-    add(
-        "--kube-api-burst",
-        metavar="N",
-        type=whole(1, 100_000),
-        default=200,
-        help="number of requests at once (default 200)",
-    )
+    add_rate(parser, per_second=100, burst=200, what="requests")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -10,7 +10,7 @@ All state may be lost: what users should have follows from the API server's obje
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.model.actions import Outcome, Result
@@ -96,9 +96,10 @@ class PeopleDecider:
         self._pauses.forget(now)
         for call in self._calls.repeats(now):
             yield call.action
-        for action in next_steps(sight):
+        steps = list(next_steps(sight))
+        for action in steps:
             yield from self._begun(action, now)
-        yield from self._statuses(sight, now)
+        yield from self._statuses(sight, self._standing_refusals(steps), now)
 
     def done(self, action: PeopleAction, outcome: Outcome, now: float) -> Iterable[PeopleAction]:
         key = _key(action)
@@ -121,9 +122,10 @@ class PeopleDecider:
             self._calls[key] = PeopleCall(now, action=action, about=_about(action))
             yield action
 
-    def _statuses(self, sight: PeopleSight, now: float) -> Iterator[PeopleAction]:
+    def _statuses(
+        self, sight: PeopleSight, refusals: Mapping[str, str], now: float
+    ) -> Iterator[PeopleAction]:
         busy = {call.about for call in self._calls.values()}
-        refusals = self._standing_refusals(sight)
         for name, user in sight.users.items():
             about = f"{KIND_USERS}/{name}"
             if about in busy or (user.is_ending and not user.is_held):
@@ -141,11 +143,11 @@ class PeopleDecider:
             if written != group.status:
                 yield from self._begun(WriteGroupStatus(group, written), now)
 
-    def _standing_refusals(self, sight: PeopleSight) -> dict[str, str]:
+    def _standing_refusals(self, steps: Iterable[PeopleAction]) -> dict[str, str]:
         """By user or group, the refusal of a call that is still due. A refused status is none."""
         if not self._refusals:
             return {}
-        due = {_key(each) for each in next_steps(sight)}
+        due = {_key(each) for each in steps}
         for key in [each for each in self._refusals if each not in due]:
             del self._refusals[key]
         return dict(self._refusals.values())

@@ -75,22 +75,37 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
 
 
 async def _run_quota_controller(asked: Invocation) -> None:
-    args = asked.args
-    address = parse_address(args.listen)
+    def service(api: KubeApi, sock: socket.socket) -> ServedApp:
+        args = asked.args
+        lease = (args.lease_namespace, settings.QUOTA_LEASE)
+        quota = KubeQuotaApi(api, lease, args.kube_api_qps, args.kube_api_burst)
+        return quota_controller(args, quota, api.clock.now).service(sock)
+
+    await _run_controller(asked, "quota controller", service)
+
+
+async def _run_people_controller(asked: Invocation) -> None:
+    def service(api: KubeApi, sock: socket.socket) -> ServedApp:
+        args = asked.args
+        lease = (args.lease_namespace, settings.PEOPLE_LEASE)
+        people = KubePeopleApi(api, lease, args.kube_api_qps, args.kube_api_burst)
+        own = OwnAccounts(args.namespace, args.node_namespace)
+        controller = PeopleController(people, lease_identity(args), own=own, now=api.clock.now)
+        return controller.service(sock)
+
+    await _run_controller(asked, "people controller", service)
+
+
+async def _run_controller(
+    asked: Invocation, name: str, service: Callable[[KubeApi, socket.socket], ServedApp]
+) -> None:
+    """Run a controller of the cluster that the command names, until the process is ended."""
+    address = parse_address(asked.args.listen)
     connection = required_connection(asked)
     sock = bind_socket(*address)
     async with KubeApi(connection) as api:
-        quota = KubeQuotaApi(
-            api,
-            (args.lease_namespace, settings.QUOTA_LEASE),
-            args.kube_api_qps,
-            args.kube_api_burst,
-        )
-        service = quota_controller(args, quota, api.clock.now).service(sock)
-        listening = (
-            f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
-        )
-        await run(service, on_ready=lambda: asked.messages.info(listening))
+        listening = f"{name} of {connection.server}, its figures on {url_of(sock)}/metrics"
+        await run(service(api, sock), on_ready=lambda: asked.messages.info(listening))
 
 
 def quota_controller(
@@ -99,27 +114,6 @@ def quota_controller(
     """The quota controller with these flags. `now`: epoch seconds of the API server."""
     own = OwnAccounts(args.namespace, args.node_namespace)
     return QuotaController(api, lease_identity(args), own=own, now=now)
-
-
-async def _run_people_controller(asked: Invocation) -> None:
-    args = asked.args
-    address = parse_address(args.listen)
-    connection = required_connection(asked)
-    sock = bind_socket(*address)
-    async with KubeApi(connection) as api:
-        people = KubePeopleApi(
-            api,
-            (args.lease_namespace, settings.PEOPLE_LEASE),
-            args.kube_api_qps,
-            args.kube_api_burst,
-        )
-        own = OwnAccounts(args.namespace, args.node_namespace)
-        identity, now = lease_identity(args), api.clock.now
-        service = PeopleController(people, identity, own=own, now=now).service(sock)
-        listening = (
-            f"people controller of {connection.server}, its figures on {url_of(sock)}/metrics"
-        )
-        await run(service, on_ready=lambda: asked.messages.info(listening))
 
 
 _LINGER_SECONDS: Final = 3.0

@@ -20,9 +20,11 @@ from fairlead.settings import (
 )
 from fairlead.wire.installation.object_parts import (
     ANYWHERE,
+    CLUSTER_CRITICAL,
     CONTROL_PLANE,
     DRIVER_VARIABLES,
     KUBE_SYSTEM,
+    LINUX,
     LOCKED,
     NODE_NAME,
     NON_ROOT,
@@ -34,6 +36,7 @@ from fairlead.wire.installation.object_parts import (
     bound_cluster_role,
     bound_role,
     cluster_rights,
+    controller_pod,
     daemon_set,
     deployment,
     disruption_budget,
@@ -41,6 +44,7 @@ from fairlead.wire.installation.object_parts import (
     grant,
     host_folders,
     lease_grants,
+    namespace_flags,
     network_policy,
     port,
     probes,
@@ -66,8 +70,6 @@ _SCHEDULER_PORT: Final = 10259
 """Of kube-scheduler, for probes and metrics: its default."""
 _WEBHOOK_PORT: Final = 8443
 _DRAIN_SECONDS: Final = 5
-_CLUSTER_CRITICAL: Final = "system-cluster-critical"
-_LINUX: Final = {"kubernetes.io/os": "linux"}
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _TREES: Final = "scheduling.sigs.k8s.io"
 
@@ -182,8 +184,8 @@ def _scheduler_pod(chosen: Installation) -> Object:
     return {
         "serviceAccountName": _SCHEDULER,
         **pull_secrets(chosen),
-        "priorityClassName": _CLUSTER_CRITICAL,
-        "nodeSelector": _LINUX,
+        "priorityClassName": CLUSTER_CRITICAL,
+        "nodeSelector": LINUX,
         "tolerations": [CONTROL_PLANE],
         **spread(_SCHEDULER),
         "securityContext": NON_ROOT,
@@ -210,9 +212,9 @@ def control_plane_extender(chosen: Installation) -> list[Object]:
     pod = {
         "serviceAccountName": _EXTENDER,
         **pull_secrets(chosen),
-        "priorityClassName": _CLUSTER_CRITICAL,
+        "priorityClassName": CLUSTER_CRITICAL,
         "hostNetwork": True,
-        "nodeSelector": {**_LINUX, CONTROL_PLANE["key"]: ""},
+        "nodeSelector": {**LINUX, CONTROL_PLANE["key"]: ""},
         "tolerations": [CONTROL_PLANE],
         "securityContext": NON_ROOT,
         "containers": [container],
@@ -311,7 +313,11 @@ def quota_controller(chosen: Installation) -> list[Object]:
         # The one tree of a cluster is in kube-system.
         *rights(QUOTA_CONTROLLER_POD, place, KUBE_SYSTEM, trees),
         *rights(QUOTA_CONTROLLER_POD, place, place.namespace, lease_grants(QUOTA_LEASE)),
-        deployment(place, chosen.replicas, _quota_pod(chosen)),
+        deployment(
+            place,
+            chosen.replicas,
+            controller_pod(place, chosen, QUOTA_CONTROLLER_PORT, requests("500m", "256Mi")),
+        ),
         disruption_budget(place),
         *network_policy(place, chosen, QUOTA_CONTROLLER_PORT),
     ]
@@ -344,40 +350,6 @@ def _quota_rules() -> list[Object]:
         # Its reports.
         grant("", "events", "create"),
     ]
-
-
-def _quota_pod(chosen: Installation) -> Object:
-    container = {
-        "name": "controller",
-        "image": chosen.image,
-        "command": [
-            "fairlead",
-            "quota-controller",
-            f"--listen=:{QUOTA_CONTROLLER_PORT}",
-            "--identity=$(POD_NAME)",
-            f"--lease-namespace={chosen.namespace}",
-            *_namespaces(chosen),
-        ],
-        "env": [POD_NAME],
-        **port("metrics", QUOTA_CONTROLLER_PORT),
-        **probes("metrics"),
-        **requests("500m", "256Mi"),
-        "securityContext": LOCKED,
-    }
-    return {
-        "serviceAccountName": QUOTA_CONTROLLER_POD,
-        **pull_secrets(chosen),
-        "priorityClassName": _CLUSTER_CRITICAL,
-        "nodeSelector": _LINUX,
-        "tolerations": [CONTROL_PLANE],
-        **spread(QUOTA_CONTROLLER_POD),
-        "securityContext": NON_ROOT,
-        "containers": [container],
-    }
-
-
-def _namespaces(chosen: Installation) -> list[str]:
-    return [f"--namespace={chosen.namespace}", f"--node-namespace={chosen.node_namespace}"]
 
 
 def admission_webhook(chosen: Installation) -> list[Object]:
@@ -422,7 +394,7 @@ def _webhook_pod(chosen: Installation) -> Object:
         "name": "webhook",
         "image": chosen.image,
         "command": ["fairlead", "admission-webhook"],
-        "args": [f"--listen=:{_WEBHOOK_PORT}", *_namespaces(chosen)],
+        "args": [f"--listen=:{_WEBHOOK_PORT}", *namespace_flags(chosen)],
         **port("https", _WEBHOOK_PORT),
         **probes("https", late=False, scheme="HTTPS"),
         # Until the API server's node no longer sends requests here: one without an answer refuses
@@ -435,8 +407,8 @@ def _webhook_pod(chosen: Installation) -> Object:
     return {
         "serviceAccountName": _WEBHOOK,
         **pull_secrets(chosen),
-        "priorityClassName": _CLUSTER_CRITICAL,
-        "nodeSelector": _LINUX,
+        "priorityClassName": CLUSTER_CRITICAL,
+        "nodeSelector": LINUX,
         **spread(_WEBHOOK),
         "securityContext": NON_ROOT,
         "containers": [container],

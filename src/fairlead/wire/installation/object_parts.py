@@ -47,6 +47,8 @@ NODE_NAME: Final[Object] = {
     "name": "NODE_NAME",
     "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
 }
+CLUSTER_CRITICAL: Final = "system-cluster-critical"
+LINUX: Final = {"kubernetes.io/os": "linux"}
 CONTROL_PLANE: Final[Object] = {
     "key": "node-role.kubernetes.io/control-plane",
     "operator": "Exists",
@@ -283,6 +285,43 @@ def spread(name: str) -> Object:
         "matchLabelKeys": ["pod-template-hash"],
     }
     return {"topologySpreadConstraints": [constraint]}
+
+
+def controller_pod(place: PartPlace, chosen: Installation, number: int, needs: Object) -> Object:
+    """The pod of a controller, which runs the command of its name. `number`: the port of its
+    metrics; `needs`: see `requests`.
+    """
+    container = {
+        "name": "controller",
+        "image": chosen.image,
+        "command": [
+            "fairlead",
+            place.name.removeprefix("fairlead-"),
+            f"--listen=:{number}",
+            "--identity=$(POD_NAME)",
+            f"--lease-namespace={chosen.namespace}",
+            *namespace_flags(chosen),
+        ],
+        "env": [POD_NAME],
+        **port("metrics", number),
+        **probes("metrics"),
+        **needs,
+        "securityContext": LOCKED,
+    }
+    return {
+        "serviceAccountName": place.name,
+        **pull_secrets(chosen),
+        "priorityClassName": CLUSTER_CRITICAL,
+        "nodeSelector": LINUX,
+        "tolerations": [CONTROL_PLANE],
+        **spread(place.name),
+        "securityContext": NON_ROOT,
+        "containers": [container],
+    }
+
+
+def namespace_flags(chosen: Installation) -> list[str]:
+    return [f"--namespace={chosen.namespace}", f"--node-namespace={chosen.node_namespace}"]
 
 
 def probes(port: str | int, *, late: bool = True, **get: str) -> Object:

@@ -17,34 +17,26 @@ from fairlead.settings import (
     USERS_NAMESPACE,
 )
 from fairlead.wire.installation.object_parts import (
-    CONTROL_PLANE,
     KUBE_SYSTEM,
-    LOCKED,
-    NON_ROOT,
     PART_OF,
-    POD_NAME,
     Object,
     PartPlace,
     account,
     cluster_rights,
+    controller_pod,
     deployment,
     disruption_budget,
     grant,
     lease_grants,
     network_policy,
-    port,
-    probes,
-    pull_secrets,
     requests,
     rights,
-    spread,
 )
 from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
 from fairlead.wire.people.bindings import RBAC, cluster_roles
 from fairlead.wire.people.definitions import people_definitions
 
 _NAME: Final = PEOPLE_CONTROLLER_POD
-_LINUX: Final = {"kubernetes.io/os": "linux"}
 _JOBS: Final = (
     ("batch", "jobs"),
     ("kubeflow.org", "mpijobs pytorchjobs tfjobs"),
@@ -82,7 +74,11 @@ def people_controller(chosen: Installation) -> list[Object]:
         *rights(_NAME, place, USERS_NAMESPACE, in_users),
         *rights(_NAME, place, KUBE_SYSTEM, [grant(QUOTA_GROUP, QUOTA_PLURAL, "list watch")]),
         *rights(_NAME, place, place.namespace, lease_grants(PEOPLE_LEASE)),
-        deployment(place, chosen.replicas, _pod(chosen)),
+        deployment(
+            place,
+            chosen.replicas,
+            controller_pod(place, chosen, PEOPLE_CONTROLLER_PORT, requests("50m", "96Mi")),
+        ),
         disruption_budget(place),
         *network_policy(place, chosen, PEOPLE_CONTROLLER_PORT),
     ]
@@ -97,34 +93,3 @@ def _rules() -> list[Object]:
         grant(RBAC, "rolebindings clusterrolebindings", "list watch create patch delete"),
         grant(RBAC, "clusterroles", "bind", " ".join(ROLES)),
     ]
-
-
-def _pod(chosen: Installation) -> Object:
-    container = {
-        "name": "controller",
-        "image": chosen.image,
-        "command": [
-            "fairlead",
-            "people-controller",
-            f"--listen=:{PEOPLE_CONTROLLER_PORT}",
-            "--identity=$(POD_NAME)",
-            f"--lease-namespace={chosen.namespace}",
-            f"--namespace={chosen.namespace}",
-            f"--node-namespace={chosen.node_namespace}",
-        ],
-        "env": [POD_NAME],
-        **port("metrics", PEOPLE_CONTROLLER_PORT),
-        **probes("metrics"),
-        **requests("50m", "96Mi"),
-        "securityContext": LOCKED,
-    }
-    return {
-        "serviceAccountName": _NAME,
-        **pull_secrets(chosen),
-        "priorityClassName": "system-cluster-critical",
-        "nodeSelector": _LINUX,
-        "tolerations": [CONTROL_PLANE],
-        **spread(_NAME),
-        "securityContext": NON_ROOT,
-        "containers": [container],
-    }
