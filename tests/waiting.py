@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import time
 from collections.abc import Callable
 
@@ -33,3 +34,11 @@ def wait_until(
                 f"not so after {seconds:.0f} s: {what if isinstance(what, str) else what()}"
             )
         time.sleep(pause_seconds)
+
+
+def repeat(ended: threading.Event, seconds: float, act: Callable[[], None]) -> None:
+    """Acts once in this time, however long an act takes, until `ended` is set."""
+    due = time.monotonic()
+    while not ended.wait(max(0.0, due - time.monotonic())):
+        act()
+        due += seconds

@@ -10,8 +10,7 @@ from __future__ import annotations
 import http.client
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from tests.kube.servers import Server, running
 from tests.kube.share_truth import ShareTruth
 from tests.kube.sharing_words import as_real, ready
 from tests.kube.used_rights import unused
-from tests.waiting import wait_until
+from tests.waiting import repeat, wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
@@ -99,7 +98,7 @@ class Load:
         self.scrapes = self.opened = 0
         self._ended = threading.Event()
         self._threads = [
-            threading.Thread(target=self._repeat, args=each, daemon=True)
+            threading.Thread(target=repeat, args=(self._ended, *each), daemon=True)
             for each in ((1 / PODS_A_SECOND, self._create), (0.25, self._open), (1.0, self._scrape))
         ]
 
@@ -111,12 +110,6 @@ class Load:
         self._ended.set()
         for each in self._threads:
             each.join(30)
-
-    def _repeat(self, seconds: float, act: Callable[[], None]) -> None:
-        due = time.monotonic()
-        while not self._ended.wait(max(0.0, due - time.monotonic())):
-            act()
-            due += seconds
 
     def _create(self) -> None:
         try:

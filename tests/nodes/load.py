@@ -13,7 +13,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -26,7 +26,7 @@ from tests.kube.programs import program
 from tests.kube.share_truth import ShareTruth
 from tests.kube.sharing_words import as_real
 from tests.nodes.cluster import NODE_SPACE, SYSTEM, Cluster
-from tests.waiting import wait_until
+from tests.waiting import repeat, wait_until
 
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
@@ -118,7 +118,8 @@ class Load:
         self._ended = threading.Event()
         rounds = ((1 / PODS_A_SECOND, self._create), (1.0, self._scrape), (0.25, self._open))
         self._threads = [
-            threading.Thread(target=self._repeat, args=each, daemon=True) for each in rounds
+            threading.Thread(target=repeat, args=(self._ended, *each), daemon=True)
+            for each in rounds
         ]
         self._threads.append(threading.Thread(target=self._listen, daemon=True))
         self._creating, self._scraping = self._line(), self._line()
@@ -161,12 +162,6 @@ class Load:
     def rate(self) -> float:
         """Pods that were created per second."""
         return self.made / (self.seconds or time.monotonic() - self._began)
-
-    def _repeat(self, seconds: float, act: Callable[[], None]) -> None:
-        due = time.monotonic()
-        while not self._ended.wait(max(0.0, due - time.monotonic())):
-            act()
-            due += seconds
 
     # --- pods -------------------------------------------------------------------------------------
 
