@@ -1,8 +1,7 @@
 """The console's server: keeps the board state current, samples series and announces changes.
 
-It has no sign-in yet, so it listens on loopback unless a flag allows more, and answers only to
-names of this machine: otherwise a foreign web page could reach a loopback server under a name of
-its own.
+Without sign-in it listens on loopback alone, and answers only to names of this machine: otherwise a
+foreign web page could reach a loopback server under a name of its own.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -80,7 +80,6 @@ class ConsoleSettings(Struct, frozen=True):
 
     host: str = LOOPBACK
     base_path: str = "/"
-    insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
     read_seconds: float = READ_SECONDS
 
@@ -89,7 +88,7 @@ class ConsoleServer:
     """One console for one world, whose own loops run beside it.
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
-    now. They are read slowly, in a thread.
+    now. They are read slowly, in a thread. `desk`: None = there is no sign-in.
     """
 
     def __init__(
@@ -97,10 +96,12 @@ class ConsoleServer:
         world: Ports,
         settings: ConsoleSettings | None = None,
         past: Iterator[ClusterSnapshot] | None = None,
+        desk: SignInDesk | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
-        check_address(self.settings)
+        self._desk = desk
+        check_address(self.settings.host, has_sign_in=desk is not None)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
         self.board_states = BoardStates(
@@ -126,7 +127,13 @@ class ConsoleServer:
         return ServedApp(
             app=self.app,
             sock=sock,
-            loops=(self._follow, self._sample, self._remember, self._look_for_idle),
+            loops=(
+                self._follow,
+                self._sample,
+                self._remember,
+                self._look_for_idle,
+                *(self._desk.loops() if self._desk is not None else ()),
+            ),
             probes=self.probes,
             stopping=self._close_streams,
             read_seconds=self.settings.read_seconds,
@@ -281,6 +288,7 @@ class ConsoleServer:
             events=EventAnswers(),
             servings=ServingAnswers(),
             health=HealthAnswers(),
+            desk=self._desk,
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}
@@ -288,7 +296,7 @@ class ConsoleServer:
         return Guard(
             app,
             frozenset(name.lower() for name in self.settings.allowed_hosts),
-            self.settings.insecure_listen,
+            self._desk is not None,
             self.counters.note_request,
         )
 
@@ -330,20 +338,17 @@ class BasePathApp:
         await self._app(scope, receive, send)
 
 
-def check_address(settings: ConsoleSettings) -> None:
-    """Refuse an address that other machines can reach, unless a flag allows it.
+def check_address(host: str, *, has_sign_in: bool) -> None:
+    """Refuse an address that other machines can reach, unless users sign in.
 
-    There is no sign-in yet, so every client that reaches the page sees the whole cluster.
+    Without sign-in every client that reaches the page sees the whole cluster.
     """
-    if settings.insecure_listen or is_loopback(settings.host):
+    if has_sign_in or is_loopback(host):
         return
     raise UserError(
-        (
-            f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from "
-            "other machines"
-        ),
-        f"listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it to you), "
-        "or add `--insecure-listen` if a proxy in front authenticates users",
+        f"without sign-in, every client that reaches `{host or '*'}` would see the whole cluster",
+        f"add `--sign-in on`, or listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it "
+        "to you)",
     )
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import Struct
-
 from fairlead.model.access import Identity, account_name, named_account
 from fairlead.model.changes import Changes
 from fairlead.model.people.permission import Denied
@@ -28,19 +26,6 @@ from fairlead.settings import USERS_NAMESPACE
 OIDC_TYPE: Final = "oidc"
 """`externalUser.authType` of users who sign in at the OIDC provider."""
 _ASK: Final = "ask an administrator"
-
-
-class ExternalIdentity(Struct, frozen=True):
-    """A user of the OIDC provider. `uid`: the claim that names the user. `name`: for pages."""
-
-    issuer: str
-    uid: str
-    name: str = ""
-
-    @property
-    def text(self) -> str:
-        """As the store has it."""
-        return f"{self.issuer}#{self.uid}"
 
 
 class Roster:
@@ -103,7 +88,7 @@ def user_of_external(uid: str, users: Mapping[str, User]) -> User | Denied:
         return _no_user(f"several users have the external uid `{uid[:200]}`: {names}")
     return _no_user(
         f"no user has the external uid `{uid[:200]}`",
-        f"{_ask} to set `externalUser` of your user: authType {OIDC_TYPE}, and this uid",
+        f"{_ASK} to set `externalUser` of your user: authType {OIDC_TYPE}, and this uid",
     )
 
 

@@ -1,4 +1,4 @@
-"""Sign-ins: their cookie, how long they last, how often one may try, and where a browser goes after.
+"""Sign-ins: their cookie, how long they last, how often a client may try, where a browser goes.
 
 The cookie is a random id with a signature. The store has only a hash of the id: a copy of the store
 signs in nowhere, and a made-up id costs no look into the store.
@@ -13,6 +13,8 @@ import hmac
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.model.records.sign_ins import SignIn
 
@@ -29,6 +31,7 @@ TRIES_MAX: Final = 10
 TRIES_SECONDS: Final = 60.0
 TOKEN_MAX: Final = 16_384
 """Characters of a token. Those of API servers have one or two thousand."""
+_RANDOM_IN_STATE: Final = 24
 _NEXT_MAX: Final = 2_048
 _CLIENTS_MAX: Final = 10_000
 _SIGNED_FOR: Final = b"fairlead sign-in\0"
@@ -49,21 +52,45 @@ def signed_cookie(id: bytes, key: bytes) -> str:
     return f"{_text(id)}.{_text(_signature(id, key))}"
 
 
-def id_of_cookie(cookie: str, keys: Sequence[bytes]) -> bytes | None:
+class SignedId(Struct, frozen=True):
+    """An id, and the key that signed it."""
+
+    id: bytes
+    key: bytes
+
+
+def read_cookie(cookie: str, keys: Sequence[bytes]) -> SignedId | None:
     """The id in a cookie that one of the keys signed; None for any other text.
 
     >>> key, other = b"k" * 32, b"o" * 32
-    >>> id_of_cookie(signed_cookie(b"i" * 32, key), (other, key)) == b"i" * 32
+    >>> read_cookie(signed_cookie(b"i" * 32, key), (other, key)).id == b"i" * 32
     True
-    >>> id_of_cookie(signed_cookie(b"i" * 32, other), (key,)) is None
+    >>> read_cookie(signed_cookie(b"i" * 32, other), (key,)) is None
     True
     """
     left, dot, right = cookie.partition(".")
     id, signature = _bytes(left), _bytes(right)
     if not dot or id is None or signature is None or len(id) != ID_BYTES:
         return None
-    is_signed = [hmac.compare_digest(signature, _signature(id, key)) for key in keys]
-    return id if any(is_signed) else None
+    for key in keys:
+        if hmac.compare_digest(signature, _signature(id, key)):
+            return SignedId(id, key)
+    return None
+
+
+def new_state(random: bytes, now: int) -> bytes:
+    """The id of a sign-in at an OIDC provider: it has its time in it. `random`: 24 bytes."""
+    return random[:_RANDOM_IN_STATE] + now.to_bytes(ID_BYTES - _RANDOM_IN_STATE)
+
+
+def state_ends_at(state: bytes) -> int:
+    """Until when the sign-in at the provider must be over, in milliseconds."""
+    return int.from_bytes(state[_RANDOM_IN_STATE:]) + round(OIDC_SECONDS * 1000)
+
+
+def state_text(state: bytes) -> str:
+    """As the provider gets it and sends it back."""
+    return _text(state)
 
 
 def derived(key: bytes, purpose: str, state: str) -> str:
@@ -107,22 +134,26 @@ class Tries:
     def __init__(self) -> None:
         self._failed: OrderedDict[str, list[float]] = OrderedDict()
 
-    def begin(self, client: str, now: float) -> float:
-        """Count one try. The seconds after which the client may try again, 0 = it may now."""
-        past = [at for at in self._failed.pop(client, ()) if now - TRIES_SECONDS < at <= now]
-        self._failed[client] = past
+    def wait(self, client: str, now: float) -> float:
+        """The seconds after which the client may try again; 0 = now."""
+        past = self._past(client, now)
+        return max(1.0, past[0] + TRIES_SECONDS - now) if len(past) >= TRIES_MAX else 0.0
+
+    def failed(self, client: str, now: float) -> None:
+        """Count one failure."""
+        self._failed[client] = [*self._past(client, now), now]
+        self._failed.move_to_end(client)
         while len(self._failed) > _CLIENTS_MAX:
             self._failed.popitem(last=False)
-        if len(past) >= TRIES_MAX:
-            return max(1.0, past[0] + TRIES_SECONDS - now)
-        past.append(now)
-        return 0.0
 
     def succeeded(self, client: str) -> None:
-        """The last try does not count."""
+        """A try that was counted as a failure was none."""
         past = self._failed.get(client)
         if past:
             past.pop()
+
+    def _past(self, client: str, now: float) -> list[float]:
+        return [at for at in self._failed.get(client, ()) if now - TRIES_SECONDS < at <= now]
 
 
 def _signature(id: bytes, key: bytes) -> bytes:
