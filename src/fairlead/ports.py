@@ -340,7 +340,7 @@ class OidcProvider(Protocol):
         ...
 
     async def identity_of(self, code: str, asked: OidcRequest) -> ExternalIdentity | Refusal:
-        """The user for whom the provider gave this code, or why the answer is not accepted."""
+        """The user that the provider gave this code for, or why the answer is not accepted."""
         ...
 
 

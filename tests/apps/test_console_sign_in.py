@@ -184,7 +184,7 @@ async def test_a_token_of_no_user_is_refused(
         found, answer = await browser.sign_in("t")
         assert (found, answer["code"], answer["error"]) == (status, code, error)
         assert not browser.cookies
-        assert not parts.store._rows
+        assert not parts.store.rows
 
 
 async def test_who_may_make_users_is_the_first_administrator_until_that_right_is_gone() -> None:
@@ -264,7 +264,7 @@ async def test_a_program_is_asked_about_once_a_second() -> None:
         assert await program.code() == "signed-out"
 
 
-async def test_while_users_are_unknown_nobody_is_judged() -> None:
+async def test_while_users_are_unknown_no_user_is_judged() -> None:
     class Silent(FakeSignInApi):
         async def follow(self, observe: Any) -> None:
             await super().settle()
@@ -303,7 +303,7 @@ async def test_forwarded_headers_of_others_do_not_count() -> None:
         forged = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9"}
         bob = await Browser(page, **forged).signed_in("token-of-bob")
     assert bob.set[COOKIE]["secure"] == ""
-    assert [row.source_ip for row in parts.store._rows.values()] == ["127.0.0.1"]
+    assert [row.source_ip for row in parts.store.rows.values()] == ["127.0.0.1"]
 
 
 async def test_only_a_hash_of_the_cookie_is_stored() -> None:
@@ -311,7 +311,7 @@ async def test_only_a_hash_of_the_cookie_is_stored() -> None:
     async with served(parts) as page:
         bob = await Browser(page).signed_in("token-of-bob")
     id, _, signature = bob.cookies[COOKIE].partition(".")
-    stored = repr(list(parts.store._rows.values()))
+    stored = repr(list(parts.store.rows.values()))
     assert id not in stored and signature not in stored and "token-of-bob" not in stored
 
 
@@ -479,7 +479,7 @@ async def test_a_sign_in_ends_after_eight_idle_hours_and_after_a_day() -> None:
         assert await idle.code() == "signed-out"
         parts.clock.at += 0.3 * HOURS
         assert await used.code() == "signed-out", "24 h after it began"
-        assert not parts.store._rows
+        assert not parts.store.rows
 
 
 # --- attempts -------------------------------------------------------------------------------------
@@ -726,7 +726,7 @@ async def test_with_the_code_of_a_simulated_cluster_one_looks_as_any_user() -> N
 
 
 @pytest.mark.parametrize(("is_simulated", "way"), [(False, "code"), (True, "token")])
-async def test_nobody_else_looks_as_a_user(is_simulated: bool, way: str) -> None:
+async def test_no_other_sign_in_looks_as_a_user(is_simulated: bool, way: str) -> None:
     parts = Parts()
     code = OneTimeCode(monotonic=parts.clock)
     async with served(parts, code=code, is_simulated=is_simulated) as page:

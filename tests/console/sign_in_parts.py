@@ -33,7 +33,7 @@ ISSUER = "https://sso.example"
 
 
 def person(name: str, *groups: str, role: UserRole = UserRole.RESEARCHER, **more: Any) -> User:
-    """A user whom the people controller has bound."""
+    """A user that the people controller has bound."""
     spaces = tuple(f"{each}-ns" for each in groups)
     return User(
         name,

@@ -92,7 +92,7 @@ def test_failures_of_a_minute_count_and_a_success_does_not() -> None:
     assert tries.wait("b", 1) == 0
 
 
-def test_a_clock_that_is_set_back_locks_nobody_out() -> None:
+def test_a_clock_that_is_set_back_locks_no_client_out() -> None:
     tries = Tries()
     for _ in range(TRIES_MAX):
         tries.failed("a", 1000.0)

@@ -542,7 +542,7 @@ export interface ListedGpu {
 /** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs. `indexes` is empty when they are 0, 1, 2, … */
 export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
-/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` is the build of the page that this server serves: a page of another build is outdated. `way`: how the user signed in; `none` where there is no sign-in. `canActAs`: ids of the users as whom the one with the code of a simulated cluster may look. */
+/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` is the build of the page that this server serves: a page of another build is outdated. `way`: how the user signed in; `none` where there is no sign-in. `canActAs`: ids of the users that a client with the code of a simulated cluster may look as. */
 export interface Me {
   user: Person
   way: string

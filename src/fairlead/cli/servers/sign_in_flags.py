@@ -14,6 +14,7 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign-in",
         choices=(OFF, ON),
+        metavar="none|on",
         default=OFF,
         help="whether users sign in; on is required to listen beyond this machine (default none)",
     )

@@ -23,6 +23,7 @@ from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.proxies import Peer, Proxies
+from fairlead.console.http.subjects import refused
 from fairlead.console.http.writes import check_json, check_origin, check_token
 from fairlead.errors import OutsideError, StoreDown
 from fairlead.model.access import Identity
@@ -30,9 +31,8 @@ from fairlead.model.changes import Changes
 from fairlead.model.people.external import OidcRequest
 from fairlead.model.people.permission import Denied
 from fairlead.model.people.rows import User
-from fairlead.model.people.subject import SignInWay as Way
-from fairlead.model.people.subject import Subject
-from fairlead.model.records.sign_ins import SignIn, SignInWay
+from fairlead.model.people.subject import SignInWay, Subject
+from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 from fairlead.ports import OidcProvider, SignInApi, SignIns
 from fairlead.rules.people.identities import (
@@ -175,13 +175,13 @@ class SignInDesk:
             raise signed_out()
         found = await self._subject(row)
         if isinstance(found, Denied):
-            raise _refused(found)
+            raise refused(found)
         request.state.csrf = row.csrf
         return found
 
     async def users_to_act_as(self, request: Request) -> list[User]:
-        """Users as whom this sign-in may look: all of a simulated cluster for the one who has its
-        code, none else.
+        """The users that this sign-in may look as: with the code of a simulated cluster all users,
+        else none.
         """
         row = await self._acting(request)
         return sorted(self._roster.users.values(), key=lambda each: each.name) if row else []
@@ -316,7 +316,7 @@ class SignInDesk:
         user = user_of_account(found.name, self._roster.users)
         refusal = check_account(user) if user is not None else None
         if refusal is not None:
-            raise _refused(refusal)
+            raise refused(refusal)
         return found
 
     async def _of_token(self, request: Request, token: str) -> Subject:
@@ -336,9 +336,9 @@ class SignInDesk:
             self._owners.keep(hash_of(token.encode()), found)
         user = user_of_account(found.name, self._roster.users)
         refusal = check_account(user) if user is not None else None
-        subject = refusal or await self._of_identity(found, Way.BEARER)
+        subject = refusal or await self._of_identity(found, SignInWay.BEARER)
         if isinstance(subject, Denied):
-            raise _refused(subject)
+            raise refused(subject)
         return subject
 
     async def _owner(self, token: str) -> Identity | Refusal:
@@ -349,7 +349,7 @@ class SignInDesk:
 
     async def _subject(self, row: SignIn) -> Subject | Denied:
         self._require_ready()
-        way = Way(row.way)
+        way = row.way
         if row.way is SignInWay.OIDC:
             uid = row.identity.removeprefix(f"{self._tools.issuer}#")
             if uid == row.identity:
@@ -365,7 +365,7 @@ class SignInDesk:
             return subject_of_user(looked_as, self._roster.groups, way)
         return await self._of_identity(Identity(row.identity, groups=row.groups), way)
 
-    async def _of_identity(self, identity: Identity, way: Way) -> Subject | Denied:
+    async def _of_identity(self, identity: Identity, way: SignInWay) -> Subject | Denied:
         user = user_of_account(identity.name, self._roster.users)
         if user is not None:
             return subject_of_user(user, self._roster.groups, way)
@@ -375,7 +375,7 @@ class SignInDesk:
             self._makers.keep(identity.name, may_make)
         if not may_make:
             return no_user(identity.name)
-        own = await self._own_identity() if way is Way.CODE else None
+        own = await self._own_identity() if way is SignInWay.CODE else None
         is_own = own is not None and own.name == identity.name
         return first_administrator(identity, way, is_own=is_own)
 
@@ -412,12 +412,12 @@ class SignInDesk:
         return row, Cookie(COOKIE, value, (row.ends_at - now) // 1000, peer.is_tls)
 
     async def _begun(self, request: Request, row: SignIn) -> None:
-        """Store the sign-in, if its user may sign in. What this browser had before ends: nobody can
-        make a browser keep an id that others know.
+        """Store the sign-in, if its user may sign in. What this browser had before ends: no other
+        client knows the id that it has now.
         """
         subject = await self._subject(row)
         if isinstance(subject, Denied):
-            raise _refused(subject)
+            raise refused(subject)
         row = structs.replace(row, user=row.user or subject.user)
         await self._tools.store.add_sign_in(row)
         before = self._signed(request)
@@ -563,10 +563,6 @@ class SignInDesk:
 def signed_out(what: str = "you are not signed in", hint: str = _BEGIN_AGAIN) -> Refused:
     """401: the page leads to signing in."""
     return Refused(401, what, hint)
-
-
-def _refused(denied: Denied) -> Refused:
-    return Refused(denied.status, denied.reason, denied.hint, code=denied.code)
 
 
 def _bearer(request: Request) -> str | None:

@@ -88,7 +88,7 @@ class Me(Json, frozen=True):
     `build` is the build of the page that this server serves: a page of another build is outdated.
 
     `way`: how the user signed in; `none` where there is no sign-in. `can_act_as`: ids of the users
-    as whom the one with the code of a simulated cluster may look.
+    that a client with the code of a simulated cluster may look as.
     """
 
     user: Person

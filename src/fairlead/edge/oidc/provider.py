@@ -79,7 +79,7 @@ class _Failure(msgspec.Struct):
     error: str = ""
 
 
-class Provider:
+class OpenIdProvider:
     """One provider. Close it when done. `monotonic`: seconds of a clock that nothing sets."""
 
     def __init__(
@@ -290,7 +290,7 @@ _ISSUER_HINT: Final = "check --oidc-issuer: it is the address before `/.well-kno
 
 
 def check_settings(settings: OidcSettings) -> None:
-    """Raises UserError for settings with which nobody could sign in."""
+    """Raises UserError for settings with which no user could sign in."""
     if not _is_secure(settings.issuer):
         raise UserError(
             f"the issuer `{settings.issuer[:200]}` is no https address",

@@ -14,47 +14,47 @@ class SignInsInMemory:
     """All of them, by hash."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, SignIn] = {}
+        self.rows: dict[str, SignIn] = {}
         self._spent: dict[str, int] = {}
 
     async def add_sign_in(self, sign_in: SignIn) -> None:
-        if len(self._rows) >= SIGN_INS_MAX:
+        if len(self.rows) >= SIGN_INS_MAX:
             raise StoreDown(
                 f"{SIGN_INS_MAX} users are signed in, and there is no room for more",
                 "wait until sign-ins end, or start the console anew",
             )
-        self._rows[sign_in.hash] = sign_in
+        self.rows[sign_in.hash] = sign_in
 
     async def sign_in(self, hash: str) -> SignIn | None:
-        return self._rows.get(hash)
+        return self.rows.get(hash)
 
     async def touch_sign_in(self, hash: str, seen_at: int) -> None:
-        row = self._rows.get(hash)
+        row = self.rows.get(hash)
         if row is not None:
-            self._rows[hash] = structs.replace(row, seen_at=max(row.seen_at, seen_at))
+            self.rows[hash] = structs.replace(row, seen_at=max(row.seen_at, seen_at))
 
     async def end_sign_in(self, hash: str) -> bool:
-        return self._rows.pop(hash, None) is not None
+        return self.rows.pop(hash, None) is not None
 
     async def end_sign_ins(self, *, user: str = "", identity: str = "") -> int:
         ended = [
             each.hash
-            for each in self._rows.values()
+            for each in self.rows.values()
             if (user and each.user == user) or (identity and each.identity == identity)
         ]
         for each in ended:
-            del self._rows[each]
+            del self.rows[each]
         return len(ended)
 
     async def expire_sign_ins(self, now: int, seen_before: int) -> int:
         self._spent = {hash: ends for hash, ends in self._spent.items() if ends > now}
-        before = len(self._rows)
-        self._rows = {
+        before = len(self.rows)
+        self.rows = {
             hash: row
-            for hash, row in self._rows.items()
+            for hash, row in self.rows.items()
             if row.ends_at > now and row.seen_at >= seen_before
         }
-        return before - len(self._rows)
+        return before - len(self.rows)
 
     async def spend(self, hash: str, ends_at: int) -> bool:
         if hash in self._spent:

@@ -1,4 +1,4 @@
-"""Which user an identity is, and what the user is at this moment (docs/spec/people.md#sign-in).
+"""Which user an identity is, and what the user is at this moment (docs/spec/console.md#sign-in).
 
 Users and groups are those that the API server shows now. A sign-in has only the identity, so that
 what an administrator changes holds for the next request.

@@ -60,7 +60,7 @@ class SignedId(Struct, frozen=True):
 
 
 def read_cookie(cookie: str, keys: Sequence[bytes]) -> SignedId | None:
-    """The id in a cookie that one of the keys signed; None for any other text.
+    """The id in a cookie, if one of the keys signed it; None for any other text.
 
     >>> key, other = b"k" * 32, b"o" * 32
     >>> read_cookie(signed_cookie(b"i" * 32, key), (other, key)).id == b"i" * 32

@@ -71,9 +71,9 @@ class AskedSignIn:
     async def _opened(self, clients: AsyncExitStack) -> OidcProvider | None:
         if self._provider is None:
             return None
-        from fairlead.edge.oidc.provider import Provider  # its libraries are for it alone
+        from fairlead.edge.oidc.provider import OpenIdProvider  # its libraries are for it alone
 
-        provider = Provider(self._provider)
+        provider = OpenIdProvider(self._provider)
         clients.push_async_callback(provider.close)
         return provider
 
