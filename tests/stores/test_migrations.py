@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sqlite3
 import stat
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -30,7 +30,6 @@ from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.audit import AuditFilter
 
 VERSIONS = known_schema().versions
-KILLED = 9
 PARTS = {"sqlite": 3, "postgresql": 6, "mariadb": 3}
 """Of the statements a run tries one part: a new database takes a second in PostgreSQL."""
 WRITES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DELETE")
@@ -55,33 +54,33 @@ def connected(address: StoreAddress) -> Iterator[Connection]:
 def differences(address: StoreAddress) -> list[object]:
     """Between the tables of the program and those of the store, as Alembic sees them."""
 
-    def is_ours(_object: object, name: str | None, kind: str, *_: object) -> bool:
+    def is_table_of_fairlead(_object: object, name: str | None, kind: str, *_: object) -> bool:
         return (kind, name) != ("table", VERSION_TABLE)
 
     with connected(address) as connection:
-        options = {"include_object": is_ours, "compare_type": True}
+        options = {"include_object": is_table_of_fairlead, "compare_type": True}
         return list(
             compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
         )
 
 
-def in_child(work: Callable[[], object]) -> int:
-    """The exit status of a process of its own that does the work."""
+def started(work: Callable[[], object], done: Path) -> int:
+    """The id of a process of its own that does the work, writes the file and kills itself."""
     pid = os.fork()
     if pid == 0:
-        _end_child(work)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        try:
+            work()
+            done.touch()
+        finally:
+            if not done.exists():
+                traceback.print_exc()
+            end()
+    return pid
 
 
-def _end_child(work: Callable[[], object]) -> NoReturn:
-    status = 1
-    try:
-        work()
-        status = 0
-    finally:
-        if status:
-            traceback.print_exc()
-        os._exit(status)
+def end() -> None:
+    """As the kernel ends a process: nothing runs any more, not what pytest does at its end."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def writes_of(address: StoreAddress, count_file: Path, kill_at: int = 0) -> int:
@@ -96,7 +95,7 @@ def writes_of(address: StoreAddress, count_file: Path, kill_at: int = 0) -> int:
             nonlocal seen
             seen += 1
             if seen == kill_at:
-                os._exit(KILLED)
+                end()
 
         def count_write(_connection: object, _cursor: object, statement: str, *_: object) -> None:
             if statement.split()[0].upper() in WRITES:
@@ -107,8 +106,10 @@ def writes_of(address: StoreAddress, count_file: Path, kill_at: int = 0) -> int:
         migrate.migrate(address)
         count_file.write_text(str(seen))
 
-    status = in_child(work)
-    assert status == (KILLED if kill_at else 0)
+    done = count_file.with_suffix(".done")
+    done.unlink(missing_ok=True)
+    os.waitpid(started(work, done), 0)
+    assert done.exists() == (not kill_at)
     return kill_at or int(count_file.read_text())
 
 
@@ -166,14 +167,13 @@ def test_killed_at_any_statement_the_next_start_comes_to_the_same_end(
         assert list(names) == ["id"], number
 
 
-def test_consoles_that_start_at_once_migrate_one_after_the_other(address: StoreAddress) -> None:
-    children = []
-    for _ in range(4):
-        pid = os.fork()
-        if pid == 0:
-            _end_child(lambda: migrate.migrate(address))
-        children.append(pid)
-    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0] * 4
+def test_consoles_that_start_at_once_migrate_one_after_the_other(
+    address: StoreAddress, tmp_path: Path
+) -> None:
+    ends = [tmp_path / f"done-{number}" for number in range(4)]
+    for pid in [started(lambda: migrate.migrate(address), done) for done in ends]:
+        os.waitpid(pid, 0)
+    assert [each.exists() for each in ends] == [True] * 4
     assert differences(address) == []
 
 
