@@ -24,6 +24,7 @@ GZIP_FROM_BYTES: Final = 1024
 _GZIP_LEVEL: Final = 2
 CODES_BY_STATUS: Final = {
     400: "malformed",
+    401: "signed-out",
     403: "forbidden",
     404: "not-found",
     405: "malformed",

@@ -5,17 +5,9 @@ All times in `model/records` are integers: milliseconds since 1970, UTC.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from msgspec import Struct
 
-
-class SignInWay(StrEnum):
-    """How a user signed in."""
-
-    TOKEN = "token"
-    OIDC = "oidc"
-    CODE = "code"
+from fairlead.model.people.subject import SignInWay
 
 
 class SignIn(Struct, frozen=True):
