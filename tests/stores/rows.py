@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from fairlead.model.people.subject import SignInWay
 from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
 from fairlead.model.records.rows import CredentialRecord, TreeVersion
-from fairlead.model.records.sign_ins import SignIn, SignInWay
+from fairlead.model.records.sign_ins import SignIn
 
 NOW = 1_790_000_000_000
 HOUR = 3_600_000

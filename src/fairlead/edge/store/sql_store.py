@@ -43,6 +43,7 @@ from fairlead.edge.store.tables import (
     tree_versions,
 )
 from fairlead.errors import StoreDown
+from fairlead.model.people.subject import SignInWay
 from fairlead.model.records.audit import AuditFilter, AuditResult, AuditRow, AuditTarget
 from fairlead.model.records.rows import (
     KEPT_TREE_VERSIONS,
@@ -52,7 +53,7 @@ from fairlead.model.records.rows import (
     TreeVersion,
     UsageOwner,
 )
-from fairlead.model.records.sign_ins import SignIn, SignInWay
+from fairlead.model.records.sign_ins import SignIn
 
 ROWS_AT_ONCE: Final = 500
 DOWN_SECONDS: Final = 1.0
