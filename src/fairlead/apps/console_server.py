@@ -25,6 +25,7 @@ from fairlead.apps.server import is_loopback
 from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.boards.restricted.board import SharedBoard
 from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
 from fairlead.console.charts.history import History, LineSample
@@ -43,6 +44,7 @@ from fairlead.console.http.guard import Guard
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.errors import OutsideError, UserError
@@ -106,6 +108,7 @@ class ConsoleServer:
         self.board_states = BoardStates(
             world, self.hints.versions, self.speed, self.counters.note_board_state
         )
+        self.pictures = Pictures(self.board_states, world)
         self.history = History()
         self.logs = LogStreams()
         self._past = past or iter(())
@@ -134,6 +137,7 @@ class ConsoleServer:
 
     def _close_streams(self) -> None:
         self.hints.close()
+        self.pictures.close()
         self.logs.close()
 
     async def _follow(self) -> None:
@@ -143,7 +147,7 @@ class ConsoleServer:
             if not self.world.cluster.is_ready:
                 continue
             pending: frozenset[str] = frozenset()
-            if self.hints.stream_count or self.board_states.is_watched:
+            if self._streams or self.board_states.is_watched:
                 self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
                 if self.world.timekeeper is not None:
                     self.hints.versions.note_time(self.world.timekeeper.version)
@@ -153,6 +157,11 @@ class ConsoleServer:
                 is_shown = await self.newest_board_state("hint of a change") is not None
             if pending and is_shown:
                 self.hints.announce(pending)
+            await self.pictures.follow()
+
+    @property
+    def _streams(self) -> int:
+        return self.hints.stream_count + self.pictures.stream_count
 
     async def _sample(self) -> None:
         """One sample of everything per tick of the cluster's clock.
@@ -253,7 +262,7 @@ class ConsoleServer:
             else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
         )
 
-    async def newest_board_state(self, purpose: str, *parts: str) -> BoardState | None:
+    async def newest_board_state(self, purpose: str, *parts: str) -> SharedBoard | None:
         """The board state with these parts made.
 
         None if it cannot be made, with a traceback in the log, once per reason. A loop must survive
@@ -273,6 +282,7 @@ class ConsoleServer:
         console = Console(
             world=self.world,
             board_states=self.board_states,
+            pictures=self.pictures,
             history=self.history,
             hints=self.hints,
             speed=self.speed,
@@ -305,7 +315,7 @@ class ConsoleServer:
 
     async def _metrics(self, request: Request) -> Response:
         data = self.counters.page(
-            self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready
+            self._streams, self.history.line_count, self.world.cluster.is_ready
         )
         return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
 

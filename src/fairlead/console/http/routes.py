@@ -20,13 +20,12 @@ from starlette.routing import Route, Router
 from fairlead import __version__
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints
-from fairlead.console.boards.health import health_rows, health_sentence
+from fairlead.console.boards.health import health_rows, health_sentence, health_summary
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
-from fairlead.console.boards.serving.rows import serving_sentence
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
 from fairlead.console.charts.history import History
@@ -37,6 +36,7 @@ from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects, check_right, subject_of
 from fairlead.console.http.web_files import page_build, web_answer
@@ -66,6 +66,7 @@ from fairlead.console.pages.session import ClusterName, Features, Me, Person
 from fairlead.errors import UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.people.reach import reach_of
 from fairlead.ports import JobFiles, Ports, Timekeeper
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import shown_manifest
@@ -80,6 +81,7 @@ class Console(msgspec.Struct):
 
     world: Ports
     board_states: BoardStates
+    pictures: Pictures
     history: History
     hints: ChangeHints
     speed: Callable[[], float]
@@ -167,6 +169,11 @@ async def _no_route(request: Request) -> Response:
     raise Refused(404, f"there is no route `{request.url.path[:200]}`", f"routes: {known}")
 
 
+def _states(console: Console, request: Request) -> States:
+    """The board states that this subject may see."""
+    return console.pictures.of(subject_of(request))
+
+
 async def me(console: Console, request: Request, endpoint: Endpoint) -> Response:
     world, subject = console.world, subject_of(request)
     body = Me(
@@ -175,7 +182,7 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
         cluster=ClusterName(
             name=world.name,
             world="simulated" if world.is_simulated else "kubernetes",
-            version=str(world.cluster.version),
+            version=await _cluster_version(console, request),
         ),
         clock=clock_face(world, console.speed()),
         features=Features(
@@ -187,6 +194,14 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
         build=page_build(),
     )
     return json_answer(request, body)
+
+
+async def _cluster_version(console: Console, request: Request) -> str:
+    """A number that grows with every change that the subject sees."""
+    reach = reach_of(subject_of(request))
+    if reach is None:
+        return str(console.world.cluster.version)
+    return str(console.pictures.picture(reach).versions.count)
 
 
 async def clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -211,7 +226,7 @@ def _timekeeper(console: Console) -> Timekeeper:
 
 
 async def overview(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await console.board_states.latest("overview")).overview)
+    return json_answer(request, (await _states(console, request).latest("overview")).overview)
 
 
 async def mine(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -221,7 +236,7 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
             f"`user` is `{user[:60]}` and `namespace` is `{namespace[:60]}`",
             "ask for one of them",
         )
-    board_state = await console.board_states.latest("holders", "waiting", "offers", "places")
+    board_state = await _states(console, request).latest("holders", "waiting", "offers", "places")
     # In a thread: what could start now is asked of a plan of the whole cluster.
     return await asyncio.to_thread(
         lambda: json_answer(request, board_state.my_work(user, namespace))
@@ -231,17 +246,17 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
 async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:
     text = query_text(request.query_params.get("q", ""))
     most = parse_whole("size", request.query_params.get("size"), SHOWN, 1, SHOWN_MAX)
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
     # In a thread: there may be 50,000 pods to look through.
     return await asyncio.to_thread(lambda: json_answer(request, board_state.search(text, most)))
 
 
 async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return packed_answer(request, await console.board_states.packed("gpu_map"))
+    return packed_answer(request, await _states(console, request).packed("gpu_map"))
 
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("gpus")
+    board_state = await _states(console, request).latest("gpus")
     # In a thread, because there may be 40,000 rows and other requests must not wait for them.
     return await asyncio.to_thread(
         lambda: _list_answer(
@@ -257,7 +272,7 @@ async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 
 async def holders(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("holders")
+    board_state = await _states(console, request).latest("holders")
     # In a thread: there may be 50,000 pods, and the sentence speaks of all of them.
     return await asyncio.to_thread(
         lambda: _list_answer(
@@ -276,7 +291,7 @@ async def grouped_holders(console: Console, request: Request, endpoint: Endpoint
     by = request.query_params.get("by") or GROUPINGS[0]
     if by not in GROUPINGS:
         raise UserError(f"`by` is `{by[:60]}`", f"use one of: {', '.join(GROUPINGS)}")
-    board_state = await console.board_states.latest("holders")
+    board_state = await _states(console, request).latest("holders")
     return await asyncio.to_thread(_grouped_answer, request, endpoint, board_state, by)
 
 
@@ -303,7 +318,7 @@ def _grouped_answer(
 
 
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("nodes", "nodes_sentence")
+    board_state = await _states(console, request).latest("nodes", "nodes_sentence")
     return _list_answer(
         request,
         endpoint,
@@ -317,14 +332,14 @@ async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Respo
 
 async def node(console: Console, request: Request, endpoint: Endpoint) -> Response:
     name = request.path_params["name"]
-    found = (await console.board_states.latest("job_by_pod", "idle")).node(name)
+    found = (await _states(console, request).latest("job_by_pod", "idle")).node(name)
     if found is None:
         raise Refused(404, f"there is no node `{name[:253]}`", "look at the list of nodes")
     return json_answer(request, found)
 
 
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("jobs", "jobs_sentence")
+    board_state = await _states(console, request).latest("jobs", "jobs_sentence")
     more = {"missing_types": board_state.missing_types}
     return _list_answer(
         request,
@@ -385,7 +400,7 @@ async def _job(console: Console, request: Request) -> tuple[BoardState, JobInsta
     namespace, type_, name = (
         request.path_params[key][:253] for key in ("namespace", "type", "name")
     )
-    board_state = await console.board_states.latest("instances", "explainer")
+    board_state = await _states(console, request).latest("instances", "explainer")
     each, found = (
         board_state.job_instances(namespace, type_, name),
         board_state.job(namespace, type_, name),
@@ -432,11 +447,11 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
             "look at the cluster itself",
         )
     objects = await console.servings.of(console.world.servings)
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
 
     def answer() -> Response:
         rows = board_state.serving_jobs(objects)
-        sentence = serving_sentence([entry.row for entry in rows.entries])
+        sentence = board_state.serving_sentence([entry.row for entry in rows.entries])
         beside = warnings_beside(objects.sources)
         return _list_answer(
             request, endpoint, board_state, rows, sentence, ServingList, "serving", beside=beside
@@ -447,7 +462,7 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("quota", "quota_sentence")
+    board_state = await _states(console, request).latest("quota", "quota_sentence")
     more = {"resources": list(board_state.quota_resources), "faults": board_state.quota_faults}
     return _list_answer(
         request,
@@ -462,7 +477,7 @@ async def quota_usage(console: Console, request: Request, endpoint: Endpoint) ->
 
 
 async def quota_waiting(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("waiting")
+    board_state = await _states(console, request).latest("waiting")
     # In a thread, because a plan of the whole cluster may have to be made first.
     return await asyncio.to_thread(
         lambda: _list_answer(
@@ -478,13 +493,13 @@ async def quota_waiting(console: Console, request: Request, endpoint: Endpoint) 
 
 
 async def quota_tree(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
     return await asyncio.to_thread(lambda: json_answer(request, board_state.quota_tree))
 
 
 async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) -> Response:
     asked = parse_what_if(await own_body(request, console.csrf))
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
     effects = await asyncio.to_thread(board_state.what_if, asked)
     return json_answer(request, effects)
 
@@ -497,15 +512,18 @@ async def health(console: Console, request: Request, endpoint: Endpoint) -> Resp
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())
     version = console.hints.versions.as_text()["health"]
+    if (reach := reach_of(subject_of(request))) is not None:
+        rows = health_summary(rows)
+        version = console.pictures.picture(reach).versions.as_text()["health"]
     return json_answer(request, HealthPage(now, False, version, [], health_sentence(rows), rows))
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await console.board_states.latest()).versions)
+    return json_answer(request, (await _states(console, request).latest()).versions)
 
 
 async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    if console.hints.is_full:
+    if console.hints.stream_count + console.pictures.stream_count >= console.hints.streams_max:
         raise Refused(
             429,
             f"{console.hints.streams_max} event streams are open already",
@@ -513,9 +531,9 @@ async def changes(console: Console, request: Request, endpoint: Endpoint) -> Res
             {"Retry-After": "10"},
         )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(
-        console.hints.listen(), headers=headers, media_type="text/event-stream"
-    )
+    reach = reach_of(subject_of(request))
+    hints = console.hints if reach is None else console.pictures.picture(reach).hints
+    return StreamingResponse(hints.listen(), headers=headers, media_type="text/event-stream")
 
 
 async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -527,7 +545,7 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
     parameters = request.query_params.multi_items()
     if name == HEATMAP:
         filters = parse_heatmap_filters(parameters)
-        return json_answer(request, heatmap(await console.board_states.latest(), filters))
+        return json_answer(request, heatmap(await _states(console, request).latest(), filters))
     query = CHART_QUERIES.get(name)
     if query is None:
         raise Refused(
@@ -536,7 +554,7 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
             f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}",
         )
     asked = parse_chart_request(parameters, query, console.world.clock.now())
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
     if console.world.series is not None:
         lines = await prometheus_lines(console.world.series, query, asked)
     else:
