@@ -47,6 +47,7 @@ from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -91,7 +92,8 @@ class ConsoleServer:
     """One console for one world, whose own loops run beside it.
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
-    now. They are read slowly, in a thread.
+    now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
+    administrator.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class ConsoleServer:
         world: Ports,
         settings: ConsoleSettings | None = None,
         past: Iterator[ClusterSnapshot] | None = None,
+        subjects: Subjects | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
@@ -114,6 +117,7 @@ class ConsoleServer:
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
+        self._subjects = subjects or EveryClientIsAdmin()
         self.probes = Probes(unready=self._unready)
         self.app = self._app()
 
@@ -283,6 +287,7 @@ class ConsoleServer:
             world=self.world,
             board_states=self.board_states,
             pictures=self.pictures,
+            subjects=self._subjects,
             history=self.history,
             hints=self.hints,
             speed=self.speed,

@@ -27,10 +27,21 @@ from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
 from fairlead.console.charts.answer import chart_answer, heatmap
-from fairlead.console.charts.charts import history_lines, prometheus_lines
+from fairlead.console.charts.charts import (
+    BUILT_IN,
+    PROMETHEUS,
+    Lines,
+    history_lines,
+    prometheus_lines,
+)
 from fairlead.console.charts.history import History
-from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
-from fairlead.console.charts.request import parse_chart_request, parse_heatmap_filters
+from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP, ChartQuery
+from fairlead.console.charts.request import (
+    ChartRequest,
+    parse_chart_request,
+    parse_heatmap_filters,
+)
+from fairlead.console.charts.restricted import OF_ALL_TEAMS, ChartReach
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.health_answers import HealthAnswers
@@ -38,7 +49,15 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
-from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects, check_right, subject_of
+from fairlead.console.http.subjects import (
+    EVENT_STREAM,
+    EveryClientIsAdmin,
+    Subjects,
+    WhileAllowed,
+    check_right,
+    subject_of,
+    until_denied,
+)
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
@@ -68,6 +87,7 @@ from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.people.reach import reach_of
 from fairlead.ports import JobFiles, Ports, Timekeeper
+from fairlead.rules.people.restricted import without_claimant
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import shown_manifest
 
@@ -182,7 +202,7 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
         cluster=ClusterName(
             name=world.name,
             world="simulated" if world.is_simulated else "kubernetes",
-            version=await _cluster_version(console, request),
+            version=_cluster_version(console, request),
         ),
         clock=clock_face(world, console.speed()),
         features=Features(
@@ -196,7 +216,7 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
     return json_answer(request, body)
 
 
-async def _cluster_version(console: Console, request: Request) -> str:
+def _cluster_version(console: Console, request: Request) -> str:
     """A number that grows with every change that the subject sees."""
     reach = reach_of(subject_of(request))
     if reach is None:
@@ -376,9 +396,11 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await _job(console, request)
-    text, redacted = await asyncio.to_thread(
-        _shown_yaml, await _job_files(console).manifest(each.job)
-    )
+    manifest = await _job_files(console).manifest(each.job)
+    reach = reach_of(subject_of(request))
+    if reach is not None:
+        manifest = without_claimant(manifest, reach)
+    text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
     return json_answer(request, JobManifest(*_envelope(found), text, redacted))
 
 
@@ -392,7 +414,8 @@ def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, _ = await _job(console, request)
-    return await console.logs.answer(_job_files(console), each, dict(request.query_params))
+    log = await console.logs.answer(_job_files(console), each, dict(request.query_params))
+    return _while_allowed(console, request, endpoint, log)
 
 
 async def _job(console: Console, request: Request) -> tuple[BoardState, JobInstances, JobDetail]:
@@ -533,7 +556,14 @@ async def changes(console: Console, request: Request, endpoint: Endpoint) -> Res
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     reach = reach_of(subject_of(request))
     hints = console.hints if reach is None else console.pictures.picture(reach).hints
-    return StreamingResponse(hints.listen(), headers=headers, media_type="text/event-stream")
+    stream = StreamingResponse(hints.listen(), headers=headers, media_type=EVENT_STREAM)
+    return _while_allowed(console, request, endpoint, stream)
+
+
+def _while_allowed(
+    console: Console, request: Request, endpoint: Endpoint, stream: Response
+) -> Response:
+    return WhileAllowed(stream, lambda: until_denied(console.subjects, request, endpoint.right))
 
 
 async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -555,11 +585,39 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
         )
     asked = parse_chart_request(parameters, query, console.world.clock.now())
     board_state = await _states(console, request).latest()
-    if console.world.series is not None:
-        lines = await prometheus_lines(console.world.series, query, asked)
-    else:
-        lines = history_lines(console.history, query, asked)
+    lines = await _lines(console, query, asked, _chart_reach(request, board_state))
     return json_answer(request, chart_answer(query, asked, lines, board_state, console.history))
+
+
+def _chart_reach(request: Request, board_state: BoardState) -> ChartReach | None:
+    reach, root = reach_of(subject_of(request)), board_state.snapshot.quota
+    if reach is None:
+        return None
+    paths = frozenset(node.path for node in root.walk()) if root else frozenset[str]()
+    return ChartReach(reach.namespaces, paths)
+
+
+async def _lines(
+    console: Console, query: ChartQuery, asked: ChartRequest, reach: ChartReach | None
+) -> Lines:
+    """`reach` None: of all tenants."""
+    if reach is None:
+        return await _lines_of_all(console, query, asked)
+    if query.name in OF_ALL_TEAMS:
+        raise Refused(
+            403, f"`{query.name}` counts the jobs of all teams", "look at the list of your jobs"
+        )
+    narrowed = reach.restrict(query, asked)
+    if narrowed is None:
+        source = BUILT_IN if console.world.series is None else PROMETHEUS
+        return Lines([], 0, source, query.words)
+    return reach.seen(await _lines_of_all(console, *narrowed))
+
+
+async def _lines_of_all(console: Console, query: ChartQuery, asked: ChartRequest) -> Lines:
+    if console.world.series is not None:
+        return await prometheus_lines(console.world.series, query, asked)
+    return history_lines(console.history, query, asked)
 
 
 ANSWERS: Final[dict[str, Answering]] = {

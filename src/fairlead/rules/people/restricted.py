@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.model.actions import Manifest
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
@@ -73,10 +74,29 @@ def _own_pod(pod: Pod) -> Pod:
 
 def _own_job(job: Job, reach: Reach) -> Job:
     """The unit for which it is suspended may be another team's."""
-    claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR, "")
-    if "/" not in claimant or claimant.partition("/")[0] in reach.namespaces:
+    if not _names_another(job.annotations.get(ANNOTATION_SUSPENDED_FOR), reach):
         return job
     return replace(job, annotations={**job.annotations, ANNOTATION_SUSPENDED_FOR: ANOTHER_TEAM})
+
+
+def _names_another(claimant: object, reach: Reach) -> bool:
+    return (
+        isinstance(claimant, str)
+        and "/" in claimant
+        and claimant.partition("/")[0] not in reach.namespaces
+    )
+
+
+def without_claimant(manifest: Manifest, reach: Reach) -> Manifest:
+    """The same object, without the name of another team's unit for which it is suspended."""
+    metadata = manifest.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(annotations, dict):
+        return manifest
+    if not _names_another(annotations.get(ANNOTATION_SUSPENDED_FOR), reach):
+        return manifest
+    shown = {**annotations, ANNOTATION_SUSPENDED_FOR: ANOTHER_TEAM}
+    return {**manifest, "metadata": {**metadata, "annotations": shown}}
 
 
 def _without_names(source: Source) -> Source:
