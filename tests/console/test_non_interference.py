@@ -33,8 +33,6 @@ from .tenants import (
     USER,
     Others,
     SignedIn,
-    TenantsFiles,
-    TenantsServings,
     snapshot,
     world,
 )
@@ -108,12 +106,11 @@ class Asked:
         """The other tenants become these, while the console runs."""
         cluster = self.world.cluster
         assert isinstance(cluster, StillCluster)
-        cluster.show(snapshot(others))
-        for kept, now in (
-            (self.world.servings, TenantsServings(others)),
-            (self.world.job_files, TenantsFiles(others)),
-        ):
-            kept.others = now.others  # type: ignore[union-attr]
+        now = snapshot(others)
+        cluster.show(now)
+        self.world.gpus.gpus = now.gpus  # type: ignore[attr-defined]
+        for source in (self.world.servings, self.world.job_files):
+            source.others = others  # type: ignore[union-attr]
 
     async def get(self, address: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
         path, _, query = address.partition("?")

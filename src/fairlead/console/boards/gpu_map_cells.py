@@ -228,8 +228,8 @@ def _holders(seen: CardState, teams: Numbering) -> int | list[Slice]:
         return teams.of(seen.claimant.namespace)
     held = [(holder.pod.namespace, holder.ratio) for holder in seen.card.holders]
     others = [ratio for namespace, ratio in held if not namespace]
-    if len(others) > 1:  # how many pods other teams have on the card is not shown
-        held = [("", sum(others)), *(each for each in held if each[0])]
+    if others:  # how many pods other teams have on the card is not shown
+        held = [*(each for each in held if each[0]), ("", sum(others))]
     slices = [(teams.of(namespace), _share(ratio)) for namespace, ratio in held]
     return slices[0][0] if len(slices) == 1 and slices[0][1] == 1 else slices
 

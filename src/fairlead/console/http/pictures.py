@@ -8,6 +8,7 @@ they would reveal that another tenant changed something.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import OrderedDict
 from typing import Final, Protocol
@@ -17,6 +18,7 @@ from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.http.answers import Packed, pack
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates, prepared
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import Subject
 from fairlead.ports import Ports
@@ -52,11 +54,41 @@ class States(Protocol):
         ...
 
 
+class SeenReadings:
+    """The readings of cards as all see them: without the pods that hold a card."""
+
+    def __init__(self) -> None:
+        self._last: tuple[GpuReading, ...] = ()
+        self._kept: tuple[GpuReading, ...] = ()
+        self._values: list[object] = []
+        self._looking = threading.Lock()
+
+    def of(self, readings: tuple[GpuReading, ...]) -> tuple[GpuReading, ...]:
+        """The same object while nothing but holders has changed."""
+        with self._looking:
+            if readings is not self._last:
+                values: list[object] = [
+                    (
+                        *(each.node, each.index, each.uuid, each.healthy, each.last_xid),
+                        *(each.memory_used_mib, each.utilization_ratio, each.idle_since),
+                        *(each.temperature_celsius, each.power_watts),
+                    )
+                    for each in readings
+                ]
+                if values != self._values:
+                    self._values, self._kept = values, readings
+                self._last = readings
+            return self._kept
+
+
 class Picture:
     """The board states of one reach, one after the other."""
 
-    def __init__(self, reach: Reach, board_states: BoardStates, world: Ports) -> None:
+    def __init__(
+        self, reach: Reach, board_states: BoardStates, world: Ports, readings: SeenReadings
+    ) -> None:
         self.reach = reach
+        self._readings = readings
         self._board_states = board_states
         self._world = world
         self.versions = TopicVersions(int(world.clock.now()))
@@ -90,7 +122,7 @@ class Picture:
     def _made(self, whole: SharedBoard) -> RestrictedBoard:
         snapshot = restricted(whole.snapshot, self.reach)
         before = self.versions.count
-        self.versions.update(snapshot, self._board_states.readings)
+        self.versions.update(snapshot, self._readings.of(self._board_states.readings))
         if self._world.timekeeper is not None:
             self.versions.note_time(self._world.timekeeper.version)
         age = time.monotonic() - self._made_at
@@ -111,6 +143,7 @@ class Pictures:
         self._board_states = board_states
         self._world = world
         self._pictures: OrderedDict[Reach, Picture] = OrderedDict()
+        self._readings = SeenReadings()
         self._followed: SharedBoard | None = None
 
     def of(self, subject: Subject) -> States:
@@ -120,7 +153,7 @@ class Pictures:
     def picture(self, reach: Reach) -> Picture:
         found = self._pictures.pop(reach, None)
         if found is None:
-            found = Picture(reach, self._board_states, self._world)
+            found = Picture(reach, self._board_states, self._world, self._readings)
             self._make_room()
         self._pictures[reach] = found
         return found
