@@ -25,7 +25,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
         help="file that contains the password of the user",
     )
     add(
-        "--store-authority",
+        "--store-ca-file",
         metavar="FILE",
         default="",
         help="PEM file of the authority of the server's certificate; implies TLS",
@@ -33,4 +33,4 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def named_store(args: argparse.Namespace, context: Context) -> StoreAdministration:
-    return context.machine.store(args.store, args.store_password_file, args.store_authority)
+    return context.machine.store(args.store, args.store_password_file, args.store_ca_file)
