@@ -139,9 +139,10 @@ seconds. While it does not answer, the tree cannot be written, and in namespaces
 fairlead.io/quota=enforced no pod is created (failurePolicy Fail).
 """,
     "people": """
-Users and groups: the namespace kube-ai with the definitions of User and UserGroup, and the
-ClusterRoles that users are bound to (docs/spec/people.md#rights). `kubectl delete -f` of this file
-deletes all users: delete them first, while the people controller runs.
+Users and groups: the namespace kube-ai with the definitions of User and UserGroup, the ClusterRoles
+that users are bound to (docs/spec/people.md#rights), and the policy that limits which tokens a user
+may renew (Kubernetes 1.30 and later). `kubectl delete -f` of this file deletes all users: delete
+them first, while the people controller runs.
 """,
     "people-controller": """
 The people controller gives users their ServiceAccounts and bindings: of two replicas the one that

@@ -166,6 +166,9 @@ def test_lists(team: Cluster) -> None:
         ("kubeconfig create eve", "there is no user `eve`"),
         ("kubeconfig create bob --lifetime 9m", "less than 10m"),
         ("kubeconfig create bob --lifetime soon", "`soon` is not a length of time"),
+        ("kubeconfig create bob --exec a --lifetime 8d", "is more than 7d"),
+        ("kubeconfig create bob --exec /", "it is a directory"),
+        ("kubeconfig create bob --exec-path a", "--exec-path without --exec"),
         ("kubeconfig create bob -n namespace2", "no rights in namespace `namespace2`"),
         ("kubeconfig delete none", "there is no credential `none`"),
     ],
@@ -273,6 +276,17 @@ def test_a_token_that_is_refused_leaves_no_credential(team: Cluster) -> None:
     team.api.ask("DELETE", "/api/v1/namespaces/kube-ai/serviceaccounts/bob")
     ended = team.run("kubeconfig", "create", "bob")
     assert ended.returncode == 2 and ended.stdout == ""
+    assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
+
+
+def test_no_renewed_credential_is_issued_where_no_policy_limits_it(
+    team: Cluster, tmp_path: Path
+) -> None:
+    """The simulated API server evaluates no admission policies."""
+    file = tmp_path / "token.json"
+    printed = team.refused("kubeconfig", "create", "bob", "--exec", str(file))
+    assert "the cluster does not have the policy fairlead-renewal" in printed
+    assert not file.exists()
     assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
 
 

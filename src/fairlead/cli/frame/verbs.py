@@ -356,6 +356,7 @@ VERBS: Final = (
         "revoke one credential, or all of a user",
         aliases=("del",),
     ),
+    Verb(("login",), "people.login", "print and renew a user's token, for kubectl"),
     Verb(("whoami",), "people.whoami", "print your name in the cluster", is_arenas=True),
     Verb(
         ("completion",),

@@ -24,7 +24,7 @@ from fairlead.edge.kube.follow.followed_kind import (
 from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
-from fairlead.edge.kube.resource import JOBS, PODS, Resource
+from fairlead.edge.kube.resource import JOBS, PODS, SERVICE_ACCOUNTS, Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.actions import Outcome
@@ -85,7 +85,7 @@ GROUP_SUBJECT: Final[FollowedKind[UserGroup]] = FollowedKind(
 )
 SERVICE_ACCOUNT_SUBJECT: Final[FollowedKind[UserServiceAccount]] = FollowedKind(
     KIND_SERVICE_ACCOUNTS,
-    Resource("", "v1", "serviceaccounts", kind="ServiceAccount"),
+    SERVICE_ACCOUNTS,
     JsonForm(WireServiceAccount, parse_service_account),
     by_name,
     selection=_USERS_NAMESPACE,

@@ -37,7 +37,7 @@ Object = dict[str, Any]
 ADMISSION_PART: Final = "fairlead.io/admission"
 """The label with the part of an admission object.
 
-One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
+One of: scheduler, asks, grants, quota, tree, accounts, node-agent, people.
 """
 
 
