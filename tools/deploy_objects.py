@@ -144,6 +144,12 @@ that users are bound to (docs/spec/people.md#rights), and the policy that limits
 may renew (Kubernetes 1.30 and later). `kubectl delete -f` of this file deletes all users: delete
 them first, while the people controller runs.
 """,
+    "people-webhook": """
+Validation of users and groups, for every server: a second group on a leaf, a group that does not
+exist, and the end of the last administrator are refused. Apply admission-webhook.yaml as well: it
+answers, and writes the certificate's bundle in here within seconds. While it does not answer, users
+and groups cannot be written (failurePolicy Fail); rights stay as they are.
+""",
     "people-controller": """
 The people controller gives users their ServiceAccounts and bindings: of two replicas the one that
 holds the Lease fairlead-people works. Apply namespace.yaml, quota-crd.yaml and people.yaml first.

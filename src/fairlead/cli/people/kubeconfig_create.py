@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import Context, NewFile
-from fairlead.cli.people.asked import find_user, people_of
+from fairlead.cli.people.asked import add_output, find_user, is_document, people_of, print_document
 from fairlead.cli.people.login import token_file
 from fairlead.errors import FairleadError, UserError
 
@@ -46,15 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the user keeps FILE, if not here, e.g. ~/.kube/fairlead-token.json",
     )
     add("--note", metavar="TEXT", default="", help="what it is for, for `kubeconfig list`")
+    add_output(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.frame.documents import render_yaml
     from fairlead.model.people.record import KeptToken
     from fairlead.wire.kube.time import render_time
     from fairlead.wire.people.credentials import render_kubeconfig, renewing_user
     from fairlead.wire.people.kept_token import render_kept_token
 
+    is_document(args)
     seconds = _seconds(args)
     file = _token_file(args, context)
     people = people_of(context)
@@ -78,7 +79,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             people.revoke(credential)
             raise
         entry = renewing_user(args.exec_path or context.machine.absolute(args.token_file))
-    context.stdout.write(render_yaml(render_kubeconfig(user.name, entry, namespace, server)))
+    args.output = args.output or "yaml"
+    print_document(args, context, render_kubeconfig(user.name, entry, namespace, server))
     until = f"works until {render_time(credential.expires_at)}"
     if file is not None:
         until += f", and {args.lifetime} longer with each renewal"

@@ -8,6 +8,7 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.people.asked import (
     add_output,
     find_user,
+    is_document,
     people_of,
     print_document,
     print_rows,
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     user = find_user(people_of(context).read(), args.user)
-    if args.output in ("json", "yaml"):
+    if is_document(args):
         print_document(args, context, user_document(user))
         return 0
     status = user.status

@@ -106,6 +106,15 @@ class PeopleQuery:
         }
         self._writer.apply(PatchObject(user_ref(before.name, before.namespace), patch)).expect()
 
+    def change_group(self, before: UserGroup, after: UserGroup) -> None:
+        """Raises OutsideError if the group was changed since `before` was read."""
+        old, new = render_group(before)["spec"], render_group(after)["spec"]
+        patch = {
+            "metadata": {"resourceVersion": before.version},
+            "spec": {**new, **_without(old, new)},
+        }
+        self._writer.apply(PatchObject(group_ref(before.name, before.namespace), patch)).expect()
+
     def delete_user(self, user: User, *, is_forced: bool) -> None:
         target = user_ref(user.name, user.namespace, user.uid)
         if is_forced:
@@ -281,6 +290,16 @@ def _rows_of(found: list[Any] | Exception) -> list[Any]:
     if isinstance(found, Exception):
         raise found
     return found
+
+
+def _without(old: Manifest, new: Manifest) -> Manifest:
+    """What a merge patch must name to remove what only `old` has."""
+    gone: Manifest = {key: None for key in old if key not in new}
+    for key, each in old.items():
+        other = new.get(key)
+        if isinstance(each, dict) and isinstance(other, dict):
+            gone[key] = {**other, **_without(each, other)}
+    return gone
 
 
 def _or_unknown(ask: Callable[[], str]) -> str:
