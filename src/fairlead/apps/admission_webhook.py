@@ -22,8 +22,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.apps.patient_protocol import CLIENT_CERTIFICATE
-from fairlead.apps.people_questions import PeopleQuestions
-from fairlead.apps.quota_questions import QuotaQuestions, off_loop
+from fairlead.apps.questions.people_questions import PeopleQuestions
+from fairlead.apps.questions.quota_questions import QuotaQuestions, off_loop
 from fairlead.apps.service import Probes
 from fairlead.model.installation import OwnAccounts
 from fairlead.ports import AdmissionApi
