@@ -45,6 +45,7 @@ from fairlead.model.keys import (
 )
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
+from fairlead.model.people.rows import KIND_GROUPS
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Budget, Namespace, Workload, stale_marks
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
@@ -635,6 +636,7 @@ class FakeCluster:
         feed.observe(listed(KIND_QUOTA_TREES, {"tree": self.tree} if self.tree else {}))
         feed.observe(listed(KIND_NAMESPACES, dict(self.namespaces)))
         feed.observe(listed(KIND_BUDGETS, dict(self.budgets)))
+        feed.observe(listed(KIND_GROUPS, {}))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
         self._look_when_due()
 

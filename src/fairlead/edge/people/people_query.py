@@ -17,13 +17,12 @@ import msgspec
 from fairlead.edge.connection.connection import IN_CLUSTER_ORIGIN
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, encode_body
-from fairlead.edge.kube.follow.followed_kind import QUOTA_SUBJECT, FollowedKind
+from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT, QUOTA_SUBJECT, FollowedKind
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.object_writer import ObjectWriter
 from fairlead.edge.kube.resource import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.people.people_api import (
-    GROUP_SUBJECT,
     USER_SUBJECT,
     WORK_SUBJECTS,
 )

@@ -11,11 +11,11 @@ from typing import TypeVar
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
-from fairlead.edge.kube.follow.followed_kind import FollowedKind
+from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT, FollowedKind
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import NAMESPACES, PODS, QUOTA_TREES, Resource
 from fairlead.edge.kube.writer import KubeWriter
-from fairlead.edge.people.people_api import GROUP_SUBJECT, USER_SUBJECT
+from fairlead.edge.people.people_api import USER_SUBJECT
 from fairlead.errors import NotFound
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.people.rows import User, UserGroup

@@ -684,7 +684,7 @@ class QuotaAccount:
         user, leaf = unit.user, self.index.nodes[unit.leaf]
         if not user:
             return None
-        cap = self.user_caps.get((leaf.name, user)) or leaf.user_cap
+        cap = self.user_caps.get((leaf.name, user)) or leaf.cap_of(user)
         if not cap:
             return None
         mine = self.books[unit.leaf].users.get(user)

@@ -337,6 +337,8 @@ def _quota_rules() -> list[Object]:
         grant("batch.volcano.sh", "jobs", "list watch"),
         grant("kai.alibabacloud.com", "trainingjobs", "list watch"),
         grant("sparkoperator.k8s.io", "sparkapplications", "list watch"),
+        # The caps of their users.
+        grant(PEOPLE_GROUP, USER_GROUPS, "list watch"),
         # The label and annotation of a leaf's namespaces.
         grant("", "namespaces", "list watch patch"),
         # A patch removes the gate. A pod that no node takes is deleted, so that it waits at the

@@ -23,7 +23,9 @@ from fairlead.model.people.rows import (
     UserRole,
     UserStatus,
 )
+from fairlead.model.resources import Amounts
 from fairlead.wire.kube.objects import WireMeta
+from fairlead.wire.kube.quantity import parse_amounts
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION
 
@@ -135,6 +137,7 @@ def parse_group(wire: WirePerson) -> UserGroup:
         default_roles=fields.texts("defaultRoles"),
         default_cluster_roles=fields.texts("defaultClusterRoles"),
         user_caps=caps,
+        caps=_caps(caps, faults),
         is_ending=meta.deletion_timestamp is not None,
         generation=meta.generation or 0,
         created_at=_created(meta),
@@ -271,6 +274,17 @@ def _parse_ready(status: Object) -> Ready:
             is_true = each.get("status") == "True"
             return Ready(is_true, _text(each, "reason"), _text(each, "message"), at)
     return Ready()
+
+
+def _caps(written: Mapping[str, Mapping[str, Any]], faults: list[str]) -> dict[str, Amounts]:
+    """The caps as amounts."""
+    found: dict[str, Amounts] = {}
+    for user, texts in written.items():
+        try:
+            found[user] = parse_amounts(texts)
+        except ValueError as error:
+            faults.append(f"userCaps of {user}: {error}")
+    return found
 
 
 # --- small parts ----------------------------------------------------------------------------------

@@ -259,6 +259,18 @@ def _status() -> Object:
                     "The number of nodes without a row, which did not fit into the object."
                 ),
             },
+            "userCaps": {
+                "type": "array",
+                "description": "The caps of user groups that are enforced.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "leaf": {"type": "string"},
+                        "user": {"type": "string"},
+                        "resources": amounts,
+                    },
+                },
+            },
             "nodes": {"type": "array", "items": {"type": "object", "properties": node}},
         },
     }
