@@ -41,6 +41,7 @@ from fairlead.model.keys import (
     ANNOTATION_SUSPENDED_FOR,
     LABEL_POD_GROUP,
     LABEL_POD_GROUP_SIZE,
+    LABEL_USER,
     QUOTA_GATE,
 )
 from fairlead.model.node import Condition, Node
@@ -609,6 +610,7 @@ class FakeCluster:
             held=max(0, own - owner.replicas) if is_single else 0,
             stale=stale_marks(owner.marks, is_suspended=owner.is_suspended, own_parallelism=own),
             has_annotations=bool(owner.marks),
+            user=owner.labels.get(LABEL_USER, ""),
         )
 
     # --- the driver -------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.people.asked import (
@@ -15,6 +16,9 @@ from fairlead.cli.people.asked import (
     state_of,
     user_document,
 )
+
+if TYPE_CHECKING:
+    from fairlead.model.resources import Amounts
 
 NAME = "user show"
 HELP = "Show a user: groups, namespaces, each binding, and why the user is not ready."
@@ -40,7 +44,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         ("Deletable:", "yes" if user.is_deletable else "no"),
         ("State:", state_of(user)),
         *((("Message:", status.ready.message),) if status.ready.message else ()),
+        *(("Used:", f"{each.leaf}: {_words(each.used)}") for each in status.used),
         *(("Binding:", each.name) for each in status.bindings),
     ]
     print_rows(args, context, ("ID:", user.name), rows, [])
     return 0
+
+
+def _words(amounts: Amounts) -> str:
+    from fairlead.wire.kube.quantity import render_amounts
+
+    return ", ".join(f"{name} {amount}" for name, amount in render_amounts(amounts).items())

@@ -69,6 +69,13 @@ class BoundRole(Struct, frozen=True, order=True):
     role: str
 
 
+class LeafUse(Struct, frozen=True):
+    """What a user has admitted in a leaf."""
+
+    leaf: str
+    used: Amounts
+
+
 class UserStatus(Struct, frozen=True):
     """What exists for a user. `service_account`: its name, "" = there is none.
 
@@ -81,6 +88,7 @@ class UserStatus(Struct, frozen=True):
     bindings: tuple[BoundRole, ...] = ()
     ready: Ready = Ready()
     generation: int = 0
+    used: tuple[LeafUse, ...] = ()
 
 
 class GroupStatus(Struct, frozen=True):

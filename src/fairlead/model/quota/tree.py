@@ -168,8 +168,18 @@ class QuotaSettings(Struct, frozen=True):
     are_bare_pods_preemptible: bool = False
 
 
+class UserUse(Struct, frozen=True):
+    """What a user has admitted in a leaf."""
+
+    leaf: str
+    user: str
+    used: Amounts
+
+
 class QuotaTree(Struct, frozen=True):
     """The ElasticQuotaTree object. `root` is None when it has none, or a malformed one.
+
+    `user_use`: of its status, as the quota controller last wrote it.
 
     `faults`: its malformed parts (`BadShape`; `root` has the other parts). `annotations` has only
     keys that Fairlead reads.
@@ -184,6 +194,7 @@ class QuotaTree(Struct, frozen=True):
     settings: QuotaSettings = QuotaSettings()
     faults: tuple[Violation, ...] = ()
     status: Mapping[str, Any] = {}
+    user_use: tuple[UserUse, ...] = ()
 
     @property
     def sound_root(self) -> QuotaNode | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from fairlead.model.people.rows import UserGroup
+from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.resources import Amounts
 
 
@@ -22,6 +25,14 @@ def caps_of(groups: Iterable[UserGroup]) -> dict[str, Mapping[str, Amounts]]:
         if group.leaf and not group.faults:
             found.setdefault(group.leaf, group.caps)
     return {leaf: caps for leaf, caps in found.items() if caps}
+
+
+def with_user_caps_of(tree: QuotaTree, present: QuotaTree | None) -> QuotaTree:
+    """A tree of a file with the caps that the cluster's tree has."""
+    if tree.root is None or present is None or present.root is None:
+        return tree
+    caps = {leaf.name: leaf.user_caps for leaf in present.root.leaves() if leaf.user_caps}
+    return replace(tree, root=tree.root.with_user_caps(caps)) if caps else tree
 
 
 def _rank(group: UserGroup) -> tuple[bool, float, str]:

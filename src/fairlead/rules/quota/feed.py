@@ -380,7 +380,7 @@ class _Trees(_Rows[QuotaTree]):
     """The quota tree. Its status is written by this controller, and no news."""
 
     def put(self, key: str, row: QuotaTree) -> bool:
-        is_news = super().put(key, replace(row, status={}))
+        is_news = super().put(key, replace(row, status={}, user_use=()))
         self._feed.follow_settings()
         return is_news
 

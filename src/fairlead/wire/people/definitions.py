@@ -166,6 +166,18 @@ def _user_schema() -> Object:
                 "properties": {"name": _TEXT, "namespace": _TEXT},
             },
             "namespaces": _list(_TEXT),
+            "used": _list(
+                {
+                    "type": "object",
+                    "properties": {
+                        "leaf": {"type": "string"},
+                        "resources": {
+                            "type": "object",
+                            "additionalProperties": {"type": "string"},
+                        },
+                    },
+                }
+            ),
             "roleBindings": _list(_bound("namespace")),
             "clusterRoleBindings": _list(_bound()),
         },

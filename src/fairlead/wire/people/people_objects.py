@@ -6,7 +6,7 @@ the row, with the field and its value, and such a user or group gives no rights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from fairlead.model.people.rows import (
     BoundRole,
     ExternalUser,
     GroupStatus,
+    LeafUse,
     Ready,
     User,
     UserGroup,
@@ -25,7 +26,7 @@ from fairlead.model.people.rows import (
 )
 from fairlead.model.resources import Amounts
 from fairlead.wire.kube.objects import WireMeta
-from fairlead.wire.kube.quantity import parse_amounts
+from fairlead.wire.kube.quantity import parse_amounts, render_amounts
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION
 
@@ -192,6 +193,9 @@ def render_user_status(status: UserStatus, namespace: str) -> Object:
         "observedGeneration": status.generation,
         "serviceAccount": account if status.service_account else None,
         "namespaces": list(status.namespaces),
+        "used": [
+            {"leaf": each.leaf, "resources": render_amounts(each.used)} for each in status.used
+        ],
         "roleBindings": [
             {"name": each.name, "namespace": each.namespace, "roleName": each.role}
             for each in status.bindings
@@ -223,7 +227,16 @@ def parse_user_status(status: Any) -> UserStatus:
         ),
         _parse_ready(status),
         _count(status, "observedGeneration"),
+        tuple(_parse_used(status)),
     )
+
+
+def _parse_used(status: Object) -> Iterator[LeafUse]:
+    for row in _rows(status, "used"):
+        try:
+            yield LeafUse(_text(row, "leaf"), parse_amounts(row.get("resources")))
+        except (ValueError, TypeError, AttributeError):
+            continue
 
 
 def render_group_status(status: GroupStatus) -> Object:

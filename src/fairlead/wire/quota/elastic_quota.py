@@ -8,7 +8,7 @@ parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +30,14 @@ from fairlead.model.keys import (
     USER_CAP,
     USER_ORDER,
 )
-from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Violation, ViolationCode
+from fairlead.model.quota.tree import (
+    QuotaNode,
+    QuotaSettings,
+    QuotaTree,
+    UserUse,
+    Violation,
+    ViolationCode,
+)
 from fairlead.model.resources import CPU, NOTHING, UNLIMITED, Amounts, is_byte_resource
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.kube.quantity import parse_amounts, parse_quantity
@@ -105,6 +112,7 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
         else _parse_settings(root, _reporter(root.name, faults)),
         faults=tuple(faults),
         status=status,
+        user_use=tuple(UserUse(*each) for each in _of_users(status.get("userUse"), "used")),
     )
 
 
@@ -113,14 +121,18 @@ def parse_user_caps(status: Mapping[str, Any]) -> dict[str, dict[str, Amounts]]:
     status. What is malformed there is left out: the controller wrote none of it.
     """
     found: dict[str, dict[str, Amounts]] = {}
-    rows = status.get("userCaps")
+    for leaf, user, amounts in _of_users(status.get("userCaps"), "resources"):
+        found.setdefault(leaf, {})[user] = amounts
+    return found
+
+
+def _of_users(rows: Any, field: str) -> Iterator[tuple[str, str, Amounts]]:
+    """Leaf, user and amounts of each well-formed row."""
     for row in rows if isinstance(rows, list) else []:
         try:
-            leaf, user, texts = row["leaf"], row["user"], row["resources"]
-            found.setdefault(str(leaf), {})[str(user)] = parse_amounts(texts)
+            yield str(row["leaf"]), str(row["user"]), parse_amounts(row[field])
         except (LookupError, TypeError, ValueError, AttributeError):
             continue
-    return found
 
 
 def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:

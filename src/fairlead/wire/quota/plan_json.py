@@ -21,7 +21,8 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
-from fairlead.model.resources import Amounts, amount_text
+from fairlead.model.resources import amount_text
+from fairlead.wire.kube.quantity import render_amounts
 
 Object = dict[str, Any]
 
@@ -168,7 +169,3 @@ def render_node_use(use: QuotaNodeUse) -> Object:
         "nonPreemptibleUsed": render_amounts(use.firm_used),
         "nonPreemptibleRequest": render_amounts(use.firm_request),
     }
-
-
-def render_amounts(amounts: Amounts) -> dict[str, str]:
-    return {resource: amount_text(resource, amount) for resource, amount in sorted(amounts.items())}

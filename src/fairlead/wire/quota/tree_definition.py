@@ -271,6 +271,18 @@ def _status() -> Object:
                     },
                 },
             },
+            "userUse": {
+                "type": "array",
+                "description": "What each user has admitted in each leaf.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "leaf": {"type": "string"},
+                        "user": {"type": "string"},
+                        "used": amounts,
+                    },
+                },
+            },
             "nodes": {"type": "array", "items": {"type": "object", "properties": node}},
         },
     }

@@ -12,9 +12,10 @@ import msgspec
 
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.moment import Moment
-from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
+from fairlead.model.quota.tree import QuotaNode, QuotaTree, UserUse, Violation
+from fairlead.wire.kube.quantity import render_amounts
 from fairlead.wire.kube.time import render_time
-from fairlead.wire.quota.plan_json import render_amounts, render_node_use
+from fairlead.wire.quota.plan_json import render_node_use
 
 VALID: Final = "Valid"
 ENFORCED: Final = "Enforced"
@@ -24,6 +25,8 @@ MOST_BYTES: Final = 400_000
 
 MOST_CAPS_BYTES: Final = 100_000
 """Bytes of all caps of users together: more than a thousand rows."""
+MOST_USE_BYTES: Final = 200_000
+"""Bytes of what users use together: more than two thousand rows."""
 
 Object = dict[str, Any]
 
@@ -56,6 +59,7 @@ def render_tree_status(action: WriteTreeStatus) -> Object:
         "waiting": sum(use.waiting_pods for use in action.nodes if use.name in leaves),
         **({"nodesLeftOut": left_out} if left_out else {}),
         "userCaps": _user_caps(root),
+        "userUse": _user_use(action.users),
         "nodes": rows,
     }
 
@@ -68,6 +72,14 @@ def _user_caps(root: QuotaNode | None) -> list[Object]:
         for user, caps in sorted(leaf.user_caps.items())
     ]
     return _that_fit(rows, MOST_CAPS_BYTES)
+
+
+def _user_use(users: Sequence[UserUse]) -> list[Object]:
+    rows = [
+        {"leaf": use.leaf, "user": use.user, "used": render_amounts(use.used)}
+        for use in sorted(users, key=lambda each: (each.leaf, each.user))
+    ]
+    return _that_fit(rows, MOST_USE_BYTES)
 
 
 def _that_fit(rows: Sequence[Object], left: int = MOST_BYTES) -> list[Object]:
