@@ -468,6 +468,24 @@ def test_from_a_group_to_a_kubeconfig_and_back(
     cluster.admin.run("delete", "configmap", "mine", "-n", "namespace1")
 
 
+def test_what_a_user_uses_is_in_the_users_status(api: ApiClient, account: Connection) -> None:
+    """The quota controller writes the status of the tree; here the test does."""
+
+    async def story() -> None:
+        post(api, group("team-a", "root.a"), user("bob", "team-a"))
+        async with controlling(account):
+            await until(lambda: ready(api, f"{USERS}/bob")[0] == "Bound")
+            use = [{"leaf": "root.a", "user": "bob", "used": {"cpu": "1500m"}}]
+            answer = patch(api, f"{TREE}/status", {"status": {"userUse": use}})
+            assert answer.status == 200, answer.message
+            wanted = [{"leaf": "root.a", "resources": {"cpu": "1500m"}}]
+            await until(lambda: api.ask("GET", f"{USERS}/bob").body["status"]["used"] == wanted)
+            patch(api, f"{TREE}/status", {"status": {"userUse": []}})
+            await until(lambda: api.ask("GET", f"{USERS}/bob").body["status"]["used"] == [])
+
+    asyncio.run(story())
+
+
 # --- tokens that are renewed ----------------------------------------------------------------------
 
 
