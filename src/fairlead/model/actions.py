@@ -16,7 +16,7 @@ from fairlead.model.moment import Moment
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.quota.plan import QuotaNodeUse
-from fairlead.model.quota.tree import QuotaTree, UserUse, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaTree, Violation
 
 Manifest = dict[str, Any]
 """A Kubernetes object as it is written in YAML or JSON."""
@@ -216,7 +216,7 @@ class WriteTreeStatus(Struct, frozen=True):
     violations: tuple[Violation, ...] = ()
     not_enforced: str = ""
     at: Moment = 0.0
-    users: tuple[UserUse, ...] = ()
+    users: tuple[AdmittedUse, ...] = ()
 
 
 ObjectAction = CreateObject | PatchObject | DeleteObject

@@ -37,7 +37,7 @@ from fairlead.model.people.rows import (
     UserServiceAccount,
     UserWork,
 )
-from fairlead.model.quota.tree import UserUse
+from fairlead.model.quota.tree import AdmittedUse
 
 RESEARCHER = "fairlead-researcher"
 
@@ -407,9 +407,9 @@ def test_what_a_user_uses_follows_the_status_of_the_tree(cluster: FakePeople) ->
     driver = settled(cluster)
     assert cluster.user("bob").status.used == ()
     use = (
-        UserUse("root.b", "bob", {"cpu": 1000}),
-        UserUse("root.a", "bob", {"cpu": 500, "nvidia.com/gpu": 2}),
-        UserUse("root.a", "stranger", {"cpu": 9}),
+        AdmittedUse("root.b", "bob", {"cpu": 1000}),
+        AdmittedUse("root.a", "bob", {"cpu": 500, "nvidia.com/gpu": 2}),
+        AdmittedUse("root.a", "stranger", {"cpu": 9}),
     )
     cluster.write(replace(tree(a=["namespace1"], b=["namespace2"]), user_use=use))
     before = len(cluster.sent)

@@ -12,8 +12,8 @@ from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.changes import changed
 from fairlead.model.keys import LABEL_USER
 from fairlead.model.people.rows import KIND_GROUPS, GroupStatus, UserGroup
-from fairlead.model.quota.tree import QuotaTree, UserUse
-from fairlead.rules.quota.caps import caps_of
+from fairlead.model.quota.tree import AdmittedUse, QuotaTree
+from fairlead.rules.quota.managed import caps_of
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 from fairlead.wire.quota.tree_status import render_tree_status
 
@@ -49,8 +49,8 @@ def test_the_status_of_the_tree_has_what_each_user_uses() -> None:
     world.settle()
     written = [each for each in world.calls if isinstance(each, WriteTreeStatus)][-1]
     assert written.users == (
-        UserUse("a", "bob", {"gpu": 20}),
-        UserUse("b", "bob", {"gpu": 5}),
+        AdmittedUse("a", "bob", {"gpu": 20}),
+        AdmittedUse("b", "bob", {"gpu": 5}),
     )
     rows = render_tree_status(written)["userUse"]
     assert rows[0] == {"leaf": "a", "user": "bob", "used": {"gpu": "20"}}

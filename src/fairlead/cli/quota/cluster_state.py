@@ -26,8 +26,7 @@ def read_state(
     """
     from msgspec.structs import replace
 
-    from fairlead.rules.quota.caps import with_user_caps_of
-    from fairlead.rules.quota.managed import own_namespaces
+    from fairlead.rules.quota.managed import own_namespaces, with_user_caps_of
     from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.validate import validate
 

@@ -168,7 +168,7 @@ class QuotaSettings(Struct, frozen=True):
     are_bare_pods_preemptible: bool = False
 
 
-class UserUse(Struct, frozen=True):
+class AdmittedUse(Struct, frozen=True):
     """What a user has admitted in a leaf."""
 
     leaf: str
@@ -194,7 +194,7 @@ class QuotaTree(Struct, frozen=True):
     settings: QuotaSettings = QuotaSettings()
     faults: tuple[Violation, ...] = ()
     status: Mapping[str, Any] = {}
-    user_use: tuple[UserUse, ...] = ()
+    user_use: tuple[AdmittedUse, ...] = ()
 
     @property
     def sound_root(self) -> QuotaNode | None:

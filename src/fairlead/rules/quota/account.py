@@ -38,7 +38,7 @@ from typing import Final
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
-from fairlead.model.quota.tree import QuotaNode, QuotaSettings, UserUse, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.room import PlacedPod, Rooms
@@ -696,11 +696,11 @@ class QuotaAccount:
                 return resource, used, cap[resource]
         return None
 
-    def user_uses(self) -> tuple[UserUse, ...]:
+    def user_uses(self) -> tuple[AdmittedUse, ...]:
         """What each user has admitted in each leaf: the sums by which caps are judged."""
         names = self.index.resources
         return tuple(
-            UserUse(
+            AdmittedUse(
                 self.index.names[place],
                 user,
                 {name: amount for name, amount in zip(names, vector, strict=True) if amount},

@@ -35,8 +35,8 @@ from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.nodes.status import is_ready
-from fairlead.rules.quota.caps import caps_of
 from fairlead.rules.quota.jobs.removal import in_removal_order, surplus_in
+from fairlead.rules.quota.managed import caps_of
 from fairlead.rules.quota.room import holes_of, node_room, taken_by
 from fairlead.rules.quota.sight import PodContext, bound_at, is_job_pod, quota_pod
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE

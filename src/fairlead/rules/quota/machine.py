@@ -67,7 +67,7 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.tree import QuotaNode, QuotaTree, UserUse, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import CallAction, Calls
 from fairlead.rules.quota.feed import QuotaFeed
@@ -461,7 +461,7 @@ class QuotaMachine:
         self._uncounted, self._recounted = set(), set()
         return uses.rows(promised_by_leaf(planned.claims, account.kept()), account.index.counted())
 
-    def _user_uses(self) -> tuple[UserUse, ...]:
+    def _user_uses(self) -> tuple[AdmittedUse, ...]:
         """What each user has admitted in each leaf."""
         return self._account.user_uses() if self._account is not None else ()
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairlead.model.actions import Outcome, Result, WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.tree import QuotaTree, UserUse, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaTree, Violation
 from fairlead.rules.quota.validate import over_max_now
 
 # the shortest time between two writes
@@ -30,7 +30,7 @@ class TreeStatus:
         self._wanted: WriteTreeStatus | None = None
         self._nodes: Callable[[], Sequence[QuotaNodeUse]] | None = None
         self._pods: Callable[[], Iterable[QuotaPod]] = tuple
-        self._users: Callable[[], Iterable[UserUse]] = tuple
+        self._users: Callable[[], Iterable[AdmittedUse]] = tuple
         self._written: WriteTreeStatus | None = None
         self._may_be_news = False
         self._in_flight_until = 0.0
@@ -44,7 +44,7 @@ class TreeStatus:
         not_enforced: str,
         now: float,
         pods: Callable[[], Iterable[QuotaPod]] = tuple,
-        users: Callable[[], Iterable[UserUse]] = tuple,
+        users: Callable[[], Iterable[AdmittedUse]] = tuple,
     ) -> None:
         """`nodes` and `users` are called when the status may be written. `pods` (admitted pods of
         all leaves) is called if a node uses more than its max, which is the first warning of the

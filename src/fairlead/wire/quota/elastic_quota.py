@@ -31,10 +31,10 @@ from fairlead.model.keys import (
     USER_ORDER,
 )
 from fairlead.model.quota.tree import (
+    AdmittedUse,
     QuotaNode,
     QuotaSettings,
     QuotaTree,
-    UserUse,
     Violation,
     ViolationCode,
 )
@@ -112,7 +112,7 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
         else _parse_settings(root, _reporter(root.name, faults)),
         faults=tuple(faults),
         status=status,
-        user_use=tuple(UserUse(*each) for each in _of_users(status.get("userUse"), "used")),
+        user_use=tuple(AdmittedUse(*each) for each in _of_users(status.get("userUse"), "used")),
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.moment import Moment
-from fairlead.model.quota.tree import QuotaNode, QuotaTree, UserUse, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree, Violation
 from fairlead.wire.kube.quantity import render_amounts
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.quota.plan_json import render_node_use
@@ -74,7 +74,7 @@ def _user_caps(root: QuotaNode | None) -> list[Object]:
     return _that_fit(rows, MOST_CAPS_BYTES)
 
 
-def _user_use(users: Sequence[UserUse]) -> list[Object]:
+def _user_use(users: Sequence[AdmittedUse]) -> list[Object]:
     rows = [
         {"leaf": use.leaf, "user": use.user, "used": render_amounts(use.used)}
         for use in sorted(users, key=lambda each: (each.leaf, each.user))
