@@ -93,10 +93,10 @@ class Cookie(Struct, frozen=True):
     is_secure: bool
 
 
-class Named(Struct, frozen=True):
+class Actor(Struct, frozen=True):
     """The actor of a row of the audit; "" = not known."""
 
-    actor: str = ""
+    name: str = ""
     role: str = ""
 
 
@@ -300,7 +300,7 @@ class SignInDesk:
         if row is not None:
             check_token(request, row.csrf)
             check_origin(request)
-            await self._note(request, END, row.way, Named(row.user or row.identity))
+            await self._note(request, END, row.way, Actor(row.user or row.identity))
             await self._end(row.hash)
         return self._gone(request, COOKIE)
 
@@ -435,7 +435,7 @@ class SignInDesk:
         if isinstance(subject, Denied):
             raise refused(subject)
         row = structs.replace(row, user=row.user or subject.user)
-        who = Named(row.user or row.identity, str(subject.role))
+        who = Actor(row.user or row.identity, str(subject.role))
         await self._note(request, BEGIN, row.way, who)
         await self._tools.store.add_sign_in(row)
         before = self._signed(request)
@@ -449,18 +449,18 @@ class SignInDesk:
             yield
         except Refused as error:
             if error.status in (401, 403):
-                await self._note(request, BEGIN, way, Named(), error.code)
+                await self._note(request, BEGIN, way, Actor(), error.code)
             raise
 
     async def _note(
-        self, request: Request, action: str, way: str, who: Named, code: str = ""
+        self, request: Request, action: str, way: str, who: Actor, code: str = ""
     ) -> None:
         """A row of the audit. Raises StoreDown: without a row nothing is done."""
         if self._tools.audit is None:
             return
         row = AuditRow(
             at=self._now(),
-            actor=who.actor,
+            actor=who.name,
             action=action,
             result=AuditResult.REFUSED if code else AuditResult.OK,
             role=who.role,
