@@ -45,6 +45,7 @@ from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.subjects import EveryClientIsAdmin
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -288,6 +289,7 @@ class ConsoleServer:
             events=EventAnswers(),
             servings=ServingAnswers(),
             health=HealthAnswers(),
+            subjects=self._desk or EveryClientIsAdmin(),
             desk=self._desk,
             base_path=base_path_of(self.settings.base_path),
         )

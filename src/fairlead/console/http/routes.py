@@ -94,12 +94,9 @@ class Console(msgspec.Struct):
     events: EventAnswers
     servings: ServingAnswers
     health: HealthAnswers
-    desk: SignInDesk | None = None
+    subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
-
-    @property
-    def subjects(self) -> Subjects:
-        return self.desk or EveryClientIsAdmin()
+    desk: SignInDesk | None = None
 
     @property
     def sign_in(self) -> SignInAnswers:
