@@ -32,7 +32,12 @@ class OwnMachine:
     ) -> OwnFile:
         from fairlead.edge.files.own_files import FileKind, OwnFile
 
-        return OwnFile(Path(name), FileKind(what, example, is_own))
+        return OwnFile(Path(name).expanduser(), FileKind(what, example, is_own))
+
+    def absolute(self, name: str) -> str:
+        from fairlead.edge.files.own_files import absolute
+
+        return str(absolute(name))
 
     def snapshot(self, name: str) -> SavedSnapshot:
         from fairlead.edge.files.snapshot_files import load_snapshot

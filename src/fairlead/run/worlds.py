@@ -11,7 +11,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import (
     ClusterCrons,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fairlead.model.devices.gpu import GpuReading
     from fairlead.model.installation import Installation
     from fairlead.model.installed.facts import InstallationFacts
+    from fairlead.model.people.record import KeptToken
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.ports import InstallationTarget
 
@@ -146,6 +147,12 @@ class ChosenWorld:
         from fairlead.edge.people.people_query import PeopleQuery
 
         return PeopleQuery(found[0], found[2])
+
+    def renew(self, cluster: Mapping[str, Any], token: KeptToken) -> KeptToken:
+        from fairlead.edge.people.renewal import renewed, renewing_api
+
+        with renewing_api(cluster, token) as api:
+            return renewed(api, token)
 
     def namespace(self) -> str:
         if self._options.namespace:

@@ -10,7 +10,7 @@ milliseconds and needs no decoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fairlead.cli.frame.messages import Messages
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
-    from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
+    from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.snapshot import ClusterSnapshot
@@ -236,6 +236,10 @@ class ClusterPeople(Protocol):
         """Raises OutsideError if the user was changed since `before` was read."""
         ...
 
+    def change_group(self, before: UserGroup, after: UserGroup) -> None:
+        """Raises OutsideError if the group was changed since `before` was read."""
+        ...
+
     def delete_user(self, user: User, *, is_forced: bool) -> None: ...
 
     def delete_group(self, group: UserGroup) -> None: ...
@@ -251,8 +255,10 @@ class ClusterPeople(Protocol):
         """
         ...
 
-    def issue(self, user: str, seconds: int, note: str) -> tuple[Credential, str]:
-        """A new token for the user, with its record."""
+    def issue(
+        self, user: str, seconds: int, note: str, *, is_renewed: bool = False
+    ) -> tuple[Credential, str]:
+        """A new token for the user, with its record. `is_renewed`: the user may renew it."""
         ...
 
     def credentials(self, user: str = "") -> list[Credential]:
@@ -327,6 +333,14 @@ class Clusters(Protocol):
 
     def people(self) -> ClusterPeople | None:
         """The users and groups of that cluster; None for a file or the embedded one."""
+        ...
+
+    def renew(self, cluster: Mapping[str, Any], token: KeptToken) -> KeptToken:
+        """A new token of the same credential, from the API server that kubectl is about to ask.
+
+        `cluster`: of KUBERNETES_EXEC_INFO. Raises UserError if the present token does not work any
+        more, OutsideError if the API server cannot be reached, or refuses.
+        """
         ...
 
     def namespace(self) -> str:
@@ -410,6 +424,10 @@ class Machine(Protocol):
         """`what`: its kind; `example`: a file name for hints;
         `is_own` checks the first bytes of an existing file.
         """
+        ...
+
+    def absolute(self, name: str) -> str:
+        """The absolute path of a file: other programs run in other directories."""
         ...
 
     def snapshot(self, name: str) -> SavedSnapshot:
