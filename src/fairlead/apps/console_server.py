@@ -91,8 +91,8 @@ class ConsoleServer:
     """One console for one world, whose own loops run beside it.
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
-    now. They are read slowly, in a thread. `desk`: None = there is no sign-in. `subjects`: who
-    asks, by default the desk; without both every client is the administrator.
+    now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
+    administrator, or the one who is signed in at `desk` (None = there is no sign-in).
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class ConsoleServer:
         world: Ports,
         settings: ConsoleSettings | None = None,
         past: Iterator[ClusterSnapshot] | None = None,
-        desk: SignInDesk | None = None,
         subjects: Subjects | None = None,
+        desk: SignInDesk | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()

@@ -117,8 +117,8 @@ class Console(msgspec.Struct):
     servings: ServingAnswers
     health: HealthAnswers
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
-    desk: SignInDesk | None = None
     base_path: str = "/"
+    desk: SignInDesk | None = None
 
     @property
     def sign_in(self) -> SignInAnswers:
