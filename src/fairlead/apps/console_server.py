@@ -48,6 +48,7 @@ from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
+from fairlead.console.http.writing.frame import WriteFrame
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -304,6 +305,7 @@ class ConsoleServer:
             servings=ServingAnswers(),
             health=HealthAnswers(),
             desk=self._desk,
+            writes=WriteFrame(self._desk.write_tools() if self._desk is not None else None),
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}

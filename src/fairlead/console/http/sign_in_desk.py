@@ -26,6 +26,7 @@ from fairlead.console.http.answers import Refused
 from fairlead.console.http.proxies import Peer, Proxies
 from fairlead.console.http.subjects import refused
 from fairlead.console.http.writes import check_json, check_origin, check_token
+from fairlead.console.http.writing.frame import WriteTools
 from fairlead.errors import OutsideError, StoreDown
 from fairlead.model.access import Identity
 from fairlead.model.changes import Changes
@@ -162,6 +163,27 @@ class SignInDesk:
         code = [str(SignInWay.CODE)] if self._tools.code is not None else []
         oidc = [str(SignInWay.OIDC)] if self._tools.provider is not None else []
         return [*code, *oidc, str(SignInWay.TOKEN)]
+
+    @property
+    def roster(self) -> Roster:
+        """The users and groups of the cluster."""
+        return self._roster
+
+    @property
+    def audit(self) -> AuditTrail | None:
+        return self._tools.audit
+
+    def write_tools(self) -> WriteTools | None:
+        """What writes take; None without a store for their audit."""
+        audit = self._tools.audit
+        if audit is None:
+            return None
+        return WriteTools(
+            audit=audit,
+            spent=self._tools.store,
+            source_ip=lambda request: self._tools.proxies.peer(request).address,
+            now=self._now,
+        )
 
     def is_tls(self, request: Request) -> bool:
         """Whether the browser came by TLS, so that its cookies may be sent by nothing else."""
