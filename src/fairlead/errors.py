@@ -68,6 +68,10 @@ class NotFound(OutsideError):
     """The object, or the whole resource (no such CRD), does not exist on the API server."""
 
 
+class ChangedMeanwhile(OutsideError):
+    """Another client created or changed the object since it was read. Nothing was written."""
+
+
 class RejectedObject(OutsideError):
     """The API server rejects an object as it is written.
 

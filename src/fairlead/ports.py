@@ -43,6 +43,7 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
+from fairlead.model.people.rows import User, UserGroup
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -469,6 +470,10 @@ class AdmissionApi(Protocol):
     async def get_tree(self) -> QuotaTree | None:
         """The one tree of a cluster."""
         ...
+
+    async def list_users(self) -> Sequence[User]: ...
+
+    async def list_groups(self) -> Sequence[UserGroup]: ...
 
     async def list_namespaces(self) -> Sequence[str]: ...
 

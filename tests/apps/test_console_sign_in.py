@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +31,12 @@ from fairlead.console.http.proxies import Proxies
 from fairlead.console.http.sign_in_desk import COOKIE, STATE_COOKIE, OneTimeCode
 from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
+from fairlead.edge.store.address import store_address
+from fairlead.edge.store.opened import open_store
+from fairlead.errors import StoreDown
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
+from fairlead.model.records.audit import AuditFilter, AuditRow
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.sign_in import TRIES_MAX
 
@@ -701,6 +706,53 @@ async def test_a_forged_host_is_no_address_for_the_provider() -> None:
         status, answer = await Browser(page, Host="evil.example").send("/signin/oidc/start")
         assert (status, answer["code"]) == (403, "foreign-host")
     assert not provider.asked
+
+
+# --- the store and its audit ----------------------------------------------------------------------
+
+
+async def test_sign_ins_of_a_real_store_are_known_to_another_console_and_noted(
+    tmp_path: Path,
+) -> None:
+    store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
+    parts = Parts(store=store, audit=store)
+    try:
+        async with served(parts) as one, served(parts) as two:
+            assert (await Browser(one).sign_in("guess"))[0] == 401
+            bob = await Browser(one).signed_in("token-of-bob")
+            there = Browser(two)
+            there.cookies = dict(bob.cookies)
+            me = await there.me()
+            assert me["user"]["id"] == "bob"
+            await there.send("/signin", "DELETE", **{HEADER: me["csrf"]})
+            parts.clock.at += 1.0
+            assert await bob.code() == "signed-out"
+        rows = await store.audit_page(AuditFilter(), 10)
+        assert [(row.action, row.result, row.actor, row.role, row.code) for row in rows] == [
+            ("session.end", "ok", "bob", "", ""),
+            ("session.begin", "ok", "bob", "researcher", ""),
+            ("session.begin", "refused", "", "", "signed-out"),
+        ]
+        assert all(row.source_ip == "127.0.0.1" and row.request_id for row in rows)
+    finally:
+        await store.close()
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())  # noqa: ASYNC240
+    assert (
+        b"token-of-bob" not in kept and bob.cookies[COOKIE].partition(".")[0].encode() not in kept
+    )
+
+
+async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
+    class FullAudit:
+        async def append_audit(self, row: AuditRow) -> int:
+            raise StoreDown("the disk is full")
+
+    parts = Parts(audit=FullAudit())
+    async with served(parts) as page:
+        browser = Browser(page)
+        status, answer = await browser.sign_in("token-of-bob")
+    assert (status, answer["error"]) == (503, "store: the disk is full")
+    assert not browser.cookies and not parts.store.rows
 
 
 # --- looking as a user, and a store that is away --------------------------------------------------

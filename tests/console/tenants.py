@@ -21,7 +21,7 @@ from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION
 from fairlead.model.node import Condition
 from fairlead.model.people.rows import UserRole
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
-from fairlead.model.pod import Pod
+from fairlead.model.pod import ContainerState, ContainerStatus, Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.snapshot import ClusterSnapshot
@@ -128,7 +128,12 @@ def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
     text = f"cpu asks 25; root 40/40 in use; biggest borrowers: root.{others.leaf} +5"
     return [
         *(
-            _of("bob", pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job))
+            replace(
+                _of("bob", pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job)),
+                statuses=(
+                    ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH - 280),
+                ),
+            )
             for n in range(2)
         ),
         _of(

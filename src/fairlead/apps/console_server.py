@@ -48,6 +48,7 @@ from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
+from fairlead.console.http.writing.frame import WriteFrame
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -91,8 +92,8 @@ class ConsoleServer:
     """One console for one world, whose own loops run beside it.
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
-    now. They are read slowly, in a thread. `desk`: None = there is no sign-in. `subjects`: who
-    asks, by default the desk; without both every client is the administrator.
+    now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
+    administrator, or the one who is signed in at `desk` (None = there is no sign-in).
     """
 
     def __init__(
@@ -100,8 +101,8 @@ class ConsoleServer:
         world: Ports,
         settings: ConsoleSettings | None = None,
         past: Iterator[ClusterSnapshot] | None = None,
-        desk: SignInDesk | None = None,
         subjects: Subjects | None = None,
+        desk: SignInDesk | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
@@ -304,6 +305,7 @@ class ConsoleServer:
             servings=ServingAnswers(),
             health=HealthAnswers(),
             desk=self._desk,
+            writes=WriteFrame(self._desk.write_tools() if self._desk is not None else None),
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}

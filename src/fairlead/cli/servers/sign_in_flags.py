@@ -29,6 +29,24 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--store",
+        metavar="URL",
+        default="",
+        help=(
+            "where sign-ins and the audit are kept: sqlite:///FILE, postgresql://… or mysql://… "
+            "(default: a file of this user); several replicas need a server"
+        ),
+    )
+    parser.add_argument(
+        "--store-password-file", metavar="FILE", default="", help="file with its password"
+    )
+    parser.add_argument(
+        "--store-ca-file",
+        metavar="FILE",
+        default="",
+        help="authority of its certificate, PEM; it also encrypts the connection",
+    )
+    parser.add_argument(
         "--trusted-proxy",
         metavar="ADDRESS",
         action="append",

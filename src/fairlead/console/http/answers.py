@@ -6,7 +6,7 @@ The only module that turns exceptions into statuses; routes raise and never buil
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,8 +15,15 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.pages.envelope import ErrorAnswer
-from fairlead.errors import Forbidden, NotFound, OutsideError, StoreDown, UserError
+from fairlead.console.pages.envelope import ErrorAnswer, FieldFault
+from fairlead.errors import (
+    ChangedMeanwhile,
+    Forbidden,
+    NotFound,
+    OutsideError,
+    StoreDown,
+    UserError,
+)
 from fairlead.wire.text.accept_encoding import accepts_gzip
 
 JSON: Final = "application/json; charset=utf-8"
@@ -28,8 +35,10 @@ CODES_BY_STATUS: Final = {
     403: "forbidden",
     404: "not-found",
     405: "malformed",
+    409: "conflict",
     413: "too-large",
     415: "media-type",
+    422: "invalid",
     429: "rate-limited",
     500: "bug",
     502: "outside-failed",
@@ -41,7 +50,8 @@ CODES_BY_STATUS: Final = {
 class Refused(Exception):
     """An answer from 400 up, chosen by a route.
 
-    Status, what (with actual values), a hint, and the code where a status has several.
+    Status, what (with actual values), a hint, and the code where a status has several. `fields`:
+    what is wrong, by field. `current`: with 409 `conflict` the object as it is now.
     """
 
     def __init__(
@@ -52,6 +62,8 @@ class Refused(Exception):
         headers: Mapping[str, str] | None = None,
         *,
         code: str = "",
+        fields: Sequence[FieldFault] = (),
+        current: Any = None,
     ) -> None:
         super().__init__(what)
         self.status = status
@@ -59,6 +71,8 @@ class Refused(Exception):
         self.what = what
         self.hint = hint
         self.headers = dict(headers or {})
+        self.fields = tuple(fields)
+        self.current = current
 
 
 def refusal_of(error: Exception) -> Refused:
@@ -80,6 +94,8 @@ def refusal_of(error: Exception) -> Refused:
         return Refused(404, error.what, error.hint)
     if isinstance(error, Forbidden):
         return Refused(403, error.what, error.hint)
+    if isinstance(error, ChangedMeanwhile):
+        return Refused(409, error.what, error.hint)
     if isinstance(error, StoreDown):
         return Refused(503, f"{error.system}: {error.what}", error.hint)
     if isinstance(error, OutsideError):
@@ -98,7 +114,8 @@ def error_answer(refused: Refused, request_id: str) -> Response:
         code=refused.code,
         error=refused.what,
         hint=refused.hint,
-        fields=[],
+        fields=list(refused.fields),
+        current=refused.current,
         request_id=request_id,
     )
     headers = {"Cache-Control": "no-store", **refused.headers}

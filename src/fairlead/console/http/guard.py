@@ -58,6 +58,7 @@ class Guard:
             return
         headers = dict(scope["headers"])
         request_id = request_id_of(headers.get(b"x-request-id", b""))
+        scope.setdefault("state", {})["request_id"] = request_id
         reply = _Reply(send, request_id)
         started = time.perf_counter()
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
@@ -62,6 +63,7 @@ from fairlead.console.http.subjects import (
 )
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
+from fairlead.console.http.writing.frame import Planned, WriteFrame
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
@@ -117,8 +119,9 @@ class Console(msgspec.Struct):
     servings: ServingAnswers
     health: HealthAnswers
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
-    desk: SignInDesk | None = None
     base_path: str = "/"
+    desk: SignInDesk | None = None
+    writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
 
     @property
     def sign_in(self) -> SignInAnswers:
@@ -127,6 +130,8 @@ class Console(msgspec.Struct):
 
 Answer = Callable[[Request], Awaitable[Response]]
 Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
+Planning = Callable[[Console, Request, Any], Awaitable[Planned]]
+"""Plans a write with its body (`http/writing/frame`)."""
 
 
 def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
@@ -170,6 +175,8 @@ def _named(method: str) -> Sequence[str]:
 
 
 def _answering(console: Console, endpoint: Endpoint) -> Answer:
+    if endpoint.action:
+        return _writing(console, endpoint)
     answer = ANSWERS[endpoint.name]
 
     async def answer_request(request: Request) -> Response:
@@ -179,6 +186,24 @@ def _answering(console: Console, endpoint: Endpoint) -> Answer:
         return await answer(console, request, endpoint)
 
     return answer_request
+
+
+def _writing(console: Console, endpoint: Endpoint) -> Answer:
+    """A write of the cluster, in the frame of `http/writing`."""
+    plan = PLANS[endpoint.name]
+
+    async def answer_write(request: Request) -> Response:
+        console.writes.check()
+        try:
+            await check_right(console.subjects, request, endpoint.right)
+        except Refused as refused:
+            await console.writes.note_refusal(request, endpoint, refused)
+            raise
+        check_known(request.query_params.multi_items(), endpoint)
+        csrf = _csrf(console, request)
+        return await console.writes.answer(request, endpoint, csrf, partial(plan, console))
+
+    return answer_write
 
 
 def _page(console: Console) -> Answer:
@@ -667,6 +692,8 @@ async def _lines_of_all(console: Console, query: ChartQuery, asked: ChartRequest
     return history_lines(console.history, query, asked)
 
 
+PLANS: Final[dict[str, Planning]] = {}
+"""The writes of the cluster, by the name of their endpoint."""
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
     "act_as": act_as,

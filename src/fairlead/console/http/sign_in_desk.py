@@ -15,7 +15,8 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct, structs
@@ -25,6 +26,7 @@ from fairlead.console.http.answers import Refused
 from fairlead.console.http.proxies import Peer, Proxies
 from fairlead.console.http.subjects import refused
 from fairlead.console.http.writes import check_json, check_origin, check_token
+from fairlead.console.http.writing.frame import WriteTools
 from fairlead.errors import OutsideError, StoreDown
 from fairlead.model.access import Identity
 from fairlead.model.changes import Changes
@@ -32,9 +34,10 @@ from fairlead.model.people.external import OidcRequest
 from fairlead.model.people.permission import Denied
 from fairlead.model.people.rows import User
 from fairlead.model.people.subject import SignInWay, Subject
+from fairlead.model.records.audit import AuditResult, AuditRow
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
-from fairlead.ports import OidcProvider, SignInApi, SignIns
+from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns
 from fairlead.rules.people.identities import (
     Roster,
     check_account,
@@ -66,6 +69,9 @@ from fairlead.rules.people.sign_in import (
 
 COOKIE: Final = "fairlead-sign-in"
 STATE_COOKIE: Final = "fairlead-oidc"
+BEGIN: Final = "session.begin"
+END: Final = "session.end"
+"""Actions in the audit."""
 KEPT_SECONDS: Final = 1.0
 """How long a row of the store, the owner of a token, and a right to make users are remembered."""
 TOUCH_MS: Final = 60_000
@@ -86,6 +92,13 @@ class Cookie(Struct, frozen=True):
     value: str
     seconds: int
     is_secure: bool
+
+
+class Actor(Struct, frozen=True):
+    """The actor of a row of the audit; "" = not known."""
+
+    name: str = ""
+    role: str = ""
 
 
 class OneTimeCode:
@@ -113,11 +126,12 @@ class OneTimeCode:
 class SignInTools(Struct, frozen=True, kw_only=True):
     """What signing in takes. `keys`: that sign cookies, the first one new ones. `code`: for a
     console that only this machine can reach. `external_url`: where browsers find the console, ""
-    = by the host that they name.
+    = by the host that they name. `audit`: None = no row is written.
     """
 
     api: SignInApi
     store: SignIns
+    audit: AuditTrail | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -149,6 +163,27 @@ class SignInDesk:
         code = [str(SignInWay.CODE)] if self._tools.code is not None else []
         oidc = [str(SignInWay.OIDC)] if self._tools.provider is not None else []
         return [*code, *oidc, str(SignInWay.TOKEN)]
+
+    @property
+    def roster(self) -> Roster:
+        """The users and groups of the cluster."""
+        return self._roster
+
+    @property
+    def audit(self) -> AuditTrail | None:
+        return self._tools.audit
+
+    def write_tools(self) -> WriteTools | None:
+        """What writes take; None without a store for their audit."""
+        audit = self._tools.audit
+        if audit is None:
+            return None
+        return WriteTools(
+            audit=audit,
+            spent=self._tools.store,
+            source_ip=lambda request: self._tools.proxies.peer(request).address,
+            now=self._now,
+        )
 
     def is_tls(self, request: Request) -> bool:
         """Whether the browser came by TLS, so that its cookies may be sent by nothing else."""
@@ -205,12 +240,13 @@ class SignInDesk:
             )
         self._count_try(peer)
         self._require_ready()
-        if way == SignInWay.CODE:
-            identity = await self._by_code(secret)
-        else:
-            identity = await self._by_token(secret)
-        row, cookie = self._made(peer, SignInWay(way), identity.name, groups=identity.groups)
-        await self._begun(request, row)
+        async with self._audited(request, way):
+            if way == SignInWay.CODE:
+                identity = await self._by_code(secret)
+            else:
+                identity = await self._by_token(secret)
+            row, cookie = self._made(peer, SignInWay(way), identity.name, groups=identity.groups)
+            await self._begun(request, row)
         self._tries.succeeded(peer.address)
         return cookie
 
@@ -246,14 +282,15 @@ class SignInDesk:
             raise Refused(400, "signing in at the provider took too long", _BEGIN_AGAIN)
         if not await self._tools.store.spend(hash_of(signed.id), ends_at):
             raise Refused(400, "this answer of the provider was used already", _BEGIN_AGAIN)
-        if error or not code:
-            raise signed_out(f"the provider does not sign you in: {error[:200] or 'no code'}")
-        self._require_ready()
-        identity = await provider.identity_of(code, self._asked(request, signed))
-        if isinstance(identity, Refusal):
-            raise signed_out(identity.reason)
-        row, cookie = self._made(peer, SignInWay.OIDC, identity.text)
-        await self._begun(request, row)
+        async with self._audited(request, SignInWay.OIDC):
+            if error or not code:
+                raise signed_out(f"the provider does not sign you in: {error[:200] or 'no code'}")
+            self._require_ready()
+            identity = await provider.identity_of(code, self._asked(request, signed))
+            if isinstance(identity, Refusal):
+                raise signed_out(identity.reason)
+            row, cookie = self._made(peer, SignInWay.OIDC, identity.text)
+            await self._begun(request, row)
         self._tries.succeeded(peer.address)
         return cookie
 
@@ -285,6 +322,7 @@ class SignInDesk:
         if row is not None:
             check_token(request, row.csrf)
             check_origin(request)
+            await self._note(request, END, row.way, Actor(row.user or row.identity))
             await self._end(row.hash)
         return self._gone(request, COOKIE)
 
@@ -419,10 +457,41 @@ class SignInDesk:
         if isinstance(subject, Denied):
             raise refused(subject)
         row = structs.replace(row, user=row.user or subject.user)
+        who = Actor(row.user or row.identity, str(subject.role))
+        await self._note(request, BEGIN, row.way, who)
         await self._tools.store.add_sign_in(row)
         before = self._signed(request)
         if before is not None:
             await self._end(hash_of(before.id))
+
+    @asynccontextmanager
+    async def _audited(self, request: Request, way: str) -> AsyncIterator[None]:
+        """Notes a sign-in that is refused. One that succeeds is noted before it is stored."""
+        try:
+            yield
+        except Refused as error:
+            if error.status in (401, 403):
+                await self._note(request, BEGIN, way, Actor(), error.code)
+            raise
+
+    async def _note(
+        self, request: Request, action: str, way: str, who: Actor, code: str = ""
+    ) -> None:
+        """A row of the audit. Raises StoreDown: without a row nothing is done."""
+        if self._tools.audit is None:
+            return
+        row = AuditRow(
+            at=self._now(),
+            actor=who.name,
+            action=action,
+            result=AuditResult.REFUSED if code else AuditResult.OK,
+            role=who.role,
+            source_ip=self._tools.proxies.peer(request).address,
+            request_id=request.state.request_id,
+            code=code,
+            summary=f"way: {way}",
+        )
+        await self._tools.audit.append_audit(row)
 
     async def _acting(self, request: Request) -> SignIn | None:
         signed = self._signed(request)

@@ -18,17 +18,19 @@ HEADER = "X-Fairlead-Csrf"
 _OWN = ("same-origin", "none")
 
 
-async def own_body(request: Request, csrf: str | None) -> bytes:
+async def own_body(request: Request, csrf: str | None, *, is_empty: bool = False) -> bytes:
     """The body of a write that is allowed. `csrf`: None = the request has a token of its own in the
-    header `Authorization`, which no foreign page can send.
+    header `Authorization`, which no foreign page can send. `is_empty`: it may have no body.
 
     Raises Refused: 403 `csrf` for a strange one, 415 for what is not JSON.
     """
     if csrf is not None:
         check_token(request, csrf)
         check_origin(request)
-    check_json(request)
-    return await request.body()
+    body = await request.body()
+    if body or not is_empty:
+        check_json(request)
+    return body
 
 
 def check_token(request: Request, csrf: str) -> None:

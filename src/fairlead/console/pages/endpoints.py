@@ -57,6 +57,10 @@ class Endpoint(Struct, frozen=True):
 
     A `body` makes it a write: `method` is POST, and `console/http/writes` has looked at the request
     before. `takes_any`: another system chooses its query parameters.
+
+    An `action`, its name in the audit, makes it a write of the cluster: it is carried out in the
+    frame of `console/http/writing`, and `name` is the function that plans it. `verb`: its method.
+    `needs_version`: it must say in `If-Match` on which version it is based.
     """
 
     name: str
@@ -71,9 +75,14 @@ class Endpoint(Struct, frozen=True):
     body: Any = None
     is_deletion: bool = False
     takes_any: bool = False
+    action: str = ""
+    verb: str = ""
+    needs_version: bool = False
 
     @property
     def method(self) -> str:
+        if self.verb:
+            return self.verb
         if self.is_deletion:
             return "DELETE"
         return "GET" if self.body is None else "POST"
@@ -87,17 +96,27 @@ ERROR_TEXTS: Final = {
     401: "`signed-out`: not signed in, or what was given to sign in is not accepted.",
     403: (
         "`no-user`: no user of Fairlead, or a disabled one; `csrf`: a write not from the console's "
-        "own page; `forbidden`: the user may not, or the API server refuses; `foreign-host`: not "
-        "by this name."
+        "own page; `forbidden`: the user may not, or the API server refuses; `read-only`: without "
+        "sign-in a console writes nothing; `foreign-host`: not by this name."
     ),
     404: "`not-found`: no such object, no such chart, or a clock that cannot be changed.",
+    409: (
+        "`conflict`: another client changed the object, which `current` has; `exists`: the name is "
+        "taken; `blocked`: not now, `fields` has what blocks it."
+    ),
+    413: "`too-large`: the body is larger than 1 MiB.",
     415: "`media-type`: the body is not JSON.",
+    422: "`invalid`: `fields` has all that is wrong with the body.",
     429: "`rate-limited`: too many event streams or logs are open, or signing in failed too often.",
     502: "`outside-failed`: the API server, Prometheus or the OIDC provider did not answer.",
     503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
     504: "`outside-timeout`: Prometheus or the OIDC provider took longer than 10 s.",
 }
 
+DRY_RUN: Final = Parameter(
+    "dryRun", "`true`: change nothing, and answer what would change.", type="boolean"
+)
+WRITE_ERRORS: Final = (400, 401, 403, 404, 409, 413, 415, 422, 502, 503)
 LIST_PARAMETERS: Final = (
     Parameter("q", "Case-insensitive substring over the text fields."),
     Parameter(

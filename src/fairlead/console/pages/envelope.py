@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -89,15 +89,21 @@ class ListAnswer(Envelope, frozen=True):
 
 
 class FieldFault(Json, frozen=True):
+    """What is wrong with one field of a body. `rule`: which rule it breaks, `code`: the same as the
+    rule's own part of the program names it, "" = there is no other name.
+    """
+
     path: str
     rule: str
     error: str
+    code: str = ""
 
 
 class ErrorAnswer(Json, frozen=True):
     """Every answer from 400 up.
 
-    `request_id` is also in the header `X-Request-Id` and in the server's log.
+    `request_id` is also in the header `X-Request-Id` and in the server's log. `current`: with
+    `conflict` the object as it is now, else null.
     """
 
     ok: bool
@@ -107,6 +113,7 @@ class ErrorAnswer(Json, frozen=True):
     hint: str
     fields: list[FieldFault]
     request_id: str
+    current: Any = None
 
 
 def timestamp(at: float | None) -> str | None:

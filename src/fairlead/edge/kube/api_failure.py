@@ -15,7 +15,7 @@ from fairlead.edge.connection.connection_failure import explain_connection
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.edge.kube.api_request import ApiRequest
-from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.errors import ChangedMeanwhile, Forbidden, NotFound, OutsideError
 from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 SYSTEM = "kubernetes"
@@ -59,7 +59,7 @@ class Unauthorized(ApiFailure):
     """401: the server does not accept the credentials."""
 
 
-class Conflict(ApiFailure):
+class Conflict(ApiFailure, ChangedMeanwhile):
     """409: the object exists already, or has been changed."""
 
 

@@ -128,8 +128,8 @@ def restricted_tree(node: QuotaNode, reach: Reach) -> QuotaNode | None:
 def restricted_violations(
     violations: Iterable[Violation], visible: frozenset[str]
 ) -> Iterator[Violation]:
-    """Faults of visible nodes without their texts, which name others, and that one elsewhere stops
-    everything. `visible`: names of nodes.
+    """Faults of visible nodes without their texts, which name others; of those elsewhere, one if it
+    stops everything. `visible`: names of nodes.
     """
     elsewhere = False
     for each in violations:

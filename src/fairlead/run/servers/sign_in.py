@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from fairlead.apps.console_server import ConsoleSettings, base_path_of
@@ -13,14 +13,17 @@ from fairlead.apps.server import is_loopback
 from fairlead.cli.servers.sign_in_flags import ON
 from fairlead.console.http.proxies import Proxies
 from fairlead.console.http.sign_in_desk import OneTimeCode, SignInDesk, SignInTools
+from fairlead.edge.files.own_files import make_private, state_home
 from fairlead.edge.files.sign_in_key import own_key, read_keys
-from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.ports import OidcProvider, Ports
 from fairlead.run.invocation import Invocation
 
 if TYPE_CHECKING:
     from fairlead.edge.oidc.provider import OidcSettings
+    from fairlead.edge.store.address import StoreAddress
+
+STORE_FILE: Final = "store.sqlite"
 
 
 class AskedSignIn:
@@ -31,6 +34,7 @@ class AskedSignIn:
         self.is_on: bool = args.sign_in == ON
         self._chosen = chosen
         self._args = args
+        self._messages = asked.messages
         if not self.is_on:
             _refuse_others(asked)
             self.code = None
@@ -42,6 +46,7 @@ class AskedSignIn:
             )
         self.code = OneTimeCode() if is_loopback(chosen.host) else None
         self._proxies = Proxies(args.trusted_proxy)
+        self._store = _store_address(asked)
         self._external_url = _address(args.external_url)
         self._provider = _provider_settings(asked) if args.oidc_issuer else None
         files = args.sign_in_key_file
@@ -53,11 +58,16 @@ class AskedSignIn:
         if not self.is_on or world.sign_in is None:
             yield None
             return
+        from fairlead.edge.store.opened import open_store  # SQL is for this alone
+
         async with AsyncExitStack() as clients:
+            store = await open_store(self._store, self._messages.info)
+            clients.push_async_callback(store.close)
             yield SignInDesk(
                 SignInTools(
                     api=world.sign_in,
-                    store=SignInsInMemory(),
+                    store=store,
+                    audit=store,
                     keys=self._keys,
                     code=self.code,
                     provider=await self._opened(clients),
@@ -76,6 +86,25 @@ class AskedSignIn:
         provider = OpenIdProvider(self._provider)
         clients.push_async_callback(provider.close)
         return provider
+
+
+def _store_address(asked: Invocation) -> StoreAddress:
+    """Raises UserError for a URL that names no store."""
+    from fairlead.edge.store.address import store_address
+
+    args = asked.args
+    if args.store:
+        return store_address(args.store, args.store_password_file, args.store_ca_file)
+    folder = state_home(asked.env)
+    try:
+        make_private(folder)
+    except OSError as error:
+        raise OutsideError(
+            "disk",
+            f"`{folder}` cannot be made: {(error.strerror or str(error)).lower()}",
+            "name a store with --store",
+        ) from error
+    return store_address(f"sqlite:///{folder / STORE_FILE}")
 
 
 def _provider_settings(asked: Invocation) -> OidcSettings:
@@ -129,6 +158,9 @@ def _refuse_others(asked: Invocation) -> None:
     named = {
         "--sign-in-key-file": args.sign_in_key_file,
         "--trusted-proxy": args.trusted_proxy,
+        "--store": args.store,
+        "--store-password-file": args.store_password_file,
+        "--store-ca-file": args.store_ca_file,
         "--external-url": args.external_url,
         "--oidc-issuer": args.oidc_issuer,
         "--oidc-client-id": args.oidc_client_id,

@@ -1,0 +1,1 @@
+"""How the console writes: one frame for every write, and what is planned for each."""
