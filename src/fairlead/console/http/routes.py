@@ -63,7 +63,7 @@ from fairlead.console.http.subjects import (
 )
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
-from fairlead.console.http.writing.frame import Planned, WriteFrame
+from fairlead.console.http.writing.frame import PlannedWrite, WriteFrame
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
@@ -130,7 +130,7 @@ class Console(msgspec.Struct):
 
 Answer = Callable[[Request], Awaitable[Response]]
 Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
-Planning = Callable[[Console, Request, Any], Awaitable[Planned]]
+Planning = Callable[[Console, Request, Any], Awaitable[PlannedWrite]]
 """Plans a write with its body (`http/writing/frame`)."""
 
 

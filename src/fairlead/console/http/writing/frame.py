@@ -1,8 +1,8 @@
 """The one way of every write: checks, then a plan, then the audit, then the act.
 
-A write of a route plans (`Planned`): it reads the object as it is now, finds what speaks against
-the change, and returns how it is carried out. The frame asks for the rest in one order, so that no
-write forgets a part: sign-in, CSRF, size and form of the body, the version on which the client
+A write of a route plans (`PlannedWrite`): it reads the object as it is now, finds what speaks
+against the change, and returns how it is carried out. The frame asks for the rest in one order, so
+that no write forgets a part: sign-in, CSRF, size and form of the body, the version on which the client
 based it, `dryRun`, `Idempotency-Key`. It stores a row `begun` of the audit before the act, and one
 with the result after it. Without the first row nothing is done.
 """
@@ -26,7 +26,7 @@ from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.envelope import FieldFault
-from fairlead.console.pages.writes import Effect, NoBody, Preview, decoded
+from fairlead.console.pages.writing.preview import Effect, NoBody, Preview, decoded
 from fairlead.errors import FairleadError, OutsideError
 from fairlead.model.people.subject import Subject
 from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
@@ -64,7 +64,7 @@ class Blocked(Struct, frozen=True):
     code: str = "blocked"
 
 
-class Planned(Struct, frozen=True, kw_only=True):
+class PlannedWrite(Struct, frozen=True, kw_only=True):
     """A write that was planned and not carried out.
 
     `summary`: names of fields that change, for the audit; never values that may be secret.
@@ -84,7 +84,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     preview: Any = None
 
 
-Plan = Callable[[Request, Any], Awaitable[Planned]]
+Plan = Callable[[Request, Any], Awaitable[PlannedWrite]]
 """Plans a write of this request with this body, which has the endpoint's form."""
 
 
@@ -164,11 +164,11 @@ class WriteFrame:
             namespace=request.path_params.get("namespace", ""), name=_named(request)
         )
         row = self._row(
-            request, endpoint, AuditResult.REFUSED, Planned(target=target, act=_nothing)
+            request, endpoint, AuditResult.REFUSED, PlannedWrite(target=target, act=_nothing)
         )
         await self._append(structs.replace(row, code=refused.code))
 
-    async def _carry_out(self, planned: Planned, begun: AuditRow, key: str) -> Response:
+    async def _carry_out(self, planned: PlannedWrite, begun: AuditRow, key: str) -> Response:
         ended = structs.replace(begun, begun_id=begun.id, id=0)
         try:
             written = await planned.act()
@@ -199,7 +199,7 @@ class WriteFrame:
         return Response(found.body, found.status_code, dict(found.headers))
 
     def _row(
-        self, request: Request, endpoint: Endpoint, result: AuditResult, planned: Planned
+        self, request: Request, endpoint: Endpoint, result: AuditResult, planned: PlannedWrite
     ) -> AuditRow:
         assert self._tools is not None
         subject: Subject | None = getattr(request.state, "subject", None)
@@ -235,7 +235,7 @@ class WriteFrame:
             )
 
 
-def check_planned(planned: Planned) -> None:
+def check_planned(planned: PlannedWrite) -> None:
     """Raises Refused for a plan that may not be carried out: 422 `invalid`, 409 `blocked`."""
     if planned.faults:
         raise invalid(planned.faults)
@@ -256,7 +256,7 @@ def invalid(faults: Sequence[FieldFault]) -> Refused:
     )
 
 
-def moved(planned: Planned) -> Refused:
+def moved(planned: PlannedWrite) -> Refused:
     """409 with the object as it is now."""
     return Refused(
         409,
@@ -271,7 +271,7 @@ def not_there(kind: str, name: str, hint: str) -> Refused:
     return Refused(404, f"there is no {kind} `{name[:253]}`", hint)
 
 
-def _preview(planned: Planned) -> Any:
+def _preview(planned: PlannedWrite) -> Any:
     if planned.preview is not None:
         return planned.preview
     faults = list(planned.faults)
