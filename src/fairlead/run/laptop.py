@@ -34,6 +34,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
+from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
@@ -113,6 +114,7 @@ async def run_laptop(
                 servings=KubeServings(api),
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
+                writes=KubeClusterWrites(api),
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)

@@ -37,7 +37,7 @@ from fairlead.model.people.subject import SignInWay, Subject
 from fairlead.model.records.audit import AuditResult, AuditRow
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
-from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns
+from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns, TreeVersions
 from fairlead.rules.people.identities import (
     Roster,
     check_account,
@@ -126,12 +126,14 @@ class OneTimeCode:
 class SignInTools(Struct, frozen=True, kw_only=True):
     """What signing in takes. `keys`: that sign cookies, the first one new ones. `code`: for a
     console that only this machine can reach. `external_url`: where browsers find the console, ""
-    = by the host that they name. `audit`: None = no row is written.
+    = by the host that they name. `audit`: None = no row is written. `versions`: of the
+    quota tree, None = they are not kept.
     """
 
     api: SignInApi
     store: SignIns
     audit: AuditTrail | None = None
+    versions: TreeVersions | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -168,6 +170,10 @@ class SignInDesk:
     def roster(self) -> Roster:
         """The users and groups of the cluster."""
         return self._roster
+
+    @property
+    def versions(self) -> TreeVersions | None:
+        return self._tools.versions
 
     @property
     def audit(self) -> AuditTrail | None:

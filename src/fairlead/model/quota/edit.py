@@ -35,3 +35,32 @@ class RefusedCell(Struct, frozen=True):
     rule: str
     code: str
     message: str
+
+
+class CellChange(Struct, frozen=True):
+    """`cell`: `name`, `namespaces`, or a bound such as `min.cpu`; texts "" = nothing is written."""
+
+    cell: str
+    before: str
+    after: str
+
+
+class NodeChange(Struct, frozen=True):
+    """A node that an edit adds, removes or changes. `change`: `added`, `removed` or `changed`."""
+
+    name: str
+    change: str
+    cells: tuple[CellChange, ...] = ()
+
+
+class TreeDifference(Struct, frozen=True):
+    """What an edit changes. `raised`: leaves with a larger min, which may claim more. `governed`,
+    `released`: namespaces that come under quota, and that leave it. `unknown`: namespaces of the
+    tree that do not exist.
+    """
+
+    nodes: tuple[NodeChange, ...]
+    raised: tuple[str, ...]
+    governed: tuple[str, ...]
+    released: tuple[str, ...]
+    unknown: tuple[str, ...]

@@ -108,7 +108,8 @@ def _bounds(
     for resource in dict.fromkeys((*raw, *wanted)):
         text, written = wanted.get(resource), raw.get(resource)
         if text:
-            made[resource] = written if _is_same(resource, written, text) else _short(resource, text)
+            is_same = _is_same(resource, written, text)
+            made[resource] = written if is_same else _short(resource, text)
         elif resource not in were and resource in raw:
             made[resource] = written  # the edit cannot show it, so it cannot have removed it
         elif resource == MAX_JOBS and resource in raw:

@@ -376,6 +376,8 @@ class RestrictedBoard(BoardState):
                 for row in rows
             ],
             faults=fault_rows(self.violations),
+            tree_version="",
+            managed=[],
         )
 
 

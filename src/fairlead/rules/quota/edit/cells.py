@@ -37,13 +37,13 @@ _BARE: Final = re.compile(r"\+?[0-9]+")
 
 
 def refused_cells(
-    violations: Iterable[Violation], tree: QuotaNode, old: QuotaNode | None
+    violations: Iterable[Violation], tree: QuotaNode | None, old: QuotaNode | None
 ) -> list[RefusedCell]:
     """A cell for every violation that refuses the tree. `old`: the tree that is replaced.
 
     Too large a sum of mins is shown on the mins that were raised, else on the min of the node.
     """
-    nodes = {node.name: node for node in tree.walk()}
+    nodes = {node.name: node for node in tree.walk()} if tree is not None else {}
     before = {node.name: node for node in old.walk()} if old is not None else {}
     found = []
     for each in violations:
