@@ -85,6 +85,9 @@ MADE: Final = {
     ("attention.py", "f'attention-{code or kind}'"): tuple(
         f"attention-{kind}" for kind in ATTENTION
     ),
+    ("board.py", "f'{sentence.code}-own'"): tuple(
+        f"{kind}-none-own" for kind in ("jobs", "holders", "serving", "quota")
+    ),
     ("waiting.py", "f'clause-{each.code}'"): tuple(f"clause-{code}" for code in CLAUSES),
     ("health.py", "f'health-affects-{name}'"): tuple(
         f"health-affects-{name}" for name in AFFECTED_CONTENT
@@ -244,11 +247,11 @@ def named_refusals() -> set[str]:
 
 def denied_codes() -> set[str]:
     """Those that `rules/people/may` gives to refusals; `http/subjects` passes them on."""
-    nobody = Subject("", UserRole.RESEARCHER)
+    outsider = Subject("", UserRole.RESEARCHER)
     somewhere = Subject("", UserRole.RESEARCHER, namespaces=frozenset({"a"}))
     answers = [
         may(subject, verb, resource, namespace)
-        for subject in (nobody, somewhere)
+        for subject in (outsider, somewhere)
         for verb in ConsoleVerb
         for resource in ConsoleResource
         for namespace in ("", "b")
