@@ -77,7 +77,8 @@ def measure_people() -> None:
                 made.append(fresh)
     group, peer, user = map(statistics.median, (ours, theirs, made))
     print(f"\n{args.users} users: {group:.2f} s; kubectl apply: {peer:.2f} s")
-    print(f"aims: {group / peer:.2f} x kubectl (<= {GROUP_AIM}); user {user:.2f} s (<= 1)")
+    print(f"aims: {group / peer:.2f} x kubectl (<= {GROUP_AIM})")
+    print(f"user {user:.2f} s (<= {USER_AIM_SECONDS:.0f})")
 
 
 @contextmanager
@@ -163,7 +164,10 @@ def _let_in(api: ApiClient, name: str) -> float:
     _wait(lambda: api.get(account).status == 200)
     user = api.as_stranger(token_of(api, PLACE, name))
     _wait(lambda: user.get(f"/api/v1/namespaces/{SPACE}/pods").status == 200)
-    return time.perf_counter() - began
+    took = time.perf_counter() - began
+    api.delete(f"{PEOPLE}/users/{name}")
+    _wait(lambda: api.get(f"{PEOPLE}/users/{name}").status == 404)
+    return took
 
 
 def _wait(is_so: Callable[[], bool]) -> None:
