@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT
 from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import Resource
 from fairlead.edge.kube.who_am_i import REVIEWS
-from fairlead.edge.people.people_api import GROUP_SUBJECT, USER_SUBJECT
+from fairlead.edge.people.people_api import USER_SUBJECT
 from fairlead.errors import OutsideError
 from fairlead.model.access import Identity
 from fairlead.model.changes import Observe
