@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
+    from fairlead.model.records.rows import StoreCheck
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import InstallationTarget, Streams
     from fairlead.wire.files.offline_bundle import BundleReport
@@ -481,10 +482,40 @@ class Machine(Protocol):
         """
         ...
 
+    def store(self, url: str, password_file: str, authority: str) -> StoreAdministration:
+        """The store at a URL without a password. Raises UserError for what is no such URL, and for
+        files that cannot be read.
+        """
+        ...
+
     def page(self, url: str) -> str:
         """The body of a page.
 
         Raises OutsideError when it cannot be had, UserError for what is no address.
+        """
+        ...
+
+
+class StoreAdministration(Protocol):
+    """The store of a console, for an operator. Blocking.
+
+    Each raises StoreDown if the engine does not answer, UserError for a store of another schema.
+    """
+
+    def check(self) -> StoreCheck: ...
+
+    def migrate(self, say: Callable[[str], None]) -> str:
+        """Bring it to this program's schema; the version. `say` gets a line for each step."""
+        ...
+
+    def export(self) -> Iterator[bytes]:
+        """Lines of JSON, with their ends: all rows, of one moment."""
+        ...
+
+    def import_lines(self, data: bytes) -> int:
+        """Store the rows of an export in an empty store, all or nothing; how many.
+
+        Raises UserError for a store with rows, and for lines that are no whole export.
         """
         ...
 

@@ -360,6 +360,10 @@ VERBS: Final = (
         "revoke one credential, or all of a user",
         aliases=("del",),
     ),
+    Verb(("store", "check"), "store.check", "check the store of a console"),
+    Verb(("store", "migrate"), "store.migrate", "bring a store to the schema of this version"),
+    Verb(("store", "export"), "store.export", "print all rows of a store as JSON lines"),
+    Verb(("store", "import"), "store.import_rows", "store the rows of such lines"),
     Verb(("login",), "people.login", "print and renew a user's token, for kubectl"),
     Verb(("whoami",), "people.whoami", "print your name in the cluster", is_arenas=True),
     Verb(
