@@ -37,7 +37,7 @@ from fairlead.model.people.subject import SignInWay, Subject
 from fairlead.model.records.audit import AuditResult, AuditRow
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
-from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns
+from fairlead.ports import AuditTrail, CredentialRecords, OidcProvider, SignInApi, SignIns
 from fairlead.rules.people.identities import (
     Roster,
     check_account,
@@ -126,12 +126,13 @@ class OneTimeCode:
 class SignInTools(Struct, frozen=True, kw_only=True):
     """What signing in takes. `keys`: that sign cookies, the first one new ones. `code`: for a
     console that only this machine can reach. `external_url`: where browsers find the console, ""
-    = by the host that they name. `audit`: None = no row is written.
+    = by the host that they name. `audit`, `credentials`: None = no row is written.
     """
 
     api: SignInApi
     store: SignIns
     audit: AuditTrail | None = None
+    credentials: CredentialRecords | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -172,6 +173,10 @@ class SignInDesk:
     @property
     def audit(self) -> AuditTrail | None:
         return self._tools.audit
+
+    @property
+    def credential_records(self) -> CredentialRecords | None:
+        return self._tools.credentials
 
     def write_tools(self) -> WriteTools | None:
         """What writes take; None without a store for their audit."""

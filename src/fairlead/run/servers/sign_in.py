@@ -68,6 +68,7 @@ class AskedSignIn:
                     api=world.sign_in,
                     store=store,
                     audit=store,
+                    credentials=store,
                     keys=self._keys,
                     code=self.code,
                     provider=await self._opened(clients),
