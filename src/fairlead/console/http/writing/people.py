@@ -11,7 +11,12 @@ from starlette.requests import Request
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written, not_there
-from fairlead.console.http.writing.people_rows import group_row, user_row
+from fairlead.console.http.writing.people_rows import (
+    group_row,
+    group_version,
+    user_row,
+    user_version,
+)
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.people import (
     ExternalPerson,
@@ -127,7 +132,7 @@ class PeoplePlans:
             summary=_changed(before, after),
             faults=faults,
             blocked=self._blocked_by_work(refusal, before, after, record),
-            version=before.version,
+            version=user_version(before),
             current=user_row(before),
             effects=self._effects(
                 Effect("update", "User", USERS_NAMESPACE, before.name) if after != before else None,
@@ -152,7 +157,7 @@ class PeoplePlans:
             act=act,
             summary="force" if is_forced else "",
             blocked=self._blocked_by_work(refusal, user, None, record),
-            version=user.version,
+            version=user_version(user),
             current=user_row(user),
             effects=[
                 *self._effects(
@@ -261,7 +266,7 @@ class PeoplePlans:
             blocked=Blocked(blocked[0].error, "remove what blocks it", tuple(blocked))
             if blocked
             else None,
-            version=before.version,
+            version=group_version(before, _user_names(before, record)),
             current=group_row(before, record.users.values()),
             effects=self._effects(
                 Effect("update", "UserGroup", USERS_NAMESPACE, before.name)
@@ -292,7 +297,7 @@ class PeoplePlans:
             blocked=Blocked(refusal.reason, "take the users out of the group first", fields)
             if refusal is not None
             else None,
-            version=group.version,
+            version=group_version(group, names),
             current=group_row(group, record.users.values()),
             effects=[Effect("delete", "UserGroup", USERS_NAMESPACE, group.name)],
         )

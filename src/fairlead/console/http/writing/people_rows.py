@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
@@ -35,25 +36,37 @@ def user_row(user: User) -> UserRow:
         if external == ExternalUser()
         else ExternalPerson(external.auth_type, external.uid, external.name),
         created_at=timestamp(user.created_at or None),
-        version=user.version,
+        version=user_version(user),
     )
+
+
+def user_version(user: User) -> str:
+    """Changes with the spec, and not with the status, which the controller writes at any time."""
+    return f"{user.uid}.{user.generation}"
+
+
+def group_version(group: UserGroup, users: Iterable[str]) -> str:
+    """The same; the users who list the group are part of what is edited."""
+    names = hashlib.blake2b(",".join(sorted(users)).encode(), digest_size=6).hexdigest()
+    return f"{group.uid}.{group.generation}.{names}"
 
 
 def group_row(group: UserGroup, users: Iterable[User]) -> GroupRow:
     ready = group.status.ready
+    names = sorted(each.name for each in users if group.name in each.groups)
     return GroupRow(
         name=group.name,
         group_name=group.group_name,
         leaf=group.leaf,
         namespaces=list(group.status.namespaces),
-        users=sorted(each.name for each in users if group.name in each.groups),
+        users=names,
         default_roles=list(group.default_roles),
         default_cluster_roles=list(group.default_cluster_roles),
         user_caps={user: dict(caps) for user, caps in group.user_caps.items()},
         state="Ending" if group.is_ending else ready.reason or "Pending",
         message="; ".join(group.faults) or ready.message,
         created_at=timestamp(group.created_at or None),
-        version=group.version,
+        version=group_version(group, names),
     )
 
 
