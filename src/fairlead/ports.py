@@ -50,6 +50,7 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
+from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
 from fairlead.model.people.rows import User, UserGroup
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
@@ -354,6 +355,55 @@ class SignInApi(Protocol):
         ...
 
 
+class People(Protocol):
+    """Users, groups and credentials of the cluster, read and written with the rights of this
+    process.
+
+    All raise OutsideError if the API server cannot be asked or refuses, UserError where it does not
+    serve users.
+    """
+
+    async def read(self) -> PeopleRecord:
+        """All users and groups as they are now, and what users have made."""
+        ...
+
+    async def create_user(self, user: User) -> None: ...
+
+    async def change_user(self, before: User, after: User) -> None:
+        """Raises ChangedMeanwhile if the user was changed since `before` was read."""
+        ...
+
+    async def delete_user(self, user: User, *, is_forced: bool) -> None: ...
+
+    async def create_group(self, group: UserGroup) -> None: ...
+
+    async def change_group(self, before: UserGroup, after: UserGroup) -> None:
+        """Raises ChangedMeanwhile if the group was changed since `before` was read."""
+        ...
+
+    async def delete_group(self, group: UserGroup) -> None: ...
+
+    async def issue(
+        self, user: str, seconds: int, note: str, issued_by: str
+    ) -> tuple[Credential, str]:
+        """A new token for the user, with its record. Nothing is left if none is issued."""
+        ...
+
+    async def credentials(self, user: str = "") -> list[Credential]:
+        """Those that were not revoked, of one user or ("") all, the newest first."""
+        ...
+
+    async def revoke(self, credential: Credential) -> None: ...
+
+    async def revoke_all(self, user: str) -> int:
+        """Revoke every token of the user; returns how many credentials were recorded."""
+        ...
+
+    async def address(self) -> ServerAddress:
+        """Where users reach the API server."""
+        ...
+
+
 class OidcProvider(Protocol):
     """An OpenID Connect provider.
 
@@ -373,7 +423,8 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies`, `sign_in` and `writes` in a saved snapshot, which has no API server.
+    `servings`, `dependencies`, `sign_in`, `writes` and `people` in a saved snapshot, which has no
+    API server.
     """
 
     cluster: Cluster
@@ -388,6 +439,7 @@ class Ports(Struct, frozen=True):
     dependencies: Dependencies | None = None
     sign_in: SignInApi | None = None
     writes: ClusterWrites | None = None
+    people: People | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------

@@ -9,9 +9,12 @@ time.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 from msgspec import Struct, structs
@@ -28,18 +31,19 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.console.http.sign_in_desk import OneTimeCode, SignInDesk, SignInTools
 from fairlead.edge.connection.connection import LaptopPages
+from fairlead.edge.files.own_files import absolute, make_private
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.people_writer import KubePeople
 from fairlead.edge.people.sign_in_api import KubeSignInApi
-from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
-from fairlead.ports import Ports
+from fairlead.ports import Ports, Store
 from fairlead.rules.people.sign_in import KEY_BYTES
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
@@ -50,6 +54,7 @@ from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
 
 HOST: Final = settings.LOOPBACK
+STORE_FILE: Final = "store.sqlite"
 LARGE_INTERVAL_SECONDS: Final = 30.0
 """`LARGE_INTERVAL_SECONDS`: interval between readings of a large world's cards.
 
@@ -93,7 +98,10 @@ async def run_laptop(
     )
     try:
         files.write_kubeconfig(api_url, credentials, pages)
-        async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
+        async with (
+            KubeApi(connection_to_laptop(api_url, credentials)) as api,
+            laptop_store(args) as store,
+        ):
             cluster = KubeCluster(api, simulation)
             exported = exporter_settings(is_large=simulation.is_large)
             page = url_of(sockets.gpu_exporter) + "/metrics"
@@ -115,6 +123,7 @@ async def run_laptop(
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
                 writes=KubeClusterWrites(api),
+                people=KubePeople(api.connection, simulation.now),
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -139,7 +148,7 @@ async def run_laptop(
                     sockets.cluster_exporter
                 ),
                 ConsoleServer(
-                    world, ConsoleSettings(), past, desk=laptop_desk(world, code)
+                    world, ConsoleSettings(), past, desk=laptop_desk(world, code, store)
                 ).service(sockets.console),
                 loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
@@ -151,14 +160,41 @@ async def run_laptop(
     messages.info("stopped")
 
 
-def laptop_desk(world: Ports, code: OneTimeCode | None) -> SignInDesk | None:
+@asynccontextmanager
+async def laptop_store(args: argparse.Namespace) -> AsyncIterator[Store | None]:
+    """What the console keeps: beside the world with `--state-dir`, else until the laptop ends."""
+    if not args.sign_in:
+        yield None
+        return
+    from fairlead.edge.store.address import store_address
+    from fairlead.edge.store.opened import open_store  # SQL is for this alone
+
+    with contextlib.ExitStack() as folders:
+        folder = absolute(args.state_dir or folders.enter_context(_temporary_folder()))
+        make_private(folder)
+        path = folder / STORE_FILE
+        store = await open_store(store_address(f"sqlite:///{path}"))
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="fairlead-")
+
+
+def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> SignInDesk | None:
     """Signing in at the laptop: with its code as the administrator, who may look as any user."""
-    if code is None or world.sign_in is None:
+    if code is None or world.sign_in is None or store is None:
         return None
     return SignInDesk(
         SignInTools(
             api=world.sign_in,
-            store=SignInsInMemory(),
+            store=store,
+            audit=store,
+            credentials=store,
+            versions=store,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,
             is_simulated=True,

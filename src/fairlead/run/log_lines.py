@@ -37,6 +37,8 @@ def log_to_stderr(level: str) -> None:
         LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z")
     )
     logging.basicConfig(handlers=[handler], level=_LEVELS[level])
+    # it logs each step of opening a store
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     # it logs its start and end once per port
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 

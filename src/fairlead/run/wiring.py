@@ -14,6 +14,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.people_writer import KubePeople
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
@@ -70,6 +71,8 @@ async def followed_world(
         if prometheus is not None:
             await clients.enter_async_context(prometheus)
         gpus = gpu_readings(args, prometheus, clock, api)
+        people = KubePeople(connection, clock.now)
+        clients.push_async_callback(people.close)
         yield Ports(
             cluster=KubeCluster(api, clock, with_events=with_events),
             gpus=gpus,
@@ -81,6 +84,7 @@ async def followed_world(
             dependencies=DependencyQuery(api, prometheus),
             sign_in=KubeSignInApi(api),
             writes=KubeClusterWrites(api),
+            people=people,
         )
 
 

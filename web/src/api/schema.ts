@@ -28,6 +28,37 @@ export interface AttentionObject {
   index: number | null
 }
 
+/** `result`: `ok`, `refused`, `failed`, or `begun`: how it ended is not known. `code`: of a refusal or failure, as in the errors of this API. `summary`: names of fields, no secret values. */
+export interface AuditEntry {
+  id: number
+  at: string
+  actor: string
+  role: string
+  sourceIp: string
+  action: string
+  target: AuditedObject
+  requestId: string
+  result: string
+  code: string
+  summary: string
+}
+
+/** `total`: rows that match. `before`: what the next page is asked with, 0 = there is none. */
+export interface AuditPage {
+  generatedAt: string
+  total: number
+  size: number
+  before: number
+  items: Array<AuditEntry>
+}
+
+/** `namespace`: "" = an object of the whole cluster. */
+export interface AuditedObject {
+  kind: string
+  namespace: string
+  name: string
+}
+
 export interface BorrowerRow {
   leaf: string
   resource: string
@@ -118,7 +149,35 @@ export interface Consumer {
   jobs: number
 }
 
-/** Every answer from 400 up. `requestId` is also in the header `X-Request-Id` and in the server's log. */
+export interface CredentialList {
+  generatedAt: string
+  items: Array<CredentialRow>
+}
+
+/** `lifetimeSeconds`: how long the token shall work; the answer has the time that the API server granted. */
+export interface CredentialOrder {
+  lifetimeSeconds?: number
+  note?: string
+}
+
+/** A token that was issued and not revoked; the token itself is kept nowhere. `state`: `valid`, `expired`, or `unknown` for one that its user renews. `issuedBy`: the user who asked for it. */
+export interface CredentialRow {
+  id: string
+  user: string
+  state: string
+  issuedAt: string
+  expiresAt: string
+  issuedBy: string
+  note: string
+}
+
+/** The answer to a deletion. `isEnding`: the object stays until what belongs to it is gone. */
+export interface Deleted {
+  deleted: string
+  isEnding: boolean
+}
+
+/** Every answer from 400 up. `requestId` is also in the header `X-Request-Id` and in the server's log. `current`: with `conflict` the object as it is now, else null. */
 export interface ErrorAnswer {
   ok: boolean
   status: number
@@ -127,6 +186,7 @@ export interface ErrorAnswer {
   hint: string
   fields: Array<FieldFault>
   requestId: string
+  current: unknown
 }
 
 export interface EventRow {
@@ -136,6 +196,13 @@ export interface EventRow {
   object: string
   message: string
   count: number
+}
+
+/** The user in another system. `authType`: `oidc` for one who signs in at the OpenID Connect provider; `uid`: as that system names the user. */
+export interface ExternalPerson {
+  authType: string
+  uid: string
+  name: string
 }
 
 /** `index` is null if a node offers fewer GPUs than it has and it is unknown which are missing. */
@@ -154,10 +221,12 @@ export interface Features {
   historySeconds: number | null
 }
 
+/** What is wrong with one field of a body. `rule`: which rule it breaks, `code`: the same as the rule's own part of the program names it, "" = there is no other name. */
 export interface FieldFault {
   path: string
   rule: string
   error: string
+  code: string
 }
 
 export interface GpuCounts {
@@ -247,6 +316,51 @@ export interface GpuRow {
   pods: Array<GpuPod>
   migInstances: Array<MigInstanceRow>
   flags: Array<string>
+}
+
+/** What a group becomes. `users`: ids of all who shall list it, null = as it is. */
+export interface GroupChange {
+  groupName: string
+  users?: Array<string> | null
+  defaultRoles?: Array<string> | null
+  defaultClusterRoles?: Array<string> | null
+  userCaps?: Record<string, Record<string, string>> | null
+}
+
+export interface GroupList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<GroupRow>
+}
+
+/** A new group. `leaf`: full name of the leaf of the quota tree. `users`: ids of those who are put into it. */
+export interface GroupOrder {
+  groupName: string
+  leaf: string
+  users?: Array<string>
+}
+
+/** `name`: of the object. `users`: ids of those who list the group. Others: see `UserRow`. */
+export interface GroupRow {
+  name: string
+  groupName: string
+  leaf: string
+  namespaces: Array<string>
+  users: Array<string>
+  defaultRoles: Array<string>
+  defaultClusterRoles: Array<string>
+  userCaps: Record<string, Record<string, string>>
+  state: string
+  message: string
+  createdAt: string | null
+  version: string
 }
 
 /** `stale` is false and `warnings` is empty: the rows contain everything. */
@@ -386,6 +500,22 @@ export interface InstanceLog {
   sentence: Sentence | null
 }
 
+/** `kubeconfig`: the text of the file, with the token in it. `server`: the API server in it. */
+export interface IssuedKubeconfig {
+  id: string
+  fileName: string
+  kubeconfig: string
+  server: string
+  expiresAt: string
+}
+
+/** `token` is shown once and kept nowhere. `id`: of the credential, which revokes it. */
+export interface IssuedToken {
+  id: string
+  token: string
+  expiresAt: string
+}
+
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
 export interface JobCounts {
   running: number
@@ -479,6 +609,13 @@ export interface JobWhy {
   version: string
   warnings: Array<Warning>
   waiting: Waiting | null
+}
+
+/** `namespace`: of the kubeconfig's context, "" = the first of the user's. */
+export interface KubeconfigOrder {
+  lifetimeSeconds?: number
+  note?: string
+  namespace?: string
 }
 
 export interface LastXid {
@@ -1067,6 +1204,54 @@ export interface TreeFault {
   message: string
   level: string
   stops: boolean
+}
+
+/** What a user becomes; `groups`: all of them. */
+export interface UserChange {
+  userName: string
+  role: 'admin' | 'researcher'
+  groups: Array<string>
+  disabled: boolean
+  external?: ExternalPerson | null
+}
+
+export interface UserList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<UserRow>
+}
+
+/** A new user. The id is made of the name: in lower case, with a hyphen for each other character. */
+export interface UserOrder {
+  userName: string
+  role?: 'admin' | 'researcher'
+  groups?: Array<string>
+  external?: ExternalPerson | null
+}
+
+/** `id`: of the user, also of the ServiceAccount. `roles`: `namespace: role` of each RoleBinding, `clusterRoles`: of each ClusterRoleBinding, as they exist. `state`: the reason of the condition `Ready`, such as `Bound`, `Pending` or `Disabled`; `message`: its sentence. `version`: what `If-Match` names. */
+export interface UserRow {
+  id: string
+  userName: string
+  role: string
+  groups: Array<string>
+  roles: Array<string>
+  clusterRoles: Array<string>
+  namespaces: Array<string>
+  state: string
+  message: string
+  disabled: boolean
+  deletable: boolean
+  external: ExternalPerson | null
+  createdAt: string | null
+  version: string
 }
 
 /** `user` is null for pods without a known user. */

@@ -43,7 +43,7 @@ from fairlead.console.charts.request import (
     parse_heatmap_filters,
 )
 from fairlead.console.charts.restricted import OF_ALL_TEAMS, ChartReach
-from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
+from fairlead.console.http.answers import JSON, Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
@@ -63,12 +63,23 @@ from fairlead.console.http.subjects import (
 )
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
+from fairlead.console.http.writing.audit import AuditAnswers
 from fairlead.console.http.writing.cluster_actions import (
     plan_job,
     plan_job_deletion,
     plan_node,
 )
+from fairlead.console.http.writing.credentials import CredentialPlans
 from fairlead.console.http.writing.frame import READ_ONLY, PlannedWrite, WriteFrame
+from fairlead.console.http.writing.people import PeoplePlans
+from fairlead.console.http.writing.people_rows import (
+    group_row,
+    group_rows,
+    groups_sentence,
+    user_row,
+    user_rows,
+    users_sentence,
+)
 from fairlead.console.http.writing.quota_tree import plan_tree, tree_versions
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
@@ -92,6 +103,7 @@ from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import parse_what_if
 from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.session import ClusterName, Features, Me, Person
+from fairlead.console.pages.writing.people import GroupList, UserList
 from fairlead.errors import UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
@@ -128,6 +140,30 @@ class Console(msgspec.Struct):
     base_path: str = "/"
     desk: SignInDesk | None = None
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
+
+    @property
+    def roster_desk(self) -> SignInDesk:
+        """Raises Refused, 404, where users do not sign in, and so are not followed."""
+        if self.desk is None:
+            raise Refused(
+                404,
+                "this console does not read users, because they do not sign in",
+                "start it with `fairlead console --sign-in on`",
+            )
+        return self.desk
+
+    @property
+    def plans(self) -> PeoplePlans:
+        snapshot = self.world.cluster.snapshot
+        return PeoplePlans(self.world.people, lambda: snapshot().namespace_names)
+
+    @property
+    def credential_plans(self) -> CredentialPlans:
+        records = self.desk.credential_records if self.desk is not None else None
+        return CredentialPlans(self.plans, records, self.world.clock.now)
+
+    def now_ms(self) -> int:
+        return round(self.world.clock.now() * 1000)
 
     @property
     def sign_in(self) -> SignInAnswers:
@@ -738,11 +774,103 @@ def _desk(console: Console) -> SignInDesk:
     return console.desk
 
 
+async def users(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    desk = console.roster_desk
+    rows, sentence = user_rows(desk.roster.users), users_sentence(desk.roster.users)
+    return _people_answer(console, request, endpoint, rows, sentence, UserList)
+
+
+async def groups(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    desk = console.roster_desk
+    rows = group_rows(desk.roster.groups, desk.roster.users)
+    sentence = groups_sentence(desk.roster.groups)
+    return _people_answer(console, request, endpoint, rows, sentence, GroupList)
+
+
+def _people_answer(
+    console: Console,
+    request: Request,
+    endpoint: Endpoint,
+    rows: RowSet[Any],
+    sentence: Sentence,
+    answer_type: Any,
+) -> Response:
+    query = parse_list_query(request.query_params.multi_items(), endpoint)
+    found = matching(rows, query)
+    if query.as_csv:
+        headers = {"Content-Disposition": f'attachment; filename="{endpoint.name}.csv"'}
+        return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
+    shown = page_of(found, query)
+    answer = answer_type(
+        generated_at=exact_timestamp(console.world.clock.now()),
+        stale=False,
+        version="",
+        warnings=[],
+        total=shown.total,
+        page=query.page,
+        size=query.size,
+        sentence=sentence,
+        facets=dict(rows.facets),
+        items=shown.rows,
+    )
+    return json_answer(request, _with_fields(answer, query) if query.fields else answer)
+
+
+async def user(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    name = request.path_params["id"]
+    found = console.roster_desk.roster.users.get(name)
+    if found is None:
+        raise Refused(404, f"there is no user `{name[:253]}`", "look at the list of users")
+    return json_answer(request, user_row(found))
+
+
+async def group(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    name, roster = request.path_params["name"], console.roster_desk.roster
+    found = roster.groups.get(name)
+    if found is None:
+        raise Refused(404, f"there is no group `{name[:253]}`", "look at the list of groups")
+    return json_answer(request, group_row(found, roster.users.values()))
+
+
+async def tokens(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    console.writes.check()
+    found = await console.credential_plans.listed(request)
+    return Response(msgspec.json.encode(found), 200, {"Cache-Control": "no-store"}, JSON)
+
+
+async def audit(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    trail = console.desk.audit if console.desk is not None else None
+    return await AuditAnswers(trail, console.now_ms).answer(request)
+
+
 PLANS: Final[dict[str, Planning]] = {
     "change_node": plan_node_change,
     "change_job": plan_job_change,
     "delete_job": plan_deletion_of_job,
     "write_quota_tree": plan_quota_tree,
+    "create_user": lambda console, request, body: console.plans.create_user(request, body),
+    "change_user": lambda console, request, body: console.plans.change_user(request, body),
+    "delete_user": lambda console, request, body: console.plans.delete_user(request, body),
+    "create_group": lambda console, request, body: console.plans.create_group(request, body),
+    "change_group": lambda console, request, body: console.plans.change_group(request, body),
+    "delete_group": lambda console, request, body: console.plans.delete_group(request, body),
+    **{
+        name: lambda console, request, body: console.credential_plans.issue_token(request, body)
+        for name in ("issue_token", "issue_my_token")
+    },
+    **{
+        name: lambda console, request, body: console.credential_plans.issue_kubeconfig(
+            request, body
+        )
+        for name in ("issue_kubeconfig", "issue_my_kubeconfig")
+    },
+    **{
+        name: lambda console, request, body: console.credential_plans.revoke(request, body)
+        for name in ("revoke_token", "revoke_my_token")
+    },
+    "revoke_tokens": lambda console, request, body: console.credential_plans.revoke_all(
+        request, body
+    ),
 }
 """The writes of the cluster, by the name of their endpoint."""
 ANSWERS: Final[dict[str, Answering]] = {
@@ -777,6 +905,13 @@ ANSWERS: Final[dict[str, Answering]] = {
     "quota_tree": quota_tree,
     "quota_tree_versions": quota_tree_versions,
     "quota_what_if": quota_what_if,
+    "users": users,
+    "user": user,
+    "groups": groups,
+    "group": group,
+    "user_tokens": tokens,
+    "my_tokens": tokens,
+    "audit": audit,
     "chart": chart,
     "health": health,
     "versions": versions,

@@ -37,7 +37,14 @@ from fairlead.model.people.subject import SignInWay, Subject
 from fairlead.model.records.audit import AuditResult, AuditRow
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
-from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns, TreeVersions
+from fairlead.ports import (
+    AuditTrail,
+    CredentialRecords,
+    OidcProvider,
+    SignInApi,
+    SignIns,
+    TreeVersions,
+)
 from fairlead.rules.people.identities import (
     Roster,
     check_account,
@@ -126,14 +133,15 @@ class OneTimeCode:
 class SignInTools(Struct, frozen=True, kw_only=True):
     """What signing in takes. `keys`: that sign cookies, the first one new ones. `code`: for a
     console that only this machine can reach. `external_url`: where browsers find the console, ""
-    = by the host that they name. `audit`: None = no row is written. `versions`: of the
-    quota tree, None = they are not kept.
+    = by the host that they name. `audit`, `credentials`: None = no row is written. `versions`: of
+    the quota tree, None = they are not kept.
     """
 
     api: SignInApi
     store: SignIns
     audit: AuditTrail | None = None
     versions: TreeVersions | None = None
+    credentials: CredentialRecords | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -178,6 +186,10 @@ class SignInDesk:
     @property
     def audit(self) -> AuditTrail | None:
         return self._tools.audit
+
+    @property
+    def credential_records(self) -> CredentialRecords | None:
+        return self._tools.credentials
 
     def write_tools(self) -> WriteTools | None:
         """What writes take; None without a store for their audit."""

@@ -69,6 +69,7 @@ class AskedSignIn:
                     store=store,
                     audit=store,
                     versions=store,
+                    credentials=store,
                     keys=self._keys,
                     code=self.code,
                     provider=await self._opened(clients),

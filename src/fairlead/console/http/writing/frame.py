@@ -2,9 +2,9 @@
 
 A write of a route plans (`PlannedWrite`): it reads the object as it is now, finds what speaks
 against the change, and returns how it is carried out. The frame asks for the rest in one order, so
-that no write forgets a part: sign-in, CSRF, size and form of the body, the version on which the client
-based it, `dryRun`, `Idempotency-Key`. It stores a row `begun` of the audit before the act, and one
-with the result after it. Without the first row nothing is done.
+that no write forgets a part: sign-in, CSRF, size and form of the body, the version on which the
+client based it, `dryRun`, `Idempotency-Key`. It stores a row `begun` of the audit before the act,
+and one with the result after it. Without the first row nothing is done.
 """
 
 from __future__ import annotations
