@@ -31,6 +31,7 @@ from fairlead.console.pages.quota_tree import (
     QuotaEffects,
     QuotaTreeOrder,
     QuotaTreePage,
+    QuotaTreePreview,
     QuotaTreeVersions,
     QuotaTreeWritten,
     QuotaWhatIf,
@@ -60,7 +61,7 @@ from fairlead.console.pages.writing.people import (
     UserOrder,
     UserRow,
 )
-from fairlead.console.pages.writing.preview import Deleted, NoBody
+from fairlead.console.pages.writing.preview import Deleted, NoBody, Preview
 from fairlead.model.people.permission import ANYONE, ConsoleResource, ConsoleVerb, Right
 
 BASE: Final = "/api/v1"
@@ -90,7 +91,8 @@ class Endpoint(Struct, frozen=True):
 
     An `action`, its name in the audit, makes it a write of the cluster: it is carried out in the
     frame of `console/http/writing`, and `name` is the function that plans it. `verb`: its method.
-    `needs_version`: it must say in `If-Match` on which version it is based.
+    `needs_version`: it must say in `If-Match` on which version it is based. `preview`: what
+    `dryRun=true` answers.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Endpoint(Struct, frozen=True):
     action: str = ""
     verb: str = ""
     needs_version: bool = False
+    preview: Any = Preview
 
     @property
     def method(self) -> str:
@@ -590,13 +593,14 @@ ENDPOINTS: Final = (
     Endpoint(
         "write_quota_tree",
         "/quota/tree",
-        "Write the quota tree; with `dryRun=true` a `QuotaTreePreview` of what that does",
+        "Write the quota tree",
         QuotaTreeWritten,
         Right(ConsoleVerb.UPDATE, ConsoleResource.QUOTA_TREE),
         parameters=(DRY_RUN,),
         errors=WRITE_ERRORS,
         body=QuotaTreeOrder,
         action="quota.tree.update",
+        preview=QuotaTreePreview,
         verb="PUT",
         needs_version=True,
     ),
