@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.model.installation import Installation
 from fairlead.wire.files.manifest_yaml import render_manifests
-from fairlead.wire.installation.components import BESIDE, COMPONENTS
+from fairlead.wire.installation.components import COMPONENTS
 
 FOLDER: Final = Path(__file__).parent.parent / "deploy"
 ELSEWHERE: Final = "quota-crd"
@@ -140,14 +140,21 @@ fairlead.io/quota=enforced no pod is created (failurePolicy Fail).
 """,
     "people": """
 Users and groups: the namespace kube-ai with the definitions of User and UserGroup, and the
-ClusterRoles that users are bound to (docs/spec/people.md#rights). `kubectl delete -f` of this file
-deletes all users: delete them first, while the people controller runs.
+ClusterRoles that users are bound to (docs/spec/people.md#rights). Apply it without its namespace if
+kube-ai exists and is another program's. `kubectl delete -f` of this file deletes all users: delete
+them first, while the people controller runs; `fairlead uninstall` does it in this order.
 """,
     "people-controller": """
 The people controller gives users their ServiceAccounts and bindings: of two replicas the one that
-holds the Lease fairlead-people works. Apply namespace.yaml, quota-crd.yaml and people.yaml first.
-Its account may bind Fairlead's roles for users, and no others. While no controller runs, rights
-stay as they are.
+holds the Lease fairlead-people works. Apply namespace.yaml, quota-crd.yaml, people.yaml and
+people-admission.yaml first. Its account may bind Fairlead's roles for users, and no others. While
+no controller runs, rights stay as they are.
+""",
+    "people-admission": """
+What the account of the people controller may write (Kubernetes 1.30 and later): bindings and
+ServiceAccounts with the label fairlead.io/user, for ServiceAccounts of kube-ai alone; of a user the
+finalizer and the status, of a group the new name of its leaf. So a stolen token of the account
+deletes no binding of another program and makes no user an administrator of Fairlead by its object.
 """,
 }
 """What a reader of the file must know, as its comment."""
@@ -158,7 +165,7 @@ def texts() -> dict[str, str]:
     chosen = Installation()
     return {
         name: _head(HEADS[name]) + render_manifests(objects(chosen), has_blocks=True)
-        for name, objects in {**COMPONENTS, **BESIDE}.items()
+        for name, objects in COMPONENTS.items()
         if name != ELSEWHERE
     }
 

@@ -31,7 +31,7 @@ SYSTEM = "fairlead-system"
 OTHER = "gpu-2"
 """The namespace of a release that is not where Fairlead looks first."""
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
-PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota")
+PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota", "people")
 PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
