@@ -46,7 +46,7 @@ def people_policies(accounts: OwnAccounts) -> list[Object]:
                 "subjects": cel("""
             (request.operation == "CREATE" ? object : oldObject).?subjects.orValue([])
             """),
-                "place": 'request.namespace == "" ? "clusterRole" : request.namespace',
+                "place": 'request.?namespace.orValue("clusterRole")',
             },
             validations=[
                 refuse(
@@ -74,8 +74,8 @@ def people_policies(accounts: OwnAccounts) -> list[Object]:
             request.operation != "CREATE" || (object.roleRef.kind == "ClusterRole"
               && object.metadata.name
                 == variables.user + ":" + variables.place + ":" + object.roleRef.name
-              && !(request.namespace in [{closed}])
-              && (request.namespace != "{USERS_NAMESPACE}"
+              && !(variables.place in [{closed}])
+              && (variables.place != "{USERS_NAMESPACE}"
                 || object.roleRef.name == "{CREDENTIALS_ROLE}"))
             """),
                     (
