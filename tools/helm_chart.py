@@ -40,9 +40,12 @@ from fairlead.rules.installation.server_versions import (
 )
 from fairlead.settings import HELM_CHART
 from fairlead.wire.files.manifest_yaml import render_manifests
-from fairlead.wire.installation.chart_parts import CHART_COMPONENTS, HOOK
+from fairlead.wire.installation.chart_parts import (
+    CHART_COMPONENTS,
+    FIRST_ADMINISTRATOR,
+    first_administrator,
+)
 from fairlead.wire.installation.components import component_objects
-from fairlead.wire.installation.people_parts import first_administrator
 from fairlead.wire.installation.release import ReleaseRecord, release_ref
 from image.tree import File, tar_bytes
 
@@ -95,9 +98,11 @@ def chart_files() -> dict[str, str]:
         "templates/NOTES.txt": _NOTES.replace("LABELS", namespace_labels()),
         "templates/refusals.yaml": _head() + _refusals(fields),
         "templates/release.yaml": _head() + _release(),
-        "templates/first-administrator.yaml": _head() + _first_administrator(),
+        f"templates/{FIRST_ADMINISTRATOR}.yaml": _head() + _first_administrator(),
     }
     for name, objects in CHART_COMPONENTS.items():
+        if f"templates/{name}.yaml" in found:
+            continue
         merged = merged_objects(points_of(objects, ChartValues, fields), fields)
         if merged:
             found[f"templates/{name}.yaml"] = _head() + template_text(merged, fields)
@@ -317,22 +322,20 @@ def _release() -> str:
 
 
 def _first_administrator() -> str:
-    """The first administrator, where the cluster has none. A hook is no object of the release: no
-    upgrade changes it, and no removal deletes it.
+    """The first administrator, where the cluster has none.
 
-    The hook's event is after the definition of users is served. Helm asks the API server for users
-    only where it serves them, or `lookup` would fail.
+    Helm asks the API server for users only where it serves them, or `lookup` would fail. Where it
+    does, it may be another program that brings the definition.
     """
-    first = first_administrator()
-    hook = {HOOK: "post-install,post-upgrade", f"{HOOK}-delete-policy": "hook-failed"}
-    first = {**first, "metadata": {**first["metadata"], "annotations": hook}}
+    (first,) = first_administrator(ChartValues())
     api_version, kind = first["apiVersion"], first["kind"]
     name, namespace = first["metadata"]["name"], first["metadata"]["namespace"]
     role = UserRole.ADMIN.value
     return (
         "{{- if and .Values.parts.people .Values.firstAdministrator }}\n"
-        "{{- $lacks := true }}\n"
-        f'{{{{- if .Capabilities.APIVersions.Has "{api_version}/{kind}" }}}}\n'
+        f'{{{{- $served := .Capabilities.APIVersions.Has "{api_version}/{kind}" }}}}\n'
+        "{{- $lacks := or .Values.crds.enabled $served }}\n"
+        "{{- if $served }}\n"
         f'{{{{- range (lookup "{api_version}" "{kind}" "{namespace}" "").items }}}}\n'
         f'{{{{- if or (eq .metadata.name "{name}") (has "{role}" .spec.apiRoles) }}}}\n'
         "{{- $lacks = false }}\n"

@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART, Installation
 from fairlead.model.installed.chart_values import ChartValues
+from fairlead.wire.installation import people_parts
 from fairlead.wire.installation.components import COMPONENTS, component_objects, every_object
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.object_parts import (
@@ -36,6 +37,8 @@ from fairlead.wire.people.bindings import RBAC
 HOOK: Final = "helm.sh/hook"
 KEPT: Final = ("helm.sh/resource-policy", "keep")
 """The annotation of an object that stays when its release goes."""
+FIRST_ADMINISTRATOR: Final = "first-administrator"
+"""The template that is left out where the cluster has an administrator (`tools/helm_chart`)."""
 _OF_USERS: Final = ("CustomResourceDefinition", "Namespace")
 """Kinds of objects that hold what users wrote."""
 _DOCTOR: Final = "fairlead-doctor"
@@ -177,6 +180,17 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     )
 
 
+def first_administrator(chosen: ChartValues) -> list[Object]:
+    """A hook: no object of the release, so no upgrade changes it and no removal deletes it. After
+    the event the definition of users is served.
+    """
+    if not (chosen.parts.people and chosen.first_administrator and chosen.crds.enabled):
+        return []
+    first = people_parts.first_administrator()
+    hook = {HOOK: "post-install,post-upgrade", "helm.sh/hook-delete-policy": "hook-failed"}
+    return [{**first, "metadata": {**first["metadata"], "annotations": hook}}]
+
+
 def _withdrawing() -> list[Object]:
     """Rights to end what the people controller made. They are cluster-wide, so that the release
     can be removed where the users namespace is gone.
@@ -269,6 +283,7 @@ CHART_COMPONENTS: Final[dict[str, Callable[[ChartValues], list[Object]]]] = {
     "namespace": namespaces,
     "quota-crd": definition,
     "people": people,
+    FIRST_ADMINISTRATOR: first_administrator,
     "doctor": doctor,
     "uninstall": uninstall,
 }
