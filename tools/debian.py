@@ -15,7 +15,9 @@ from progress import StepFailed, cache_home, run_step, say, spoken_seconds
 
 @dataclass(frozen=True)
 class Package:
-    """A Debian package and how to see that it is there: a program on PATH, or a file."""
+    """A Debian package and how to see that it is there: a program on PATH, or a file, whose path
+    may have `*`.
+    """
 
     name: str
     program: str = ""
@@ -23,7 +25,9 @@ class Package:
 
     @property
     def is_installed(self) -> bool:
-        return shutil.which(self.program) is not None if self.program else Path(self.file).exists()
+        if self.program:
+            return shutil.which(self.program) is not None
+        return any(Path("/").glob(self.file.removeprefix("/")))
 
 
 _TRIPLET = sysconfig.get_config_var("MULTIARCH") or f"{platform.machine()}-linux-gnu"
@@ -45,6 +49,11 @@ ZSH = Package("zsh", program="zsh")
 FISH = Package("fish", program="fish")
 GROFF = Package("groff-base", program="groff")
 FAKE_TIME = Package("libfaketime", file=f"/usr/lib/{_TRIPLET}/faketime/libfaketime.so.1")
+POSTGRESQL = Package("postgresql", file="/usr/lib/postgresql/*/bin/postgres")
+MARIADB = Package("mariadb-server-core", file="/usr/sbin/mariadbd")
+MARIADB_INSTALL = Package("mariadb-client-core", file="/usr/bin/my_print_defaults")
+"""The server needs it to make a folder of data."""
+DATABASES = (POSTGRESQL, MARIADB, MARIADB_INSTALL)
 C_COMPILER = Package("gcc", program="cc")
 C_HEADERS = Package("libc6-dev", file="/usr/include/stdio.h")
 PACKAGES = (
@@ -57,6 +66,7 @@ PACKAGES = (
     FAKE_TIME,
     C_COMPILER,
     C_HEADERS,
+    *DATABASES,
     *NODE_PACKAGES,
     NFTABLES,
 )

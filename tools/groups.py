@@ -19,6 +19,7 @@ from debian import (
     CHINESE_FONTS,
     CHROMIUM,
     CONTAINERD,
+    DATABASES,
     FAKE_TIME,
     FISH,
     GROFF,
@@ -51,6 +52,7 @@ REAL_FOLDERS = (
     "prometheus",
     "shells",
     "site",
+    "stores",
 )
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
@@ -164,8 +166,11 @@ def check_groups() -> tuple[Group, ...]:
         ),
         Group(
             "edge",
-            "conversations with servers and kubelets",
-            (_pytest("edge", *_NOT_LONG, "tests/edge"),),
+            "conversations with servers and kubelets; the store in SQLite",
+            (
+                _pytest("edge", *_NOT_LONG, "tests/edge"),
+                _pytest("sqlite", *_NOT_LONG, "-k", "sqlite", "tests/stores"),
+            ),
         ),
         Group(
             "sim",
@@ -237,6 +242,12 @@ def real_groups() -> tuple[Group, ...]:
             "prometheus",
             "rules and alerts: what fires, asked of Prometheus's promtool",
             packages=(PROMETHEUS,),
+        ),
+        Group(
+            "stores",
+            "the store of the console in PostgreSQL and MariaDB",
+            (_pytest("stores", "-k", "not sqlite", "tests/stores"),),
+            packages=DATABASES,
         ),
         _folder_group(
             "nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)

@@ -73,3 +73,13 @@ class RejectedObject(OutsideError):
 
     It serves another version, has other fields, or does not serve them to this client.
     """
+
+
+class StoreDown(OutsideError):
+    """The store of the console cannot be read or written now: HTTP 503.
+
+    What was asked is not done, or it is not known whether it is. `what` contains no password.
+    """
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__("store", what, hint)

@@ -44,6 +44,15 @@ from fairlead.model.people.actions import PeopleAction
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
+from fairlead.model.records.audit import AuditFilter, AuditRow
+from fairlead.model.records.rows import (
+    CredentialRecord,
+    OwnerKind,
+    StoreFacts,
+    TreeVersion,
+    UsageOwner,
+)
+from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
@@ -795,4 +804,124 @@ class InstallationTarget(Protocol):
 
     def open_gate(self, pod: ObjectRef, gate: str) -> Refusal | None:
         """Remove the gate from the pod, as `change`."""
+        ...
+
+
+class SignIns(Protocol):
+    """Users who are signed in, alike for every replica of the console.
+
+    Times are milliseconds UTC. Methods of all parts of a store raise StoreDown when it cannot be
+    reached.
+    """
+
+    async def add_sign_in(self, sign_in: SignIn) -> None: ...
+
+    async def sign_in(self, hash: str) -> SignIn | None:
+        """None if there is none. It may have expired: the caller compares `ends_at` and `seen_at`
+        with its clock.
+        """
+        ...
+
+    async def touch_sign_in(self, hash: str, seen_at: int) -> None:
+        """Set `seen_at`, never to an earlier time."""
+        ...
+
+    async def end_sign_in(self, hash: str) -> bool:
+        """False if there is none."""
+        ...
+
+    async def end_sign_ins(self, *, user: str = "", identity: str = "") -> int:
+        """End all of the user, or all of the identity; how many there were."""
+        ...
+
+    async def expire_sign_ins(self, now: int, seen_before: int) -> int:
+        """Remove those that ended before `now`, those last seen before `seen_before`, and spent
+        keys that ended before `now`; how many sign-ins there were.
+        """
+        ...
+
+    async def spend(self, hash: str, ends_at: int) -> bool:
+        """Whether this is the first use of the key, in all replicas, until `ends_at`."""
+        ...
+
+
+class AuditTrail(Protocol):
+    """Rows of the audit. No method changes or removes a row, but for `forget_audit`."""
+
+    async def append_audit(self, row: AuditRow) -> int:
+        """Store the row and return its id. When it returns, the row is on disk."""
+        ...
+
+    async def audit_page(
+        self, filter: AuditFilter, size: int, before: int = 0
+    ) -> tuple[AuditRow, ...]:
+        """At most `size` rows, newest first; with `before` those with smaller ids.
+
+        Rows `begun` that have a second row are left out.
+        """
+        ...
+
+    async def count_audit(self, filter: AuditFilter) -> int:
+        """How many rows all pages of this filter have."""
+        ...
+
+    def audit_rows(self, filter: AuditFilter) -> AsyncGenerator[AuditRow]:
+        """The rows of all pages, oldest first, read in parts."""
+        ...
+
+    async def forget_audit(self, before: int) -> int:
+        """Remove rows from before this time, which are past their retention; how many."""
+        ...
+
+
+class TreeVersions(Protocol):
+    """The last versions of the quota tree."""
+
+    async def add_tree_version(self, version: TreeVersion) -> int:
+        """Store it, return its id, and remove all but the newest `KEPT_TREE_VERSIONS`."""
+        ...
+
+    async def tree_versions(self) -> tuple[TreeVersion, ...]:
+        """Newest first."""
+        ...
+
+
+class CredentialRecords(Protocol):
+    """The credentials that were issued, without their tokens."""
+
+    async def add_credential(self, credential: CredentialRecord) -> None: ...
+
+    async def credentials(self, user: str = "") -> tuple[CredentialRecord, ...]:
+        """Of the user, or of all users; newest first."""
+        ...
+
+    async def revoke_credentials(self, at: int, *, name: str = "", user: str = "") -> int:
+        """Mark one as revoked, or all of a user; how many were not revoked before."""
+        ...
+
+
+class Owners(Protocol):
+    """Namespaces, users and leaves as rows."""
+
+    async def owner_id(self, kind: OwnerKind, name: str) -> int:
+        """The id; the owner is stored if it is new."""
+        ...
+
+    async def owners(self, kind: OwnerKind) -> tuple[UsageOwner, ...]:
+        """All of this kind, by id."""
+        ...
+
+
+class Store(SignIns, AuditTrail, TreeVersions, CredentialRecords, Owners, Protocol):
+    """What the console keeps, in SQLite, PostgreSQL or MySQL.
+
+    A consumer asks for the part that it needs.
+    """
+
+    async def facts(self) -> StoreFacts:
+        """Raises StoreDown: so it is also the check whether the store answers."""
+        ...
+
+    async def close(self) -> None:
+        """End its connections. Calls that are under way end first."""
         ...

@@ -22,7 +22,7 @@ from tests.contracts.rights import (
     until_allowed,
 )
 
-from fairlead.model.access import AccessRequest, Binding, Identity, Subject
+from fairlead.model.access import AccessRequest, Binding, BindingSubject, Identity
 from fairlead_sim.access.judge import Policy, judge
 from fairlead_sim.schema.rbac import parse_rules
 
@@ -677,7 +677,7 @@ def test_the_rules_are_read_as_the_real_server_reads_them(request: pytest.Fixtur
         made(api.post(f"{RBAC}/clusterroles", role(name, *marked)))
         made(api.post(f"{RBAC}/clusterrolebindings", binding(name, name, user, "ClusterRole")))
         until_allowed(api, user, "drawn", "drawn", group="drawn")
-        bound = Binding(name, "", "ClusterRole", name, (Subject("User", user),))
+        bound = Binding(name, "", "ClusterRole", name, (BindingSubject("User", user),))
         policy = Policy({("", name): parse_rules({"rules": rules})}, [bound])
         for _ in range(QUESTIONS):
             asked = _random_request(dice)

@@ -21,9 +21,13 @@ from fairlead.console.boards.health import AFFECTED_CONTENT, SETTINGS
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.console.pages.health import STATES
 from fairlead.model.installation import Parts
+from fairlead.model.people.permission import ConsoleResource, ConsoleVerb, Denied
+from fairlead.model.people.rows import UserRole
+from fairlead.model.people.subject import Subject
 from fairlead.model.quota.clauses import CLAUSES
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.tree import ViolationCode
+from fairlead.rules.people.may import may
 
 ROOT: Final = Path(__file__).parents[2]
 CONSOLE: Final = ROOT / "src" / "fairlead" / "console"
@@ -210,7 +214,7 @@ def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_reports
 def test_every_refusal_has_its_words(language: str) -> None:
     words = catalogue(language)
     codes = set(CODES_BY_STATUS.values()) | named_refusals()
-    assert codes >= {"csrf", "foreign-host"}
+    assert codes >= {"csrf", "foreign-host", "no-quota"}
     assert [code for code in sorted(codes) if f"error.{code}" not in words] == []
     silent = [
         code
@@ -225,15 +229,31 @@ OWN_WORDS: Final = ("not-ready",)
 
 
 def named_refusals() -> set[str]:
-    """Codes that a route sets itself, because its status has several."""
-    found = set()
+    """Codes that a route sets itself, because its status has several, and those of `may`."""
+    found = denied_codes()
     for path, call in calls("Refused"):
         for code in (each.value for each in call.keywords if each.arg == "code"):
+            if path.name == "subjects.py":
+                continue
             assert isinstance(code, ast.Constant), (
                 f"{path.name}:{call.lineno} makes a code of an error; list it here"
             )
             found.add(code.value)
     return found
+
+
+def denied_codes() -> set[str]:
+    """Those that `rules/people/may` gives to refusals; `http/subjects` passes them on."""
+    outsider = Subject("", UserRole.RESEARCHER)
+    somewhere = Subject("", UserRole.RESEARCHER, namespaces=frozenset({"a"}))
+    answers = [
+        may(subject, verb, resource, namespace)
+        for subject in (outsider, somewhere)
+        for verb in ConsoleVerb
+        for resource in ConsoleResource
+        for namespace in ("", "b")
+    ]
+    return {answer.code for answer in answers if isinstance(answer, Denied)}
 
 
 def test_no_hint_of_the_server_is_replaced_by_a_general_one() -> None:

@@ -267,6 +267,19 @@ async def test_a_crd_installed_later_is_picked_up_and_one_removed_is_dropped() -
         assert after.jobs == ()
 
 
+async def test_a_kind_served_later_does_not_hide_the_others_while_it_is_read() -> None:
+    """The pages of a console that is ready stay: the new kind alone is being read."""
+    script = small_cluster(
+        APIS=[groups(TREES_SERVED), groups(MPI_SERVED, TREES_SERVED)], MPI=[HOLD]
+    )
+    async with living(script) as (world, _):
+        await world.until(lambda _: world.cluster.is_ready)
+        world.discover.set()
+        during = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "syncing")
+        assert len(during.pods) == 2
+        assert world.cluster.is_ready
+
+
 async def test_an_api_server_that_goes_away_leaves_the_last_state_marked_old() -> None:
     async with living(small_cluster()) as (world, server):
         known = await world.until(

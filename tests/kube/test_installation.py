@@ -429,9 +429,14 @@ def test_the_doctor_of_a_ready_cluster_an_installation_and_a_broken_one(
     assert {state for state, _, _ in ready} <= {"ok", "warn"}, ready
     assert "`fairlead install` nor Helm has installed" in sentences(ready, "inventory", "ok")
 
-    fairlead(cluster, "install", "--wait=0")
+    fairlead(cluster, "install", "--wait=0", "--set", "pullSecrets=[registry]")
+    words = ("--docker-server=r.example", "--docker-username=ann", "--docker-password=x")
+    admin.run("create", "secret", "docker-registry", "registry", "-n", SYSTEM, *words)
     written = everything(cluster)
     found = doctor(cluster, status=1)
+    assert f"`registry` of namespace `{SYSTEM}`" in sentences(found, "pull-secret", "ok")
+    missing = sentences(found, "pull-secret", "fail")
+    assert "`registry` of namespace `fairlead-nodes` does not exist" in missing
     own = [row for row in written if row[3].startswith("fairlead")]
     now = everything(cluster)
     assert len(own) > 40
@@ -444,7 +449,7 @@ def test_the_doctor_of_a_ready_cluster_an_installation_and_a_broken_one(
     assert f"no process holds {SYSTEM}/fairlead-quota" in sentences(found, "lease", "fail")
     assert "ValidatingWebhookConfiguration" in sentences(found, "certificate", "fail")
     bad = {name for name, each in states(found).items() if "fail" in each}
-    assert bad == {"ready", "lease", "certificate"}, found
+    assert bad == {"ready", "lease", "certificate", "pull-secret"}, found
 
     admin.run("delete", "clusterrole", "fairlead-quota-controller")
     admin.run("scale", "deployment", "fairlead-quota-controller", "-n", SYSTEM, "--replicas=5")

@@ -230,16 +230,24 @@ class Load:
         try:
             line.request("GET", PAGE)
             answer = line.getresponse()
-            answer.read()
+            body = answer.read()
             self.answers += answer.status == 200
             if answer.status != 200:
-                self.pages.append(f"{answer.status} {PAGE}")
+                self.pages.append(f"{answer.status} {PAGE}: {body[:300]!r}, {self._consoles()}")
         except (OSError, http.client.HTTPException):
             # The pod has gone, and with it the forwarded port.
             if self._forward.is_running:
                 self._forward.stop()
         finally:
             line.close()
+
+    def _consoles(self) -> list[str]:
+        """Pods of the console, each with what a reader of a failed test asks."""
+        parts = "{.metadata.name} {.status.containerStatuses[0]} {.metadata.deletionTimestamp}"
+        words = f"jsonpath={{range .items[*]}}{parts}{{'\\n'}}{{end}}"
+        label = "app.kubernetes.io/name=fairlead-console"
+        admin = self._cluster.plane.admin
+        return admin.run("get", "pods", "-n", SYSTEM, "-l", label, "-o", words).splitlines()
 
     def _listen(self) -> None:
         """The event stream of an open page, opened again when it ends."""

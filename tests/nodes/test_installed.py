@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -20,8 +20,9 @@ from tests.kube.component import Component
 from tests.kube.kubectl import Kubectl
 from tests.kube.kubelet import is_ready
 from tests.kube.programs import program
+from tests.kube.share_truth import ShareTruth
 from tests.nodes.cluster import CARDS, NEWER, SOURCES, SYSTEM, Cluster, is_true, uuid
-from tests.nodes.load import running_load
+from tests.nodes.load import Load, running_load
 from tests.nodes.shared_pods import (
     SECONDS,
     complaints,
@@ -33,6 +34,7 @@ from tests.nodes.shared_pods import (
     visible_card,
 )
 from tests.nodes.tutorial import Tutorial
+from tests.turns import is_in_turn
 from tests.waiting import wait_until
 
 from fairlead import __version__
@@ -152,32 +154,44 @@ def test_the_console_shows_the_nodes_in_a_browser(
     assert addresses == {name: node.link.address for name, node in cluster.nodes.items()}
 
 
-def test_an_upgrade_under_load_and_the_way_back(
-    cluster: Cluster, admin: Kubectl, page: Tutorial
+@pytest.mark.parametrize("is_loaded", [is_in_turn("upgrade under load", 2)])
+def test_an_upgrade_and_the_way_back(
+    cluster: Cluster, admin: Kubectl, page: Tutorial, is_loaded: bool
 ) -> None:
-    """By the newer version's command, and back by the older one's."""
-    with running_load(cluster) as (load, truth):
+    """By the newer version's command, and back by the older one's; in every second run under load.
+
+    tests/kube/test_rolling_upgrade.py is under load in every run, without nodes.
+    """
+    with ExitStack() as ending:
+        load, truth = ending.enter_context(running_load(cluster)) if is_loaded else (None, None)
         for packages, version in ((cluster.newer_packages(), NEWER), (SOURCES, __version__)):
             page.use(packages)
             page.play("Upgrade")
             assert running_versions(cluster) == {version}
             assert admin_version(admin) == version
-            made = load.made
-            wait_until("pods are created after it", lambda made=made: load.made > made + 20, 60)
-        load.stop()
-        print(f"\n{load.described}")
-        assert load.refused == []
-        wait_until(
-            lambda: f"all have a place or have run: {load.unfinished(truth)}",
-            lambda: load.unfinished(truth) == [],
-            300,
-        )
+            if load is not None:
+                made = load.made
+                wait_until("pods are created after it", lambda made=made: load.made > made + 20, 60)
+        if load is not None and truth is not None:
+            _check(load, truth)
+    page.play("Upgrade")
+    still_shared(admin)
+
+
+def _check(load: Load, truth: ShareTruth) -> None:
+    """Nothing was refused or missing, and no card was granted twice."""
+    load.stop()
+    print(f"\n{load.described}")
+    assert load.refused == []
+    wait_until(
+        lambda: f"all have a place or have run: {load.unfinished(truth)}",
+        lambda: load.unfinished(truth) == [],
+        300,
+    )
     assert truth.faults == []
     assert load.pages == []
     assert max(load.gaps.values()) <= GAP_SECONDS
     assert load.rate > 2
-    page.play("Upgrade")
-    still_shared(admin)
 
 
 def test_a_node_is_unplugged_and_comes_back(

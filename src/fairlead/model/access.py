@@ -83,7 +83,7 @@ class PolicyRule(Struct, frozen=True):
     urls: tuple[str, ...] = ()
 
 
-class Subject(Struct, frozen=True):
+class BindingSubject(Struct, frozen=True):
     """A user, group or ServiceAccount that a binding is for.
 
     `kind` is User, Group or ServiceAccount; an empty `namespace` is that of the binding.
@@ -101,4 +101,4 @@ class Binding(Struct, frozen=True):
     namespace: str
     role_kind: str
     role_name: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[BindingSubject, ...]

@@ -15,9 +15,9 @@ from msgspec import Struct
 from fairlead.model.access import (
     AccessRequest,
     Binding,
+    BindingSubject,
     Identity,
     PolicyRule,
-    Subject,
     account_name,
 )
 
@@ -42,7 +42,7 @@ class HeldRole(Struct, frozen=True):
     """What one binding gives: the rules of its role, or None if the role does not exist."""
 
     binding: Binding
-    subject: Subject
+    subject: BindingSubject
     rules: Sequence[PolicyRule] | None
 
 
@@ -56,7 +56,7 @@ class Policy:
         self, roles: Mapping[RoleKey, Sequence[PolicyRule]], bindings: Iterable[Binding]
     ) -> None:
         self._roles = roles
-        self._bound: dict[tuple[str, str, str], list[tuple[int, Binding, Subject]]] = {}
+        self._bound: dict[tuple[str, str, str], list[tuple[int, Binding, BindingSubject]]] = {}
         for number, binding in enumerate(bindings):
             for subject in binding.subjects:
                 key = (binding.namespace, *_bound_subject(subject, binding.namespace))
@@ -89,7 +89,7 @@ class Policy:
         return [rule for held in self.held_roles(who, namespace) for rule in held.rules or ()]
 
 
-def _bound_subject(subject: Subject, namespace: str) -> tuple[str, str]:
+def _bound_subject(subject: BindingSubject, namespace: str) -> tuple[str, str]:
     """The user or group that is bound: a ServiceAccount is a user by another spelling."""
     if subject.kind == "ServiceAccount":
         return "User", account_name(subject.namespace or namespace, subject.name)

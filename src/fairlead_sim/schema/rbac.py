@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fairlead.model.access import AccessRequest, Binding, Identity, PolicyRule, Subject
+from fairlead.model.access import AccessRequest, Binding, BindingSubject, Identity, PolicyRule
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, forbidden
 
@@ -37,7 +37,7 @@ def parse_binding(binding: Object) -> Binding:
     """A RoleBinding or ClusterRoleBinding."""
     metadata, role = binding["metadata"], binding["roleRef"]
     subjects = (
-        Subject(subject["kind"], subject["name"], subject.get("namespace", ""))
+        BindingSubject(subject["kind"], subject["name"], subject.get("namespace", ""))
         for subject in binding.get("subjects") or ()
     )
     return Binding(

@@ -24,6 +24,7 @@ from fairlead.model.installed.facts import (
     NodeFact,
     ObjectFact,
     PodFact,
+    PullSecretFact,
     ServerFact,
     Unread,
     WorkloadFact,
@@ -128,6 +129,31 @@ def test_what_mends_a_release_is_a_command_of_helm() -> None:
     assert of(older, "inventory").mend == "`helm upgrade gpus`"
     ending = namespace(deletionTimestamp="2026-01-01T00:00:00Z")
     assert of(replace(HELMS, namespaces={SYSTEM: ending}), "namespace").state == State.FAIL
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "state"),
+    [
+        (AFTER, "kubernetes.io/dockerconfigjson", State.OK),
+        (AFTER, "kubernetes.io/dockercfg", State.OK),
+        (AFTER, "Opaque", State.FAIL),
+        (AFTER, None, State.FAIL),
+        (BEFORE, None, State.WARN),
+        (AFTER, HIDDEN, State.UNKNOWN),
+    ],
+)
+def test_a_pull_secret_exists_and_has_a_type_that_kubelets_use(
+    facts: InstallationFacts, kind: str | Unread | None, state: State
+) -> None:
+    """The types are those of the documentation of Kubernetes: "Pull an Image from a Private
+    Registry". A missing one can only be made once its namespace exists.
+    """
+    found = of(
+        replace(facts, pull_secrets=(PullSecretFact(SYSTEM, "registry", kind),)), "pull-secret"
+    )
+    assert found.state == state
+    if kind is None:
+        assert f"docker-registry registry -n {SYSTEM}" in found.mend
 
 
 def node(**change: Any) -> dict[str, Any]:

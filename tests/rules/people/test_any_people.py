@@ -21,7 +21,7 @@ from tests.rules.people.fake_people import (
     user,
 )
 
-from fairlead.model.access import Binding, Subject
+from fairlead.model.access import Binding, BindingSubject
 from fairlead.model.people.rows import (
     KIND_CLUSTER_ROLE_BINDINGS,
     KIND_ROLE_BINDINGS,
@@ -88,7 +88,7 @@ def litter(made: FakePeople, rng: random.Random) -> None:
         case 0:
             made.write(UserServiceAccount(name, PLACE, user=name))
         case 1 | 2:
-            subject = Subject("ServiceAccount", rng.choice(NAMES), PLACE)
+            subject = BindingSubject("ServiceAccount", rng.choice(NAMES), PLACE)
             called = f"{name}:{space or 'clusterRole'}:{role}"
             binding = Binding(called, space, "ClusterRole", rng.choice(ROLES), (subject,))
             made.write(UserBinding(binding, user=rng.choice(NAMES)))

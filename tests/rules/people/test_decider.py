@@ -17,7 +17,7 @@ from tests.rules.people.fake_people import (
     user,
 )
 
-from fairlead.model.access import Binding, Subject
+from fairlead.model.access import Binding, BindingSubject
 from fairlead.model.actions import Outcome, Result
 from fairlead.model.changes import KIND_NAMESPACES, KIND_QUOTA_TREES
 from fairlead.model.people.actions import (
@@ -179,7 +179,7 @@ def test_a_user_that_vanished_without_the_finalizer_leaves_nothing(cluster: Fake
 
 
 def test_foreign_bindings_are_never_touched(cluster: FakePeople) -> None:
-    other = (Subject("ServiceAccount", "bob", PLACE),)
+    other = (BindingSubject("ServiceAccount", "bob", PLACE),)
     foreign = [
         UserBinding(Binding(name, name_space, "ClusterRole", role, other))
         for name, name_space, role in (
@@ -221,7 +221,7 @@ def test_what_others_change_is_put_right(cluster: FakePeople, what: str) -> None
         changed = (
             replace(held.binding, role_name="cluster-admin")
             if what == "another role"
-            else replace(held.binding, subjects=(Subject("User", "eve"),))
+            else replace(held.binding, subjects=(BindingSubject("User", "eve"),))
         )
         cluster.write(replace(held, binding=changed))
     driver.settle()

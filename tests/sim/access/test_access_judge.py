@@ -11,9 +11,9 @@ from fairlead.model.access import (
     MASTERS,
     AccessRequest,
     Binding,
+    BindingSubject,
     Identity,
     PolicyRule,
-    Subject,
     named_account,
 )
 from fairlead_sim.access.judge import EVERYTHING, Policy, allows, judge, uncovered
@@ -34,7 +34,7 @@ def get(
 
 
 def bound(
-    subject: Subject, namespace: str = "a", kind: str = "Role", role: str = "reader"
+    subject: BindingSubject, namespace: str = "a", kind: str = "Role", role: str = "reader"
 ) -> Binding:
     return Binding("b", namespace, kind, role, (subject,))
 
@@ -128,42 +128,44 @@ def test_one_rule(rule: PolicyRule, request_: AccessRequest, is_allowed: bool) -
 @pytest.mark.parametrize(
     ("who", "subject", "is_bound"),
     [
-        pytest.param(ALICE, Subject("User", "alice"), True, id="a user by name"),
-        pytest.param(ALICE, Subject("Group", "dev"), True, id="by a group"),
-        pytest.param(ALICE, Subject("User", "dev"), False, id="a group's name is no user"),
-        pytest.param(ALICE, Subject("Group", "alice"), False, id="a user's name is no group"),
+        pytest.param(ALICE, BindingSubject("User", "alice"), True, id="a user by name"),
+        pytest.param(ALICE, BindingSubject("Group", "dev"), True, id="by a group"),
+        pytest.param(ALICE, BindingSubject("User", "dev"), False, id="a group's name is no user"),
+        pytest.param(
+            ALICE, BindingSubject("Group", "alice"), False, id="a user's name is no group"
+        ),
         pytest.param(
             Identity("system:serviceaccount:a:ci"),
-            Subject("ServiceAccount", "ci", "a"),
+            BindingSubject("ServiceAccount", "ci", "a"),
             True,
             id="an account",
         ),
         pytest.param(
             Identity("system:serviceaccount:a:ci"),
-            Subject("ServiceAccount", "ci"),
+            BindingSubject("ServiceAccount", "ci"),
             True,
             id="of the binding's namespace",
         ),
         pytest.param(
             Identity("system:serviceaccount:b:ci"),
-            Subject("ServiceAccount", "ci"),
+            BindingSubject("ServiceAccount", "ci"),
             False,
             id="of another namespace",
         ),
         pytest.param(
             Identity("system:serviceaccount:a:ci"),
-            Subject("User", "system:serviceaccount:a:ci"),
+            BindingSubject("User", "system:serviceaccount:a:ci"),
             True,
             id="an account as user",
         ),
     ],
 )
-def test_the_pod_a_binding_is_for(who: Identity, subject: Subject, is_bound: bool) -> None:
+def test_the_pod_a_binding_is_for(who: Identity, subject: BindingSubject, is_bound: bool) -> None:
     assert judge(who, get(), policy(bound(subject))).is_allowed is is_bound
 
 
 def test_a_binding_is_for_its_namespace_and_a_cluster_binding_for_all() -> None:
-    alice = Subject("User", "alice")
+    alice = BindingSubject("User", "alice")
     local, everywhere = policy(bound(alice)), policy(bound(alice, "", "ClusterRole"))
     assert [judge(ALICE, get(namespace=place), local).is_allowed for place in ("a", "b", "")] == [
         True,
@@ -181,18 +183,18 @@ def test_a_binding_is_for_its_namespace_and_a_cluster_binding_for_all() -> None:
 
 def test_the_judgement_names_the_binding() -> None:
     account = Identity("system:serviceaccount:a:ci")
-    local = policy(bound(Subject("ServiceAccount", "ci")))
+    local = policy(bound(BindingSubject("ServiceAccount", "ci")))
     assert judge(account, get(), local).reason == (
         'RBAC: allowed by RoleBinding "b/a" of Role "reader" to ServiceAccount "ci/a"'
     )
-    everywhere = policy(bound(Subject("Group", "dev"), "", "ClusterRole"))
+    everywhere = policy(bound(BindingSubject("Group", "dev"), "", "ClusterRole"))
     assert judge(ALICE, get(), everywhere).reason == (
         'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "reader" to Group "dev"'
     )
 
 
 def test_missing_roles_are_reported_once_each_and_only_to_the_refused_user() -> None:
-    alice = Subject("User", "alice")
+    alice = BindingSubject("User", "alice")
     ghosts = [bound(alice, role="x"), bound(alice, role="x"), bound(alice, "", "ClusterRole", "y")]
     x, y = (
         (f'{kind}.rbac.authorization.k8s.io "{name}" not found')

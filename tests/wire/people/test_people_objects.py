@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.model.access import Binding, Subject
+from fairlead.model.access import Binding, BindingSubject
 from fairlead.model.people.rows import (
     BoundRole,
     ExternalUser,
@@ -127,7 +127,7 @@ def test_bindings_and_service_accounts_are_read_as_they_were_written() -> None:
     assert (
         parse_service_account(read(WireServiceAccount, render_service_account(account))) == account
     )
-    subject = (Subject("ServiceAccount", "bob", "kube-ai"),)
+    subject = (BindingSubject("ServiceAccount", "bob", "kube-ai"),)
     for namespace in ("namespace1", ""):
         held = UserBinding(Binding("bob:x:y", namespace, "ClusterRole", "y", subject), user="bob")
         assert parse_binding(read(WireBinding, render_binding(held))) == held
@@ -142,8 +142,8 @@ def test_a_foreign_binding_has_no_user() -> None:
     held = parse_binding(read(WireBinding, obj))
     assert held.user == ""
     assert held.binding.subjects == (
-        Subject("ServiceAccount", "bob", "team"),
-        Subject("Group", "all"),
+        BindingSubject("ServiceAccount", "bob", "team"),
+        BindingSubject("Group", "all"),
     )
 
 

@@ -103,6 +103,9 @@ export const en = {
   "error.csrf": "This write did not come from the console's own page, or the page is out of date: {error}",
   "hint.csrf": "Reload the page and try again.",
   "error.foreign-host": "The console does not serve this host name: {error}",
+  "error.signed-out": "You are signed out: {error}",
+  "error.no-user": "This account is no user of the console: {error}",
+  "error.no-quota": "You have no quota: {error}",
   "error.bug": "This is a bug in Fairlead: {error}",
 
   "hint.not-found": "{hint}",

@@ -104,6 +104,9 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "error.csrf": "此写入并非来自控制台自己的页面，或页面已过期：{error}",
   "hint.csrf": "请重新加载页面后再试。",
   "error.foreign-host": "控制台不使用此主机名：{error}",
+  "error.signed-out": "您尚未登录：{error}",
+  "error.no-user": "此账号不是控制台的用户：{error}",
+  "error.no-quota": "您没有配额：{error}",
   "error.bug": "这是 Fairlead 的缺陷：{error}",
 
   "hint.not-found": "提示：{hint}",

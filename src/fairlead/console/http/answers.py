@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairlead.console.pages.envelope import ErrorAnswer
-from fairlead.errors import Forbidden, NotFound, OutsideError, UserError
+from fairlead.errors import Forbidden, NotFound, OutsideError, StoreDown, UserError
 from fairlead.wire.text.accept_encoding import accepts_gzip
 
 JSON: Final = "application/json; charset=utf-8"
@@ -24,6 +24,7 @@ GZIP_FROM_BYTES: Final = 1024
 _GZIP_LEVEL: Final = 2
 CODES_BY_STATUS: Final = {
     400: "malformed",
+    401: "signed-out",
     403: "forbidden",
     404: "not-found",
     405: "malformed",
@@ -79,6 +80,8 @@ def refusal_of(error: Exception) -> Refused:
         return Refused(404, error.what, error.hint)
     if isinstance(error, Forbidden):
         return Refused(403, error.what, error.hint)
+    if isinstance(error, StoreDown):
+        return Refused(503, f"{error.system}: {error.what}", error.hint)
     if isinstance(error, OutsideError):
         return Refused(502, f"{error.system}: {error.what}", error.hint)
     return Refused(

@@ -38,6 +38,7 @@ from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects, check_right, subject_of
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
@@ -87,7 +88,7 @@ class Console(msgspec.Struct):
     events: EventAnswers
     servings: ServingAnswers
     health: HealthAnswers
-    user: str = "admin"
+    subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
 
 
@@ -147,6 +148,7 @@ def _answering(console: Console, endpoint: Endpoint) -> Answer:
     answer = ANSWERS[endpoint.name]
 
     async def answer_request(request: Request) -> Response:
+        await check_right(console.subjects, request, endpoint.right)
         check_known(request.query_params.multi_items(), endpoint)
         return await answer(console, request, endpoint)
 
@@ -166,9 +168,9 @@ async def _no_route(request: Request) -> Response:
 
 
 async def me(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    world = console.world
+    world, subject = console.world, subject_of(request)
     body = Me(
-        user=Person(name=console.user, role="admin"),
+        user=Person(name=subject.name, role=subject.role),
         csrf=console.csrf,
         cluster=ClusterName(
             name=world.name,

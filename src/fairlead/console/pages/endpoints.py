@@ -31,9 +31,15 @@ from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, Quota
 from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.session import Me
+from fairlead.model.people.permission import ConsoleResource, ConsoleVerb, Right
 
 BASE: Final = "/api/v1"
 _JOB: Final = "/jobs/{namespace}/{type}/{name}"
+_SESSION: Final = Right(ConsoleVerb.GET, ConsoleResource.SESSION)
+_CLUSTER: Final = Right(ConsoleVerb.GET, ConsoleResource.CLUSTER)
+_NODES: Final = Right(ConsoleVerb.GET, ConsoleResource.NODES)
+_JOBS: Final = Right(ConsoleVerb.GET, ConsoleResource.JOBS)
+_QUOTA: Final = Right(ConsoleVerb.GET, ConsoleResource.QUOTA)
 
 
 class Parameter(Struct, frozen=True):
@@ -46,7 +52,8 @@ class Parameter(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """`name` is the function in `console/http/routes` that answers; `errors`: statuses beside 200.
+    """`name` is the function in `console/http/routes` that answers; `right`: what the client needs;
+    `errors`: statuses beside 200.
 
     A `body` makes it a write: `method` is POST, and `console/http/writes` has looked at the request
     before.
@@ -56,6 +63,7 @@ class Endpoint(Struct, frozen=True):
     path: str
     summary: str
     answer: Any
+    right: Right
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[int, ...] = (400, 503)
     media_type: str = "application/json"
@@ -73,8 +81,8 @@ ERROR_TEXTS: Final = {
         "the answer names it and the known ones."
     ),
     403: (
-        "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; "
-        "`foreign-host`: not by this name."
+        "`csrf`: a write not from the console's own page; `forbidden`: the user may not, or the "
+        "API server refuses; `foreign-host`: not by this name."
     ),
     404: "`not-found`: no such object, no such chart, or a clock that cannot be changed.",
     415: "`media-type`: the body is not JSON.",
@@ -148,7 +156,7 @@ SERVING_FILTERS: Final = (
 QUOTA_FILTERS: Final = (
     Parameter("path", "Dotted path of a quota node; its children are included.", repeated=True),
     Parameter("name", "Name of a quota node.", repeated=True),
-    Parameter("resource", "Resource, such as `nvidia.com/gpu`.", repeated=True),
+    Parameter("resource", "ConsoleResource, such as `nvidia.com/gpu`.", repeated=True),
 )
 WAITING_FILTERS: Final = (
     *QUOTA_FILTERS[:2],
@@ -192,12 +200,13 @@ CHART_PARAMETERS: Final = (
 )
 
 ENDPOINTS: Final = (
-    Endpoint("me", "/me", "Who is looking, at which cluster", Me, errors=(400,)),
+    Endpoint("me", "/me", "Who is looking, at which cluster", Me, _SESSION, errors=(400,)),
     Endpoint(
         "clock",
         "/clock",
         "A simulated cluster's time, and whether it moves",
         ClockFace,
+        Right(ConsoleVerb.GET, ConsoleResource.CLOCK),
         errors=(400, 404),
     ),
     Endpoint(
@@ -208,15 +217,17 @@ ENDPOINTS: Final = (
             "cluster's time"
         ),
         ClockMoved,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.CLOCK),
         errors=(400, 403, 404, 415),
         body=ClockOrder,
     ),
-    Endpoint("overview", "/overview", "The Cluster board", Overview),
+    Endpoint("overview", "/overview", "The Cluster board", Overview, _CLUSTER),
     Endpoint(
         "mine",
         "/mine",
         "My work: what one user or namespace has, may have, could start now, and waits for",
         MyWork,
+        _JOBS,
         parameters=(
             Parameter(
                 "user", "User whose work is returned; without it the answer lists the users."
@@ -230,6 +241,7 @@ ENDPOINTS: Final = (
         "/search",
         "Search for a text: nodes, GPUs, jobs and pods, by name, id or label",
         SearchAnswer,
+        _CLUSTER,
         parameters=(
             Parameter(
                 "q",
@@ -242,12 +254,15 @@ ENDPOINTS: Final = (
         ),
         example="/search?q=app=web",
     ),
-    Endpoint("gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap),
+    Endpoint(
+        "gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap, _NODES
+    ),
     Endpoint(
         "gpus",
         "/gpus",
         "One row per GPU",
         GpuList,
+        _NODES,
         parameters=(*LIST_PARAMETERS, *GPU_FILTERS),
         example="/gpus?status=free&sort=model",
     ),
@@ -256,6 +271,7 @@ ENDPOINTS: Final = (
         "/holders",
         "One row per pod that holds a GPU or a part of one",
         HolderList,
+        _JOBS,
         parameters=(*LIST_PARAMETERS, *HOLDER_FILTERS),
         example="/holders?namespace=team-a&sort=-idleSeconds",
     ),
@@ -264,6 +280,7 @@ ENDPOINTS: Final = (
         "/holders/groups",
         "Holders of GPUs together: by owner, quota leaf, user or namespace",
         HolderGroupList,
+        _JOBS,
         parameters=(
             *LIST_PARAMETERS,
             Parameter("by", "owner (default), leaf, user or namespace."),
@@ -276,6 +293,7 @@ ENDPOINTS: Final = (
         "/nodes",
         "The Nodes board: one row per node",
         NodeList,
+        _NODES,
         parameters=(*LIST_PARAMETERS, *NODE_FILTERS),
         example="/nodes?mode=share&sort=-gpuUtilPercent",
     ),
@@ -284,6 +302,7 @@ ENDPOINTS: Final = (
         "/nodes/{name}",
         "One node: conditions, GPUs, and the pods on them",
         NodeDetail,
+        _NODES,
         errors=(400, 404, 503),
         example="/nodes/gpu-1",
     ),
@@ -292,6 +311,7 @@ ENDPOINTS: Final = (
         "/jobs",
         "The Training jobs board: one row per job",
         JobList,
+        _JOBS,
         parameters=(*LIST_PARAMETERS, *JOB_FILTERS),
         example="/jobs?job_status=Pending&sort=-gpusRequested",
     ),
@@ -300,6 +320,7 @@ ENDPOINTS: Final = (
         _JOB,
         "One job: its life, instances and events",
         JobDetail,
+        _JOBS,
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain",
     ),
@@ -308,6 +329,7 @@ ENDPOINTS: Final = (
         f"{_JOB}/instances",
         "The pods of a job, and which of their containers have a log",
         InstanceList,
+        _JOBS,
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/instances",
     ),
@@ -316,6 +338,7 @@ ENDPOINTS: Final = (
         f"{_JOB}/events",
         "Events of a job and of its pods, newest first",
         JobEvents,
+        _JOBS,
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/events",
     ),
@@ -324,6 +347,7 @@ ENDPOINTS: Final = (
         f"{_JOB}/why",
         "Why a job waits",
         JobWhy,
+        _JOBS,
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/why",
     ),
@@ -332,6 +356,7 @@ ENDPOINTS: Final = (
         f"{_JOB}/manifest",
         "The job's object as the API server has it now, without secret values",
         JobManifest,
+        _JOBS,
         errors=(400, 403, 404, 502, 503),
         example="/jobs/team-a/mpijob/bert-pretrain/manifest",
     ),
@@ -340,6 +365,7 @@ ENDPOINTS: Final = (
         f"{_JOB}/logs",
         "The log of one container of a job, as it was written; followed, it comes as it is written",
         None,
+        Right(ConsoleVerb.GET, ConsoleResource.LOGS),
         parameters=LOG_PARAMETERS,
         errors=(400, 403, 404, 429, 502, 503),
         media_type="text/plain",
@@ -350,6 +376,7 @@ ENDPOINTS: Final = (
         "/serving",
         "The Serving page: one row per version of a serving job, with its pods",
         ServingList,
+        Right(ConsoleVerb.GET, ConsoleResource.SERVING),
         parameters=(*LIST_PARAMETERS, *SERVING_FILTERS),
         errors=(400, 403, 404, 502, 503),
         example="/serving?status=NotReady",
@@ -359,6 +386,7 @@ ENDPOINTS: Final = (
         "/quota/usage",
         "The Quota board: one row per quota node and resource",
         QuotaUsage,
+        _QUOTA,
         parameters=(*LIST_PARAMETERS, *QUOTA_FILTERS),
         example="/quota/usage?resource=nvidia.com/gpu",
     ),
@@ -367,6 +395,7 @@ ENDPOINTS: Final = (
         "/quota/waiting",
         "Who waits for quota, in which order, and why",
         QuotaWaitingList,
+        _QUOTA,
         parameters=(*LIST_PARAMETERS, *WAITING_FILTERS),
         example="/quota/waiting?path=root.a",
     ),
@@ -375,12 +404,14 @@ ENDPOINTS: Final = (
         "/quota/tree",
         "The quota tree: bounds, use and faults of every node",
         QuotaTreePage,
+        Right(ConsoleVerb.GET, ConsoleResource.QUOTA_TREE),
     ),
     Endpoint(
         "quota_what_if",
         "/quota/what-if",
         "Effects of other bounds in the quota tree; writes nothing",
         QuotaEffects,
+        Right(ConsoleVerb.CREATE, ConsoleResource.QUOTA_PLANS),
         errors=(400, 403, 415, 503),
         body=QuotaWhatIf,
     ),
@@ -389,6 +420,7 @@ ENDPOINTS: Final = (
         "/charts/{query}",
         "Lines of one named query",
         Chart,
+        _CLUSTER,
         parameters=CHART_PARAMETERS,
         errors=(400, 404, 502, 503, 504),
         example="/charts/gpu-duty-cycle?gpu_node=gpu-1&top=8",
@@ -398,6 +430,7 @@ ENDPOINTS: Final = (
         "/health",
         "Dependencies of the console: state, effects, settings; also while caches are filled",
         HealthPage,
+        Right(ConsoleVerb.GET, ConsoleResource.HEALTH),
         errors=(400,),
     ),
     Endpoint(
@@ -405,14 +438,18 @@ ENDPOINTS: Final = (
         "/versions",
         "The present version of each topic, for clients without the event stream",
         dict[str, str],
+        _CLUSTER,
     ),
     Endpoint(
         "changes",
         "/changes",
         "Hints that a topic changed, as server-sent events; no content",
         None,
+        _CLUSTER,
         errors=(400, 429),
         media_type="text/event-stream",
     ),
-    Endpoint("openapi", "/openapi.json", "This description", dict[str, Any], errors=(400,)),
+    Endpoint(
+        "openapi", "/openapi.json", "This description", dict[str, Any], _SESSION, errors=(400,)
+    ),
 )

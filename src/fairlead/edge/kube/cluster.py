@@ -92,6 +92,7 @@ class KubeCluster:
         self._discovery: Discovery | None = None
         self._trouble: FairleadError | None = None
         self._version = 0
+        self._was_ready = False
         self._changed = asyncio.Event()
         self._snapshot = ClusterSnapshot(version=-1)
 
@@ -130,6 +131,12 @@ class KubeCluster:
 
     @property
     def is_ready(self) -> bool:
+        """Once ready, a cluster stays so: a kind that is served later is `syncing` for a moment,
+        and that must not take away the pages of all others.
+        """
+        return self._was_ready or self._has_read_all()
+
+    def _has_read_all(self) -> bool:
         if self._discovery is None:
             return False
         served = [each for each in self._extensions if each.resource is not None]
@@ -251,6 +258,7 @@ class KubeCluster:
 
     def _note_change(self) -> None:
         self._version += 1
+        self._was_ready = self._was_ready or self._has_read_all()
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

@@ -51,6 +51,7 @@ from fairlead.model.installed.facts import (
     Mismatch,
     ObjectFact,
     PodFact,
+    PullSecretFact,
     ServerFact,
     Unread,
 )
@@ -126,6 +127,7 @@ class _Reading:
                 "prometheus": partial(_prometheus, self._api),
                 "definitions": self._definitions,
                 "certificates": partial(self._certificates, objects),
+                "pull_secrets": self._pull_secrets,
             }
         )
         kinds = (read.pop("deployments"), read.pop("daemon_sets"))
@@ -256,11 +258,27 @@ class _Reading:
         return tuple(found)
 
     def _secret(self, namespace: str, name: str) -> float | None:
+        secret = self._found_secret(namespace, name)
+        return None if secret is None else _end_of((secret.get("data") or {}).get("tls.crt") or "")
+
+    def _pull_secrets(self) -> tuple[PullSecretFact, ...]:
+        """Those of the values, in each namespace with pods. Of their content nothing is kept."""
+        return tuple(
+            PullSecretFact(space, name, _asked(partial(self._type_of_secret, space, name)))
+            for space in (self._chosen.namespace, self._chosen.node_namespace)
+            for name in self._chosen.pull_secrets
+        )
+
+    def _type_of_secret(self, namespace: str, name: str) -> str | None:
+        secret = self._found_secret(namespace, name)
+        return None if secret is None else str(secret.get("type") or "Opaque")
+
+    def _found_secret(self, namespace: str, name: str) -> Any:
+        """None if it does not exist."""
         try:
-            secret: Any = self._api.get(SECRETS, name, namespace)
+            return self._api.get(SECRETS, name, namespace)
         except NotFound:
             return None
-        return _end_of((secret.get("data") or {}).get("tls.crt") or "")
 
 
 _POD_ROWS: Final = (PODS, JsonForm(seen_objects.SeenPod, seen_objects.parse_seen_pod))

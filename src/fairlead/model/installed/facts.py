@@ -141,6 +141,16 @@ class CertificateFact(Struct, frozen=True):
     ends_at: Moment | Unread | None
 
 
+class PullSecretFact(Struct, frozen=True):
+    """A Secret that pods name for the pull of their images. `type`: such as
+    `kubernetes.io/dockerconfigjson`; None = it does not exist.
+    """
+
+    namespace: str
+    name: str
+    type: str | Unread | None
+
+
 class InstallationFacts(Struct, frozen=True):
     """`now`: this machine's time before the facts were read; they are at most `read_seconds` newer.
     `server`: without it nothing is known.
@@ -171,6 +181,7 @@ class InstallationFacts(Struct, frozen=True):
     nodes: tuple[NodeFact, ...] | Unread = ()
     node_leases: tuple[LeaseFact, ...] | Unread = ()
     certificates: tuple[CertificateFact, ...] = ()
+    pull_secrets: tuple[PullSecretFact, ...] = ()
     prometheus: str | Unread = ""
     read_seconds: float = 0.0
 

@@ -33,6 +33,7 @@ from fairlead.rules.installation.server_versions import (
 from fairlead.settings import PEOPLE_CONTROLLER_POD, QUOTA_CONTROLLER_POD
 
 _TIME: Final = "synchronize the clocks (NTP), of this machine and of the control plane"
+_PULL_TYPES: Final = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")
 _NAME_IT: Final = "`fairlead install --set prometheus=ADDRESS` names one"
 
 
@@ -45,6 +46,7 @@ def check_cluster(facts: InstallationFacts) -> Iterator[Finding]:
     yield from _namespaces(facts)
     yield _releases(facts)
     yield from _definitions(facts)
+    yield from _pull_secrets(facts)
     yield _prometheus(facts)
 
 
@@ -263,6 +265,36 @@ def _refusal(check: str, refusal: Refusal | None, good: str, mend: str) -> Findi
     if refusal is None:
         return Finding(check, State.OK, good)
     return Finding(check, State.FAIL, refusal.reason, mend)
+
+
+def _pull_secrets(facts: InstallationFacts) -> Iterator[Finding]:
+    """Whether kubelets can pull the images. A Secret of another type is ignored by kubelets, too.
+
+    Before an installation its namespaces do not exist, so the Secrets cannot.
+    """
+    is_installed = isinstance(facts.inventory, InventoryFact)
+    for each in facts.pull_secrets:
+        where = f"Secret `{each.name}` of namespace `{each.namespace}`"
+        if isinstance(each.type, Unread):
+            yield unread("pull-secret", each.type)
+        elif each.type is None:
+            yield Finding(
+                "pull-secret",
+                State.FAIL if is_installed else State.WARN,
+                f"{where} does not exist: images are pulled without it",
+                f"`kubectl create secret docker-registry {each.name} -n {each.namespace} "
+                "--docker-server=… --docker-username=… --docker-password=…`",
+            )
+        elif each.type not in _PULL_TYPES:
+            yield Finding(
+                "pull-secret",
+                State.FAIL,
+                f"{where} is of type `{each.type}`, which kubelets do not use for images",
+                f"delete it, and make it of type `{_PULL_TYPES[0]}`: `kubectl create secret "
+                "docker-registry`",
+            )
+        else:
+            yield Finding("pull-secret", State.OK, f"{where} is of type `{each.type}`")
 
 
 def _prometheus(facts: InstallationFacts) -> Finding:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.access import Binding, Subject
+from fairlead.model.access import Binding, BindingSubject
 from fairlead.model.people.rights import CREDENTIALS_ROLE, RESEARCHER_ROLE, cluster_roles_of
 from fairlead.model.people.rows import User, UserGroup, UserRole
 from fairlead.rules.people.leaves import GroupLeaf
@@ -67,7 +67,7 @@ def binding_of(user: str, users_namespace: str, namespace: str, role: str) -> Bi
     >>> binding_of("bob", "kube-ai", "", "fairlead-admin").name
     'bob:clusterRole:fairlead-admin'
     """
-    subject = Subject("ServiceAccount", user, users_namespace)
+    subject = BindingSubject("ServiceAccount", user, users_namespace)
     name = f"{user}:{namespace or CLUSTER_PLACE}:{role}"
     return Binding(name, namespace, "ClusterRole", role, (subject,))
 

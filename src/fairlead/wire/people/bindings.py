@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.model.access import Binding, PolicyRule, Subject
+from fairlead.model.access import Binding, BindingSubject, PolicyRule
 from fairlead.model.keys import LABEL_USER
 from fairlead.model.people.rights import ROLES
 from fairlead.model.people.rows import (
@@ -71,7 +71,7 @@ def parse_binding(wire: WireBinding) -> UserBinding:
     meta, role = wire.metadata, wire.role_ref
     namespace = meta.namespace or ""
     subjects = tuple(
-        Subject(
+        BindingSubject(
             each.kind or "",
             each.name or "",
             (each.namespace or namespace) if each.kind == "ServiceAccount" else "",

@@ -1,0 +1,1 @@
+"""How a store comes from one schema to the next: Alembic runs these files."""

@@ -1,0 +1,1 @@
+"""What the store of the console keeps: sign-ins, audit, credentials, tree versions, owners."""

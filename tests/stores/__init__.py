@@ -1,0 +1,1 @@
+"""The store over SQLite, a real PostgreSQL and a real MariaDB."""
