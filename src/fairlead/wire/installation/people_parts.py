@@ -65,9 +65,7 @@ def users_namespace() -> Object:
 
 
 def first_administrator() -> Object:
-    """The user `admin`. It is no object of an installation: whoever administers the cluster edits
-    and deletes it.
-    """
+    """The user `admin`. It is no object of an installation: administrators edit and delete it."""
     first = User(
         "admin",
         USERS_NAMESPACE,
