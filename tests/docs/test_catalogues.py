@@ -85,6 +85,9 @@ MADE: Final = {
     ("attention.py", "f'attention-{code or kind}'"): tuple(
         f"attention-{kind}" for kind in ATTENTION
     ),
+    ("board.py", "f'{sentence.code}-own'"): tuple(
+        f"{kind}-none-own" for kind in ("jobs", "holders", "serving", "quota")
+    ),
     ("waiting.py", "f'clause-{each.code}'"): tuple(f"clause-{code}" for code in CLAUSES),
     ("health.py", "f'health-affects-{name}'"): tuple(
         f"health-affects-{name}" for name in AFFECTED_CONTENT

@@ -1,8 +1,7 @@
 """The console's server: keeps the board state current, samples series and announces changes.
 
-It has no sign-in yet, so it listens on loopback unless a flag allows more, and answers only to
-names of this machine: otherwise a foreign web page could reach a loopback server under a name of
-its own.
+Without sign-in it listens on loopback alone, and answers only to names of this machine: otherwise a
+foreign web page could reach a loopback server under a name of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from fairlead.apps.server import is_loopback
 from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.boards.restricted.board import SharedBoard
 from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
 from fairlead.console.charts.history import History, LineSample
@@ -43,8 +43,11 @@ from fairlead.console.http.guard import Guard
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -80,7 +83,6 @@ class ConsoleSettings(Struct, frozen=True):
 
     host: str = LOOPBACK
     base_path: str = "/"
-    insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
     read_seconds: float = READ_SECONDS
 
@@ -89,7 +91,8 @@ class ConsoleServer:
     """One console for one world, whose own loops run beside it.
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
-    now. They are read slowly, in a thread.
+    now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
+    administrator, or the one who is signed in at `desk` (None = there is no sign-in).
     """
 
     def __init__(
@@ -97,20 +100,25 @@ class ConsoleServer:
         world: Ports,
         settings: ConsoleSettings | None = None,
         past: Iterator[ClusterSnapshot] | None = None,
+        subjects: Subjects | None = None,
+        desk: SignInDesk | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
-        check_address(self.settings)
+        self._desk = desk
+        check_address(self.settings.host, has_sign_in=desk is not None)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
         self.board_states = BoardStates(
             world, self.hints.versions, self.speed, self.counters.note_board_state
         )
+        self.pictures = Pictures(self.board_states, world)
         self.history = History()
         self.logs = LogStreams()
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
+        self._subjects = subjects or desk or EveryClientIsAdmin()
         self.probes = Probes(unready=self._unready)
         self.app = self._app()
 
@@ -126,7 +134,13 @@ class ConsoleServer:
         return ServedApp(
             app=self.app,
             sock=sock,
-            loops=(self._follow, self._sample, self._remember, self._look_for_idle),
+            loops=(
+                self._follow,
+                self._sample,
+                self._remember,
+                self._look_for_idle,
+                *(self._desk.loops() if self._desk is not None else ()),
+            ),
             probes=self.probes,
             stopping=self._close_streams,
             read_seconds=self.settings.read_seconds,
@@ -134,6 +148,7 @@ class ConsoleServer:
 
     def _close_streams(self) -> None:
         self.hints.close()
+        self.pictures.close()
         self.logs.close()
 
     async def _follow(self) -> None:
@@ -143,7 +158,7 @@ class ConsoleServer:
             if not self.world.cluster.is_ready:
                 continue
             pending: frozenset[str] = frozenset()
-            if self.hints.stream_count or self.board_states.is_watched:
+            if self._streams or self.board_states.is_watched:
                 self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
                 if self.world.timekeeper is not None:
                     self.hints.versions.note_time(self.world.timekeeper.version)
@@ -153,6 +168,11 @@ class ConsoleServer:
                 is_shown = await self.newest_board_state("hint of a change") is not None
             if pending and is_shown:
                 self.hints.announce(pending)
+            await self.pictures.follow()
+
+    @property
+    def _streams(self) -> int:
+        return self.hints.stream_count + self.pictures.stream_count
 
     async def _sample(self) -> None:
         """One sample of everything per tick of the cluster's clock.
@@ -253,7 +273,7 @@ class ConsoleServer:
             else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
         )
 
-    async def newest_board_state(self, purpose: str, *parts: str) -> BoardState | None:
+    async def newest_board_state(self, purpose: str, *parts: str) -> SharedBoard | None:
         """The board state with these parts made.
 
         None if it cannot be made, with a traceback in the log, once per reason. A loop must survive
@@ -273,6 +293,8 @@ class ConsoleServer:
         console = Console(
             world=self.world,
             board_states=self.board_states,
+            pictures=self.pictures,
+            subjects=self._subjects,
             history=self.history,
             hints=self.hints,
             speed=self.speed,
@@ -281,6 +303,7 @@ class ConsoleServer:
             events=EventAnswers(),
             servings=ServingAnswers(),
             health=HealthAnswers(),
+            desk=self._desk,
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}
@@ -288,7 +311,7 @@ class ConsoleServer:
         return Guard(
             app,
             frozenset(name.lower() for name in self.settings.allowed_hosts),
-            self.settings.insecure_listen,
+            self._desk is not None,
             self.counters.note_request,
         )
 
@@ -305,7 +328,7 @@ class ConsoleServer:
 
     async def _metrics(self, request: Request) -> Response:
         data = self.counters.page(
-            self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready
+            self._streams, self.history.line_count, self.world.cluster.is_ready
         )
         return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -330,20 +353,17 @@ class BasePathApp:
         await self._app(scope, receive, send)
 
 
-def check_address(settings: ConsoleSettings) -> None:
-    """Refuse an address that other machines can reach, unless a flag allows it.
+def check_address(host: str, *, has_sign_in: bool) -> None:
+    """Refuse an address that other machines can reach, unless users sign in.
 
-    There is no sign-in yet, so every client that reaches the page sees the whole cluster.
+    Without sign-in every client that reaches the page sees the whole cluster.
     """
-    if settings.insecure_listen or is_loopback(settings.host):
+    if has_sign_in or is_loopback(host):
         return
     raise UserError(
-        (
-            f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from "
-            "other machines"
-        ),
-        f"listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it to you), "
-        "or add `--insecure-listen` if a proxy in front authenticates users",
+        f"without sign-in, every client that reaches `{host or '*'}` would see the whole cluster",
+        f"add `--sign-in on`, or listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it "
+        "to you)",
     )
 
 

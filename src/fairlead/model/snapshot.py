@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -140,6 +140,43 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         gone = {pod.uid for pod in victims}
         return msgspec.structs.replace(
             self, pods=tuple(pod for pod in self.pods if pod.uid not in gone)
+        )
+
+    @cached_property
+    def _by_namespace(self) -> Mapping[str, Mapping[str, list[Any]]]:
+        """Field -> namespace -> its rows."""
+        return {
+            "jobs": _grouped(self.jobs, lambda job: job.namespace),
+            "events": _grouped(self.events, lambda event: event.about_namespace),
+            "workloads": _grouped(self.workloads, lambda workload: workload.namespace),
+            "budgets": _grouped(self.budgets, lambda budget: budget.namespace),
+            "namespaces": _grouped(self.namespaces, lambda space: space.name),
+        }
+
+    def within(self, namespaces: Collection[str]) -> ClusterSnapshot:
+        """The cluster as it is seen from these namespaces: its nodes and sources, and of objects
+        with a namespace only theirs. Without readings, which name pods, and without the quota tree.
+        """
+        names = sorted(namespaces)
+
+        def of(field: str) -> tuple[Any, ...]:
+            rows = self._by_namespace[field]
+            return tuple(row for name in names for row in rows.get(name, ()))
+
+        return ClusterSnapshot(
+            nodes=self.nodes,
+            pods=tuple(pod for name in names for pod in self.pods_in(name)),
+            sources=self.sources,
+            taken_at=self.taken_at,
+            version=self.version,
+            topologies=self.topologies,
+            withheld=self.withheld,
+            isolated={name: user for name, user in self.isolated.items() if name in namespaces},
+            jobs=of("jobs"),
+            events=of("events"),
+            workloads=of("workloads"),
+            budgets=of("budgets"),
+            namespaces=of("namespaces"),
         )
 
     @property

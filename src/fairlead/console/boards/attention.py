@@ -53,9 +53,14 @@ class _TroubledObject(Struct, frozen=True, gc=False):
     since: float | None
 
 
+def hardware_lines(nodes: Sequence[NodeOccupancy]) -> tuple[AttentionLine, ...]:
+    """The lines about nodes and cards. `nodes`: those with GPUs."""
+    return (*_node_lines([each.node for each in nodes], nodes), *_card_lines(nodes))
+
+
 def attention_lines(
     snapshot: ClusterSnapshot,
-    nodes: Sequence[NodeOccupancy],
+    hardware: Iterable[AttentionLine],
     starved: Sequence[StarvedLeaf],
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
@@ -63,8 +68,8 @@ def attention_lines(
     idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
-    """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of
-    its leaf.
+    """`hardware`: those of `hardware_lines`; `starved`: leaves, the worst first; `leaf_of`:
+    namespace -> path of its leaf.
 
     `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of
     waiting jobs appear as jobs.
@@ -75,8 +80,7 @@ def attention_lines(
         return _pod(pod, job_by_pod)
 
     found = (
-        *_node_lines([each.node for each in nodes], nodes),
-        *_card_lines(nodes),
+        *hardware,
         *_starved_lines(starved, snapshot.pods, leaf_of),
         *_job_lines(jobs, now),
         *_pod_lines(pods, snapshot.node_by_name, of_pod, now),

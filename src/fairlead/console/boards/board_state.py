@@ -7,13 +7,13 @@ never a rule; a board state is never changed, the next one replaces it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from fairlead.console.boards.attention import attention_lines
+from fairlead.console.boards.attention import attention_lines, hardware_lines
 from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
@@ -87,9 +87,9 @@ from fairlead.console.boards.quota.what_if import (
     settled_leaves,
 )
 from fairlead.console.boards.rows import RowSet
-from fairlead.console.boards.search import SearchIndex, search, searched
-from fairlead.console.boards.serving.rows import serving_rows
-from fairlead.console.pages.cluster import Overview
+from fairlead.console.boards.search import Search, SearchIndex, search, searched
+from fairlead.console.boards.serving.rows import serving_rows, serving_sentence
+from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Overview, Pool
 from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, neat, percent
 from fairlead.console.pages.events import event_rows
 from fairlead.console.pages.gpu_map import GpuMap
@@ -110,8 +110,8 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
-from fairlead.model.quota.plan import QuotaPlan
-from fairlead.model.quota.state import QuotaState
+from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting
+from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import Amounts, is_gpu_resource
@@ -121,6 +121,7 @@ from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources, own_namespaces
 from fairlead.rules.quota.node_use import is_lost
+from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import borrowable, usage_of
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
@@ -222,6 +223,9 @@ class BoardState:
             objects, self.snapshot, self.occupancy, self.now, self.explainer, self.silent_nodes
         )
 
+    def serving_sentence(self, rows: Sequence[ServingJob]) -> Sentence:
+        return serving_sentence(rows)
+
     @property
     def missing_types(self) -> list[str]:
         """Types of jobs that this cluster does not serve."""
@@ -244,19 +248,26 @@ class BoardState:
 
     @cached_property
     def explainer(self) -> Explainer:
+        shares = self.shares_of_gpus
+        return Explainer(self.share_why, self.rooms, shares, self.planned_quota)
+
+    @cached_property
+    def share_why(self) -> ShareWhy:
+        snapshot = self.snapshot  # not `self`: a board state in a circle would outlive many others
+        return ShareWhy(lambda: ledger_of(snapshot))
+
+    @property
+    def shares_of_gpus(self) -> dict[tuple[str, str], tuple[str, float, float]]:
+        """Namespace and GPU resource -> its leaf's name, what it uses and is guaranteed."""
         leaves = [row for row in self.quota_list if row.is_leaf and is_gpu_resource(row.resource)]
-        shares = {
+        return {
             (namespace, row.resource): (row.name, row.used, row.min)
             for row in leaves
             for namespace in row.namespaces
         }
-        snapshot = self.snapshot  # not `self`: a board state in a circle would outlive many others
-        return Explainer(
-            ShareWhy(lambda: ledger_of(snapshot)), self._rooms, shares, self._planned_quota
-        )
 
     @cached_property
-    def _rooms(self) -> NodeRooms:
+    def rooms(self) -> NodeRooms:
         return NodeRooms(self.snapshot)
 
     @cached_property
@@ -311,18 +322,18 @@ class BoardState:
 
     @cached_property
     def quota(self) -> RowSet[QuotaRow]:
-        return quota_rows(self._quota_uses, self.quota_resources, self._waiting_jobs)
+        return quota_rows(self.quota_uses, self.quota_resources, self._waiting_jobs)
 
     @cached_property
-    def _quota_uses(self) -> tuple[QuotaUse, ...]:
-        return usage_of(self._quota_state) if self.snapshot.quota else ()
+    def quota_uses(self) -> tuple[QuotaUse, ...]:
+        return usage_of(self.quota_state) if self.snapshot.quota else ()
 
     @cached_property
-    def _borrowable(self) -> Mapping[str, Amounts]:
-        return borrowable(self._quota_state) if self.snapshot.quota else {}
+    def borrowable(self) -> Mapping[str, Amounts]:
+        return borrowable(self.quota_state) if self.snapshot.quota else {}
 
     @cached_property
-    def _quota_state(self) -> QuotaState:
+    def quota_state(self) -> QuotaState:
         state = quota_state(self.snapshot, self.now)
         tree = self._quota_tree
         return msgspec.structs.replace(state, violations=self._violations_of(tree, tree, state))
@@ -335,8 +346,8 @@ class BoardState:
         )
 
     @cached_property
-    def _violations(self) -> tuple[Violation, ...]:
-        return self._quota_state.violations
+    def violations(self) -> tuple[Violation, ...]:
+        return self.quota_state.violations
 
     def _violations_of(
         self, tree: QuotaTree | None, old: QuotaTree | None, state: QuotaState
@@ -349,7 +360,7 @@ class BoardState:
     @cached_property
     def quota_faults(self) -> list[TreeFault]:
         """Faults of the tree for which it is not written or not obeyed; without warnings."""
-        return fault_rows(each for each in self._violations if each.is_error)
+        return fault_rows(each for each in self.violations if each.is_error)
 
     @cached_property
     def quota_list(self) -> list[QuotaRow]:
@@ -365,15 +376,18 @@ class BoardState:
         """Who waits for quota, and why:
         in the sentences that the controller writes, from the same plan.
         """
-        return waiting_rows(self._quota_plan, self.snapshot.quota)
+        return waiting_rows(self.quota_plan, self.snapshot.quota)
 
     @cached_property
-    def _quota_plan(self) -> QuotaPlan:
-        return self._planned_quota.plan
+    def quota_plan(self) -> QuotaPlan:
+        return self.planned_quota.plan
 
     @cached_property
-    def _planned_quota(self) -> PlannedQuota:
-        return PlannedQuota(self._quota_state if self.snapshot.quota else None)
+    def planned_quota(self) -> PlannedQuota:
+        if not self.snapshot.quota:
+            return PlannedQuota(None)
+        state = self.quota_state
+        return PlannedQuota(lambda: plan_quota(state))
 
     @cached_property
     def waiting_sentence(self) -> Sentence:
@@ -388,8 +402,8 @@ class BoardState:
             warnings=self.warnings("quota"),
             sentence=self.quota_sentence,
             resources=list(self.quota_resources),
-            items=tree_rows(self._quota_uses, self.quota_resources),
-            faults=fault_rows(self._violations),
+            items=tree_rows(self.quota_uses, self.quota_resources),
+            faults=fault_rows(self.violations),
         )
 
     def what_if(self, asked: QuotaWhatIf) -> QuotaEffects:
@@ -399,7 +413,7 @@ class BoardState:
         now = self._quota_tree
         tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
         root = tree.sound_root
-        state = msgspec.structs.replace(self._quota_state, tree=root) if root is not None else None
+        state = msgspec.structs.replace(self.quota_state, tree=root) if root is not None else None
         own = own_namespaces(self.snapshot.namespaces)
         faults = fault_rows(validate(tree, now, state=state, own=own))
         valid = tree.root is not None and not any(fault.level == "error" for fault in faults)
@@ -414,7 +428,7 @@ class BoardState:
         if tree.root is None or not valid:
             return QuotaEffects(**envelope, sentence=refused_sentence(faults))
         before = msgspec.structs.replace(
-            self._quota_state, tree=tree.root, settings=tree.settings, violations=()
+            self.quota_state, tree=tree.root, settings=tree.settings, violations=()
         )
         settled = settle(before)
         paths = {leaf.name: leaf.path for leaf in tree.root.leaves()}
@@ -462,10 +476,10 @@ class BoardState:
             stale=self.is_stale("overview"),
             version=self.version("overview"),
             warnings=self.warnings("overview"),
-            sentence=cluster_sentence(totals, idle.gpus),
+            sentence=self.gpus_sentence,
             attention=attention_lines(
                 self.snapshot,
-                self.occupancy.nodes,
+                self.hardware_lines,
                 starved,
                 leaf_of,
                 self.job_by_pod,
@@ -480,12 +494,24 @@ class BoardState:
             gpus_reporting=totals.gpus_reporting,
             jobs=job_counts(self.job_list),
             idle_gpus=neat(idle.gpus),
-            pools=gpu_pools(self.snapshot, self.occupancy),
+            pools=self.pools,
             top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
             starved_leaves=starved,
-            faulty_gpus=faulty_gpus(self.occupancy),
+            faulty_gpus=self.faulty_gpus,
             recent_warnings=recent_warnings(self.snapshot.events, self.now, self._job_of),
         )
+
+    @cached_property
+    def hardware_lines(self) -> tuple[AttentionLine, ...]:
+        return hardware_lines(self.occupancy.nodes)
+
+    @cached_property
+    def pools(self) -> list[Pool]:
+        return gpu_pools(self.snapshot, self.occupancy)
+
+    @cached_property
+    def faulty_gpus(self) -> list[FaultyGpu]:
+        return faulty_gpus(self.occupancy)
 
     @cached_property
     def gpus(self) -> RowSet[ListedGpu]:
@@ -522,11 +548,23 @@ class BoardState:
 
     @cached_property
     def _lines(self) -> WaitingLines:
-        return WaitingLines(self.snapshot, self._quota_plan)
+        return WaitingLines(self.snapshot, self.quota_plan)
 
     @cached_property
     def offers(self) -> list[NodeOffer]:
-        return offers_of(self.snapshot, self.occupancy, self._rooms)
+        return offers_of(self.snapshot, self.occupancy, self.rooms)
+
+    @property
+    def charged_pods(self) -> list[QuotaPod]:
+        """Those that count as use of quota."""
+        quota = self.quota_state if self.snapshot.quota else None
+        if quota is None:
+            return []
+        return [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)]
+
+    def shown_waiting(self, waiting: QuotaWaiting) -> QuotaWaiting:
+        """What the reader of this board state may see of it."""
+        return waiting
 
     def my_work(self, user: str, namespace: str) -> MyWork:
         """What one user or namespace has, may use, could start and waits for; both "": only the
@@ -537,14 +575,9 @@ class BoardState:
             (each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods
             for each in self.instances
         }
-        quota = self._quota_state if self.snapshot.quota else None
+        quota = self.quota_state if self.snapshot.quota else None
         leaf_of = paths_by_namespace(self.snapshot.quota)
-        charged = (
-            [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)]
-            if quota
-            else []
-        )
-        used = my_use(me, charged, leaf_of, self.job_by_pod, self._user_of_job)
+        used = my_use(me, self.charged_pods, leaf_of, self.job_by_pod, self._user_of_job)
         held = my_hold(me, (entry.row for entry in self.holders.entries), self.job_list)
         waits = my_waits(
             me,
@@ -568,8 +601,8 @@ class BoardState:
             namespaces=list(me.namespaces),
             sentence=mine_sentence(me, held, waits, self.places.users),
             held=held,
-            leaves=my_leaves(me, self.quota_list, used, self._borrowable),
-            starts=my_starts(me, self.offers, quota, self.occupancy, leaf_of),
+            leaves=my_leaves(me, self.quota_list, used, self.borrowable),
+            starts=my_starts(me, self.offers, quota, self.occupancy, leaf_of, self.shown_waiting),
             waits=waits,
         )
 
@@ -578,11 +611,13 @@ class BoardState:
         return cluster_sentence(self.totals, self.idle.gpus)
 
     @cached_property
-    def _searched(self) -> SearchIndex:
+    def search_index(self) -> SearchIndex:
         return searched(self.snapshot, self.occupancy.nodes)
 
     def search(self, text: str, most: int) -> SearchAnswer:
-        found = search(self._searched, self.job_by_pod, text, most)
+        return self._search_answer(search(self.search_index, self.job_by_pod, text, most), text)
+
+    def _search_answer(self, found: Search, text: str) -> SearchAnswer:
         left_out = found.total - len(found.hits)
         warnings = warnings_of(self.snapshot.main_sources, "overview")
         envelope = (

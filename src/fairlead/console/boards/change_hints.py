@@ -42,11 +42,13 @@ The status of the quota tree is none: it follows from the pods.
 class TopicVersions:
     """The version of each topic, by comparing the parts of two snapshots
     (the same object = unchanged).
+
+    Versions begin above `start`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: int = 0) -> None:
         self._parts: dict[str, Any] = {}
-        self._count = 0
+        self._count = start
         self._versions = dict.fromkeys(TOPICS, 0)
 
     def note_time(self, version: int) -> None:
@@ -55,18 +57,12 @@ class TopicVersions:
 
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
         """Count up the topics whose contents differ from the last call's."""
-        parts = {
-            "nodes": snapshot.nodes,
-            "pods": snapshot.pods,
-            "jobs": snapshot.jobs,
-            "gpus": gpus,
-            "withheld": snapshot.withheld,
-            "quota": (snapshot.quota, snapshot.quota_tree.faults if snapshot.quota_tree else ()),
-            "owners": (snapshot.workloads, snapshot.budgets, snapshot.namespaces),
-            "events": snapshot.events,
-            "sources": {name: source.state for name, source in snapshot.main_sources.items()},
-        }
-        self._count_moved(parts)
+        self._count_moved(parts_of(snapshot, gpus))
+
+    @property
+    def count(self) -> int:
+        """A number that grows with each change."""
+        return self._count
 
     def _count_moved(self, parts: Mapping[str, Any]) -> None:
         moved = {
@@ -89,6 +85,21 @@ class TopicVersions:
 
     def as_text(self) -> dict[str, str]:
         return {topic: str(version) for topic, version in self._versions.items()}
+
+
+def parts_of(snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> dict[str, Any]:
+    """What topics are compared by."""
+    return {
+        "nodes": snapshot.nodes,
+        "pods": snapshot.pods,
+        "jobs": snapshot.jobs,
+        "gpus": gpus,
+        "withheld": snapshot.withheld,
+        "quota": (snapshot.quota, snapshot.quota_tree.faults if snapshot.quota_tree else ()),
+        "owners": (snapshot.workloads, snapshot.budgets, snapshot.namespaces),
+        "events": snapshot.events,
+        "sources": {name: source.state for name, source in snapshot.main_sources.items()},
+    }
 
 
 class HintStream:

@@ -88,19 +88,25 @@ class CardState(Struct, frozen=True, gc=False):
 
 def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> MapParts:
     """All that the map shows: GPU nodes by name, and the words behind their numbers."""
-    teams, models, modes, statuses = Numbering(), Numbering(), Numbering(), Numbering()
+    teams = Numbering()
+    models, modes, statuses = Numbering(), Numbering(), Numbering()
     nodes = [
         MapNode(
             name=each.node.name,
             model=models.of(gpu_model(each.node, snapshot)),
             mode=modes.of(each.mode),
             status=statuses.of(_status_of(each.node)),
-            gpus=[_cell(seen, each.node, teams, now) for seen in card_states(each)],
+            gpus=map_cells(each, teams, now),
             indexes=_irregular_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
     ]
     return MapParts(teams.names, models.names, modes.names, statuses.names, nodes)
+
+
+def map_cells(on: NodeOccupancy, teams: Numbering, now: float) -> list[Cell]:
+    """The cells of one node."""
+    return [_cell(seen, on.node, teams, now) for seen in card_states(on)]
 
 
 def _status_of(node: Node) -> str:
@@ -220,9 +226,11 @@ def _cell(seen: CardState, on: Node, teams: Numbering, now: float) -> Cell:
 def _holders(seen: CardState, teams: Numbering) -> int | list[Slice]:
     if seen.claimant is not None:
         return teams.of(seen.claimant.namespace)
-    slices = [
-        (teams.of(holder.pod.namespace), _share(holder.ratio)) for holder in seen.card.holders
-    ]
+    held = [(holder.pod.namespace, holder.ratio) for holder in seen.card.holders]
+    others = [ratio for namespace, ratio in held if not namespace]
+    if others:  # how many pods other teams have on the card is not shown
+        held = [*(each for each in held if each[0]), ("", sum(others))]
+    slices = [(teams.of(namespace), _share(ratio)) for namespace, ratio in held]
     return slices[0][0] if len(slices) == 1 and slices[0][1] == 1 else slices
 
 

@@ -21,11 +21,9 @@ HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Heal
 
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     """All GPUs by node and index."""
-    words = _FilterKeys()
+    words = FilterKeys()
     entries = [
-        _entry(seen, each, words, now)
-        for each in in_order(occupancy.nodes)
-        for seen in card_states(each)
+        entry for each in in_order(occupancy.nodes) for entry in gpu_entries(each, words, now)
     ]
     rows = [entry.row for entry in entries]
     facets = {
@@ -38,12 +36,17 @@ def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     return RowSet(ListedGpu, entries, facets, ties="")
 
 
+def gpu_entries(on: NodeOccupancy, words: FilterKeys, now: float) -> list[Entry[ListedGpu]]:
+    """The rows of one node's GPUs."""
+    return [_entry(seen, on, words, now) for seen in card_states(on)]
+
+
 def health_word(card: CardOccupancy, node: Node) -> Health:
     """The card's health; unknown on an unreachable node, unless the card was broken before."""
     return HEALTH_WORDS[None if card.is_healthy and is_silent(node) else card.is_healthy]
 
 
-class _FilterKeys(dict[str, tuple[str, ...]]):
+class FilterKeys(dict[str, tuple[str, ...]]):
     """A word -> what a filter compares. 40,000 rows have few words, and share them."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
@@ -51,7 +54,7 @@ class _FilterKeys(dict[str, tuple[str, ...]]):
         return self[word]
 
 
-def _entry(seen: CardState, on: NodeOccupancy, words: _FilterKeys, now: float) -> Entry[ListedGpu]:
+def _entry(seen: CardState, on: NodeOccupancy, words: FilterKeys, now: float) -> Entry[ListedGpu]:
     row = _row(seen, on, now)
     answers = {
         "gpu_node": words[row.node],
@@ -98,6 +101,6 @@ def _mode(card: CardOccupancy, node_mode: str) -> str:
 
 
 def _holders(seen: CardState, card: CardOccupancy) -> list[str]:
-    """Each pod once, however many of its containers sit on the card."""
+    """Each pod once, however many of its containers sit on the card; none of another team."""
     pods = [seen.claimant] if seen.claimant else [holder.pod for holder in card.holders]
-    return list(dict.fromkeys(pod.key for pod in pods))
+    return list(dict.fromkeys(pod.key for pod in pods if pod.namespace))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.console.boards.notices import reporting_cards
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, listed
@@ -147,6 +147,11 @@ def health_sentence(rows: Iterable[HealthRow]) -> Sentence:
             f"{warn} of {used} dependencies in use {_verb(warn, 'need')} attention.",
         )
     return Sentence("health-well", values, "All dependencies in use are OK.")
+
+
+def health_summary(rows: Iterable[HealthRow]) -> list[HealthRow]:
+    """For researchers: states and what they affect, without addresses, names and settings."""
+    return [structs.replace(row, found=[], setting=None) for row in rows]
 
 
 def _verb(many: int, verb: str) -> str:

@@ -8,7 +8,8 @@ amounts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
 from typing import Final
 
 from msgspec import Struct
@@ -78,6 +79,15 @@ class Idleness:
             if seat.is_long:
                 self._gpus[key] = self._gpus.get(key, 0.0) + seat.gpus
 
+    def within(self, namespaces: Collection[str]) -> Idleness:
+        """The same for the pods of these namespaces alone."""
+        part = copy(self)
+        part.long = [seat for seat in self.long if seat.pod.namespace in namespaces]
+        part._cards = {(seat.card.node, seat.card.index) for seat in part.long}
+        part._gpus = _within(self._gpus, namespaces)
+        part._hours = _within(self._hours, namespaces)
+        return part
+
     def is_idle(self, card: CardOccupancy) -> bool:
         """Whether a pod holds it and it has been idle for an hour."""
         return (card.node, card.index) in self._cards
@@ -97,6 +107,10 @@ class Idleness:
         The current idle time counts completely, up to one day.
         """
         return self._hours.get(pod.key, 0.0)
+
+
+def _within(by_pod: Mapping[str, float], namespaces: Collection[str]) -> dict[str, float]:
+    return {key: value for key, value in by_pod.items() if key.partition("/")[0] in namespaces}
 
 
 def card_idle_seconds(card: CardOccupancy, on: Node, now: float) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -189,15 +189,19 @@ def my_starts(
     quota: QuotaState | None,
     occupancy: ClusterOccupancy,
     leaf_of: Mapping[str, str],
+    shown: Callable[[QuotaWaiting], QuotaWaiting],
 ) -> list[Start]:
-    """By namespace of mine and model of GPU, whole ones first."""
+    """By namespace of mine and model of GPU, whole ones first. `shown`: what the reader may see of
+    a reason.
+    """
     found = [
         (namespace, each)
         for namespace in me.namespaces
         for each in startable(offers, quota, namespace, me.user)
     ]
     return [
-        _start(each, namespace, leaf_of.get(namespace, ""), occupancy) for namespace, each in found
+        _start(each, namespace, leaf_of.get(namespace, ""), occupancy, shown)
+        for namespace, each in found
     ]
 
 
@@ -355,7 +359,13 @@ def mine_sentence(
     )
 
 
-def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupancy) -> Start:
+def _start(
+    found: Startable,
+    namespace: str,
+    leaf: str,
+    occupancy: ClusterOccupancy,
+    shown: Callable[[QuotaWaiting], QuotaWaiting],
+) -> Start:
     memory, unit = None, ""
     if found.resource != NVIDIA_GPU:
         occupied = occupancy.by_node[found.node]
@@ -369,7 +379,7 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
             None,
         )
     [(key, value)] = found.selector or (("", ""),)
-    waiting = found.waiting
+    waiting = shown(found.waiting) if found.waiting else None
     return Start(
         namespace=namespace,
         leaf=leaf,

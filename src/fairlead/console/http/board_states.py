@@ -13,16 +13,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.boards.idle_cards import IdleHours
+from fairlead.console.boards.restricted.board import SharedBoard
 from fairlead.console.charts.idle import IdleTimes, with_longer_idle
 from fairlead.console.http.answers import Packed, Refused, pack
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
+
+Board = TypeVar("Board", bound=BoardState)
 
 RENEWED_AFTER_SECONDS: Final = 5.0
 RENEWED_AFTER_SECONDS_MAX: Final = 15.0
@@ -61,7 +64,7 @@ class BoardStates:
         self._versions = versions
         self._speed = speed
         self._on_built = on_built
-        self._board_state: BoardState | None = None
+        self._board_state: SharedBoard | None = None
         self._version = -1
         self._moved = 0
         self._gpus: tuple[GpuReading, ...] = ()
@@ -71,9 +74,9 @@ class BoardStates:
         self._parts_asked_at: dict[str, float] = {}
         self._building = asyncio.Lock()
         self._deriving = asyncio.Lock()
-        self._packed: dict[str, tuple[BoardState, Packed]] = {}
+        self._packed: dict[str, tuple[SharedBoard, Packed]] = {}
 
-    async def latest(self, *parts: str) -> BoardState:
+    async def latest(self, *parts: str) -> SharedBoard:
         """The board state to answer from.
 
         Raises Refused while the caches are not filled, because half a cluster looks like a small
@@ -89,11 +92,11 @@ class BoardStates:
         assert self._board_state is not None
         return await self.prepare(self._board_state, *parts)
 
-    async def prepare(self, board_state: BoardState, *parts: str) -> BoardState:
+    async def prepare(self, board_state: SharedBoard, *parts: str) -> SharedBoard:
         """The same board state with these parts made, in a thread."""
         if any(part not in vars(board_state) for part in parts):
             async with self._deriving:
-                await asyncio.to_thread(_prepared, board_state, parts)
+                await asyncio.to_thread(prepared, board_state, parts)
         return board_state
 
     async def packed(self, part: str) -> Packed:
@@ -105,12 +108,22 @@ class BoardStates:
             self._packed[part] = board_state, packed
         return packed
 
-    async def renew(self) -> BoardState:
+    async def renew(self) -> SharedBoard:
         """The newest board state, waited for."""
         async with self._building:
             if self._board_state is None or self.is_overdue:
                 self._board_state = await self._build()
             return self._board_state
+
+    @property
+    def made(self) -> SharedBoard | None:
+        """The newest one that has been made; None before the first."""
+        return self._board_state
+
+    @property
+    def readings(self) -> tuple[GpuReading, ...]:
+        """Those in the newest board state, as they were read."""
+        return self._gpus
 
     @property
     def is_watched(self) -> bool:
@@ -186,7 +199,7 @@ class BoardStates:
     def _times_moved(self) -> int:
         return 0 if self._world.timekeeper is None else self._world.timekeeper.version
 
-    async def _build(self) -> BoardState:
+    async def _build(self) -> SharedBoard:
         """A new board state with the parts that pages asked for
         lately, made beside the event loop.
         """
@@ -205,9 +218,9 @@ class BoardStates:
         idle, hours = self.idle_times, self.idle_hours
         packing = [part for part in parts if part in self._packed]
 
-        def make() -> tuple[BoardState, dict[str, Packed]]:
+        def make() -> tuple[SharedBoard, dict[str, Packed]]:
             read = snapshot.with_gpus(with_longer_idle(gpus, idle), source)
-            made = _prepared(BoardState(read, now, speed, versions, hours), parts)
+            made = prepared(SharedBoard(read, now, speed, versions, hours), parts)
             return made, {part: pack(getattr(made, part)) for part in packing}
 
         board_state, packed = await asyncio.to_thread(make)
@@ -223,7 +236,7 @@ class BoardStates:
         return board_state
 
 
-def _prepared(board_state: BoardState, parts: Iterable[str]) -> BoardState:
+def prepared(board_state: Board, parts: Iterable[str]) -> Board:
     """The board state with these parts already derived."""
     for part in parts:
         getattr(board_state, part)

@@ -20,25 +20,46 @@ from starlette.routing import Route, Router
 from fairlead import __version__
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints
-from fairlead.console.boards.health import health_rows, health_sentence
+from fairlead.console.boards.health import health_rows, health_sentence, health_summary
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
-from fairlead.console.boards.serving.rows import serving_sentence
 from fairlead.console.charts.answer import chart_answer, heatmap
-from fairlead.console.charts.charts import history_lines, prometheus_lines
+from fairlead.console.charts.charts import (
+    BUILT_IN,
+    PROMETHEUS,
+    Lines,
+    history_lines,
+    prometheus_lines,
+)
 from fairlead.console.charts.history import History
-from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
-from fairlead.console.charts.request import parse_chart_request, parse_heatmap_filters
+from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP, ChartQuery
+from fairlead.console.charts.request import (
+    ChartRequest,
+    parse_chart_request,
+    parse_heatmap_filters,
+)
+from fairlead.console.charts.restricted import OF_ALL_TEAMS, ChartReach
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
-from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects, check_right, subject_of
+from fairlead.console.http.sign_in_answers import SignInAnswers
+from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.subjects import (
+    EVENT_STREAM,
+    EveryClientIsAdmin,
+    Subjects,
+    WhileAllowed,
+    check_right,
+    subject_of,
+    until_denied,
+)
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
@@ -66,7 +87,10 @@ from fairlead.console.pages.session import ClusterName, Features, Me, Person
 from fairlead.errors import UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.people.reach import reach_of
+from fairlead.model.people.rows import User
 from fairlead.ports import JobFiles, Ports, Timekeeper
+from fairlead.rules.people.restricted import without_claimant
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import shown_manifest
 
@@ -76,10 +100,14 @@ _METHODS: Final = (*_READS, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class Console(msgspec.Struct):
-    """What the routes speak from."""
+    """What the routes speak from. `desk`: None = there is no sign-in.
+
+    `csrf`: what writes send back where there is no sign-in.
+    """
 
     world: Ports
     board_states: BoardStates
+    pictures: Pictures
     history: History
     hints: ChangeHints
     speed: Callable[[], float]
@@ -90,6 +118,11 @@ class Console(msgspec.Struct):
     health: HealthAnswers
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
+    desk: SignInDesk | None = None
+
+    @property
+    def sign_in(self) -> SignInAnswers:
+        return SignInAnswers(self.desk, self.base_path)
 
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -98,50 +131,42 @@ Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
 
 def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
     """The application: `extra` paths first (health, metrics), then the API, then the page."""
-    routes = [_route(path, answer) for path, answer in (extra or {}).items()]
-    writes = {
-        endpoint.path: _answering(console, endpoint)
-        for endpoint in ENDPOINTS
-        if endpoint.method == "POST"
-    }
-    reads = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
+    routes = [_route(path, {"GET": answer}) for path, answer in (extra or {}).items()]
+    by_path: dict[str, dict[str, Answer]] = {}
+    for endpoint in ENDPOINTS:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = _answering(console, endpoint)
+    routes += [_route(BASE + path, answers) for path, answers in by_path.items()]
     routes += [
-        _route(BASE + endpoint.path, _answering(console, endpoint), writes.pop(endpoint.path, None))
-        for endpoint in reads
-    ]
-    routes += [_route(BASE + path, None, write) for path, write in writes.items()]
-    routes += [
-        _route("/api", _no_route),
-        _route("/api/{path:path}", _no_route),
-        _route("/{path:path}", _page(console)),
+        _route("/api", {"GET": _no_route}),
+        _route("/api/{path:path}", {"GET": _no_route}),
+        _route("/{path:path}", {"GET": _page(console)}),
     ]
     return Router(routes=routes, redirect_slashes=False)
 
 
-def _route(path: str, answer: Answer | None, write: Answer | None = None) -> Route:
-    """A route that reads if it can, and on POST writes if it can.
+def _route(path: str, answers: Mapping[str, Answer]) -> Route:
+    """A route that answers to these methods, and to HEAD as to GET.
 
     Other methods are refused here, in our envelope, not by the framework.
     """
 
     async def answer_known(request: Request) -> Response:
-        if answer is not None and request.method in _READS:
+        answer = answers.get("GET" if request.method == "HEAD" else request.method)
+        if answer is not None:
             return await answer(request)
-        if write is not None and request.method == "POST":
-            return await write(request)
-        allowed = (
-            *(_READS if answer is not None else ()),
-            *(("POST",) if write is not None else ()),
-        )
-        hint = f"use {' or '.join(method for method in allowed if method != 'HEAD')}"
+        allowed = [each for method in answers for each in _named(method)]
         raise Refused(
             405,
             f"`{request.url.path[:200]}` does not answer to {request.method}",
-            hint,
+            f"use {' or '.join(answers)}",
             {"Allow": ", ".join(allowed)},
         )
 
     return Route(path, answer_known, methods=_METHODS)
+
+
+def _named(method: str) -> Sequence[str]:
+    return _READS if method == "GET" else (method,)
 
 
 def _answering(console: Console, endpoint: Endpoint) -> Answer:
@@ -149,7 +174,8 @@ def _answering(console: Console, endpoint: Endpoint) -> Answer:
 
     async def answer_request(request: Request) -> Response:
         await check_right(console.subjects, request, endpoint.right)
-        check_known(request.query_params.multi_items(), endpoint)
+        if not endpoint.takes_any:
+            check_known(request.query_params.multi_items(), endpoint)
         return await answer(console, request, endpoint)
 
     return answer_request
@@ -167,15 +193,29 @@ async def _no_route(request: Request) -> Response:
     raise Refused(404, f"there is no route `{request.url.path[:200]}`", f"routes: {known}")
 
 
+def _states(console: Console, request: Request) -> States:
+    """The board states that this subject may see."""
+    return console.pictures.of(subject_of(request))
+
+
 async def me(console: Console, request: Request, endpoint: Endpoint) -> Response:
     world, subject = console.world, subject_of(request)
     body = Me(
-        user=Person(name=subject.name, role=subject.role),
-        csrf=console.csrf,
+        user=Person(
+            name=subject.name,
+            role=subject.role,
+            id=subject.user,
+            groups=sorted(subject.groups),
+            leaves=sorted(subject.leaves),
+            namespaces=sorted(subject.namespaces),
+        ),
+        way=subject.way,
+        can_act_as=[each.name for each in await _acted(console, request)],
+        csrf=_csrf(console, request) or "",
         cluster=ClusterName(
             name=world.name,
             world="simulated" if world.is_simulated else "kubernetes",
-            version=str(world.cluster.version),
+            version=_cluster_version(console, request),
         ),
         clock=clock_face(world, console.speed()),
         features=Features(
@@ -189,6 +229,48 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
     return json_answer(request, body)
 
 
+def _csrf(console: Console, request: Request) -> str | None:
+    """What a write of this client sends back; None = its token is proof enough."""
+    return console.csrf if console.desk is None else request.state.csrf
+
+
+async def _acted(console: Console, request: Request) -> list[User]:
+    return [] if console.desk is None else await console.desk.users_to_act_as(request)
+
+
+async def act_as(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    body = await own_body(request, _csrf(console, request))
+    return await console.sign_in.act_as(request, body)
+
+
+async def sign_in_methods(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.methods(request)
+
+
+async def begin_sign_in(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.begin(request)
+
+
+async def end_sign_in(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.end(request)
+
+
+async def oidc_start(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.start_at_provider(request)
+
+
+async def oidc_callback(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.finish_at_provider(request)
+
+
+def _cluster_version(console: Console, request: Request) -> str:
+    """A number that grows with every change that the subject sees."""
+    reach = reach_of(subject_of(request))
+    if reach is None:
+        return str(console.world.cluster.version)
+    return str(console.pictures.picture(reach).versions.count)
+
+
 async def clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _timekeeper(console)
     return json_answer(request, clock_face(console.world, console.speed()))
@@ -196,7 +278,7 @@ async def clock(console: Console, request: Request, endpoint: Endpoint) -> Respo
 
 async def move_clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
     keeper = _timekeeper(console)
-    order = parse_order(await own_body(request, console.csrf))
+    order = parse_order(await own_body(request, _csrf(console, request)))
     return json_answer(request, clock_moved(console.world, carry_out(order, keeper)))
 
 
@@ -211,7 +293,7 @@ def _timekeeper(console: Console) -> Timekeeper:
 
 
 async def overview(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await console.board_states.latest("overview")).overview)
+    return json_answer(request, (await _states(console, request).latest("overview")).overview)
 
 
 async def mine(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -221,7 +303,7 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
             f"`user` is `{user[:60]}` and `namespace` is `{namespace[:60]}`",
             "ask for one of them",
         )
-    board_state = await console.board_states.latest("holders", "waiting", "offers", "places")
+    board_state = await _states(console, request).latest("holders", "waiting", "offers", "places")
     # In a thread: what could start now is asked of a plan of the whole cluster.
     return await asyncio.to_thread(
         lambda: json_answer(request, board_state.my_work(user, namespace))
@@ -231,17 +313,17 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
 async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:
     text = query_text(request.query_params.get("q", ""))
     most = parse_whole("size", request.query_params.get("size"), SHOWN, 1, SHOWN_MAX)
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
     # In a thread: there may be 50,000 pods to look through.
     return await asyncio.to_thread(lambda: json_answer(request, board_state.search(text, most)))
 
 
 async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return packed_answer(request, await console.board_states.packed("gpu_map"))
+    return packed_answer(request, await _states(console, request).packed("gpu_map"))
 
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("gpus")
+    board_state = await _states(console, request).latest("gpus")
     # In a thread, because there may be 40,000 rows and other requests must not wait for them.
     return await asyncio.to_thread(
         lambda: _list_answer(
@@ -257,7 +339,7 @@ async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 
 async def holders(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("holders")
+    board_state = await _states(console, request).latest("holders")
     # In a thread: there may be 50,000 pods, and the sentence speaks of all of them.
     return await asyncio.to_thread(
         lambda: _list_answer(
@@ -276,7 +358,7 @@ async def grouped_holders(console: Console, request: Request, endpoint: Endpoint
     by = request.query_params.get("by") or GROUPINGS[0]
     if by not in GROUPINGS:
         raise UserError(f"`by` is `{by[:60]}`", f"use one of: {', '.join(GROUPINGS)}")
-    board_state = await console.board_states.latest("holders")
+    board_state = await _states(console, request).latest("holders")
     return await asyncio.to_thread(_grouped_answer, request, endpoint, board_state, by)
 
 
@@ -303,7 +385,7 @@ def _grouped_answer(
 
 
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("nodes", "nodes_sentence")
+    board_state = await _states(console, request).latest("nodes", "nodes_sentence")
     return _list_answer(
         request,
         endpoint,
@@ -317,14 +399,14 @@ async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Respo
 
 async def node(console: Console, request: Request, endpoint: Endpoint) -> Response:
     name = request.path_params["name"]
-    found = (await console.board_states.latest("job_by_pod", "idle")).node(name)
+    found = (await _states(console, request).latest("job_by_pod", "idle")).node(name)
     if found is None:
         raise Refused(404, f"there is no node `{name[:253]}`", "look at the list of nodes")
     return json_answer(request, found)
 
 
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("jobs", "jobs_sentence")
+    board_state = await _states(console, request).latest("jobs", "jobs_sentence")
     more = {"missing_types": board_state.missing_types}
     return _list_answer(
         request,
@@ -361,9 +443,11 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await _job(console, request)
-    text, redacted = await asyncio.to_thread(
-        _shown_yaml, await _job_files(console).manifest(each.job)
-    )
+    manifest = await _job_files(console).manifest(each.job)
+    reach = reach_of(subject_of(request))
+    if reach is not None:
+        manifest = without_claimant(manifest, reach)
+    text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
     return json_answer(request, JobManifest(*_envelope(found), text, redacted))
 
 
@@ -377,7 +461,8 @@ def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, _ = await _job(console, request)
-    return await console.logs.answer(_job_files(console), each, dict(request.query_params))
+    log = await console.logs.answer(_job_files(console), each, dict(request.query_params))
+    return _while_allowed(console, request, endpoint, log)
 
 
 async def _job(console: Console, request: Request) -> tuple[BoardState, JobInstances, JobDetail]:
@@ -385,7 +470,7 @@ async def _job(console: Console, request: Request) -> tuple[BoardState, JobInsta
     namespace, type_, name = (
         request.path_params[key][:253] for key in ("namespace", "type", "name")
     )
-    board_state = await console.board_states.latest("instances", "explainer")
+    board_state = await _states(console, request).latest("instances", "explainer")
     each, found = (
         board_state.job_instances(namespace, type_, name),
         board_state.job(namespace, type_, name),
@@ -432,11 +517,11 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
             "look at the cluster itself",
         )
     objects = await console.servings.of(console.world.servings)
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
 
     def answer() -> Response:
         rows = board_state.serving_jobs(objects)
-        sentence = serving_sentence([entry.row for entry in rows.entries])
+        sentence = board_state.serving_sentence([entry.row for entry in rows.entries])
         beside = warnings_beside(objects.sources)
         return _list_answer(
             request, endpoint, board_state, rows, sentence, ServingList, "serving", beside=beside
@@ -447,7 +532,7 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("quota", "quota_sentence")
+    board_state = await _states(console, request).latest("quota", "quota_sentence")
     more = {"resources": list(board_state.quota_resources), "faults": board_state.quota_faults}
     return _list_answer(
         request,
@@ -462,7 +547,7 @@ async def quota_usage(console: Console, request: Request, endpoint: Endpoint) ->
 
 
 async def quota_waiting(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("waiting")
+    board_state = await _states(console, request).latest("waiting")
     # In a thread, because a plan of the whole cluster may have to be made first.
     return await asyncio.to_thread(
         lambda: _list_answer(
@@ -478,13 +563,13 @@ async def quota_waiting(console: Console, request: Request, endpoint: Endpoint) 
 
 
 async def quota_tree(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest()
+    board_state = await _states(console, request).latest()
     return await asyncio.to_thread(lambda: json_answer(request, board_state.quota_tree))
 
 
 async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    asked = parse_what_if(await own_body(request, console.csrf))
-    board_state = await console.board_states.latest()
+    asked = parse_what_if(await own_body(request, _csrf(console, request)))
+    board_state = await _states(console, request).latest()
     effects = await asyncio.to_thread(board_state.what_if, asked)
     return json_answer(request, effects)
 
@@ -497,15 +582,18 @@ async def health(console: Console, request: Request, endpoint: Endpoint) -> Resp
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())
     version = console.hints.versions.as_text()["health"]
+    if (reach := reach_of(subject_of(request))) is not None:
+        rows = health_summary(rows)
+        version = console.pictures.picture(reach).versions.as_text()["health"]
     return json_answer(request, HealthPage(now, False, version, [], health_sentence(rows), rows))
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await console.board_states.latest()).versions)
+    return json_answer(request, (await _states(console, request).latest()).versions)
 
 
 async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    if console.hints.is_full:
+    if console.hints.stream_count + console.pictures.stream_count >= console.hints.streams_max:
         raise Refused(
             429,
             f"{console.hints.streams_max} event streams are open already",
@@ -513,9 +601,16 @@ async def changes(console: Console, request: Request, endpoint: Endpoint) -> Res
             {"Retry-After": "10"},
         )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(
-        console.hints.listen(), headers=headers, media_type="text/event-stream"
-    )
+    reach = reach_of(subject_of(request))
+    hints = console.hints if reach is None else console.pictures.picture(reach).hints
+    stream = StreamingResponse(hints.listen(), headers=headers, media_type=EVENT_STREAM)
+    return _while_allowed(console, request, endpoint, stream)
+
+
+def _while_allowed(
+    console: Console, request: Request, endpoint: Endpoint, stream: Response
+) -> Response:
+    return WhileAllowed(stream, lambda: until_denied(console.subjects, request, endpoint.right))
 
 
 async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -527,7 +622,7 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
     parameters = request.query_params.multi_items()
     if name == HEATMAP:
         filters = parse_heatmap_filters(parameters)
-        return json_answer(request, heatmap(await console.board_states.latest(), filters))
+        return json_answer(request, heatmap(await _states(console, request).latest(), filters))
     query = CHART_QUERIES.get(name)
     if query is None:
         raise Refused(
@@ -536,16 +631,50 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
             f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}",
         )
     asked = parse_chart_request(parameters, query, console.world.clock.now())
-    board_state = await console.board_states.latest()
-    if console.world.series is not None:
-        lines = await prometheus_lines(console.world.series, query, asked)
-    else:
-        lines = history_lines(console.history, query, asked)
+    board_state = await _states(console, request).latest()
+    lines = await _lines(console, query, asked, _chart_reach(request, board_state))
     return json_answer(request, chart_answer(query, asked, lines, board_state, console.history))
+
+
+def _chart_reach(request: Request, board_state: BoardState) -> ChartReach | None:
+    reach, root = reach_of(subject_of(request)), board_state.snapshot.quota
+    if reach is None:
+        return None
+    paths = frozenset(node.path for node in root.walk()) if root else frozenset[str]()
+    return ChartReach(reach.namespaces, paths)
+
+
+async def _lines(
+    console: Console, query: ChartQuery, asked: ChartRequest, reach: ChartReach | None
+) -> Lines:
+    """`reach` None: of all tenants."""
+    if reach is None:
+        return await _lines_of_all(console, query, asked)
+    if query.name in OF_ALL_TEAMS:
+        raise Refused(
+            403, f"`{query.name}` counts the jobs of all teams", "look at the list of your jobs"
+        )
+    narrowed = reach.restrict(query, asked)
+    if narrowed is None:
+        source = BUILT_IN if console.world.series is None else PROMETHEUS
+        return Lines([], 0, source, query.words)
+    return reach.seen(await _lines_of_all(console, *narrowed))
+
+
+async def _lines_of_all(console: Console, query: ChartQuery, asked: ChartRequest) -> Lines:
+    if console.world.series is not None:
+        return await prometheus_lines(console.world.series, query, asked)
+    return history_lines(console.history, query, asked)
 
 
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
+    "act_as": act_as,
+    "sign_in_methods": sign_in_methods,
+    "begin_sign_in": begin_sign_in,
+    "end_sign_in": end_sign_in,
+    "oidc_start": oidc_start,
+    "oidc_callback": oidc_callback,
     "clock": clock,
     "move_clock": move_clock,
     "overview": overview,

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol, cast
 
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from fairlead.console.http.answers import Refused
 from fairlead.model.people.permission import Denied, Right
+from fairlead.model.people.reach import reach_of
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
 from fairlead.rules.people.may import may
+
+RECHECK_SECONDS: Final = 2.0
+"""How often the right to an open stream is checked again."""
+EVENT_STREAM: Final = "text/event-stream"
 
 
 class Subjects(Protocol):
@@ -47,8 +56,57 @@ async def check_right(subjects: Subjects, request: Request, right: Right) -> Non
     require(request, right, request.path_params.get("namespace", ""))
 
 
+async def until_denied(subjects: Subjects, request: Request, right: Right) -> None:
+    """Returns when the subject of an open stream loses the right, signs out, or sees other
+    namespaces than at its beginning.
+    """
+    began = reach_of(subject_of(request))
+    try:
+        while reach_of(subject_of(request)) == began:
+            await asyncio.sleep(RECHECK_SECONDS)
+            await check_right(subjects, request, right)
+    except Refused:
+        return
+
+
+class WhileAllowed(Response):
+    """A stream that ends when the subject may no longer read it.
+
+    An event stream ends whole, and the browser asks again. Others are cut, because a log must not
+    look complete.
+    """
+
+    def __init__(self, inner: Response, denied: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(status_code=inner.status_code)
+        self._inner = inner
+        self._denied = denied
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.create_task(self._inner(scope, receive, send))
+        denied = asyncio.create_task(self._denied())
+        try:
+            await asyncio.wait({sending, denied}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                await sending
+        finally:
+            for task in (sending, denied):
+                task.cancel()
+            await asyncio.gather(sending, denied, return_exceptions=True)
+        if self._inner.media_type == EVENT_STREAM and not sending_ended(sending):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def sending_ended(task: asyncio.Task[None]) -> bool:
+    return task.done() and not task.cancelled()
+
+
 def require(request: Request, right: Right, namespace: str = "") -> None:
     """Raises Refused if the subject of the request has not this right in the namespace."""
     answer = may(subject_of(request), right.verb, right.resource, namespace)
     if isinstance(answer, Denied):
-        raise Refused(answer.status, answer.reason, answer.hint, code=answer.code)
+        raise refused(answer)
+
+
+def refused(denied: Denied) -> Refused:
+    """The answer to a subject that may not."""
+    return Refused(denied.status, denied.reason, denied.hint, code=denied.code)

@@ -32,12 +32,18 @@ CLAUSES: Final[Mapping[str, str]] = {
         "{unit} could take room on {node} that is kept for {claimant}, until the pods that make "
         "it have stopped"
     ),
+    "kept-for-others": (
+        "{unit} could take room on {node} that is kept for another team, until the pods that make "
+        "it have stopped"
+    ),
     "cap": "{user} uses {used} of {cap} allowed in {leaf}",
     "firm": "non-preemptible pods use {used} of guaranteed {min} of {leaf}",
     "label": "label preemptible=true to borrow",
     "owed": "guaranteed by {leaf}",
     "protected": f"{{count}} pods of {{leaf}} are {_PROTECTED}",
     "protected-one": f"1 pod of {{leaf}} is {_PROTECTED}",
+    "protected-others": "pods that could make room are protected by a PodDisruptionBudget",
+    "queued-others": "waits behind another unit, which is first in the strict queue of {leaf}",
     "queued": "waits behind {unit}, which is first in the strict queue of {leaf}",
     "gang-first": "gang {gang} has its {pods} pods first",
     "gang-missing": "gang {gang}: {there}/{size} pods exist",
@@ -45,6 +51,7 @@ CLAUSES: Final[Mapping[str, str]] = {
         "scheduling gate {gate} holds it, and it asks for nothing until only Fairlead's is left"
     ),
     "claims": "guaranteed by {leaf} (uses {used} of {min} {resource}, asks {asks})",
+    "tree-invalid-elsewhere": "the quota tree is invalid; ask an administrator",
     "tree-invalid": "the quota tree is invalid: {fault}",
     "until-gone": "waiting for {victims} to stop",
     "until-stopped": "waiting for stopping pods to go",

@@ -26,8 +26,10 @@ from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
 from fairlead.wire.installation.object_parts import PART_OF, POD_SECURITY, RESTRICTED
 from fairlead.wire.installation.people_policies import people_policies
+from fairlead.wire.installation.people_webhook import people_webhook
 from fairlead.wire.installation.quota_policies import quota_policies
 from fairlead.wire.installation.quota_webhooks import quota_webhooks
+from fairlead.wire.installation.renewal_policy import renewal_policy
 from fairlead.wire.installation.sharing_policies import sharing_policies
 from fairlead.wire.installation.sharing_webhooks import sharing_webhooks
 from fairlead.wire.installation.term_policies import term_policies
@@ -91,6 +93,7 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "people": people_parts.people_roles,
     "people-controller": people_parts.people_controller,
     "people-admission": lambda chosen: people_policies(chosen.accounts),
+    "people-webhook": lambda chosen: people_webhook(chosen.namespace),
 }
 """Objects by the name of their file in `deploy/`, without `.yaml`."""
 
@@ -123,13 +126,16 @@ IS_IN: Final[dict[str, Callable[[Installation], bool]]] = {
     "node-agent-admission": lambda chosen: chosen.parts.node_agent,
     "node-agent": lambda chosen: chosen.parts.node_agent,
     "account-admission": lambda chosen: chosen.parts.gpu_sharing or chosen.parts.quota,
-    "admission-webhook": lambda chosen: chosen.parts.quota or _has_sharing_webhook(chosen),
+    "admission-webhook": lambda chosen: (
+        chosen.parts.quota or chosen.parts.people or _has_sharing_webhook(chosen)
+    ),
     "gpushare-webhook": _has_sharing_webhook,
     "gpushare-admission": lambda chosen: chosen.parts.gpu_sharing and not _has_webhooks(chosen),
     "quota-controller": lambda chosen: chosen.parts.quota,
     "quota-admission": lambda chosen: chosen.parts.quota and not _has_webhooks(chosen),
     "quota-webhook": lambda chosen: chosen.parts.quota,
     "people-controller": lambda chosen: chosen.parts.people,
+    "people-webhook": lambda chosen: chosen.parts.people,
     "people-admission": lambda chosen: chosen.parts.people,
 }
 """Whether an installation has a component, in an order in which each object finds what it needs."""
@@ -160,12 +166,15 @@ def every_object(chosen: Installation) -> list[Object]:
 
 
 def account_limits() -> frozenset[tuple[str, str, str, str]]:
-    """Identities of the admission objects that bind only Fairlead's own accounts."""
+    """Identities of the admission objects that only bound rights that Fairlead gives: they outlive
+    these rights.
+    """
     accounts = Installation().accounts  # the objects have no namespace
     limits = (
         *_account_admission(accounts),
         *agent_policies(accounts),
         *people_policies(accounts),
+        *renewal_policy(),  # it limits a right that users have until the end
     )
     return frozenset(object_ref(each).identity for each in limits)
 

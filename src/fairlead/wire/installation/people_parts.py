@@ -34,6 +34,7 @@ from fairlead.wire.installation.object_parts import (
     requests,
     rights,
 )
+from fairlead.wire.installation.renewal_policy import renewal_policy
 from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
 from fairlead.wire.people.bindings import RBAC, cluster_roles
 from fairlead.wire.people.definitions import people_definitions
@@ -51,8 +52,10 @@ _JOBS: Final = (
 
 
 def people_roles(chosen: Installation) -> list[Object]:
-    """The users namespace, the two definitions, and the roles that users are bound to."""
-    return [users_namespace(), *cluster_roles(), *people_definitions()]
+    """The users namespace, the two definitions, the roles that users are bound to, and the policy
+    that limits how users renew tokens.
+    """
+    return [users_namespace(), *cluster_roles(), *renewal_policy(), *people_definitions()]
 
 
 def users_namespace() -> Object:

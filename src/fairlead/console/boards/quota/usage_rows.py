@@ -33,7 +33,7 @@ def quota_rows(
     entries: list[Entry[QuotaRow]] = []
     for resource in resources:
         lent = lent_by_leaf(uses, resource)
-        entries += [_entry(_row(use, resource, places, lent, waiting_jobs)) for use in uses]
+        entries += [quota_entry(_row(use, resource, places, lent, waiting_jobs)) for use in uses]
     rows = [entry.row for entry in entries]
     facets = {
         "path": choices(row.path for row in rows),
@@ -192,7 +192,7 @@ def _row(
     )
 
 
-def _entry(row: QuotaRow) -> Entry[QuotaRow]:
+def quota_entry(row: QuotaRow) -> Entry[QuotaRow]:
     """A path answers to itself and to every path above it."""
     steps = row.path.split(".")
     answers = {

@@ -9,7 +9,7 @@ reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -25,23 +25,22 @@ from fairlead.console.pages.quota import (
 )
 from fairlead.model.quota.clauses import Clauses
 from fairlead.model.quota.plan import QuotaAdmission, QuotaPlan, QuotaWaiting, Reason
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, Violation
-from fairlead.rules.quota.plan import plan_quota
 
 
 class PlannedQuota:
     """The quota plan of one moment, made when its first question is asked.
 
-    `state` None: there is no tree.
+    `make` None: there is no tree.
     """
 
-    def __init__(self, state: QuotaState | None) -> None:
-        self._state = state
+    def __init__(self, make: Callable[[], QuotaPlan] | None) -> None:
+        self._make = make
 
     @cached_property
     def plan(self) -> QuotaPlan:
-        return QuotaPlan() if self._state is None else plan_quota(self._state)
+        return QuotaPlan() if self._make is None else self._make()
 
     @cached_property
     def _row_by_uid(self) -> Mapping[str, QuotaWaiting]:
@@ -52,7 +51,7 @@ class PlannedQuota:
 
         () where it does not: the condition is older than the plan, and has its own words.
         """
-        if self._state is None or reason not in _REASONS:
+        if self._make is None or reason not in _REASONS:
             return ()
         rows = filter(None, map(self._row_by_uid.get, uids))
         return next((row.clauses for row in rows if row.reason == reason), ())

@@ -1,0 +1,1 @@
+"""The boards as a researcher sees them: the own namespaces, and the cluster's capacity."""

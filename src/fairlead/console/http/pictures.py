@@ -1,0 +1,187 @@
+"""The board state of each subject: the whole one for administrators, for researchers their picture.
+
+A picture is made once for all researchers with the same reach. Its versions, and the time that it
+names, depend on what its researchers see, not on when the whole board state was made: otherwise
+they would reveal that another tenant changed something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from typing import Final, Protocol
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
+from fairlead.console.http.answers import Packed, pack
+from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates, prepared
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.people.reach import Reach, reach_of
+from fairlead.model.people.subject import Subject
+from fairlead.ports import Ports
+from fairlead.rules.people.restricted import restricted
+
+PICTURES_MAX: Final = 256
+"""Pictures that are kept; those with an open stream are kept beyond."""
+_SHARED_PARTS: Final = {
+    "nodes": ("nodes", "nodes_sentence"),
+    "gpus": ("nameless_gpus", "places_of_gpus", "totals"),
+    "gpu_map": ("nameless_map",),
+    "overview": ("totals", "idle", "hardware_lines", "pools", "faulty_gpus", "quota"),
+    "jobs": ("share_why", "rooms", "quota"),
+    "holders": ("idle",),
+    "quota": ("quota", "violations"),
+    "waiting": ("quota_plan",),
+    "offers": ("offers", "borrowable", "quota"),
+}
+"""Part of a picture -> parts of the whole that it is made of. They are made beforehand, and kept
+new.
+"""
+
+
+class States(Protocol):
+    """Where answers get their board state from."""
+
+    async def latest(self, *parts: str) -> BoardState:
+        """As `BoardStates.latest`."""
+        ...
+
+    async def packed(self, part: str) -> Packed:
+        """As `BoardStates.packed`."""
+        ...
+
+
+class SeenReadings:
+    """The readings of cards as all see them: without the pods that hold a card."""
+
+    def __init__(self) -> None:
+        self._last: tuple[GpuReading, ...] = ()
+        self._kept: tuple[GpuReading, ...] = ()
+        self._values: list[object] = []
+        self._looking = threading.Lock()
+
+    def of(self, readings: tuple[GpuReading, ...]) -> tuple[GpuReading, ...]:
+        """The same object while nothing but holders has changed."""
+        with self._looking:
+            if readings is not self._last:
+                values: list[object] = [
+                    (
+                        *(each.node, each.index, each.uuid, each.healthy, each.last_xid),
+                        *(each.memory_used_mib, each.utilization_ratio, each.idle_since),
+                        *(each.temperature_celsius, each.power_watts),
+                    )
+                    for each in readings
+                ]
+                if values != self._values:
+                    self._values, self._kept = values, readings
+                self._last = readings
+            return self._kept
+
+
+class Picture:
+    """The board states of one reach, one after the other."""
+
+    def __init__(
+        self, reach: Reach, board_states: BoardStates, world: Ports, readings: SeenReadings
+    ) -> None:
+        self.reach = reach
+        self._readings = readings
+        self._board_states = board_states
+        self._world = world
+        self.versions = TopicVersions(int(world.clock.now()))
+        self.hints = ChangeHints(self.versions)
+        self._whole: SharedBoard | None = None
+        self._board: RestrictedBoard | None = None
+        self._now = 0.0
+        self._made_at = 0.0
+        self._making = asyncio.Lock()
+
+    async def latest(self, *parts: str) -> BoardState:
+        """The board state to answer from, with these parts made."""
+        shared = dict.fromkeys(each for part in parts for each in _SHARED_PARTS.get(part, ()))
+        return await self.of(await self._board_states.latest(*shared), *parts)
+
+    async def packed(self, part: str) -> Packed:
+        board = await self.latest(part)
+        return await asyncio.to_thread(lambda: pack(getattr(board, part)))
+
+    async def of(self, whole: SharedBoard, *parts: str) -> RestrictedBoard:
+        """The board state that belongs to this one of the whole cluster."""
+        async with self._making:
+            if self._whole is not whole or self._board is None:
+                self._board = await asyncio.to_thread(self._made, whole)
+                self._whole = whole
+            board = self._board
+            if any(part not in vars(board) for part in parts):
+                await asyncio.to_thread(prepared, board, parts)
+        return board
+
+    def _made(self, whole: SharedBoard) -> RestrictedBoard:
+        snapshot = restricted(whole.snapshot, self.reach)
+        before = self.versions.count
+        self.versions.update(snapshot, self._readings.of(self._board_states.readings))
+        if self._world.timekeeper is not None:
+            self.versions.note_time(self._world.timekeeper.version)
+        age = time.monotonic() - self._made_at
+        if before != self.versions.count or age >= RENEWED_AFTER_SECONDS:
+            self._now, self._made_at = self._world.clock.now(), time.monotonic()
+        return RestrictedBoard(whole, snapshot, self.reach, self._now, self.versions.as_text())
+
+    def forget(self, whole: BoardState) -> None:
+        """Lets go of the board state of an older whole, which may be large."""
+        if self._whole is not whole:
+            self._whole = self._board = None
+
+
+class Pictures:
+    """The pictures of all researchers who asked lately."""
+
+    def __init__(self, board_states: BoardStates, world: Ports) -> None:
+        self._board_states = board_states
+        self._world = world
+        self._pictures: OrderedDict[Reach, Picture] = OrderedDict()
+        self._readings = SeenReadings()
+        self._followed: SharedBoard | None = None
+
+    def of(self, subject: Subject) -> States:
+        reach = reach_of(subject)
+        return self._board_states if reach is None else self.picture(reach)
+
+    def picture(self, reach: Reach) -> Picture:
+        found = self._pictures.pop(reach, None)
+        if found is None:
+            found = Picture(reach, self._board_states, self._world, self._readings)
+            self._make_room()
+        self._pictures[reach] = found
+        return found
+
+    def _make_room(self) -> None:
+        idle = [reach for reach, each in self._pictures.items() if not each.hints.stream_count]
+        for reach in idle[: max(0, len(self._pictures) - PICTURES_MAX + 1)]:
+            del self._pictures[reach]
+
+    @property
+    def stream_count(self) -> int:
+        return sum(each.hints.stream_count for each in self._pictures.values())
+
+    def close(self) -> None:
+        """Ends all streams of hints."""
+        for each in self._pictures.values():
+            each.hints.close()
+
+    async def follow(self) -> None:
+        """After a new board state: lets go of what belongs to older ones, and sends hints of what
+        changed in pictures with open streams.
+        """
+        whole = self._board_states.made
+        if whole is None or whole is self._followed:
+            return
+        self._followed = whole
+        for each in tuple(self._pictures.values()):
+            each.forget(whole)
+            if each.hints.stream_count:
+                await each.of(whole)
+                each.hints.announce(each.hints.unannounced)
