@@ -318,7 +318,7 @@ class Dependencies(Protocol):
 class ClusterWrites(Protocol):
     """The API server, for what pages write.
 
-    `account`: the user as whom it is asked, "" = with the server's own rights. All raise
+    `account`: the user that is impersonated, "" = the server's own rights. All raise
     OutsideError: Forbidden and NotFound as the API server answers, ChangedMeanwhile if the object
     is not as the action expects.
     """

@@ -91,7 +91,7 @@ class Endpoint(Struct, frozen=True):
 
     An `action`, its name in the audit, makes it a write of the cluster: it is carried out in the
     frame of `console/http/writing`, and `name` is the function that plans it. `verb`: its method.
-    `needs_version`: it must say in `If-Match` on which version it is based. `preview`: what
+    `needs_version`: its `If-Match` must name the version on which it is based. `preview`: what
     `dryRun=true` answers.
     """
 

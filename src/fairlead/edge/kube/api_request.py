@@ -28,8 +28,8 @@ _PATCH_TYPES = {
 class ApiRequest(Struct, frozen=True):
     """`verb`: the API's verb (`list`, `create`, …) for messages. `path` includes the query.
 
-    `seconds`: time limit of the answer; None = the usual one. `account`: the user as whom the
-    client asks (impersonation); "" = as the connection says.
+    `seconds`: time limit of the answer; None = the usual one. `account`: the user that the
+    client impersonates; "" = what the connection has.
     """
 
     verb: str

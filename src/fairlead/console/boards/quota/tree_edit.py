@@ -56,7 +56,7 @@ class TreeEdit(Struct, frozen=True):
 
 
 def version_of(tree: QuotaTree | None) -> str:
-    """What names this state of the tree, whatever its status says; "" = it has no API server."""
+    """What names this state of the tree, whatever its status is; "" = it has no API server."""
     if tree is None:
         return NO_TREE
     return f"{tree.uid}.{tree.generation}" if tree.uid else ""

@@ -15,7 +15,7 @@ import { ResourceTypes } from "./ResourceTypes";
 import { PreviewPanel } from "./PreviewPanel";
 import { Versions } from "./Versions";
 
-/** A draft that was looked at, and what the server says it does. */
+/** A draft that was looked at, and its effects. */
 interface Seen {
   readonly draft: Draft;
   readonly preview: QuotaTreePreview;

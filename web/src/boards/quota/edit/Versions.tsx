@@ -1,4 +1,4 @@
-// The last versions of the tree: when, by whom, what changed; one can be looked at, and be the edit.
+// The last versions of the tree: time, user and changes; one can be looked at, and become the edit.
 import { useState } from "react";
 import { useTreeVersions } from "../../../api/treewrites";
 import type { QuotaTreeVersion, TreeNodeOrder } from "../../../api/types";

@@ -127,7 +127,7 @@ function lastBelow(draft: Draft, id: string): number {
 
 export const removeNode = (draft: Draft, id: string): Draft => ({ ...draft, nodes: draft.nodes.filter((each) => each.id !== id) });
 
-/** The resources of the tree; bounds of one that is taken away are forgotten when it is written. */
+/** The resources of the tree; bounds of a resource that is taken away are forgotten when the tree is written. */
 export const setResources = (draft: Draft, resources: readonly string[]): Draft => ({ ...draft, resources });
 
 /** Nodes whose name or namespaces contain the text, with all that is above them. */
@@ -171,7 +171,7 @@ function cellsOf(draft: Draft): Cells {
   );
 }
 
-/** Every cell that one of the two changed. An absent node has no cells. */
+/** Every cell that I or the other changed. An absent node has no cells. */
 export function threeWay(base: Draft, mine: Draft, theirs: Draft): ThreeWay[] {
   const [first, second, third] = [cellsOf(base), cellsOf(mine), cellsOf(theirs)];
   const rows: ThreeWay[] = [];
