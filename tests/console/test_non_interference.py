@@ -48,6 +48,11 @@ PATHS: Final = {
         for endpoint in ENDPOINTS
         if endpoint.path.startswith("/jobs/{namespace}")
     },
+    **{
+        endpoint.name: [{"id": "bob", "name": "team-a", "token": "bob-0123456789"}]
+        for endpoint in ENDPOINTS
+        if endpoint.path.startswith(("/users/{id}", "/groups/{name}", "/me/tokens/{token}"))
+    },
 }
 """Objects of Bob's, and shared ones, by which paths are filled."""
 VALUES: Final = {
@@ -274,8 +279,11 @@ async def test_a_foreign_object_is_as_absent_as_one_that_does_not_exist() -> Non
         assert texts[0] == texts[1], endpoint.name
 
 
-OF_EVERY_USER = ("act_as", "begin_sign_in", "end_sign_in")
-"""Writes that are about the own session."""
+OF_EVERY_USER = (
+    *("act_as", "begin_sign_in", "end_sign_in"),
+    *("issue_my_token", "issue_my_kubeconfig", "revoke_my_token"),
+)
+"""Writes that are about the own session and the own credentials."""
 
 
 @pytest.mark.parametrize(

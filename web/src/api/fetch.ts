@@ -1,5 +1,6 @@
 // How is the server asked? One GET and one POST with a typed error; `X-Request-Id` travels with every failure so that a person can name it.
 import { basePath } from "../router/router";
+import type { FieldFault } from "./schema";
 
 export class ApiError extends Error {
   constructor(
@@ -8,6 +9,10 @@ export class ApiError extends Error {
     message: string,
     readonly hint: string | null,
     readonly requestId: string | null,
+    /** What is wrong, by field of the body. */
+    readonly fields: readonly FieldFault[] = [],
+    /** With `conflict`: the object as it is now. */
+    readonly current: unknown = null,
   ) {
     super(message);
   }
@@ -18,6 +23,8 @@ interface ErrorBody {
   readonly error?: string;
   readonly hint?: string | null;
   readonly requestId?: string | null;
+  readonly fields?: readonly FieldFault[];
+  readonly current?: unknown;
 }
 
 export function apiAddress(path: string, params?: URLSearchParams): string {
@@ -38,6 +45,17 @@ export async function getJson<T>(path: string, params?: URLSearchParams, signal?
 export async function postJson<T>(path: string, body: object, csrf: string): Promise<T> {
   const headers = { "Content-Type": "application/json", "X-Fairlead-Csrf": csrf };
   const response = await ask(apiAddress(path), undefined, { method: "POST", headers, body: JSON.stringify(body) });
+  return await bodyOf<T>(response);
+}
+
+export type WriteMethod = "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** Sends one write of the cluster. `version`: of the object that was read, so that no later change is lost. */
+export async function sendWrite<T>(method: WriteMethod, path: string, body: object | null, csrf: string, version?: string, params?: URLSearchParams): Promise<T> {
+  const headers: Record<string, string> = { "X-Fairlead-Csrf": csrf };
+  if (body) headers["Content-Type"] = "application/json";
+  if (version !== undefined) headers["If-Match"] = `"${version}"`;
+  const response = await ask(apiAddress(path, params), undefined, { method, headers, body: body ? JSON.stringify(body) : null });
   return await bodyOf<T>(response);
 }
 
@@ -76,7 +94,7 @@ async function bodyOf<T>(response: Response): Promise<T> {
 async function errorOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => null)) as ErrorBody | null;
   if (!body?.code) return ofProxy(response);
-  return new ApiError(response.status, body.code, body.error ?? response.statusText, body.hint ?? null, body.requestId ?? response.headers.get("X-Request-Id"));
+  return new ApiError(response.status, body.code, body.error ?? response.statusText, body.hint ?? null, body.requestId ?? response.headers.get("X-Request-Id"), body.fields ?? [], body.current ?? null);
 }
 
 function ofProxy(response: Response): ApiError {

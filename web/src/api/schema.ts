@@ -177,6 +177,14 @@ export interface Deleted {
   isEnding: boolean
 }
 
+/** A change of one object of the cluster. `verb`: create, update or delete. `namespace`: "" = of the whole cluster. */
+export interface Effect {
+  verb: string
+  kind: string
+  namespace: string
+  name: string
+}
+
 /** Every answer from 400 up. `requestId` is also in the header `X-Request-Id` and in the server's log. `current`: with `conflict` the object as it is now, else null. */
 export interface ErrorAnswer {
   ok: boolean
@@ -892,6 +900,13 @@ export interface Pool {
   gpusFreeUnnamed: number
   largestFreeMiB: number | null
   gpusUnhealthy: number
+}
+
+/** The answer to `dryRun=true`: nothing was changed. `fields`: why the write would be refused; `effects`: what would change in the cluster, the object itself first. */
+export interface Preview {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
 }
 
 /** A job or pod before mine in the queue. `job`: `type/name` of a training job, else "". */

@@ -47,7 +47,7 @@ from fairlead.console.pages.writing.people import (
     UserOrder,
     UserRow,
 )
-from fairlead.console.pages.writing.preview import Deleted
+from fairlead.console.pages.writing.preview import Deleted, Preview
 from fairlead.model.people.permission import ANYONE, ConsoleResource, ConsoleVerb, Right
 
 BASE: Final = "/api/v1"
@@ -77,7 +77,8 @@ class Endpoint(Struct, frozen=True):
 
     An `action`, its name in the audit, makes it a write of the cluster: it is carried out in the
     frame of `console/http/writing`, and `name` is the function that plans it. `verb`: its method.
-    `needs_version`: it must say in `If-Match` on which version it is based.
+    `needs_version`: it must say in `If-Match` on which version it is based. `preview`: what
+    `dryRun=true` answers.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Endpoint(Struct, frozen=True):
     action: str = ""
     verb: str = ""
     needs_version: bool = False
+    preview: Any = Preview
 
     @property
     def method(self) -> str:

@@ -12,7 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.console.pages.endpoints import BASE, ENDPOINTS, ERROR_TEXTS, Endpoint, Parameter
+from fairlead.console.pages.endpoints import (
+    BASE,
+    DRY_RUN,
+    ENDPOINTS,
+    ERROR_TEXTS,
+    Endpoint,
+    Parameter,
+)
 from fairlead.console.pages.envelope import ErrorAnswer, wire_key
 
 _REF: Final = "#/components/schemas/{name}"
@@ -24,7 +31,7 @@ def openapi_document(version: str) -> dict[str, Any]:
     answers = [
         value
         for endpoint in ENDPOINTS
-        for value in (endpoint.answer, endpoint.body)
+        for value in (endpoint.answer, endpoint.body, _preview_of(endpoint))
         if value is not None
     ]
     schemas, components = msgspec.json.schema_components([*answers, ErrorAnswer], ref_template=_REF)
@@ -48,7 +55,10 @@ def openapi_document(version: str) -> dict[str, Any]:
 def _paths(schemas: Mapping[int, Any]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
-        operation = _operation(endpoint, schemas.get(id(endpoint.answer)))
+        schema, preview = schemas.get(id(endpoint.answer)), _preview_of(endpoint)
+        if preview is not None:
+            schema = {"anyOf": [schema, schemas[id(preview)]]}
+        operation = _operation(endpoint, schema)
         if endpoint.body is not None:
             operation["requestBody"] = {
                 "required": True,
@@ -56,6 +66,12 @@ def _paths(schemas: Mapping[int, Any]) -> dict[str, Any]:
             }
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     return paths
+
+
+def _preview_of(endpoint: Endpoint) -> Any:
+    """What a preview answers; None = there is none."""
+    has_one = any(each.name == DRY_RUN.name for each in endpoint.parameters)
+    return endpoint.preview if has_one else None
 
 
 def _tidy(schema: dict[str, Any], *, is_answer: bool) -> None:
