@@ -308,6 +308,9 @@ def test_names_reach_no_terminal_unescaped(team: Cluster) -> None:
         team.done("user", "show", "e--31mve-x"),
         team.done("group", "list"),
         team.done("kubeconfig", "list"),
+        team.done("kubeconfig", "show", team.done("kubeconfig", "list").split("\n")[1].split()[0]),
+        team.done("group", "show", "teamA"),
+        team.done("user", "list", "-o", "wide"),
         team.refused("user", "show", "\x1b[31m"),
     ]
     assert all("\x1b" not in each for each in printed), printed
