@@ -69,6 +69,16 @@ async def test_a_server_that_stops_and_comes_back_needs_no_restart_of_the_consol
 
 
 @SERVERS
+async def test_a_server_that_was_restarted_while_the_console_rested_fails_no_call(
+    address: StoreAddress, store: SqlStore, server: DatabaseServer
+) -> None:
+    await store.add_sign_in(sign_in())
+    server.component.kill()
+    server.start()
+    assert await store.sign_in(sign_in().hash) == sign_in()
+
+
+@SERVERS
 async def test_a_server_that_hangs_costs_one_wait_and_then_none_for_a_moment(
     address: StoreAddress, server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,7 @@ class SqlAdministration:
     def check(self) -> StoreCheck:
         """Raises UserError for another schema, StoreDown if the engine does not answer."""
         with self._connected() as connection:
-            return StoreCheck(store_facts(self._address, connection), _counts(connection))
+            return StoreCheck(store_facts(self._address, connection), row_counts(connection))
 
     def migrate(self, say: Callable[[str], None]) -> str:
         return migrate(self._address, say)
@@ -88,7 +88,7 @@ class SqlAdministration:
         """
         migrate(self._address)
         with self._connected(is_write=True) as connection:
-            full = [name for name, count in _counts(connection).items() if count]
+            full = [name for name, count in row_counts(connection).items() if count]
             if full:
                 raise UserError(
                     f"the store `{self._address.place}` has rows already, in `{full[0]}`",
@@ -115,7 +115,7 @@ class SqlAdministration:
             engine.dispose()
 
 
-def _counts(connection: Connection) -> dict[str, int]:
+def row_counts(connection: Connection) -> dict[str, int]:
     """Rows by table."""
     return {
         table.name: connection.scalar(select(func.count()).select_from(table)) or 0

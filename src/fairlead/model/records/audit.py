@@ -8,8 +8,12 @@ only while there is no second: then the result is unknown.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
+
+KEPT_DAYS: Final = 400
+"""Older rows are removed (docs/how-to/store.md#what-is-kept-and-how-long)."""
 
 
 class AuditResult(StrEnum):
