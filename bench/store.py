@@ -48,8 +48,8 @@ def _measure(engine: str, address: StoreAddress, chosen: object) -> None:
     calls, rows = int(getattr(chosen, "calls", 0)), int(getattr(chosen, "rows", 0))
     for title, times in asyncio.run(_times(address, calls, rows)).items():
         times.sort()
-        figures = f"p50 {times[len(times) // 2] * 1000:6.2f} ms, p95 {times[-len(times) // 20] * 1000:6.2f} ms"
-        print(f"{engine:<11} {title:<34} {figures}", flush=True)
+        middle, late = times[len(times) // 2] * 1000, times[-len(times) // 20] * 1000
+        print(f"{engine:<11} {title:<34} p50 {middle:6.2f} ms, p95 {late:6.2f} ms", flush=True)
 
 
 async def _times(address: StoreAddress, calls: int, rows: int) -> dict[str, list[float]]:

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-KEPT_DAYS: Final = 400
-"""Older rows are removed (docs/how-to/store.md#what-is-kept-and-how-long)."""
+KEPT_MS: Final = 400 * 24 * 60 * 60 * 1000
+"""Older rows are removed: 400 days (docs/how-to/store.md#what-is-kept-and-how-long)."""
 
 
 class AuditResult(StrEnum):
