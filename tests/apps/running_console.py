@@ -45,7 +45,7 @@ async def console(
     past: Iterator[ClusterSnapshot] | None = None,
     desk: SignInDesk | None = None,
 ) -> AsyncIterator[Page]:
-    server = ConsoleServer(world or still_world(living_cluster()), settings, past, desk)
+    server = ConsoleServer(world or still_world(living_cluster()), settings, past, desk=desk)
     sock = bind_socket("127.0.0.1", 0)
     service = server.service(sock)
     task = asyncio.create_task(service.run())

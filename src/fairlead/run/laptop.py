@@ -136,9 +136,9 @@ async def run_laptop(
                 ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(
                     sockets.cluster_exporter
                 ),
-                ConsoleServer(world, ConsoleSettings(), past, laptop_desk(world, code)).service(
-                    sockets.console
-                ),
+                ConsoleServer(
+                    world, ConsoleSettings(), past, desk=laptop_desk(world, code)
+                ).service(sockets.console),
                 loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
                 ends_on_hangup=True,
