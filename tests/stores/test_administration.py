@@ -16,8 +16,9 @@ from tests.stores.rows import NOW, audit_row, credential, sign_in, tree_version
 from fairlead.edge.store import administration
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.administration import SqlAdministration
-from fairlead.edge.store.migrate import known_schema, migrate
+from fairlead.edge.store.migrate import migrate
 from fairlead.edge.store.opened import open_store
+from fairlead.edge.store.tables import VERSIONS
 from fairlead.errors import UserError
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import OwnerKind
@@ -196,7 +197,7 @@ async def test_rows_of_an_older_schema_are_not_exported(
     new_address: Callable[[], StoreAddress],
 ) -> None:
     address = new_address()
-    migrate(address, target=known_schema().versions[0])
+    migrate(address, target=VERSIONS[0])
     with pytest.raises(UserError) as caught:
         list(SqlAdministration(address).export())
     assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0002`"

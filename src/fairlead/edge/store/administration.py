@@ -28,8 +28,8 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import POSTGRESQL, SQLITE, StoreAddress
-from fairlead.edge.store.migrate import META_ID, known_schema, migrate, store_facts
-from fairlead.edge.store.tables import meta, metadata
+from fairlead.edge.store.migrate import migrate, store_facts
+from fairlead.edge.store.tables import META_ID, VERSIONS, meta, metadata
 from fairlead.errors import UserError
 from fairlead.model.records.rows import StoreCheck
 
@@ -135,10 +135,10 @@ def _all_rows(connection: Connection, table: Table) -> Iterator[dict[str, str | 
 
 def _import(connection: Connection, lines: list[bytes]) -> int:
     head = _decoded(lines, 0, _Head)
-    if (head.fairlead_store, head.schema) != (FORMAT, known_schema().newest):
+    if (head.fairlead_store, head.schema) != (FORMAT, VERSIONS[-1]):
         raise UserError(
             f"the file has a store of schema `{head.schema}`, format {head.fairlead_store}; this "
-            f"Fairlead imports schema `{known_schema().newest}`, format {FORMAT}",
+            f"Fairlead imports schema `{VERSIONS[-1]}`, format {FORMAT}",
             "export it with this version of Fairlead, after `fairlead store migrate`",
         )
     try:
