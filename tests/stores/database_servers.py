@@ -15,6 +15,7 @@ from typing import Protocol
 
 import pg8000.dbapi
 import pymysql
+from tests.edge.pki import Authority
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 
@@ -27,10 +28,13 @@ USER = "fairlead"
 
 
 class DatabaseServer(Protocol):
-    """`component`: the program, to stop, freeze and start it. `folder`: its databases' files."""
+    """`component`: the program, to stop, freeze and start it. `folder`: its databases' files.
+    `authority`: PEM file of the authority that signed its certificate; TLS is optional.
+    """
 
     component: Component
     folder: Path
+    authority: Path
 
     def new_database(self, name: str, folder: Path | None = None) -> StoreAddress:
         """An empty database and its address; with `folder` its files lie there."""
@@ -66,6 +70,19 @@ def _new_home(name: str) -> Path:
     return home
 
 
+def _certificate(home: Path) -> tuple[Path, Path, Path]:
+    """Authority, certificate and key, which its user alone may read."""
+    authority = Authority()
+    pair = authority.issue("localhost")
+    files = home / "authority.pem", home / "certificate.pem", home / "key.pem"
+    pems = (authority.pem, pair.certificate_pem, pair.key_pem)
+    for file, pem in zip(files, pems, strict=True):
+        file.write_bytes(pem)
+    files[2].chmod(0o600)
+    give_away(files[2])
+    return files
+
+
 def _run(argv: Sequence[str]) -> None:
     ended = subprocess.run(
         without_root(argv), capture_output=True, text=True, timeout=120, check=False
@@ -90,12 +107,16 @@ class Postgres:
         initdb = [postgresql_program("initdb"), f"--pgdata={self.folder}", f"--username={USER}"]
         locale = ["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         _run([*initdb, "--auth=scram-sha-256", f"--pwfile={given}", *locale])
+        self.authority, certificate, key = _certificate(home)
         server = [postgresql_program("postgres"), f"-D{self.folder}", f"-p{self.port}"]
         options = (
             f"listen_addresses={LOOPBACK}",
             "unix_socket_directories=",
             "fsync=off",
             "dynamic_shared_memory_type=mmap",
+            "ssl=on",
+            f"ssl_cert_file={certificate}",
+            f"ssl_key_file={key}",
         )
         words = [word for each in options for word in ("-c", each)]
         argv = without_root([*server, *words])
@@ -155,9 +176,10 @@ class Mariadb:
         places = [f"--datadir={self.folder}", f"--socket={self.folder}/socket"]
         access = [f"--bind-address={LOOPBACK}", f"--port={self.port}"]
         cheap = ["--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"]
-        self.component = Component(
-            "mariadbd", without_root([*server, *places, *access, *cheap]), home / "log"
-        )
+        self.authority, certificate, key = _certificate(home)
+        tls = [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
+        argv = without_root([*server, *places, *access, *cheap, *tls])
+        self.component = Component("mariadbd", argv, home / "log")
         self.component.start()
         self.component.wait_until(self._answers, START_SECONDS)
         self._execute(f"CREATE USER '{USER}'@'%' IDENTIFIED BY '{self.password}'")

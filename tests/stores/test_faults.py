@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from sqlalchemy import text
+from tests.edge.pki import Authority
 from tests.stores.database_servers import (
     DatabaseServer,
     Mariadb,
@@ -25,7 +27,7 @@ from tests.stores.database_servers import (
 from tests.stores.rows import audit_row, sign_in, tree_version
 from tests.waiting import until
 
-from fairlead.edge.store import sql_store
+from fairlead.edge.store import engines, sql_store
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.migrate import migrate
 from fairlead.edge.store.opened import open_store
@@ -108,6 +110,41 @@ def _frozen_with(server: DatabaseServer) -> list[int]:
     for each in found:
         os.kill(each, 19)
     return found
+
+
+ENCRYPTED = {
+    "postgresql": "SELECT ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    "mariadb": "SELECT variable_value <> '' FROM information_schema.session_status "
+    "WHERE variable_name = 'Ssl_cipher'",
+}
+
+
+@SERVERS
+async def test_with_an_authority_the_connection_is_encrypted_and_the_server_checked(
+    engine: str, address: StoreAddress, server: DatabaseServer, tmp_path: Path
+) -> None:
+    def is_encrypted(address: StoreAddress) -> bool:
+        made = engines.make_engine(address)
+        try:
+            with made.connect() as connection:
+                return bool(connection.scalar(text(ENCRYPTED[engine])))
+        finally:
+            made.dispose()
+
+    encrypted = structs.replace(address, is_encrypted=True, authority=str(server.authority))
+    assert is_encrypted(encrypted) and not is_encrypted(address)
+    await (await open_store(encrypted)).close()
+    other = tmp_path / "other.pem"
+    other.write_bytes(Authority("other").pem)
+    for wrong in (structs.replace(encrypted, authority=str(other)), _of_this_machine(encrypted)):
+        with pytest.raises(StoreDown) as caught:
+            await open_store(wrong)
+        assert "CERTIFICATE_VERIFY_FAILED" in caught.value.what.upper().replace(" ", "_")
+
+
+def _of_this_machine(address: StoreAddress) -> StoreAddress:
+    """With the authorities that this machine trusts."""
+    return structs.replace(address, authority="")
 
 
 @SERVERS
