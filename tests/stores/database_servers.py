@@ -18,6 +18,7 @@ import pymysql
 from tests.edge.pki import Authority
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
+from tests.waiting import wait_until
 
 from fairlead.edge.store.address import MYSQL, POSTGRESQL, StoreAddress
 from fairlead.settings import LOOPBACK
@@ -41,6 +42,10 @@ class DatabaseServer(Protocol):
         ...
 
     def start(self) -> None: ...
+
+    def crash(self) -> None:
+        """End it as a power cut would, with all its processes."""
+        ...
 
     def end(self) -> None: ...
 
@@ -88,6 +93,17 @@ def _run(argv: Sequence[str]) -> None:
         without_root(argv), capture_output=True, text=True, timeout=120, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def processes(component: Component) -> list[int]:
+    """The program and its children."""
+    pid = component.pid
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, listed)]
+
+
+def _is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 def postgresql_program(name: str) -> str:
@@ -141,6 +157,12 @@ class Postgres:
     def start(self) -> None:
         self.component.start()
         self.component.wait_until(self._answers, START_SECONDS)
+
+    def crash(self) -> None:
+        """Its processes end by themselves after the first one; a new server waits for none."""
+        children = processes(self.component)[1:]
+        self.component.kill()
+        wait_until("PostgreSQL has not ended", lambda: not any(map(_is_alive, children)))
 
     def end(self) -> None:
         self.component.stop()
@@ -202,6 +224,9 @@ class Mariadb:
     def start(self) -> None:
         self.component.start()
         self.component.wait_until(self._answers, START_SECONDS)
+
+    def crash(self) -> None:
+        self.component.kill()
 
     def end(self) -> None:
         self.component.kill()

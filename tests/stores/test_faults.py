@@ -4,7 +4,9 @@ fault and no password.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -23,16 +25,17 @@ from tests.stores.database_servers import (
     Postgres,
     give_away,
     is_installed,
+    processes,
 )
 from tests.stores.rows import audit_row, sign_in, tree_version
 from tests.waiting import until
 
-from fairlead.edge.store import engines, sql_store
+from fairlead.edge.store import engines, opened, sql_store
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.migrate import migrate
 from fairlead.edge.store.opened import open_store
 from fairlead.edge.store.sql_store import SqlStore
-from fairlead.errors import StoreDown
+from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.audit import AuditFilter
 
 SERVERS = pytest.mark.parametrize("engine", ["postgresql", "mariadb"])
@@ -58,7 +61,7 @@ async def test_a_server_that_stops_and_comes_back_needs_no_restart_of_the_consol
     address: StoreAddress, store: SqlStore, server: DatabaseServer
 ) -> None:
     await store.add_sign_in(sign_in())
-    server.component.kill()
+    server.crash()
     fault = await fault_of(store)
     assert fault.what.startswith(f"`{address.place}`: ")
     assert fault.hint == "look at the database server and the network to it"
@@ -75,7 +78,7 @@ async def test_a_server_that_was_restarted_while_the_console_rested_fails_no_cal
     address: StoreAddress, store: SqlStore, server: DatabaseServer
 ) -> None:
     await store.add_sign_in(sign_in())
-    server.component.kill()
+    server.crash()
     server.start()
     assert await store.sign_in(sign_in().hash) == sign_in()
 
@@ -97,18 +100,16 @@ async def test_a_server_that_hangs_costs_one_wait_and_then_none_for_a_moment(
         assert time.monotonic() - began < 1.0, "each call waited for itself"
     finally:
         for pid in backends:
-            os.kill(pid, 18)
+            os.kill(pid, signal.SIGCONT)
     monkeypatch.setattr(sql_store, "DOWN_SECONDS", 0.0)
     await store.close()
 
 
 def _frozen_with(server: DatabaseServer) -> list[int]:
     """The server and its children, all stopped."""
-    pid = server.component.pid
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    found = [pid, *map(int, listed)]
+    found = processes(server.component)
     for each in found:
-        os.kill(each, 19)
+        os.kill(each, signal.SIGSTOP)
     return found
 
 
@@ -207,7 +208,7 @@ async def test_a_full_disk_loses_nothing_and_with_more_room_the_store_goes_on(en
         stored = await _filled(store, engine)
         disk.grow()
         if running is not None and engine == "mariadb":
-            running.component.kill()
+            running.crash()
             running.start()
         await until(lambda: answers(store))
         assert await store.sign_in(sign_in().hash) == sign_in()
@@ -249,6 +250,21 @@ async def test_a_writer_that_does_not_end_is_waited_for_and_named(
         assert (await store.facts()).engine == "sqlite", "readers do not wait for a writer"
     assert await store.append_audit(audit_row()) == 1
     await store.close()
+
+
+@ONLY_SQLITE
+async def test_a_second_console_is_refused_until_the_first_has_ended(
+    address: StoreAddress, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened, "HELD_SECONDS", 0.2)
+    first = await open_store(address)
+    with pytest.raises(UserError) as caught:
+        await open_store(address)
+    assert caught.value.what == f"another console uses the store `{address.file}`"
+    monkeypatch.setattr(opened, "HELD_SECONDS", 30.0)
+    second = asyncio.create_task(open_store(address))
+    await first.close()
+    await (await second).close()
 
 
 @ONLY_SQLITE
