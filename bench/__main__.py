@@ -20,6 +20,7 @@ MEASUREMENTS: Final = {
     "clients": ("list_pods", "watch_events"),
     "commands": ("cli_start", "submit", "list_jobs", "top_node", "api_forms"),
     "servers": ("api_server",),
+    "store": ("store",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "image": ("image",),
     "installation": ("install", "upgrade", "doctor"),
