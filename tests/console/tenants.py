@@ -44,6 +44,9 @@ from .worlds import still_world
 MARK = "zqx"
 OWN = ("team-a", "team-b")
 USER = "arena.kubeflow.org/console-user"
+IDLE = 2
+"""The card of gpu-1 that is idle: another team's, if it holds one."""
+RUNNING = ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH - 280)
 BOB = Subject(
     "Bob",
     UserRole.RESEARCHER,
@@ -104,6 +107,10 @@ SAME_FIGURES = st.builds(Others, **NAMES)
 ANY = st.builds(Others, **NAMES, **SIZES)
 
 
+FAR = (f"{MARK}-far", f"{MARK}-gone")
+"""Namespaces of a leaf elsewhere. The second does not exist, which is a fault of the tree."""
+
+
 def tree(others: Others) -> QuotaNode:
     """Leaf root.a.1 is Bob's; root.a has another leaf, and so has the root."""
     own = QuotaNode("root.a.1", "root.a.1", "root.a", {"cpu": 10_000}, {"cpu": 30_000}, OWN)
@@ -115,9 +122,7 @@ def tree(others: Others) -> QuotaNode:
         {"cpu": 30_000},
         (others.team,),
     )
-    far = QuotaNode(
-        f"root.{others.leaf}", f"root.{others.leaf}", "root", {"cpu": 10_000}, {}, (f"{MARK}-far",)
-    )
+    far = QuotaNode(f"root.{others.leaf}", f"root.{others.leaf}", "root", {"cpu": 10_000}, {}, FAR)
     a = QuotaNode("root.a", "root.a", "root", {"cpu": 20_000}, {}, children=(own, near))
     return QuotaNode("root", "root", "", {"cpu": 40_000}, {"cpu": 40_000}, children=(a, far))
 
@@ -130,9 +135,7 @@ def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
         *(
             replace(
                 _of("bob", pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job)),
-                statuses=(
-                    ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH - 280),
-                ),
+                statuses=(RUNNING,),
             )
             for n in range(2)
         ),
@@ -172,7 +175,11 @@ def other_pods(others: Others) -> list[Pod]:
     """On the same node and card as Bob's, and some without a figure."""
     team = others.team
     found = [
-        pod(f"{MARK}-gpu-{n}", "gpu-1", {"nvidia.com/gpu": 1}, namespace=team)
+        replace(
+            pod(f"{MARK}-gpu-{n}", "gpu-1", {"nvidia.com/gpu": 1}, namespace=team),
+            created_at=EPOCH - 9000,
+            started_at=EPOCH - 9000,
+        )
         for n in range(others.held)
     ]
     share = others.units // others.splits
@@ -249,7 +256,12 @@ def _readings(pods: list[Pod], others: Others) -> list[GpuReading]:
     held = [each for each in pods if each.node == "gpu-1" and each.is_holding]
     own_first = sorted(held, key=lambda each: each.namespace not in OWN)
     return [
-        reading(index=n, holder=own_first[n] if n < len(own_first) else None, ratio=0.5)
+        reading(
+            index=n,
+            holder=own_first[n] if n < len(own_first) else None,
+            ratio=0.0 if n == IDLE else 0.5,
+            idle_since=EPOCH - 7200 if n == IDLE else None,
+        )
         for n in range(8)
     ]
 

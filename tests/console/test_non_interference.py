@@ -102,7 +102,7 @@ class Asked:
         self.server.history.add(EPOCH, samples_of(whole))
         await self.get(f"{BASE}/versions")
 
-    def change(self, others: Others) -> None:
+    async def change(self, others: Others) -> None:
         """The other tenants become these, while the console runs."""
         cluster = self.world.cluster
         assert isinstance(cluster, StillCluster)
@@ -111,6 +111,9 @@ class Asked:
         self.world.gpus.gpus = now.gpus  # type: ignore[attr-defined]
         for source in (self.world.servings, self.world.job_files):
             source.others = others  # type: ignore[union-attr]
+        while self.server.board_states.is_behind:
+            await self.server.board_states.renew()
+            await asyncio.sleep(0)
 
     async def get(self, address: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
         path, _, query = address.partition("?")
@@ -191,7 +194,7 @@ def test_other_tenants_change_no_byte_of_an_answer(others: Others) -> None:
         await first.begin()
         await second.begin()
         before = await answers(first)
-        first.change(others)
+        await first.change(others)
         assert differing(before, await answers(first)) == []
         assert differing(before, await answers(second)) == []
 
