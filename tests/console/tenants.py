@@ -21,7 +21,7 @@ from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION
 from fairlead.model.node import Condition
 from fairlead.model.people.rows import UserRole
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
-from fairlead.model.pod import ContainerState, ContainerStatus, Pod
+from fairlead.model.pod import ContainerState, ContainerStatus, Owner, Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.snapshot import ClusterSnapshot
@@ -77,7 +77,7 @@ class Others(Struct, frozen=True):
     user: str = f"{MARK}-user"
     leaf: str = f"{MARK}leaf"
     held: int = 1
-    cores: int = 5
+    cores: int = 20
     units: int = 8
     small_pods: int = 1
     jobs: int = 1
@@ -129,7 +129,7 @@ def tree(others: Others) -> QuotaNode:
 
 def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
     """Bob's: two workers, one that shares a card, one that waits for quota, and one for a node."""
-    gated = pod("bob-gated", "", {"cpu": 25_000}, gates=GATED)
+    gated = _owned(pod("bob-gated", "", {"cpu": 25_000}, gates=GATED))
     text = f"cpu asks 25; root 40/40 in use; biggest borrowers: root.{others.leaf} +5"
     return [
         *(
@@ -167,6 +167,11 @@ def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
     ]
 
 
+def _owned(made: Pod) -> Pod:
+    """Of a ReplicaSet, which makes it again: such pods may borrow quota."""
+    return replace(made, owners=(Owner("ReplicaSet", "web", f"uid-{made.namespace}", True),))
+
+
 def _of(user: str, made: Pod) -> Pod:
     return replace(made, labels={**made.labels, USER: user})
 
@@ -195,7 +200,7 @@ def other_pods(others: Others) -> list[Pod]:
         for n, size in enumerate(sizes)
         if size
     ]
-    found += [pod(f"{MARK}-cpu", "cpu-1", {"cpu": others.cores * 1000}, namespace=f"{MARK}-far")]
+    found += [_owned(pod(f"{MARK}-cpu", "cpu-1", {"cpu": others.cores * 1000}, namespace=FAR[0]))]
     found += [
         pod(f"{MARK}-small-{n}", "cpu-1", {}, namespace=team) for n in range(others.small_pods)
     ]
@@ -204,7 +209,7 @@ def other_pods(others: Others) -> list[Pod]:
         for n in range(others.jobs)
     ]
     found += [
-        pod(f"{MARK}-waits-{n}", "", {"memory": 1 << 30}, namespace=team)
+        _owned(pod(f"{MARK}-waits-{n}", "", {"cpu": 38_000}, namespace=f"{MARK}-far", gates=GATED))
         for n in range(others.waiting)
     ]
     return [_of(others.user, each) for each in found]

@@ -79,7 +79,7 @@ FIGURES: Final = {
     "quota_usage": "sentence used overMax borrowed lent requested claimed min",
     "quota_tree": "sentence used overMax minCounted",
     "quota_waiting": "sentence reason message clauses blocked position facets",
-    "mine": "starts borrowable guaranteed waiting reason",
+    "mine": "starts borrowable guaranteed waiting reason line position",
     "jobs": "waiting sentence",
     "job": "waiting",
     "job_why": "waiting",
@@ -302,6 +302,12 @@ async def test_a_researcher_sees_the_own_work_and_the_capacity() -> None:
         return json.loads(text)
 
     assert {row["name"] for row in (await body("/jobs"))["items"]} == {"bert", "waits", "lent"}
+    (waiting,) = (await body("/quota/waiting"))["items"]
+    assert waiting["name"] == "bob-gated"
+    assert waiting["message"] == (
+        "cpu asks 25; root 20/40 in use; root.a.1 uses 0 of guaranteed 10 cpu, and 25 more are "
+        "over that, so it may only borrow idle quota"
+    )
     assert {row["name"] for row in (await body("/holders"))["items"]} == {
         "bert-worker-0", "bert-worker-1", "bob-share",
     }  # fmt: skip
