@@ -21,6 +21,7 @@ MEASUREMENTS: Final = {
     "commands": ("cli_start", "submit", "list_jobs", "top_node", "api_forms"),
     "servers": ("api_server",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
+    "pictures": ("pictures", "researchers"),
     "image": ("image",),
     "installation": ("install", "upgrade", "doctor"),
     "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),
