@@ -39,6 +39,7 @@ MEASUREMENTS: Final = {
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "scale": ("scale", "scale_simulated"),
     "sharing": ("filter", "scheduler_extender"),
+    "people": ("people",),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }
 """Names by module."""

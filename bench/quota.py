@@ -34,6 +34,7 @@ from fairlead.model.changes import (
 )
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.node import Condition, Node
+from fairlead.model.people.rows import KIND_GROUPS
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
@@ -311,6 +312,7 @@ class Cluster:
             )
         )
         feed.observe(listed(KIND_BUDGETS, {}))
+        feed.observe(listed(KIND_GROUPS, {}))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
 
     def receive(self, pod: Pod | None, uid: str) -> None:

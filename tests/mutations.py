@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES, SUMS = "tests/kube/numbers/test_pages.py", "tests/kube/numbers/test_sums.py"
 TENANTS = "tests/console/test_non_interference.py"
 PICTURES, STREAMS = "tests/console/test_pictures.py", "tests/console/test_open_streams.py"
+SIGN_IN = "tests/apps/test_console_sign_in.py"
 VITEST = "web: test/gpumap.test.ts"
 
 
@@ -416,6 +417,117 @@ MUTATIONS = (
         "return RestrictedBoard(whole, snapshot, self.reach, self._now, whole.versions)",
         TENANTS,
         "not 40",
+    ),
+    Mutation(
+        "sign-in: writes need no token of theirs",
+        "src/fairlead/console/http/writes.py",
+        "    if not hmac.compare_digest(given.encode(), csrf.encode()):",
+        "    if False:",
+        SIGN_IN,
+        "token_of_its_own or signs_a_browser_out",
+    ),
+    Mutation(
+        "sign-in: the signature of a cookie is not checked",
+        "src/fairlead/rules/people/sign_in.py",
+        "        if hmac.compare_digest(signature, _signature(id, key)):",
+        "        if True:",
+        "tests/rules/people/test_sign_in.py",
+    ),
+    Mutation(
+        "sign-in: the origin of a sign-in is not checked",
+        "src/fairlead/console/http/sign_in_desk.py",
+        "        check_origin(request)\n        check_json(request)",
+        "        check_json(request)",
+        SIGN_IN,
+        "signs_a_browser_in",
+    ),
+    Mutation(
+        "sign-in: the browser keeps its id",
+        "src/fairlead/console/http/sign_in_desk.py",
+        "            await self._end(hash_of(before.id))",
+        "            pass",
+        SIGN_IN,
+        "new_id",
+    ),
+    Mutation(
+        "sign-in: a disabled user is not looked for",
+        "src/fairlead/rules/people/identities.py",
+        "    if user.is_disabled:",
+        "    if False:",
+        SIGN_IN,
+        "disabled or never_the_first",
+    ),
+    Mutation(
+        "sign-in: enabling brings sign-ins back",
+        "src/fairlead/console/http/sign_in_desk.py",
+        "                self._ended.put_nowait(name)",
+        "                pass",
+        SIGN_IN,
+        "disabled",
+    ),
+    Mutation(
+        "sign-in: failures do not count",
+        "src/fairlead/rules/people/sign_in.py",
+        "        self._failed[client] = [*self._past(client, now), now]",
+        "        self._failed[client] = []",
+        SIGN_IN,
+        "eleventh",
+    ),
+    Mutation(
+        "sign-in: X-Forwarded-For of any client counts",
+        "src/fairlead/console/http/proxies.py",
+        "        if not self._is_trusted(address):\n            return Peer(address, is_tls)",
+        "        if False:\n            return Peer(address, is_tls)",
+        SIGN_IN,
+        "escapes_no_limit or of_others",
+    ),
+    Mutation(
+        "sign-in: the nonce of an ID token is not checked",
+        "src/fairlead/edge/oidc/id_token.py",
+        "    if not isinstance(nonce, str) or not hmac.compare_digest(",
+        "    if False and not hmac.compare_digest(",
+        "tests/edge/oidc/test_id_token.py",
+    ),
+    Mutation(
+        "sign-in: an ID token may be signed with a shared secret",
+        "src/fairlead/edge/oidc/id_token.py",
+        "    if algorithm not in ALGORITHMS:",
+        "    if False:",
+        "tests/edge/oidc/test_id_token.py",
+    ),
+    Mutation(
+        "sign-in: an answer of the provider is good for any browser",
+        "src/fairlead/console/http/sign_in_desk.py",
+        "            state_text(signed.id).encode(), state.encode()",
+        "            state.encode(), state.encode()",
+        SIGN_IN,
+        "in_time",
+    ),
+    Mutation(
+        "sign-in: an answer of the provider works twice",
+        "src/fairlead/console/http/sign_in_desk.py",
+        "        if not await self._tools.store.spend(hash_of(signed.id), ends_at):",
+        "        if False:",
+        SIGN_IN,
+        "in_time",
+    ),
+    Mutation(
+        "sign-in: any page is one of the console",
+        "src/fairlead/rules/people/sign_in.py",
+        '    return next if is_local else "/"',
+        "    return next",
+        SIGN_IN,
+        "no_other_host",
+    ),
+    Mutation(
+        "sign-in: the audit comes after the sign-in",
+        "src/fairlead/console/http/sign_in_desk.py",
+        "        await self._note(request, BEGIN, row.way, who)\n"
+        "        await self._tools.store.add_sign_in(row)",
+        "        await self._tools.store.add_sign_in(row)\n"
+        "        await self._note(request, BEGIN, row.way, who)",
+        SIGN_IN,
+        "without_a_row",
     ),
 )
 

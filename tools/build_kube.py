@@ -112,7 +112,7 @@ def _move(family: Family, names: list[str], scratch: Path) -> None:
     """Move the programs to their place in the cache, under our names.
 
     Go names a binary after the last part of its package that is not a version: etcd's module root
-    becomes `server`.
+    and the OpenID Connect provider become `server`.
     """
     for name in names:
         parts = [part for part in family.packages[name].split("/") if part != "v3"]

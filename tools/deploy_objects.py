@@ -139,9 +139,16 @@ seconds. While it does not answer, the tree cannot be written, and in namespaces
 fairlead.io/quota=enforced no pod is created (failurePolicy Fail).
 """,
     "people": """
-Users and groups: the namespace kube-ai with the definitions of User and UserGroup, and the
-ClusterRoles that users are bound to (docs/spec/people.md#rights). `kubectl delete -f` of this file
-deletes all users: delete them first, while the people controller runs.
+Users and groups: the namespace kube-ai with the definitions of User and UserGroup, the ClusterRoles
+that users are bound to (docs/spec/people.md#rights), and the policy that limits which tokens a user
+may renew (Kubernetes 1.30 and later). `kubectl delete -f` of this file deletes all users: delete
+them first, while the people controller runs.
+""",
+    "people-webhook": """
+Validation of users and groups, for every server: a second group on a leaf, a group that does not
+exist, and the end of the last administrator are refused. Apply admission-webhook.yaml as well: it
+answers, and writes the certificate's bundle in here within seconds. While it does not answer, users
+and groups cannot be written (failurePolicy Fail); rights stay as they are.
 """,
     "people-controller": """
 The people controller gives users their ServiceAccounts and bindings: of two replicas the one that

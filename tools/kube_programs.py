@@ -129,6 +129,12 @@ PROMETHEUS_ADAPTER = Family(
 # About 100 s each when built cold; the second one shares most of it.
 HELM3 = Family("helm", "helm.sh/helm/v3", {"helm3": "helm.sh/helm/v3/cmd/helm"})
 HELM4 = Family("helm", "helm.sh/helm/v4", {"helm4": "helm.sh/helm/v4/cmd/helm"})
+# At it the console's tests sign in; its users come from a file.
+OIDC_PROVIDER = Family(
+    "oidc",
+    "github.com/zitadel/oidc/v3",
+    {"oidc-provider": "github.com/zitadel/oidc/v3/example/server"},
+)
 # The peer of `python -m bench quota_admissions`, which builds it when it is first run; no test
 # needs it.
 KUEUE = Family(
@@ -165,7 +171,7 @@ PROMETHEUS = Family(
 )
 BUILT = (
     *(KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PROMETHEUS_ADAPTER),
-    *(HELM3, HELM4),
+    *(HELM3, HELM4, OIDC_PROVIDER),
 )
 MONITORING = (PROMETHEUS_OPERATOR, PROMETHEUS)
 # Enforces NetworkPolicies by iptables and ipset; others need `nft … queue`, which kernels may lack.

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from fairlead.model.access import Identity
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome, PatchObject
 from fairlead.model.changes import Observe
 from fairlead.model.dependency import DependencyLooks
@@ -41,6 +42,8 @@ from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.people.actions import PeopleAction
+from fairlead.model.people.external import ExternalIdentity, OidcRequest
+from fairlead.model.people.rows import User, UserGroup
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -304,11 +307,49 @@ class Dependencies(Protocol):
         ...
 
 
+class SignInApi(Protocol):
+    """The API server, for a console at which users sign in.
+
+    All raise OutsideError if it cannot be asked.
+    """
+
+    async def follow(self, observe: Observe) -> None:
+        """Follow users and groups, until cancelled. What is not served counts as empty."""
+        ...
+
+    async def owner_of(self, token: str) -> Identity | Refusal:
+        """The user to which the token belongs, or why the API server does not accept it."""
+        ...
+
+    async def own_identity(self) -> Identity:
+        """The user that this process is."""
+        ...
+
+    async def may_make_users(self, identity: Identity) -> bool:
+        """Whether this user may update users."""
+        ...
+
+
+class OidcProvider(Protocol):
+    """An OpenID Connect provider.
+
+    All raise OutsideError if it cannot be asked, TimeoutError if it does not answer in time.
+    """
+
+    async def sign_in_address(self, asked: OidcRequest) -> str:
+        """Where a browser goes to sign in."""
+        ...
+
+    async def identity_of(self, code: str, asked: OidcRequest) -> ExternalIdentity | Refusal:
+        """The user that the provider gave this code for, or why the answer is not accepted."""
+        ...
+
+
 class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings` and `dependencies` in a saved snapshot, which has no API server.
+    `servings`, `dependencies` and `sign_in` in a saved snapshot, which has no API server.
     """
 
     cluster: Cluster
@@ -321,6 +362,7 @@ class Ports(Struct, frozen=True):
     job_files: JobFiles | None = None
     servings: ServingQuestions | None = None
     dependencies: Dependencies | None = None
+    sign_in: SignInApi | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------
@@ -428,6 +470,10 @@ class AdmissionApi(Protocol):
     async def get_tree(self) -> QuotaTree | None:
         """The one tree of a cluster."""
         ...
+
+    async def list_users(self) -> Sequence[User]: ...
+
+    async def list_groups(self) -> Sequence[UserGroup]: ...
 
     async def list_namespaces(self) -> Sequence[str]: ...
 

@@ -36,6 +36,7 @@ from fairlead.model.changes import (
 )
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
+from fairlead.model.people.rows import KIND_GROUPS
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
@@ -151,6 +152,7 @@ class FakeQuotaApi:
         observe(listed(KIND_NAMESPACES, {"ns": Namespace(PLACE, "ns")}))
         observe(listed(KIND_QUOTA_TREES, dict(server.trees)))
         observe(listed(KIND_BUDGETS, {}))
+        observe(listed(KIND_GROUPS, {}))
         for each in self.workload_kinds:
             observe(listed(each, {}))
         await asyncio.sleep(server.seconds)

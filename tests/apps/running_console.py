@@ -16,6 +16,7 @@ from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
+from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports
@@ -42,15 +43,18 @@ async def console(
     world: Ports | None = None,
     settings: ConsoleSettings | None = None,
     past: Iterator[ClusterSnapshot] | None = None,
+    desk: SignInDesk | None = None,
 ) -> AsyncIterator[Page]:
-    server = ConsoleServer(world or still_world(living_cluster()), settings, past)
+    server = ConsoleServer(world or still_world(living_cluster()), settings, past, desk=desk)
     sock = bind_socket("127.0.0.1", 0)
     service = server.service(sock)
     task = asyncio.create_task(service.run())
     try:
         await asyncio.wait_for(service.accepting.wait(), 30)
         async with aiohttp.ClientSession(
-            auto_decompress=False, headers={"Accept-Encoding": "identity"}
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},
+            cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             yield Page(server, session, f"http://127.0.0.1:{sock.getsockname()[1]}")
     finally:

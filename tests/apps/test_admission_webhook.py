@@ -16,7 +16,7 @@ from tests.asgi import ask as send
 from tests.kube.admission_cases import ASKED, ATTEMPTS, SENT, Attempt, Object, result
 
 from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app
-from fairlead.apps.quota_questions import QuotaQuestions
+from fairlead.apps.questions.quota_questions import QuotaQuestions
 from fairlead.errors import OutsideError
 from fairlead.model.installation import OwnAccounts
 from fairlead.model.pod import Container, Pod

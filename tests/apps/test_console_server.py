@@ -23,6 +23,7 @@ from tests.console.clusters import (
     reading,
     telemetry,
 )
+from tests.console.sign_in_parts import Parts
 from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
 from tests.waiting import until
@@ -48,9 +49,9 @@ EXAMPLES = {
     "chart": "/charts/cluster-jobs",
     "search": "/search?q=bert",
 }
-ELSEWHERE = ("changes", "job_manifest", "job_logs")
-"""Endpoints that stream, or that ask an API server: test_console_hints and test_console_logs test
-them.
+ELSEWHERE = ("changes", "job_manifest", "job_logs", "oidc_start", "oidc_callback")
+"""Endpoints that stream, ask an API server, or lead a browser elsewhere: test_console_hints,
+test_console_logs and test_console_sign_in test them.
 """
 
 
@@ -412,22 +413,25 @@ async def test_only_names_of_this_machine_are_answered(host: str, status: int) -
 
 
 async def test_a_name_that_was_allowed_is_answered() -> None:
-    async with console(
-        settings=ConsoleSettings(insecure_listen=True, allowed_hosts=("GPU.example",))
-    ) as page:
+    async with console(settings=ConsoleSettings(allowed_hosts=("GPU.example",))) as page:
         assert (await page.get(f"{BASE}/me", headers={"Host": "gpu.example:8080"}))[0] == 200
-        assert (await page.get(f"{BASE}/me", headers={"Host": "10.0.0.1"}))[0] == 200, (
-            "an address cannot be rebound"
-        )
+        assert (await page.get(f"{BASE}/me", headers={"Host": "10.0.0.1"}))[0] == 403
         assert (await page.get(f"{BASE}/me", headers={"Host": "evil.example"}))[0] == 403
+
+
+async def test_with_sign_in_any_address_is_answered_because_none_can_be_rebound() -> None:
+    async with console(desk=Parts().desk()) as page:
+        for host, status in (("10.0.0.1", 200), ("evil.example", 403)):
+            found = await page.get(f"{BASE}/signin/methods", headers={"Host": host})
+            assert found[0] == status, host
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "192.168.1.4", "gpu.example"])
 def test_an_address_that_others_reach_is_refused_with_the_reason(host: str) -> None:
     with pytest.raises(UserError) as refused:
         ConsoleServer(still_world(cluster()), ConsoleSettings(host=host))
-    assert "--insecure-listen" in refused.value.hint
-    ConsoleServer(still_world(cluster()), ConsoleSettings(host=host, insecure_listen=True))
+    assert "--sign-in on" in refused.value.hint
+    ConsoleServer(still_world(cluster()), ConsoleSettings(host=host), desk=Parts().desk())
 
 
 async def test_a_base_path_moves_everything_but_health() -> None:

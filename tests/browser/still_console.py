@@ -10,13 +10,16 @@ from contextlib import contextmanager
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
+from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.ports import Ports
 
 
 @contextmanager
-def served(world: Ports) -> Iterator[str]:
-    """A console over a cluster that does not change, in a thread of this process."""
-    server = ConsoleServer(world)
+def served(world: Ports, desk: SignInDesk | None = None) -> Iterator[str]:
+    """A console over a cluster that does not change, in a thread of this process. `desk`: None =
+    without sign-in.
+    """
+    server = ConsoleServer(world, desk=desk)
     sock = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"
     loop = asyncio.new_event_loop()
@@ -26,7 +29,8 @@ def served(world: Ports) -> Iterator[str]:
     )
     thread.start()
     try:
-        urllib.request.urlopen(f"{address}/api/v1/overview", timeout=60).read()
+        first = "overview" if desk is None else "signin/methods"
+        urllib.request.urlopen(f"{address}/api/v1/{first}", timeout=60).read()
         yield address
     finally:
         loop.call_soon_threadsafe(task.cancel)

@@ -247,11 +247,11 @@ def named_refusals() -> set[str]:
 
 def denied_codes() -> set[str]:
     """Those that `rules/people/may` gives to refusals; `http/subjects` passes them on."""
-    nobody = Subject("", UserRole.RESEARCHER)
+    outsider = Subject("", UserRole.RESEARCHER)
     somewhere = Subject("", UserRole.RESEARCHER, namespaces=frozenset({"a"}))
     answers = [
         may(subject, verb, resource, namespace)
-        for subject in (nobody, somewhere)
+        for subject in (outsider, somewhere)
         for verb in ConsoleVerb
         for resource in ConsoleResource
         for namespace in ("", "b")

@@ -1,5 +1,5 @@
 """The webhook on a real API server, with the certificate that it creates itself: replicas, renewal,
-and judgement of the quota tree.
+and judgement of the quota tree, of users and of groups.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.kube.clocks import HOUR
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, Object, of_file, on_this_machine, webhook_process
+from tests.kube.kubectl import KubectlError
 from tests.kube.quota_definition import definition
 
 from fairlead.apps.issued_certificate import IssuedCertificate, issue
@@ -61,7 +62,12 @@ def replicas() -> Iterator[Replicas]:
         cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
         cluster.admin.apply([definition()])
         ports = (free_port(), free_port())
-        found = [*of_file("admission-webhook.yaml"), *of_file("quota-webhook.yaml")]
+        cluster.admin.apply([each for each in of_file("people.yaml") if is_of_people(each)])
+        found = [
+            each
+            for name in ("admission-webhook", "quota-webhook", "people-webhook")
+            for each in of_file(f"{name}.yaml")
+        ]
         cluster.admin.apply([on_this_machine(each, ports[0]) for each in found])
         with (
             webhook_process(cluster, ports[0], HOUR) as one,
@@ -70,6 +76,10 @@ def replicas() -> Iterator[Replicas]:
             both = Replicas(cluster, ports, (one, other))
             until("trees are judged", lambda: both.propose(broken()).status == 403)
             yield both
+
+
+def is_of_people(obj: Object) -> bool:
+    return obj["kind"] in ("Namespace", "CustomResourceDefinition")
 
 
 def root(*children: Object) -> Object:
@@ -110,6 +120,141 @@ def test_what_is_unexpected_is_reported_and_not_refused(replicas: Replicas) -> N
     answer = replicas.propose(root(leaf("root.a", "40", "nowhere")))
     assert answer.status == 201, answer.message
     assert "NoSuchNamespace" in answer.headers.get("warning", "")
+
+
+# --- users and groups -----------------------------------------------------------------------------
+
+PEOPLE = "/apis/fairlead.io/v1/namespaces/kube-ai"
+
+
+def user(name: str, *groups: str, role: str = "researcher", **more: Any) -> Object:
+    spec = {"userName": name, "userId": name, "apiRoles": [role], "groups": list(groups), **more}
+    return {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "User",
+        "metadata": {"name": name, "namespace": "kube-ai"},
+        "spec": spec,
+    }
+
+
+def group(name: str, leaf: str, title: str = "") -> Object:
+    return {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "UserGroup",
+        "metadata": {"name": name, "namespace": "kube-ai"},
+        "spec": {"groupName": title or name, "quotaNames": [leaf]},
+    }
+
+
+@pytest.fixture
+def people(replicas: Replicas) -> Iterator[Replicas]:
+    """Leaves `root.a` and `root.b`; group team-a on the first, with Bob; Ann, an administrator."""
+    admin, tree = replicas.cluster.admin, root(leaf("root.a", "10"), leaf("root.b", "10"))
+    admin.apply(
+        [
+            {
+                "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
+                "kind": "ElasticQuotaTree",
+                "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
+                "spec": {"root": tree},
+            }
+        ]
+    )
+    for each in (group("team-a", "root.a"), user("bob", "team-a"), user("ann", role="admin")):
+        admin.apply([each])
+    yield replicas
+    for path in ("users/bob", "users/ann", "users/eve", "usergroups/team-a"):
+        forced = {"metadata": {"annotations": {"fairlead.io/force-delete": "true"}}}
+        replicas.api.patch(f"{PEOPLE}/{path}", forced)
+        replicas.api.ask("DELETE", f"{PEOPLE}/{path}")
+    replicas.api.ask("DELETE", f"{TREES}/elasticquotatree")
+
+
+BEGINS = 'admission webhook "people.fairlead.io" denied the request: '
+
+
+@pytest.mark.parametrize(
+    ("obj", "why"),
+    [
+        (group("late", "root.a"), "the leaf root.a belongs to the group team-a"),
+        (group("high", "root"), "the node root has children; only a leaf can have a group"),
+        (group("lost", "root.c"), "the quota tree has no node root.c"),
+        (group("other", "root.b", "Team-A"), "the group team-a is called `Team-A` already"),
+        (user("eve", "none"), "there is no group none"),
+        (user("eve"), "the researcher eve needs a group, which brings a namespace"),
+        (
+            user("ann", "team-a"),
+            "ann is the last administrator that is not disabled",
+        ),
+        (
+            user("ann", role="admin", disabled=True),
+            "ann is the last administrator that is not disabled",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_kubectl_apply_is_refused_with_the_sentence_of_the_command(
+    people: Replicas, obj: Object, why: str
+) -> None:
+    with pytest.raises(KubectlError) as caught:
+        people.cluster.admin.apply([obj])
+    assert f"{BEGINS}{why}" in str(caught.value)
+
+
+def test_deletions_of_users_and_groups_are_judged(people: Replicas) -> None:
+    admin, api = people.cluster.admin, people.api
+    kept = {"spec": {"deletable": False}}
+    assert api.patch(f"{PEOPLE}/users/bob", kept).status == 200
+    for name, why in (
+        ("usergroup/team-a", "these users list the group team-a: bob"),
+        ("user/ann", "ann is the last administrator that is not disabled"),
+        ("user/bob", "bob has `deletable: false`"),
+    ):
+        with pytest.raises(KubectlError) as caught:
+            admin.run("delete", "-n", "kube-ai", name)
+        assert f"{BEGINS}{why}" in str(caught.value)
+    admin.run("annotate", "-n", "kube-ai", "user/bob", "fairlead.io/force-delete=true")
+    admin.run("delete", "-n", "kube-ai", "user/bob", "usergroup/team-a")
+    admin.apply([user("eve", role="admin")])
+    admin.run("delete", "-n", "kube-ai", "user/ann")
+
+
+def test_what_the_controller_writes_is_not_judged(people: Replicas) -> None:
+    """A group may vanish past the webhook; the finalizer of its users can be written all the
+    same, and a leaf that is renamed takes its group along.
+    """
+    api = people.api
+    path = f"{PEOPLE}/usergroups/team-a"
+    status = {"status": {"renamedTo": "root.new"}}
+    assert api.patch(f"{path}/status", status).status == 200
+    moved = api.patch(path, {"spec": {"quotaNames": ["root.b"]}})
+    assert moved.status in (403, 422), moved.body
+    moved = api.patch(path, {"spec": {"quotaNames": ["root.new"]}})
+    assert moved.status == 200, moved.message
+    hook = "validatingwebhookconfigurations"
+    configuration = f"/apis/admissionregistration.k8s.io/v1/{hook}/fairlead-people"
+    before = api.get(configuration).body
+    api.ask("DELETE", configuration)
+    until(
+        "the webhook is not asked",
+        lambda: api.ask("DELETE", path, query={"dryRun": "All"}).status == 200,
+    )
+    api.ask("DELETE", path)
+    before["metadata"] = {
+        key: each for key, each in before["metadata"].items() if key in ("name", "labels")
+    }
+    assert api.post(configuration.rpartition("/")[0], before).status == 201
+    until(
+        "the webhook is asked again",
+        lambda: api.post(f"{PEOPLE}/users", user("eve", "none"), dryRun="All").status == 403,
+    )
+    held = {"metadata": {"finalizers": ["fairlead.io/user"]}}
+    assert api.patch(f"{PEOPLE}/users/bob", held).status == 200
+    free: Object = {"metadata": {"finalizers": []}}
+    assert api.patch(f"{PEOPLE}/users/bob", free).status == 200
+
+
+# --- quota trees ----------------------------------------------------------------------------------
 
 
 def test_a_namespace_with_running_pods_does_not_move(replicas: Replicas) -> None:

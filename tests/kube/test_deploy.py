@@ -89,6 +89,7 @@ QUOTA_EVERYWHERE = {
             "kai.alibabacloud.com/trainingjobs",
         ),
         "sparkoperator.k8s.io/sparkapplications",
+        "fairlead.io/usergroups",
     )
 }
 QUOTA_EVERYWHERE |= {
@@ -115,12 +116,13 @@ PEOPLE_EVERYWHERE |= {
     for role in ("researcher", "researcher-cluster", "admin", "credentials")
 }
 WEBHOOK_EVERYWHERE = {"get /namespaces", "list /namespaces", "list /pods", f"get {TREES}"}
+WEBHOOK_EVERYWHERE |= {"list fairlead.io/users", "list fairlead.io/usergroups"}
 WEBHOOK_EVERYWHERE |= {
     f"{verb} admissionregistration.k8s.io/{kind}webhookconfigurations fairlead-{name}"
     for verb in ("get", "patch")
     for kind, names in (
         ("mutating", ("gpu-scheduler", "quota-gate")),
-        ("validating", ("gpu-grants", "quota-guard", "quota-tree")),
+        ("validating", ("gpu-grants", "quota-guard", "quota-tree", "people")),
     )
     for name in names
 }

@@ -8,9 +8,12 @@ server's own answers.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
+import os
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -18,6 +21,9 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from tests.cli.arena import environment, run_main
 from tests.contracts.api_client import ApiClient
 from tests.contracts.rights import RBAC, ask_for, token_of
@@ -378,6 +384,7 @@ def test_each_cell_of_the_table_of_rights(api: ApiClient, account: Connection) -
     credentials = {
         *each_of(("get", "list", "create", "delete", "patch"), ("secrets",)),
         "create serviceaccounts/token",
+        "create rolebindings.rbac.authorization.k8s.io",
     }
     assert allowed(api, "ann", PLACE, asked) == ADMIN_MAY | credentials
 
@@ -459,6 +466,164 @@ def test_from_a_group_to_a_kubeconfig_and_back(
 
     asyncio.run(story())
     cluster.admin.run("delete", "configmap", "mine", "-n", "namespace1")
+
+
+def test_what_a_user_uses_is_in_the_users_status(api: ApiClient, account: Connection) -> None:
+    """The quota controller writes the status of the tree; here the test does."""
+
+    async def story() -> None:
+        post(api, group("team-a", "root.a"), user("bob", "team-a"))
+        async with controlling(account):
+            await until(lambda: ready(api, f"{USERS}/bob")[0] == "Bound")
+            use = [{"leaf": "root.a", "user": "bob", "used": {"cpu": "1500m"}}]
+            answer = patch(api, f"{TREE}/status", {"status": {"userUse": use}})
+            assert answer.status == 200, answer.message
+            wanted = [{"leaf": "root.a", "resources": {"cpu": "1500m"}}]
+            await until(lambda: api.ask("GET", f"{USERS}/bob").body["status"]["used"] == wanted)
+            patch(api, f"{TREE}/status", {"status": {"userUse": []}})
+            await until(lambda: api.ask("GET", f"{USERS}/bob").body["status"]["used"] == [])
+
+    asyncio.run(story())
+
+
+# --- tokens that are renewed ----------------------------------------------------------------------
+
+
+def changed_file(file: Path, **fields: Any) -> None:
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    kept["credential"].update(fields)
+    file.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def kept_in(file: Path) -> Object:
+    found: Object = json.loads(file.read_text(encoding="utf-8"))["credential"]
+    return found
+
+
+def test_a_token_is_renewed_until_it_is_revoked(
+    cluster: ControlPlane, api: ApiClient, account: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kubectl runs `fairlead login`. A token that is renewed ends with its Secret, too, because the
+    API server itself refuses every other token to its user.
+    """
+    programs = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    file, config = cluster.folder / "bob.json", cluster.folder / "bob-exec.kubeconfig"
+    maps = "/api/v1/namespaces/namespace1/configmaps"
+    own = f"/api/v1/namespaces/{PLACE}/serviceaccounts/bob/token"
+
+    async def story() -> None:
+        post(api, group("team-a", "root.a"), user("bob", "team-a"), user("ann", role="admin"))
+        async with controlling(account):
+            wanted = {*of_researcher("bob", "namespace1"), *of_admin("ann")}
+            await until(lambda: held(api) == wanted)
+            path = write_kubeconfig(
+                cluster.folder / "ann.kubeconfig",
+                cluster.server,
+                cluster.authority,
+                token_user(token_of(api, PLACE, "ann")),
+            )
+            ann, bob = Desk(cluster, path), Desk(cluster, config)
+            flags = ("--exec", str(file), "--lifetime", "10m")
+            text = await ann.fairlead("kubeconfig", "create", "bob", *flags)
+            config.write_text(text, encoding="utf-8")
+            first = kept_in(file)
+            assert file.stat().st_mode & 0o777 == 0o600
+            assert first["token"] not in text
+            await bob.kubectl("get configmaps")
+            assert kept_in(file) == first, "more than half of its lifetime is left"
+            # it is renewed when half of its lifetime is over
+            changed_file(file, expiresAt=time.time() + 299)
+            await bob.kubectl("get configmaps")
+            second = kept_in(file)
+            assert second["token"] != first["token"]
+            assert second["expiresAt"] > time.time() + 500
+            assert file.stat().st_mode & 0o777 == 0o600
+            # nothing else can be asked for with the right to renew
+            holder = api.as_stranger(second["token"])
+            bound = {"apiVersion": "v1", "kind": "Secret", "name": second["secret"]}
+            for path, spec, why in (
+                (own, {}, "is bound to the Secret of its credential"),
+                (own, {"boundObjectRef": bound}, "is bound to the Secret of its credential"),
+                (
+                    own,
+                    {
+                        "boundObjectRef": {**bound, "uid": second["secretUid"]},
+                        "expirationSeconds": 8 * 86400,
+                    },
+                    "lives 7 days at most",
+                ),
+                (own.replace("bob", "ann"), {}, 'cannot create resource "serviceaccounts/token"'),
+            ):
+                refused = holder.ask("POST", path, {"spec": spec})
+                assert refused.status == 403, refused.body
+                assert why in refused.message
+            other = {"boundObjectRef": {**bound, "uid": "0c3f8d6e-0000-4000-8000-000000000000"}}
+            assert holder.ask("POST", own, {"spec": other}).status == 409
+            assert holder.ask("GET", f"/api/v1/namespaces/{PLACE}/secrets").status == 403
+            listed = json.loads(await ann.fairlead("kubeconfig", "list", "bob", "-o", "json"))
+            assert [each["name"] for each in listed] == [second["secret"]]
+            # a token that has ended is not renewed
+            over = {**second, "token": expired(cluster, second["token"])}
+            changed_file(file, token=over["token"], expiresAt=time.time() - 1)
+            with pytest.raises(KubectlError, match="does not work any more: its token has expired"):
+                await bob.kubectl("get configmaps")
+            changed_file(file, **second)
+            await bob.kubectl("get configmaps")
+            # with the Secret each of its tokens ends
+            await ann.fairlead("kubeconfig", "delete", second["secret"])
+            for token in (first["token"], second["token"]):
+                stranger = api.as_stranger(token)
+                await until(lambda stranger=stranger: stranger.ask("GET", maps).status == 401, 60)
+            with pytest.raises(KubectlError, match=r"Unauthorized|be logged in"):
+                await bob.kubectl("get configmaps")
+            changed_file(file, expiresAt=time.time() + 299)
+            with pytest.raises(KubectlError, match="it was revoked"):
+                await bob.kubectl("get configmaps")
+            # without the policy no such credential is issued
+            policy = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+            kept = api.ask("GET", f"{policy}/fairlead-renewal").body
+            api.ask("DELETE", f"{policy}/fairlead-renewal")
+            try:
+                for number in range(50):  # the API server takes a moment to drop a policy
+                    ended = await asyncio.to_thread(
+                        run_main,
+                        "fairlead",
+                        ("kubeconfig", "create", "bob", "--exec", str(cluster.folder / "no.json")),
+                        environment(cluster.folder, KUBECONFIG=str(cluster.kubeconfig)),
+                    )
+                    if ended.returncode:
+                        break
+                    assert number < 49
+                assert "does not have the policy fairlead-renewal" in ended.stderr
+                assert not (cluster.folder / "no.json").exists()
+            finally:
+                kept["metadata"] = {
+                    "name": "fairlead-renewal",
+                    "labels": kept["metadata"]["labels"],
+                }
+                assert api.ask("POST", policy, kept).status == 201
+
+    asyncio.run(story())
+
+
+def expired(cluster: ControlPlane, token: str) -> str:
+    """The token, signed by the API server's own key as one that ended an hour ago."""
+    head, body, _ = token.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=="))
+    claims["exp"] = int(time.time()) - 3600
+    signed = b".".join((head.encode(), encoded(json.dumps(claims).encode())))
+    key = serialization.load_pem_private_key(
+        (cluster.folder / "service-accounts.key").read_bytes(), None
+    )
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    pair = decode_dss_signature(key.sign(signed, ec.ECDSA(hashes.SHA256())))
+    signature = b"".join(each.to_bytes(32, "big") for each in pair)
+    return b".".join((signed, encoded(signature))).decode()
+
+
+def encoded(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 # --- convergence ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import of_file
 from tests.kube.quota_line import (
     DEMO,
     STEPS,
@@ -26,6 +27,7 @@ from tests.kube.quota_line import (
 )
 from tests.kube.quota_truth import QuotaTruth, is_admitted, quota_condition
 from tests.kube.servers import FAIRLEAD, environment
+from tests.waiting import wait_until
 
 RAISED = bounded(
     "root",
@@ -84,6 +86,55 @@ def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
     )
     assert not answer.stderr, answer.stderr
     return answer.returncode, answer.stdout
+
+
+def test_the_caps_of_a_user_group_hold_and_commands_know_them(
+    cluster: ControlPlane, truth: QuotaTruth
+) -> None:
+    """The definition of groups is installed while the controller runs."""
+    kinds = ("Namespace", "CustomResourceDefinition")
+    cluster.admin.apply([each for each in of_file("people.yaml") if each["kind"] in kinds])
+    cluster.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+    team = {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "UserGroup",
+        "metadata": {"name": "team", "namespace": "kube-ai"},
+        "spec": {
+            "groupName": "team",
+            "quotaNames": ["root.b.2"],
+            "userCaps": {"bob": {"cpu": "1"}},
+        },
+    }
+    cluster.admin.apply([team])
+
+    def status() -> dict[str, Any]:
+        (found,) = cluster.admin.get("elasticquotatree", "-n", "kube-system")
+        shown: dict[str, Any] = found.get("status", {})
+        return shown
+
+    caps = [{"leaf": "root.b.2", "user": "bob", "resources": {"cpu": "1"}}]
+    wait_until("the cap is in the status", lambda: status().get("userCaps") == caps)
+    web = deployment("capped", "namespace4", 3, "500m")
+    web["metadata"]["labels"] = {"arena.kubeflow.org/console-user": "bob"}
+    cluster.admin.apply([web])
+
+    def reasons() -> list[str]:
+        pods = cluster.admin.get("pods", "-n", "namespace4", "-l", "app=capped")
+        return sorted(quota_condition(each).get("reason", "") for each in pods)
+
+    wait_until("two run", lambda: reasons() == ["Admitted", "Admitted", "UserCap"])
+    use = [{"leaf": "root.b.2", "user": "bob", "used": {"cpu": "1"}}]
+    wait_until("the use is in the status", lambda: status().get("userUse") == use)
+    code, printed = fairlead(cluster, "plan", "-o=json")
+    assert code == 0, printed
+    (row,) = [each for each in json.loads(printed)["waiting"] if "capped" in each["unit"]]
+    assert row["reason"] == "UserCap"
+    assert "bob uses 1 of 1 allowed in root.b.2" in row["message"]
+    team["spec"]["userCaps"]["bob"]["cpu"] = "1500m"
+    cluster.admin.apply([team])
+    wait_until("all run", lambda: reasons() == ["Admitted"] * 3)
+    cluster.admin.run("delete", "deployment", "capped", "-n", "namespace4")
+    wait_until("they are gone", lambda: reasons() == [])
 
 
 def test_what_is_announced_beforehand_happens(

@@ -231,7 +231,10 @@ def test_nothing_is_refused_or_missing_while_every_process_is_replaced(
     first = free_port()
     with ExitStack() as all_of:
         door = all_of.enter_context(open_door(first))
-        files = ("admission-webhook.yaml", "gpushare-webhook.yaml", "quota-webhook.yaml")
+        files = (
+            *("admission-webhook.yaml", "gpushare-webhook.yaml", "quota-webhook.yaml"),
+            "people-webhook.yaml",
+        )
         hooks = [each for file in files for each in of_file(file)]
         cluster.admin.apply([on_this_machine(each, door.port) for each in hooks])
         old = {name: all_of.enter_context(ExitStack()) for name in "whcxp"}

@@ -55,8 +55,11 @@ def give_away(folder: Path) -> None:
 
 
 def _new_home(name: str) -> Path:
-    """pytest's own folders are closed to other users."""
-    home = Path(tempfile.mkdtemp(prefix=f"fairlead-{name}-"))
+    """In memory, where a disk that other tests keep busy does not matter. pytest's own folders are
+    closed to other users.
+    """
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    home = Path(tempfile.mkdtemp(prefix=f"fairlead-{name}-", dir=memory))
     home.chmod(0o755)
     (home / "data").mkdir()
     give_away(home / "data")
@@ -88,7 +91,12 @@ class Postgres:
         locale = ["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         _run([*initdb, "--auth=scram-sha-256", f"--pwfile={given}", *locale])
         server = [postgresql_program("postgres"), f"-D{self.folder}", f"-p{self.port}"]
-        options = (f"listen_addresses={LOOPBACK}", "unix_socket_directories=", "fsync=off")
+        options = (
+            f"listen_addresses={LOOPBACK}",
+            "unix_socket_directories=",
+            "fsync=off",
+            "dynamic_shared_memory_type=mmap",
+        )
         words = [word for each in options for word in ("-c", each)]
         argv = without_root([*server, *words])
         self.component = Component("postgres", argv, home / "log")

@@ -43,7 +43,7 @@ def version_of(address: StoreAddress) -> str:
 
 @contextlib.contextmanager
 def connected(address: StoreAddress) -> Iterator[Connection]:
-    engine = engines.make_engine(address)
+    engine = engines.make_engine(address, may_create=True)
     try:
         with engine.connect() as connection:
             yield connection

@@ -1,11 +1,12 @@
-"""The admission webhook: admission rules over HTTPS, and the validation of quota trees.
+"""The admission webhook: admission rules over HTTPS, and the validation of quota trees, users and
+groups.
 
 It applies the rules on API servers that have no admission policies.
 
 Each path answers one question. Nothing is decided here (`rules/sharing/admission`, `rules/quota`
-decide), and hardly anything is secret: a client learns what the rules answer for an object that it
-sent itself, and why a tree does not fit the cluster. The API server trusts the answer because of
-the certificate.
+and `rules/people` decide), and hardly anything is secret: a client learns what the rules answer for
+an object that it sent itself, and why a tree does not fit the cluster. The API server trusts the
+answer because of the certificate.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.apps.patient_protocol import CLIENT_CERTIFICATE
-from fairlead.apps.quota_questions import QuotaQuestions, off_loop
+from fairlead.apps.questions.people_questions import PeopleQuestions
+from fairlead.apps.questions.quota_questions import QuotaQuestions, off_loop
 from fairlead.apps.service import Probes
 from fairlead.model.installation import OwnAccounts
 from fairlead.ports import AdmissionApi
@@ -43,6 +45,7 @@ EXTENDED_RESOURCES_PATH: Final = "/asks"
 GATE_PATH: Final = "/quota-gate"
 GUARD_PATH: Final = "/quota-guard"
 TREE_PATH: Final = "/quota-tree"
+PEOPLE_PATH: Final = "/people"
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 """`BODY_BYTES_MAX`: the old and the new object, at most 3 MiB each, and what surrounds them."""
 _log = logging.getLogger(__name__)
@@ -110,6 +113,7 @@ def webhook_app(
         GATE_PATH: quota.gate,
         GUARD_PATH: quota.guard,
         TREE_PATH: quota.tree,
+        PEOPLE_PATH: PeopleQuestions(api).answer,
     }
     questions = (
         Route(path, _answering(answer, asks_certificate), methods=["POST"])

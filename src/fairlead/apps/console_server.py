@@ -1,8 +1,7 @@
 """The console's server: keeps the board state current, samples series and announces changes.
 
-It has no sign-in yet, so it listens on loopback unless a flag allows more, and answers only to
-names of this machine: otherwise a foreign web page could reach a loopback server under a name of
-its own.
+Without sign-in it listens on loopback alone, and answers only to names of this machine: otherwise a
+foreign web page could reach a loopback server under a name of its own.
 """
 
 from __future__ import annotations
@@ -47,6 +46,7 @@ from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
@@ -83,7 +83,6 @@ class ConsoleSettings(Struct, frozen=True):
 
     host: str = LOOPBACK
     base_path: str = "/"
-    insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
     read_seconds: float = READ_SECONDS
 
@@ -93,7 +92,7 @@ class ConsoleServer:
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
     now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
-    administrator.
+    administrator, or the one who is signed in at `desk` (None = there is no sign-in).
     """
 
     def __init__(
@@ -102,10 +101,12 @@ class ConsoleServer:
         settings: ConsoleSettings | None = None,
         past: Iterator[ClusterSnapshot] | None = None,
         subjects: Subjects | None = None,
+        desk: SignInDesk | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
-        check_address(self.settings)
+        self._desk = desk
+        check_address(self.settings.host, has_sign_in=desk is not None)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
         self.board_states = BoardStates(
@@ -117,7 +118,7 @@ class ConsoleServer:
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
-        self._subjects = subjects or EveryClientIsAdmin()
+        self._subjects = subjects or desk or EveryClientIsAdmin()
         self.probes = Probes(unready=self._unready)
         self.app = self._app()
 
@@ -133,7 +134,13 @@ class ConsoleServer:
         return ServedApp(
             app=self.app,
             sock=sock,
-            loops=(self._follow, self._sample, self._remember, self._look_for_idle),
+            loops=(
+                self._follow,
+                self._sample,
+                self._remember,
+                self._look_for_idle,
+                *(self._desk.loops() if self._desk is not None else ()),
+            ),
             probes=self.probes,
             stopping=self._close_streams,
             read_seconds=self.settings.read_seconds,
@@ -296,6 +303,7 @@ class ConsoleServer:
             events=EventAnswers(),
             servings=ServingAnswers(),
             health=HealthAnswers(),
+            desk=self._desk,
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}
@@ -303,7 +311,7 @@ class ConsoleServer:
         return Guard(
             app,
             frozenset(name.lower() for name in self.settings.allowed_hosts),
-            self.settings.insecure_listen,
+            self._desk is not None,
             self.counters.note_request,
         )
 
@@ -345,20 +353,17 @@ class BasePathApp:
         await self._app(scope, receive, send)
 
 
-def check_address(settings: ConsoleSettings) -> None:
-    """Refuse an address that other machines can reach, unless a flag allows it.
+def check_address(host: str, *, has_sign_in: bool) -> None:
+    """Refuse an address that other machines can reach, unless users sign in.
 
-    There is no sign-in yet, so every client that reaches the page sees the whole cluster.
+    Without sign-in every client that reaches the page sees the whole cluster.
     """
-    if settings.insecure_listen or is_loopback(settings.host):
+    if has_sign_in or is_loopback(host):
         return
     raise UserError(
-        (
-            f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from "
-            "other machines"
-        ),
-        f"listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it to you), "
-        "or add `--insecure-listen` if a proxy in front authenticates users",
+        f"without sign-in, every client that reaches `{host or '*'}` would see the whole cluster",
+        f"add `--sign-in on`, or listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it "
+        "to you)",
     )
 
 

@@ -44,7 +44,10 @@ CONFIGURATIONS: Final = (
             name,
             plural="validatingwebhookconfigurations",
         )
-        for name in ("fairlead-gpu-grants", "fairlead-quota-guard", "fairlead-quota-tree")
+        for name in (
+            *("fairlead-gpu-grants", "fairlead-quota-guard", "fairlead-quota-tree"),
+            "fairlead-people",
+        )
     ),
 )
 LOOK_SECONDS: Final = 10.0

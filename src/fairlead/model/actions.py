@@ -16,7 +16,7 @@ from fairlead.model.moment import Moment
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.quota.plan import QuotaNodeUse
-from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaTree, Violation
 
 Manifest = dict[str, Any]
 """A Kubernetes object as it is written in YAML or JSON."""
@@ -208,6 +208,7 @@ class WriteTreeStatus(Struct, frozen=True):
     """Write the status of the quota tree with this uid (docs/spec/quota.md#status-of-the-tree).
 
     `violations`: of the present tree. `not_enforced`: why the tree is not enforced, "" = it is.
+    `users`: what each user has admitted in each leaf.
     """
 
     tree: QuotaTree
@@ -215,6 +216,7 @@ class WriteTreeStatus(Struct, frozen=True):
     violations: tuple[Violation, ...] = ()
     not_enforced: str = ""
     at: Moment = 0.0
+    users: tuple[AdmittedUse, ...] = ()
 
 
 ObjectAction = CreateObject | PatchObject | DeleteObject

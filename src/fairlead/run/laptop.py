@@ -9,6 +9,7 @@ time.
 from __future__ import annotations
 
 import argparse
+import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -25,16 +26,20 @@ from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
+from fairlead.console.http.sign_in_desk import OneTimeCode, SignInDesk, SignInTools
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.sign_in_api import KubeSignInApi
+from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports
+from fairlead.rules.people.sign_in import KEY_BYTES
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
@@ -107,7 +112,9 @@ async def run_laptop(
                 job_files=KubeJobFiles(api),
                 servings=KubeServings(api),
                 dependencies=DependencyQuery(api),
+                sign_in=KubeSignInApi(api),
             )
+            code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(
                 simulation.world.cluster,
@@ -129,15 +136,32 @@ async def run_laptop(
                 ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(
                     sockets.cluster_exporter
                 ),
-                ConsoleServer(world, ConsoleSettings(), past).service(sockets.console),
+                ConsoleServer(
+                    world, ConsoleSettings(), past, desk=laptop_desk(world, code)
+                ).service(sockets.console),
                 loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
-                on_ready=lambda: announce(sockets, files, moved, messages, stdout),
+                on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
                 ends_on_hangup=True,
             )
     finally:
         files.remove()
         life.end()
     messages.info("stopped")
+
+
+def laptop_desk(world: Ports, code: OneTimeCode | None) -> SignInDesk | None:
+    """Signing in at the laptop: with its code as the administrator, who may look as any user."""
+    if code is None or world.sign_in is None:
+        return None
+    return SignInDesk(
+        SignInTools(
+            api=world.sign_in,
+            store=SignInsInMemory(),
+            keys=(secrets.token_bytes(KEY_BYTES),),
+            code=code,
+            is_simulated=True,
+        )
+    )
 
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
@@ -199,12 +223,18 @@ def _bind_default(name: str, port: int, moved: list[str]) -> socket.socket:
 
 
 def announce(
-    sockets: Sockets, files: LaptopFiles, moved: Sequence[str], messages: Messages, stdout: Output
+    sockets: Sockets,
+    files: LaptopFiles,
+    moved: Sequence[str],
+    messages: Messages,
+    stdout: Output,
+    code: OneTimeCode | None = None,
 ) -> None:
     """Once all is ready: write the files for programs, and the addresses for the user to stdout."""
+    page = url_of(sockets.console) + "/"
     files.write_ready(
         {
-            "console": url_of(sockets.console) + "/",
+            "console": page,
             "kubeconfig": str(files.kubeconfig) if files.kubeconfig else None,
             "cluster_exporter": url_of(sockets.cluster_exporter) + "/metrics",
             "gpu_exporter": url_of(sockets.gpu_exporter) + "/metrics",
@@ -213,7 +243,7 @@ def announce(
     for line in moved:
         messages.info(line)
     lines = [
-        ("console:", url_of(sockets.console) + "/"),
+        ("console:", page if code is None else f"{page}#code={code.text}"),
         ("kubeconfig:", str(files.kubeconfig) if files.kubeconfig else "none"),
         *([("context:", f"{settings.LAPTOP_CONTEXT} in {files.shared}")] if files.shared else []),
         ("cluster exporter:", url_of(sockets.cluster_exporter) + "/metrics"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairlead.cli.frame.context import LoadBackend
     from fairlead.edge.files.laptop_state import RunningLaptop
     from fairlead.edge.files.own_files import OwnFile
+    from fairlead.edge.store.administration import SqlAdministration
     from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.model.devices.gpu_chip import LoadCard
     from fairlead.wire.files.offline_bundle import BundleReport
@@ -32,7 +33,12 @@ class OwnMachine:
     ) -> OwnFile:
         from fairlead.edge.files.own_files import FileKind, OwnFile
 
-        return OwnFile(Path(name), FileKind(what, example, is_own))
+        return OwnFile(Path(name).expanduser(), FileKind(what, example, is_own))
+
+    def absolute(self, name: str) -> str:
+        from fairlead.edge.files.own_files import absolute
+
+        return str(absolute(name))
 
     def snapshot(self, name: str) -> SavedSnapshot:
         from fairlead.edge.files.snapshot_files import load_snapshot
@@ -81,6 +87,12 @@ class OwnMachine:
 
     def load_backend(self, name: str, sim_gpus: str, *, uses_matrices: bool) -> LoadBackend:
         return load_backend(name, sim_gpus, self._env, uses_matrices=uses_matrices)
+
+    def store(self, url: str, password_file: str, authority: str) -> SqlAdministration:
+        from fairlead.edge.store.address import store_address
+        from fairlead.edge.store.administration import SqlAdministration
+
+        return SqlAdministration(store_address(url, password_file, authority))
 
     def page(self, url: str) -> str:
         from fairlead.edge.prometheus.one_page import read_page

@@ -14,6 +14,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
@@ -77,6 +78,7 @@ async def followed_world(
             job_files=KubeJobFiles(api),
             servings=KubeServings(api),
             dependencies=DependencyQuery(api, prometheus),
+            sign_in=KubeSignInApi(api),
         )
 
 

@@ -11,7 +11,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import (
     ClusterCrons,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fairlead.model.devices.gpu import GpuReading
     from fairlead.model.installation import Installation
     from fairlead.model.installed.facts import InstallationFacts
+    from fairlead.model.people.record import KeptToken
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.ports import InstallationTarget
 
@@ -147,6 +148,12 @@ class ChosenWorld:
 
         return PeopleQuery(found[0], found[2])
 
+    def renew(self, cluster: Mapping[str, Any], token: KeptToken) -> KeptToken:
+        from fairlead.edge.people.renewal import renewed, renewing_api
+
+        with renewing_api(cluster, token) as api:
+            return renewed(api, token)
+
     def namespace(self) -> str:
         if self._options.namespace:
             return self._options.namespace
@@ -176,7 +183,7 @@ class ChosenWorld:
 
         named = None if state_dir else self._named_laptop
         if named is not None:
-            return LaptopClock(named.console)
+            return LaptopClock(named.console, partial(_authorization, self._connection))
         laptop = self._machine.laptop(state_dir)
         if laptop is None:
             home = self._machine.laptop_home(state_dir)
@@ -185,7 +192,7 @@ class ChosenWorld:
                 "simulated time can be moved"
             )
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
-        return LaptopClock(laptop.console)
+        return LaptopClock(laptop.console, partial(_authorization_of, laptop.kubeconfig))
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         from fairlead.run.servers.process import run_process
@@ -256,7 +263,7 @@ class ChosenWorld:
         return (
             api,
             self._readings(api, laptop),
-            (lambda: _laptop_now(laptop.console)) if laptop is not None else time.time,
+            partial(_laptop_now, connection, laptop) if laptop is not None else time.time,
         )
 
     @cached_property
@@ -330,14 +337,26 @@ class ChosenWorld:
         return SnapshotReader(take_snapshot(world), f"the {what}", lambda: take_objects(world))
 
 
-def _laptop_now(console: str) -> float:
+def _authorization(connection: Connection | None) -> str:
+    """The header with which the API server is asked, "" for a certificate."""
+    return connection.credentials.current().authorization or "" if connection is not None else ""
+
+
+def _authorization_of(kubeconfig: str) -> str:
+    from fairlead.edge.connection.kubeconfig import find_connection
+
+    return _authorization(find_connection(kubeconfig, LAPTOP_CONTEXT, env={}))
+
+
+def _laptop_now(connection: Connection, laptop: LaptopPages) -> float:
     """The simulated time, from which ages count; if it is unknown, the machine's."""
     from fairlead.edge.connection.timestamp import parse_rfc3339
     from fairlead.edge.files.laptop_clock import LaptopClock
     from fairlead.errors import FairleadError
 
     try:
-        return parse_rfc3339(LaptopClock(console).read().now)
+        clock = LaptopClock(laptop.console, partial(_authorization, connection))
+        return parse_rfc3339(clock.read().now)
     except FairleadError:
         return time.time()
 

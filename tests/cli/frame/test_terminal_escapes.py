@@ -276,6 +276,10 @@ NOT_HERE: Final = {
         "no text of the cluster",
     ),
     "snapshot save": "writes a file",
+    **dict.fromkeys(
+        (f"store {word}" for word in ("check", "migrate", "export", "import")),
+        "no text of the cluster; rows are JSON",
+    ),
     **dict.fromkeys(("bundle verify", "bundle extract"), "no text of the cluster: test_bundle"),
     **dict.fromkeys(
         (

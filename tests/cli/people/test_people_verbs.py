@@ -57,6 +57,10 @@ class Cluster:
         found: Object = self.api.ask("GET", f"{USERS}/{name}").body
         return found
 
+    def group(self, name: str) -> Object:
+        found: Object = self.api.ask("GET", f"{GROUPS}/{name}").body
+        return found
+
     def set_status(self, path: str, **status: Any) -> None:
         """As the people controller does."""
         answer = self.api.ask("PATCH", f"{path}/status", {"status": status}, headers=MERGE)
@@ -142,9 +146,95 @@ def test_lists(team: Cluster) -> None:
     assert json.loads(team.done("group", "list", "-o", "json"))[0]["spec"]["groupName"] == "teamA"
 
 
+def test_wide_tables_and_documents(team: Cluster) -> None:
+    wide = team.done("user", "list", "-o", "wide").splitlines()
+    assert wide[0].split()[-3:] == ["EXTERNAL", "DELETABLE", "MESSAGE"]
+    assert wide[2].split() == ["bob", "Bob", "researcher", "teama", "namespace1", "Bound", "yes"]
+    assert team.done("group", "list", "-o", "wide").split("\n")[0].endswith("ROLES  MESSAGE")
+    made = json.loads(team.done("user", "create", "Eve", "--group=teamA", "-o", "json"))
+    assert (made["kind"], made["spec"]["userId"]) == ("User", "eve")
+    changed = yaml.safe_load(team.done("user", "update", "eve", "--disable", "-o", "yaml"))
+    assert changed["spec"]["disabled"] is True
+    group = yaml.safe_load(team.done("group", "create", "teamB", "--leaf=root.b.1", "-o", "yaml"))
+    assert group["spec"]["quotaNames"] == ["root.b.1"]
+    config = json.loads(team.done("kubeconfig", "create", "bob", "-o", "json"))
+    assert config["kind"] == "Config"
+    for words in ("user list", "group show teamA", "user create X", "kubeconfig list"):
+        assert "only support:[wide|json|yaml]" in team.refused(*words.split(), "-o", "xml")
+
+
+def test_a_group_is_shown_and_changed(team: Cluster) -> None:
+    team.done("user", "create", "Eve", "--role", "admin")
+    flags = ("--name=Team-1", "--add-user=eve", "--add-role=view", "--add-cluster-role=nodes")
+    caps = ("--cap=bob:nvidia.com/gpu=4,cpu=8", "--cap=eve:cpu=1")
+    assert team.done("group", "update", "teamA", *flags, *caps) == "group teama changed\n"
+    assert team.user("eve")["spec"]["groups"] == ["teama"]
+    assert team.group("teama")["spec"] == {
+        "groupName": "Team-1",
+        "quotaNames": ["root.a.1"],
+        "defaultRoles": ["view"],
+        "defaultClusterRoles": ["nodes"],
+        "userCaps": {"bob": {"nvidia.com/gpu": "4", "cpu": "8"}, "eve": {"cpu": "1"}},
+    }
+    assert team.done("group", "show", "Team-1").splitlines() == [
+        "Group:          teama",
+        "Name:           Team-1",
+        "Leaf:           root.a.1",
+        "Namespaces:     namespace1",
+        "Users:          bob, eve",
+        "Roles:          view",
+        "Cluster roles:  nodes",
+        "Cap:            bob: nvidia.com/gpu 4, cpu 8",
+        "Cap:            eve: cpu 1",
+        "State:          Pending",
+    ]
+    gone = ("--remove-role=view", "--remove-cluster-role=nodes", "--remove-cap=eve")
+    team.done("group", "update", "teama", *gone, "--cap=bob:cpu=2", "--remove-user=eve")
+    assert team.group("teama")["spec"] == {
+        "groupName": "Team-1",
+        "quotaNames": ["root.a.1"],
+        "userCaps": {"bob": {"cpu": "2"}},
+    }
+    assert team.user("eve")["spec"]["groups"] == []
+    assert team.done("group", "update", "teama") == "group teama is unchanged\n"
+
+
+def test_a_user_leaves_a_group_that_no_longer_exists(team: Cluster) -> None:
+    team.done("group", "create", "teamB", "--leaf=root.b.1")
+    team.done("user", "update", "bob", "--add-group", "teamB")
+    team.api.ask("DELETE", f"{GROUPS}/teama")
+    team.done("user", "update", "bob", "--remove-group", "teama")
+    assert team.user("bob")["spec"]["groups"] == ["teamb"]
+
+
+def test_a_credential_is_shown_without_its_token(team: Cluster) -> None:
+    config = team.done("kubeconfig", "create", "bob", "--note", "ci")
+    listed = json.loads(team.done("kubeconfig", "list", "-o", "json"))
+    shown = team.done("kubeconfig", "show", listed[0]["name"])
+    assert "User:" in shown and "Note:" in shown
+    assert "State:       expired" in shown, "the simulated clock stands still in the past"
+    assert yaml.safe_load(config)["users"][0]["user"]["token"] not in shown
+    assert json.loads(team.done("kubeconfig", "show", listed[0]["name"], "-o", "json")) == listed[0]
+    assert listed[0]["renewed"] is False
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
+        ("group show none", "there is no group `none`"),
+        ("group update none --name x", "there is no group `none`"),
+        ("group update teamA --name team_a", "the group name `team_a`"),
+        ("group update teamA --add-user none", "there is no user `none`"),
+        ("group update teamA --add-user Bob", "there is no user `Bob`"),
+        ("group update teamA --remove-user bob", "the researcher bob needs a group"),
+        ("group update teamA --add-user bob --remove-user bob", "in both --add-user and"),
+        ("group update teamA --name x --remove-user bob", "the researcher bob needs a group"),
+        ("group update teamA --remove-role view", "does not have the role `view`"),
+        ("group update teamA --cap bob", "is not ID:RESOURCE=AMOUNT"),
+        ("group update teamA --cap bob:cpu=many", "`many` is not an amount of cpu"),
+        ("group update teamA --cap bob:cpu=-1", "`-1` is not an amount of cpu"),
+        ("group update teamA --cap none:cpu=1", "there is no user `none`"),
+        ("kubeconfig show none", "there is no credential `none`"),
         ("user create BOB --group teamA", "makes the id `bob`, which another user has"),
         ("user create Eve", "the researcher eve needs a group"),
         ("user create Eve --group none", "there is no group `none`"),
@@ -166,6 +256,9 @@ def test_lists(team: Cluster) -> None:
         ("kubeconfig create eve", "there is no user `eve`"),
         ("kubeconfig create bob --lifetime 9m", "less than 10m"),
         ("kubeconfig create bob --lifetime soon", "`soon` is not a length of time"),
+        ("kubeconfig create bob --exec a --lifetime 8d", "is more than 7d"),
+        ("kubeconfig create bob --exec /", "it is a directory"),
+        ("kubeconfig create bob --exec-path a", "--exec-path without --exec"),
         ("kubeconfig create bob -n namespace2", "no rights in namespace `namespace2`"),
         ("kubeconfig delete none", "there is no credential `none`"),
     ],
@@ -273,6 +366,17 @@ def test_a_token_that_is_refused_leaves_no_credential(team: Cluster) -> None:
     team.api.ask("DELETE", "/api/v1/namespaces/kube-ai/serviceaccounts/bob")
     ended = team.run("kubeconfig", "create", "bob")
     assert ended.returncode == 2 and ended.stdout == ""
+    assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
+
+
+def test_no_renewed_credential_is_issued_where_no_policy_limits_it(
+    team: Cluster, tmp_path: Path
+) -> None:
+    """The simulated API server evaluates no admission policies."""
+    file = tmp_path / "token.json"
+    printed = team.refused("kubeconfig", "create", "bob", "--exec", str(file))
+    assert "the cluster does not have the policy fairlead-renewal" in printed
+    assert not file.exists()
     assert json.loads(team.done("kubeconfig", "list", "-o", "json")) == []
 
 

@@ -31,11 +31,13 @@ from fairlead.model.people.rows import (
     KIND_ROLE_BINDINGS,
     KIND_SERVICE_ACCOUNTS,
     KIND_USERS,
+    LeafUse,
     User,
     UserBinding,
     UserServiceAccount,
     UserWork,
 )
+from fairlead.model.quota.tree import AdmittedUse
 
 RESEARCHER = "fairlead-researcher"
 
@@ -399,3 +401,24 @@ def test_a_malformed_user_has_no_rights(cluster: FakePeople) -> None:
     driver.settle()
     assert reason(cluster.user("bob")) == (False, "Invalid")
     assert not any(name.startswith("bob:") for _, name, _ in shown(cluster))
+
+
+def test_what_a_user_uses_follows_the_status_of_the_tree(cluster: FakePeople) -> None:
+    driver = settled(cluster)
+    assert cluster.user("bob").status.used == ()
+    use = (
+        AdmittedUse("root.b", "bob", {"cpu": 1000}),
+        AdmittedUse("root.a", "bob", {"cpu": 500, "nvidia.com/gpu": 2}),
+        AdmittedUse("root.a", "stranger", {"cpu": 9}),
+    )
+    cluster.write(replace(tree(a=["namespace1"], b=["namespace2"]), user_use=use))
+    before = len(cluster.sent)
+    driver.settle()
+    assert cluster.user("bob").status.used == (
+        LeafUse("root.a", {"cpu": 500, "nvidia.com/gpu": 2}),
+        LeafUse("root.b", {"cpu": 1000}),
+    )
+    assert [type(each) for each in cluster.sent[before:]] == [WriteUserStatus]
+    cluster.write(tree(a=["namespace1"], b=["namespace2"]))
+    driver.settle()
+    assert cluster.user("bob").status.used == ()

@@ -41,10 +41,12 @@ from fairlead.model.keys import (
     ANNOTATION_SUSPENDED_FOR,
     LABEL_POD_GROUP,
     LABEL_POD_GROUP_SIZE,
+    LABEL_USER,
     QUOTA_GATE,
 )
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
+from fairlead.model.people.rows import KIND_GROUPS
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Budget, Namespace, Workload, stale_marks
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
@@ -608,6 +610,7 @@ class FakeCluster:
             held=max(0, own - owner.replicas) if is_single else 0,
             stale=stale_marks(owner.marks, is_suspended=owner.is_suspended, own_parallelism=own),
             has_annotations=bool(owner.marks),
+            user=owner.labels.get(LABEL_USER, ""),
         )
 
     # --- the driver -------------------------------------------------------------------------------
@@ -635,6 +638,7 @@ class FakeCluster:
         feed.observe(listed(KIND_QUOTA_TREES, {"tree": self.tree} if self.tree else {}))
         feed.observe(listed(KIND_NAMESPACES, dict(self.namespaces)))
         feed.observe(listed(KIND_BUDGETS, dict(self.budgets)))
+        feed.observe(listed(KIND_GROUPS, {}))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
         self._look_when_due()
 

@@ -33,6 +33,7 @@ from fairlead.model.changes import (
 )
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
+from fairlead.model.people.rows import KIND_GROUPS
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -101,6 +102,7 @@ def leader(pods: dict[str, Pod]) -> QuotaMachine:
     )
     feed.observe(listed(KIND_NAMESPACES, dict(SPACES)))
     feed.observe(listed(KIND_BUDGETS, {}))
+    feed.observe(listed(KIND_GROUPS, {}))
     feed.observe(listed(KIND_PODS, dict(pods)))
     return machine
 

@@ -63,6 +63,7 @@ TEAM = UserGroup(
     default_roles=("view",),
     default_cluster_roles=("metrics",),
     user_caps={"bob": {"nvidia.com/gpu": "4"}},
+    caps={"bob": {"nvidia.com/gpu": 4}},
 )
 
 

@@ -41,6 +41,11 @@ export async function postJson<T>(path: string, body: object, csrf: string): Pro
   return await bodyOf<T>(response);
 }
 
+export async function sendDelete(path: string, csrf: string): Promise<void> {
+  const response = await ask(apiAddress(path), undefined, { method: "DELETE", headers: { "X-Fairlead-Csrf": csrf } });
+  await bodyOf(response);
+}
+
 /** Reads an answer piece by piece; aborting `signal` ends the request. */
 export async function openStream(address: string, signal: AbortSignal): Promise<ReadableStreamDefaultReader<Uint8Array>> {
   const response = await ask(address, signal);

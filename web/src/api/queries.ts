@@ -1,6 +1,7 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
-import { keepPreviousData, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
+import { leaveToSignIn } from "./session";
 import type { TimeRange } from "../charts/range";
 import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList } from "./types";
 
@@ -12,10 +13,17 @@ const CHART_REFRESH_MS = 45_000;
 
 export function newQueryClient(): QueryClient {
   return new QueryClient({
+    queryCache: new QueryCache({ onError: onSignedOut }),
+    mutationCache: new MutationCache({ onError: onSignedOut }),
     defaultOptions: {
       queries: { retry: mayRetry, retryDelay: (n) => Math.min(8000, 500 * 2 ** n), staleTime: 2_000, gcTime: 60_000, refetchOnWindowFocus: false },
     },
   });
+}
+
+/** Whatever asks: a browser that is signed out goes to sign in, and comes back to this page. */
+function onSignedOut(error: Error): void {
+  if (error instanceof ApiError && (error.code === "signed-out" || error.code === "no-user")) leaveToSignIn(error.code);
 }
 
 /** Retries for a server that is starting (503) or unreachable; a refusal is final. So is a timeout of a source (504): three more waits would not help. */

@@ -1,5 +1,10 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
+/** `user`: id of a User of a simulated cluster, "" for oneself. */
+export interface ActAs {
+  user: string
+}
+
 /** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = unknown. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
 export interface AttentionLine {
   kind: string
@@ -537,9 +542,11 @@ export interface ListedGpu {
 /** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs. `indexes` is empty when they are 0, 1, 2, … */
 export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
-/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` is the build of the page that this server serves: a page of another build is outdated. */
+/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` is the build of the page that this server serves: a page of another build is outdated. `way`: how the user signed in; `none` where there is no sign-in. `canActAs`: ids of the users that a client with the code of a simulated cluster may look as. */
 export interface Me {
   user: Person
+  way: string
+  canActAs: Array<string>
   csrf: string
   cluster: ClusterName
   clock: ClockFace
@@ -727,9 +734,14 @@ export interface Overview {
   recentWarnings: Array<RecentWarning>
 }
 
+/** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */
 export interface Person {
   name: string
   role: string
+  id: string
+  groups: Array<string>
+  leaves: Array<string>
+  namespaces: Array<string>
 }
 
 /** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more free ones among cards with unknown holders. `largestFreeMiB`: the most that a pod can get on one shared card now; null for whole cards. */
@@ -980,6 +992,30 @@ export interface Sharing {
   unitsFree: number
   largestFree: number
   largestFreeMiB: number | null
+}
+
+/** Why the OIDC provider's answer did not sign in: as in an error. */
+export interface SignInFailure {
+  code: string
+  error: string
+  hint: string
+}
+
+/** `ways`: `code`, `oidc` and `token`; none where there is no sign-in. `failure`: of this browser's last sign-in at the OIDC provider. */
+export interface SignInMethods {
+  ways: Array<string>
+  failure: SignInFailure | null
+}
+
+/** `secret`: a Kubernetes token, or the one-time code. */
+export interface SignInOrder {
+  way: 'code' | 'token'
+  secret: string
+}
+
+/** `isSignedIn`: whether this browser is now. */
+export interface SignedIn {
+  isSignedIn: boolean
 }
 
 /** A pod that would have made room, and why it may not go. */

@@ -39,6 +39,7 @@ export type {
   JobRow,
   MapNode,
   Me,
+  SignInMethods,
   NodeDetail,
   NodeList,
   NodePod,

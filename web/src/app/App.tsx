@@ -1,8 +1,10 @@
 // The page from outside in: language, look, answers, clock, frame, board.
-import { QueryClientProvider } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { QueryClientProvider, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
 import { followHints } from "../api/hints";
 import { newQueryClient } from "../api/queries";
+import { SIGN_IN } from "../api/session";
+import { SignInPage } from "../boards/access/SignInPage";
 import { LocaleProvider } from "../i18n/locale";
 import { LookProvider } from "../look/theme";
 import { usePlace } from "../router/router";
@@ -20,18 +22,29 @@ function FencedBoard() {
   );
 }
 
+/** What asks the server as the one who is signed in. */
+function Signed({ children }: { children: ReactNode }) {
+  const client = useQueryClient();
+  useEffect(() => followHints(client), [client]);
+  return <ClockProvider>{children}</ClockProvider>;
+}
+
 export function App() {
   const [client] = useState(newQueryClient);
-  useEffect(() => followHints(client), [client]);
+  const { path } = usePlace();
   return (
     <LocaleProvider>
       <LookProvider>
         <QueryClientProvider client={client}>
-          <ClockProvider>
-            <Frame>
-              <FencedBoard />
-            </Frame>
-          </ClockProvider>
+          {path === SIGN_IN ? (
+            <SignInPage />
+          ) : (
+            <Signed>
+              <Frame>
+                <FencedBoard />
+              </Frame>
+            </Signed>
+          )}
         </QueryClientProvider>
       </LookProvider>
     </LocaleProvider>

@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Devices, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving } from "./pages";
+import { Access, Devices, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving } from "./pages";
 
 export function Board() {
   return (
@@ -48,6 +48,8 @@ function Page() {
       return <Serving />;
     case "quota":
       return <Quota />;
+    case "access":
+      return <Access />;
     case "health":
       return <Health />;
     case "quota-tree":

@@ -10,6 +10,7 @@ import { FindBox } from "./FindBox";
 import { Header } from "./Header";
 import { HealthBanner } from "./HealthBanner";
 import { focusRow, isTyping, keys, readKey } from "./keyboard";
+import { Mark } from "./Mark";
 import { Shortcuts } from "./Shortcuts";
 import { readStored, store } from "./stored";
 import { Upgraded } from "./Upgraded";
@@ -55,17 +56,6 @@ export function Frame({ children }: { children: ReactNode }) {
       <Shortcuts open={help} onClose={() => setHelp(false)} />
       <FindBox open={find} onClose={() => setFind(false)} onHelp={() => setHelp(true)} />
     </div>
-  );
-}
-
-function Mark() {
-  return (
-    <svg viewBox="0 0 16 16" aria-hidden="true">
-      <rect x="1" y="1" width="6" height="6" rx="1" fill="var(--teal)" />
-      <rect x="9" y="1" width="6" height="6" rx="1" fill="var(--scale-teal-1)" />
-      <rect x="1" y="9" width="6" height="6" rx="1" fill="var(--scale-teal-1)" />
-      <rect x="9.75" y="9.75" width="4.5" height="4.5" rx=".5" fill="none" stroke="var(--teal)" strokeWidth="1.5" />
-    </svg>
   );
 }
 

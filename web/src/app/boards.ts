@@ -22,7 +22,7 @@ export const BOARDS: readonly BoardEntry[] = [
 ];
 
 export type Place =
-  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "serving" | "quota" | "quota-tree" | "health" }
+  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "serving" | "quota" | "quota-tree" | "health" | "access" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "none" };
@@ -33,6 +33,7 @@ export function placeOf(path: string): Place {
   const [first = "overview", ...rest] = parts;
   if (first === "nodes" && rest.length === 1) return { board: "node", name: rest[0] as string };
   if (first === "jobs" && rest.length === 3) return { board: "job", id: rest as unknown as [string, string, string] };
+  if (rest.length === 0 && first === "me") return { board: "access" };
   if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && first === "gpus") return { board: "holders" };
   if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "serving" || first === "quota" || first === "health")) return { board: first };

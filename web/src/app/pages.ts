@@ -16,6 +16,7 @@ const LOADERS = {
   serving: () => import("../boards/serving/ServingBoard").then((m) => ({ default: m.ServingBoard })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
   "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
+  access: () => import("../boards/access/AccessPage").then((m) => ({ default: m.AccessPage })),
   health: () => import("../boards/health/HealthBoard").then((m) => ({ default: m.HealthBoard })),
 } as const;
 
@@ -29,6 +30,7 @@ export const Jobs = lazy(LOADERS.jobs);
 export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Serving = lazy(LOADERS.serving);
 export const Quota = lazy(LOADERS.quota);
+export const Access = lazy(LOADERS.access);
 export const Health = lazy(LOADERS.health);
 export const QuotaTree = lazy(LOADERS["quota-tree"]);
 

@@ -10,7 +10,7 @@ milliseconds and needs no decoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fairlead.cli.frame.messages import Messages
 
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
-    from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
+    from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
+    from fairlead.model.records.rows import StoreCheck
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import InstallationTarget, Streams
     from fairlead.wire.files.offline_bundle import BundleReport
@@ -236,6 +237,10 @@ class ClusterPeople(Protocol):
         """Raises OutsideError if the user was changed since `before` was read."""
         ...
 
+    def change_group(self, before: UserGroup, after: UserGroup) -> None:
+        """Raises OutsideError if the group was changed since `before` was read."""
+        ...
+
     def delete_user(self, user: User, *, is_forced: bool) -> None: ...
 
     def delete_group(self, group: UserGroup) -> None: ...
@@ -251,8 +256,10 @@ class ClusterPeople(Protocol):
         """
         ...
 
-    def issue(self, user: str, seconds: int, note: str) -> tuple[Credential, str]:
-        """A new token for the user, with its record."""
+    def issue(
+        self, user: str, seconds: int, note: str, *, is_renewed: bool = False
+    ) -> tuple[Credential, str]:
+        """A new token for the user, with its record. `is_renewed`: the user may renew it."""
         ...
 
     def credentials(self, user: str = "") -> list[Credential]:
@@ -327,6 +334,14 @@ class Clusters(Protocol):
 
     def people(self) -> ClusterPeople | None:
         """The users and groups of that cluster; None for a file or the embedded one."""
+        ...
+
+    def renew(self, cluster: Mapping[str, Any], token: KeptToken) -> KeptToken:
+        """A new token of the same credential, from the API server that kubectl is about to ask.
+
+        `cluster`: of KUBERNETES_EXEC_INFO. Raises UserError if the present token does not work any
+        more, OutsideError if the API server cannot be reached, or refuses.
+        """
         ...
 
     def namespace(self) -> str:
@@ -412,6 +427,10 @@ class Machine(Protocol):
         """
         ...
 
+    def absolute(self, name: str) -> str:
+        """The absolute path of a file: other programs run in other directories."""
+        ...
+
     def snapshot(self, name: str) -> SavedSnapshot:
         """Raises UserError when the file cannot be read or is no snapshot."""
         ...
@@ -463,10 +482,40 @@ class Machine(Protocol):
         """
         ...
 
+    def store(self, url: str, password_file: str, authority: str) -> StoreAdministration:
+        """The store at a URL without a password. Raises UserError for what is no such URL, and for
+        files that cannot be read.
+        """
+        ...
+
     def page(self, url: str) -> str:
         """The body of a page.
 
         Raises OutsideError when it cannot be had, UserError for what is no address.
+        """
+        ...
+
+
+class StoreAdministration(Protocol):
+    """The store of a console, for an operator. Blocking.
+
+    Each raises StoreDown if the engine does not answer, UserError for a store of another schema.
+    """
+
+    def check(self) -> StoreCheck: ...
+
+    def migrate(self, say: Callable[[str], None]) -> str:
+        """Bring it to this program's schema; the version. `say` gets a line for each step."""
+        ...
+
+    def export(self) -> Iterator[bytes]:
+        """Lines of JSON, with their ends: all rows, of one moment."""
+        ...
+
+    def import_lines(self, data: bytes) -> int:
+        """Store the rows of an export in an empty store, all or nothing; how many.
+
+        Raises UserError for a store with rows, and for lines that are no whole export.
         """
         ...
 

@@ -25,7 +25,8 @@ _WRITING: Final = frozenset(
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),
-        *("group create", "group delete", "kubeconfig create", "kubeconfig delete"),
+        *("group create", "group update", "group delete"),
+        *("kubeconfig create", "kubeconfig delete"),
     )
 )
 """Verbs, and first words of verbs, that change a cluster."""
@@ -338,6 +339,8 @@ VERBS: Final = (
     ),
     Verb(("group", "create"), "people.group_create", "create a group of users on a quota leaf"),
     Verb(("group", "list"), "people.group_list", "list the groups of users", aliases=("ls",)),
+    Verb(("group", "show"), "people.group_show", "show a group: leaf, users, roles, state"),
+    Verb(("group", "update"), "people.group_update", "change a group's name, users, roles or caps"),
     Verb(("group", "delete"), "people.group_delete", "delete groups of users", aliases=("del",)),
     Verb(
         ("kubeconfig", "create"),
@@ -350,12 +353,18 @@ VERBS: Final = (
         "list the credentials that were issued",
         aliases=("ls",),
     ),
+    Verb(("kubeconfig", "show"), "people.kubeconfig_show", "show what is known of a credential"),
     Verb(
         ("kubeconfig", "delete"),
         "people.kubeconfig_delete",
         "revoke one credential, or all of a user",
         aliases=("del",),
     ),
+    Verb(("store", "check"), "store.check", "check the store of a console"),
+    Verb(("store", "migrate"), "store.migrate", "bring a store to the schema of this version"),
+    Verb(("store", "export"), "store.export", "print all rows of a store as JSON lines"),
+    Verb(("store", "import"), "store.import_rows", "store the rows of such lines"),
+    Verb(("login",), "people.login", "print and renew a user's token, for kubectl"),
     Verb(("whoami",), "people.whoami", "print your name in the cluster", is_arenas=True),
     Verb(
         ("completion",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.context import ClusterPeople, Context
@@ -12,7 +12,7 @@ from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.model.people.record import PeopleRecord
+    from fairlead.model.people.record import Credential, PeopleRecord
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.refusal import Refusal
 
@@ -27,8 +27,15 @@ def people_of(context: Context) -> ClusterPeople:
 def find_user(record: PeopleRecord, name: str) -> User:
     """By id. Raises UserError when there is none."""
     if name not in record.users:
-        raise UserError(f"there is no user `{name}`", "`fairlead user list` shows the ids")
+        raise UserError(f"there is no user `{name}`", _user_hint(record, name))
     return record.users[name]
+
+
+def _user_hint(record: PeopleRecord, name: str) -> str:
+    ident = next((each.name for each in record.users.values() if each.user_name == name), None)
+    if ident is not None:
+        return f"the id of the user named {name} is `{ident}`"
+    return "`fairlead user list` shows the ids"
 
 
 def find_group(record: PeopleRecord, name: str) -> UserGroup:
@@ -41,9 +48,29 @@ def find_group(record: PeopleRecord, name: str) -> UserGroup:
     return found
 
 
-def group_names(record: PeopleRecord, asked: Iterable[str]) -> tuple[str, ...]:
-    """Object names of groups, each once."""
-    return tuple(dict.fromkeys(find_group(record, name).name for name in asked))
+def members_of(group: UserGroup, record: PeopleRecord) -> list[str]:
+    """Ids of the users that list the group."""
+    return sorted(user.name for user in record.users.values() if group.name in user.groups)
+
+
+def group_names(
+    record: PeopleRecord, asked: Iterable[str], listed: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Object names of groups, each once. `listed`: names that need not be of groups, because a
+    user lists them.
+    """
+    names = (name if name in listed else find_group(record, name).name for name in asked)
+    return tuple(dict.fromkeys(names))
+
+
+def find_credential(people: ClusterPeople, name: str) -> Credential:
+    """Raises UserError when there is none."""
+    found = next((each for each in people.credentials() if each.name == name), None)
+    if found is None:
+        raise UserError(
+            f"there is no credential `{name}`", "`fairlead kubeconfig list` shows the names"
+        )
+    return found
 
 
 def refuse(what: str, refusal: Refusal | None, hint: str = "") -> None:
@@ -53,7 +80,13 @@ def refuse(what: str, refusal: Refusal | None, hint: str = "") -> None:
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json, yaml or wide")
+
+
+def is_document(args: argparse.Namespace) -> bool:
+    """Whether `-o` asks for JSON or YAML. Raises UserError for another format than those."""
+    check_output(args.output)
+    return args.output in ("json", "yaml")
 
 
 def print_rows(
@@ -62,17 +95,30 @@ def print_rows(
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
     documents: list[dict[str, Any]],
+    wide: int = 0,
 ) -> None:
-    """A table, or with `-o` the documents."""
-    check_output(args.output)
-    if args.output in ("json", "yaml"):
+    """A table, or with `-o` the documents. `wide`: how many of the last columns only `-o wide`
+    has.
+    """
+    if is_document(args):
         print_document(args, context, documents)
         return
     from fairlead.wire.text.tabwriter import render_rows
     from fairlead.wire.text.terminal_text import first_line
 
-    cells = [[first_line(cell) for cell in row] for row in rows]
-    context.stdout.write(render_rows([heads, *cells]))
+    width = len(heads) if args.output == "wide" else len(heads) - wide
+    cells = [[first_line(cell) for cell in row[:width]] for row in rows]
+    context.stdout.write(render_rows([heads[:width], *cells]))
+
+
+def print_written(
+    args: argparse.Namespace, context: Context, sentence: str, document: dict[str, Any]
+) -> None:
+    """What a command has written: a sentence, or with `-o` the object."""
+    if is_document(args):
+        print_document(args, context, document)
+    else:
+        context.stdout.write(f"{sentence}\n")
 
 
 def print_document(args: argparse.Namespace, context: Context, document: object) -> None:
@@ -104,3 +150,32 @@ def state_of(user: User) -> str:
     if user.is_disabled:
         return "Disabled"
     return user.status.ready.reason or "Pending"
+
+
+def expiry(credential: Credential) -> str:
+    """When its token ends; "renewed" if its user moves that."""
+    from fairlead.wire.kube.time import render_time
+
+    return "renewed" if credential.is_renewed else render_time(credential.expires_at)
+
+
+def credential_state(credential: Credential, now: float) -> str:
+    """Whether a renewed one is used, only its user's file shows."""
+    if credential.is_renewed:
+        return "unknown"
+    return "valid" if credential.expires_at > now else "expired"
+
+
+def credential_document(credential: Credential) -> dict[str, Any]:
+    """What is known of a credential. `expiresAt`: of its first token."""
+    from fairlead.wire.kube.time import render_time
+
+    return {
+        "name": credential.name,
+        "user": credential.user,
+        "issuedAt": render_time(credential.issued_at),
+        "expiresAt": render_time(credential.expires_at),
+        "renewed": credential.is_renewed,
+        "issuedBy": credential.issued_by,
+        "note": credential.note,
+    }

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.people.asked import people_of, refuse
+from fairlead.cli.people.asked import (
+    add_output,
+    group_document,
+    is_document,
+    people_of,
+    print_written,
+    refuse,
+)
 from fairlead.errors import UserError
 
 NAME = "group create"
@@ -18,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--leaf", metavar="LEAF", required=True, help="the full name of the leaf, e.g. root.a.1"
     )
+    add_output(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -27,6 +35,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.rules.people.refusals import group_refusal
     from fairlead.settings import USERS_NAMESPACE
 
+    is_document(args)
     people = people_of(context)
     record = people.read()
     name = group_id(args.name, record.groups)
@@ -39,5 +48,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "`fairlead quota tree` shows the leaves",
     )
     people.create_group(group)
-    context.stdout.write(f"group {name} created\n")
+    print_written(args, context, f"group {name} created", group_document(group))
     return 0

@@ -6,8 +6,7 @@ import argparse
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.people.asked import find_user, people_of
-from fairlead.errors import UserError
+from fairlead.cli.people.asked import find_credential, find_user, people_of
 
 NAME = "kubeconfig delete"
 HELP = """Revoke a credential, or with --all every token of a user. kube-apiserver may accept a
@@ -30,11 +29,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         count = people.revoke_all(user.name)
         context.stdout.write(f"every token of {user.name} revoked, {count} recorded\n")
         return 0
-    found = next((each for each in people.credentials() if each.name == args.name), None)
-    if found is None:
-        raise UserError(
-            f"there is no credential `{args.name}`", "`fairlead kubeconfig list` shows the names"
-        )
+    found = find_credential(people, args.name)
     people.revoke(found)
     context.stdout.write(f"credential {found.name} of {found.user} revoked\n")
     return 0

@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.people.asked import add_output, people_of, print_rows
+from fairlead.cli.people.asked import (
+    add_output,
+    credential_document,
+    credential_state,
+    expiry,
+    people_of,
+    print_rows,
+)
 
 NAME = "kubeconfig list"
 HELP = "List the credentials that were issued and not revoked, the newest first. No token is kept."
-_HEADS = ("CREDENTIAL", "USER", "ISSUED", "EXPIRES", "STATE", "ISSUED-BY", "NOTE")
+_HEADS = ("CREDENTIAL", "USER", "ISSUED", "EXPIRES", "STATE", "ISSUED-BY", "NOTE", "RENEWED")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,23 +34,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
             each.name,
             each.user,
             render_time(each.issued_at),
-            render_time(each.expires_at),
-            "valid" if each.expires_at > now else "expired",
+            expiry(each),
+            credential_state(each, now),
             each.issued_by,
             each.note,
+            "yes" if each.is_renewed else "no",
         )
         for each in found
     ]
-    documents = [
-        {
-            "name": each.name,
-            "user": each.user,
-            "issuedAt": render_time(each.issued_at),
-            "expiresAt": render_time(each.expires_at),
-            "issuedBy": each.issued_by,
-            "note": each.note,
-        }
-        for each in found
-    ]
-    print_rows(args, context, _HEADS, rows, documents)
+    documents = [credential_document(each) for each in found]
+    print_rows(args, context, _HEADS, rows, documents, wide=1)
     return 0

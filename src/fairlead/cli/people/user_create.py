@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.people.asked import group_names, people_of, refuse
+from fairlead.cli.people.asked import (
+    add_output,
+    group_names,
+    is_document,
+    people_of,
+    print_written,
+    refuse,
+    user_document,
+)
 from fairlead.errors import UserError
 
 NAME = "user create"
@@ -29,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the user in another system, e.g. oidc:4711",
     )
+    add_output(parser)
 
 
 def add_role(parser: argparse.ArgumentParser, default: str) -> None:
@@ -47,6 +56,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.rules.people.refusals import user_refusal
     from fairlead.settings import USERS_NAMESPACE
 
+    is_document(args)
     people = people_of(context)
     record = people.read()
     name = user_id(args.name, record.users)
@@ -65,5 +75,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
     )
     refuse("the user is not created", user_refusal(user, record), "name a group with --group")
     people.create_user(user)
-    context.stdout.write(f"user {name} created\n")
+    print_written(args, context, f"user {name} created", user_document(user))
     return 0

@@ -9,7 +9,8 @@ from fairlead.cli.people.asked import add_output, people_of, print_rows, state_o
 
 NAME = "user list"
 HELP = "List the users of the cluster, by id."
-_HEADS = ("ID", "NAME", "ROLES", "GROUPS", "NAMESPACES", "STATE")
+_WIDE = ("EXTERNAL", "DELETABLE", "MESSAGE")
+_HEADS = ("ID", "NAME", "ROLES", "GROUPS", "NAMESPACES", "STATE", *_WIDE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +27,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
             ",".join(user.groups),
             ",".join(user.status.namespaces),
             state_of(user),
+            f"{user.external.auth_type}:{user.external.uid}" if user.external.uid else "",
+            "yes" if user.is_deletable else "no",
+            user.status.ready.message,
         )
         for user in users
     ]
-    print_rows(args, context, _HEADS, rows, [user_document(user) for user in users])
+    print_rows(
+        args, context, _HEADS, rows, [user_document(user) for user in users], wide=len(_WIDE)
+    )
     return 0

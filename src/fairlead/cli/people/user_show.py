@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.people.asked import (
     add_output,
     find_user,
+    is_document,
     people_of,
     print_document,
     print_rows,
     state_of,
     user_document,
 )
+
+if TYPE_CHECKING:
+    from fairlead.model.resources import Amounts
 
 NAME = "user show"
 HELP = "Show a user: groups, namespaces, each binding, and why the user is not ready."
@@ -26,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     user = find_user(people_of(context).read(), args.user)
-    if args.output in ("json", "yaml"):
+    if is_document(args):
         print_document(args, context, user_document(user))
         return 0
     status = user.status
@@ -39,7 +44,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         ("Deletable:", "yes" if user.is_deletable else "no"),
         ("State:", state_of(user)),
         *((("Message:", status.ready.message),) if status.ready.message else ()),
+        *(("Used:", f"{each.leaf}: {_words(each.used)}") for each in status.used),
         *(("Binding:", each.name) for each in status.bindings),
     ]
     print_rows(args, context, ("ID:", user.name), rows, [])
     return 0
+
+
+def _words(amounts: Amounts) -> str:
+    from fairlead.wire.kube.quantity import render_amounts
+
+    return ", ".join(f"{name} {amount}" for name, amount in render_amounts(amounts).items())

@@ -6,7 +6,16 @@ import argparse
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.people.asked import find_user, group_names, people_of, refuse
+from fairlead.cli.people.asked import (
+    add_output,
+    find_user,
+    group_names,
+    is_document,
+    people_of,
+    print_written,
+    refuse,
+    user_document,
+)
 from fairlead.cli.people.user_create import add_role
 from fairlead.errors import UserError
 
@@ -23,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_role(parser, "")
     add("--disable", action=BooleanFlag, help="withdraw all rights and tokens, and keep the user")
     add("--enable", action=BooleanFlag, help="give a disabled user the rights back")
+    add_output(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -33,10 +43,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     if args.disable and args.enable:
         raise UserError("--disable and --enable exclude each other", "give one of them")
+    is_document(args)
     people = people_of(context)
     record = people.read()
     before = find_user(record, args.user)
-    gone = set(group_names(record, args.remove_group))
+    gone = set(group_names(record, args.remove_group, listed=before.groups))
     kept = [each for each in before.groups if each not in gone]
     after = replace(
         before,
@@ -45,9 +56,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         is_disabled=args.disable or (before.is_disabled and not args.enable),
     )
     if after == before:
-        context.stdout.write(f"user {before.name} is unchanged\n")
+        print_written(args, context, f"user {before.name} is unchanged", user_document(before))
         return 0
     refuse(f"user {before.name} is not changed", user_refusal(after, record))
     people.change_user(before, after)
-    context.stdout.write(f"user {before.name} changed\n")
+    print_written(args, context, f"user {before.name} changed", user_document(after))
     return 0

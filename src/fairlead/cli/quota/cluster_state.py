@@ -26,13 +26,14 @@ def read_state(
     """
     from msgspec.structs import replace
 
-    from fairlead.rules.quota.managed import own_namespaces
+    from fairlead.rules.quota.managed import own_namespaces, with_user_caps_of
     from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.validate import validate
 
     snapshot = context.world.reader().read_all()
     old = snapshot.quota_tree
     if tree is not None:
+        tree = with_user_caps_of(tree, old)
         snapshot = replace(snapshot, quota_tree=tree, quota=tree.sound_root)
     for source in snapshot.sources.values():
         if not source.is_unread or (source.name == TREES and snapshot.quota_tree is not None):

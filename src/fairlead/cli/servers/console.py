@@ -5,28 +5,24 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.servers.flags import add_gpu_source, add_listen, add_prometheus
+from fairlead.cli.servers.sign_in_flags import add_sign_in
 
 NAME = "console"
 HELP = """Serve the console of a cluster: nine boards, read only.
 
 It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come
-from Prometheus if one is configured, else from the last hour that the console has recorded. There
-is no sign-in yet: the console listens on addresses that other machines can reach only
-with --insecure-listen."""
+from Prometheus if one is configured, else from the last hour that the console has recorded.
+
+Without sign-in every client is an administrator, and the console listens only on addresses of this
+machine. With --sign-in on users sign in with a Kubernetes token, at an OpenID Connect provider
+(--oidc-issuer), or, where only this machine can reach the console, with a one-time code that it
+prints."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, "127.0.0.1:8080")
-    parser.add_argument(
-        "--insecure-listen",
-        action=BooleanFlag,
-        help=(
-            "listen on addresses that other machines can reach, "
-            "behind a proxy that authenticates users"
-        ),
-    )
+    add_sign_in(parser)
     parser.add_argument(
         "--base-path",
         metavar="PATH",

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, f"{settings.LOOPBACK}:{settings.PEOPLE_CONTROLLER_PORT}")
     add_lease(parser)
     add_namespaces(parser, "Fairlead's pods, in which no user gets rights because of a leaf")
-    add_rate(parser, per_second=100, burst=200)
+    add_rate(parser, per_second=300, burst=500)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -76,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="make the laptop the current context of that kubeconfig until it ends",
     )
     parser.add_argument(
+        "--sign-in",
+        action=BooleanFlag,
+        help="let users sign in at the console: the printed address has a one-time code",
+    )
+    parser.add_argument(
         "--ready-file",
         metavar="FILE",
         type=path_name,

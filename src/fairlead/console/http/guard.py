@@ -41,7 +41,8 @@ Observer = Callable[[Scope, int, float], None]
 class Guard:
     """The outermost layer. `allowed_hosts`: names beside `localhost` and loopback addresses.
 
-    `any_address`: other IP addresses, too.
+    `any_address`: other IP addresses, too, because users sign in: a page that arrives by DNS
+    rebinding comes under a name, and has no cookie.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Guard:
             return
         headers = dict(scope["headers"])
         request_id = request_id_of(headers.get(b"x-request-id", b""))
+        scope.setdefault("state", {})["request_id"] = request_id
         reply = _Reply(send, request_id)
         started = time.perf_counter()
         try:

@@ -49,6 +49,8 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.sign_in_answers import SignInAnswers
+from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.console.http.subjects import (
     EVENT_STREAM,
     EveryClientIsAdmin,
@@ -86,6 +88,7 @@ from fairlead.errors import UserError
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.people.reach import reach_of
+from fairlead.model.people.rows import User
 from fairlead.ports import JobFiles, Ports, Timekeeper
 from fairlead.rules.people.restricted import without_claimant
 from fairlead.wire.files.manifest_yaml import render_manifests
@@ -97,7 +100,10 @@ _METHODS: Final = (*_READS, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class Console(msgspec.Struct):
-    """What the routes speak from."""
+    """What the routes speak from. `desk`: None = there is no sign-in.
+
+    `csrf`: what writes send back where there is no sign-in.
+    """
 
     world: Ports
     board_states: BoardStates
@@ -112,6 +118,11 @@ class Console(msgspec.Struct):
     health: HealthAnswers
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
+    desk: SignInDesk | None = None
+
+    @property
+    def sign_in(self) -> SignInAnswers:
+        return SignInAnswers(self.desk, self.base_path)
 
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -120,50 +131,42 @@ Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
 
 def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
     """The application: `extra` paths first (health, metrics), then the API, then the page."""
-    routes = [_route(path, answer) for path, answer in (extra or {}).items()]
-    writes = {
-        endpoint.path: _answering(console, endpoint)
-        for endpoint in ENDPOINTS
-        if endpoint.method == "POST"
-    }
-    reads = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
+    routes = [_route(path, {"GET": answer}) for path, answer in (extra or {}).items()]
+    by_path: dict[str, dict[str, Answer]] = {}
+    for endpoint in ENDPOINTS:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = _answering(console, endpoint)
+    routes += [_route(BASE + path, answers) for path, answers in by_path.items()]
     routes += [
-        _route(BASE + endpoint.path, _answering(console, endpoint), writes.pop(endpoint.path, None))
-        for endpoint in reads
-    ]
-    routes += [_route(BASE + path, None, write) for path, write in writes.items()]
-    routes += [
-        _route("/api", _no_route),
-        _route("/api/{path:path}", _no_route),
-        _route("/{path:path}", _page(console)),
+        _route("/api", {"GET": _no_route}),
+        _route("/api/{path:path}", {"GET": _no_route}),
+        _route("/{path:path}", {"GET": _page(console)}),
     ]
     return Router(routes=routes, redirect_slashes=False)
 
 
-def _route(path: str, answer: Answer | None, write: Answer | None = None) -> Route:
-    """A route that reads if it can, and on POST writes if it can.
+def _route(path: str, answers: Mapping[str, Answer]) -> Route:
+    """A route that answers to these methods, and to HEAD as to GET.
 
     Other methods are refused here, in our envelope, not by the framework.
     """
 
     async def answer_known(request: Request) -> Response:
-        if answer is not None and request.method in _READS:
+        answer = answers.get("GET" if request.method == "HEAD" else request.method)
+        if answer is not None:
             return await answer(request)
-        if write is not None and request.method == "POST":
-            return await write(request)
-        allowed = (
-            *(_READS if answer is not None else ()),
-            *(("POST",) if write is not None else ()),
-        )
-        hint = f"use {' or '.join(method for method in allowed if method != 'HEAD')}"
+        allowed = [each for method in answers for each in _named(method)]
         raise Refused(
             405,
             f"`{request.url.path[:200]}` does not answer to {request.method}",
-            hint,
+            f"use {' or '.join(answers)}",
             {"Allow": ", ".join(allowed)},
         )
 
     return Route(path, answer_known, methods=_METHODS)
+
+
+def _named(method: str) -> Sequence[str]:
+    return _READS if method == "GET" else (method,)
 
 
 def _answering(console: Console, endpoint: Endpoint) -> Answer:
@@ -171,7 +174,8 @@ def _answering(console: Console, endpoint: Endpoint) -> Answer:
 
     async def answer_request(request: Request) -> Response:
         await check_right(console.subjects, request, endpoint.right)
-        check_known(request.query_params.multi_items(), endpoint)
+        if not endpoint.takes_any:
+            check_known(request.query_params.multi_items(), endpoint)
         return await answer(console, request, endpoint)
 
     return answer_request
@@ -197,8 +201,17 @@ def _states(console: Console, request: Request) -> States:
 async def me(console: Console, request: Request, endpoint: Endpoint) -> Response:
     world, subject = console.world, subject_of(request)
     body = Me(
-        user=Person(name=subject.name, role=subject.role),
-        csrf=console.csrf,
+        user=Person(
+            name=subject.name,
+            role=subject.role,
+            id=subject.user,
+            groups=sorted(subject.groups),
+            leaves=sorted(subject.leaves),
+            namespaces=sorted(subject.namespaces),
+        ),
+        way=subject.way,
+        can_act_as=[each.name for each in await _acted(console, request)],
+        csrf=_csrf(console, request) or "",
         cluster=ClusterName(
             name=world.name,
             world="simulated" if world.is_simulated else "kubernetes",
@@ -216,6 +229,40 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
     return json_answer(request, body)
 
 
+def _csrf(console: Console, request: Request) -> str | None:
+    """What a write of this client sends back; None = its token is proof enough."""
+    return console.csrf if console.desk is None else request.state.csrf
+
+
+async def _acted(console: Console, request: Request) -> list[User]:
+    return [] if console.desk is None else await console.desk.users_to_act_as(request)
+
+
+async def act_as(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    body = await own_body(request, _csrf(console, request))
+    return await console.sign_in.act_as(request, body)
+
+
+async def sign_in_methods(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.methods(request)
+
+
+async def begin_sign_in(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.begin(request)
+
+
+async def end_sign_in(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.end(request)
+
+
+async def oidc_start(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.start_at_provider(request)
+
+
+async def oidc_callback(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return await console.sign_in.finish_at_provider(request)
+
+
 def _cluster_version(console: Console, request: Request) -> str:
     """A number that grows with every change that the subject sees."""
     reach = reach_of(subject_of(request))
@@ -231,7 +278,7 @@ async def clock(console: Console, request: Request, endpoint: Endpoint) -> Respo
 
 async def move_clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
     keeper = _timekeeper(console)
-    order = parse_order(await own_body(request, console.csrf))
+    order = parse_order(await own_body(request, _csrf(console, request)))
     return json_answer(request, clock_moved(console.world, carry_out(order, keeper)))
 
 
@@ -521,7 +568,7 @@ async def quota_tree(console: Console, request: Request, endpoint: Endpoint) -> 
 
 
 async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    asked = parse_what_if(await own_body(request, console.csrf))
+    asked = parse_what_if(await own_body(request, _csrf(console, request)))
     board_state = await _states(console, request).latest()
     effects = await asyncio.to_thread(board_state.what_if, asked)
     return json_answer(request, effects)
@@ -622,6 +669,12 @@ async def _lines_of_all(console: Console, query: ChartQuery, asked: ChartRequest
 
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
+    "act_as": act_as,
+    "sign_in_methods": sign_in_methods,
+    "begin_sign_in": begin_sign_in,
+    "end_sign_in": end_sign_in,
+    "oidc_start": oidc_start,
+    "oidc_callback": oidc_callback,
     "clock": clock,
     "move_clock": move_clock,
     "overview": overview,

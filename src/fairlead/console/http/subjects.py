@@ -104,4 +104,9 @@ def require(request: Request, right: Right, namespace: str = "") -> None:
     """Raises Refused if the subject of the request has not this right in the namespace."""
     answer = may(subject_of(request), right.verb, right.resource, namespace)
     if isinstance(answer, Denied):
-        raise Refused(answer.status, answer.reason, answer.hint, code=answer.code)
+        raise refused(answer)
+
+
+def refused(denied: Denied) -> Refused:
+    """The answer to a subject that may not."""
+    return Refused(denied.status, denied.reason, denied.hint, code=denied.code)

@@ -18,15 +18,29 @@ HEADER = "X-Fairlead-Csrf"
 _OWN = ("same-origin", "none")
 
 
-async def own_body(request: Request, csrf: str) -> bytes:
-    """The body of a write that is allowed.
+async def own_body(request: Request, csrf: str | None) -> bytes:
+    """The body of a write that is allowed. `csrf`: None = the request has a token of its own in the
+    header `Authorization`, which no foreign page can send.
 
     Raises Refused: 403 `csrf` for a strange one, 415 for what is not JSON.
     """
+    if csrf is not None:
+        check_token(request, csrf)
+        check_origin(request)
+    check_json(request)
+    return await request.body()
+
+
+def check_token(request: Request, csrf: str) -> None:
+    """Raises Refused, 403 `csrf`, for a write that does not send the token of `/me` back."""
     given = request.headers.get(HEADER, "")
     if not hmac.compare_digest(given.encode(), csrf.encode()):
-        what = f"the header `{HEADER}` is {'not the one of this server' if given else 'missing'}"
+        what = f"the header `{HEADER}` is {'not the one of `/me`' if given else 'missing'}"
         raise Refused(403, what, f"read `csrf` from `/me` and send it as `{HEADER}`", code="csrf")
+
+
+def check_origin(request: Request) -> None:
+    """Raises Refused, 403 `csrf`, for a write that a browser sends from another page."""
     site, origin = request.headers.get("sec-fetch-site", ""), request.headers.get("origin", "")
     if (site and site not in _OWN) or (
         origin and not is_own(origin, request.headers.get("host", ""))
@@ -37,6 +51,10 @@ async def own_body(request: Request, csrf: str) -> bytes:
             "use the console's own page",
             code="csrf",
         )
+
+
+def check_json(request: Request) -> None:
+    """Raises Refused, 415, for a body that is not JSON: a foreign page's form can be none."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise Refused(
@@ -44,7 +62,6 @@ async def own_body(request: Request, csrf: str) -> bytes:
             f"the content type is `{content_type[:100]}`",
             "send JSON with `Content-Type: application/json`",
         )
-    return await request.body()
 
 
 def is_own(origin: str, host: str) -> bool:

@@ -30,8 +30,8 @@ from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingList
-from fairlead.console.pages.session import Me
-from fairlead.model.people.permission import ConsoleResource, ConsoleVerb, Right
+from fairlead.console.pages.session import ActAs, Me, SignedIn, SignInMethods, SignInOrder
+from fairlead.model.people.permission import ANYONE, ConsoleResource, ConsoleVerb, Right
 
 BASE: Final = "/api/v1"
 _JOB: Final = "/jobs/{namespace}/{type}/{name}"
@@ -56,7 +56,7 @@ class Endpoint(Struct, frozen=True):
     `errors`: statuses beside 200.
 
     A `body` makes it a write: `method` is POST, and `console/http/writes` has looked at the request
-    before.
+    before. `takes_any`: another system chooses its query parameters.
     """
 
     name: str
@@ -69,9 +69,13 @@ class Endpoint(Struct, frozen=True):
     media_type: str = "application/json"
     example: str = ""
     body: Any = None
+    is_deletion: bool = False
+    takes_any: bool = False
 
     @property
     def method(self) -> str:
+        if self.is_deletion:
+            return "DELETE"
         return "GET" if self.body is None else "POST"
 
 
@@ -80,16 +84,18 @@ ERROR_TEXTS: Final = {
         "`malformed`: an unknown or unreadable query parameter; "
         "the answer names it and the known ones."
     ),
+    401: "`signed-out`: not signed in, or what was given to sign in is not accepted.",
     403: (
-        "`csrf`: a write not from the console's own page; `forbidden`: the user may not, or the "
-        "API server refuses; `foreign-host`: not by this name."
+        "`no-user`: no user of Fairlead, or a disabled one; `csrf`: a write not from the console's "
+        "own page; `forbidden`: the user may not, or the API server refuses; `foreign-host`: not "
+        "by this name."
     ),
     404: "`not-found`: no such object, no such chart, or a clock that cannot be changed.",
     415: "`media-type`: the body is not JSON.",
-    429: "`rate-limited`: too many event streams or logs are open.",
-    502: "`outside-failed`: the API server or Prometheus did not answer.",
+    429: "`rate-limited`: too many event streams or logs are open, or signing in failed too often.",
+    502: "`outside-failed`: the API server, Prometheus or the OIDC provider did not answer.",
     503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
-    504: "`outside-timeout`: Prometheus took longer than 10 s.",
+    504: "`outside-timeout`: Prometheus or the OIDC provider took longer than 10 s.",
 }
 
 LIST_PARAMETERS: Final = (
@@ -200,7 +206,69 @@ CHART_PARAMETERS: Final = (
 )
 
 ENDPOINTS: Final = (
-    Endpoint("me", "/me", "Who is looking, at which cluster", Me, _SESSION, errors=(400,)),
+    Endpoint("me", "/me", "Who is looking, at which cluster", Me, _SESSION, errors=(400, 401, 403)),
+    Endpoint(
+        "act_as",
+        "/me/as",
+        "Look as a user of a simulated cluster, or as oneself again",
+        SignedIn,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.SESSION),
+        errors=(400, 401, 403, 404, 415),
+        body=ActAs,
+    ),
+    Endpoint(
+        "sign_in_methods",
+        "/signin/methods",
+        "The ways to sign in",
+        SignInMethods,
+        ANYONE,
+        errors=(400,),
+    ),
+    Endpoint(
+        "begin_sign_in",
+        "/signin",
+        "Sign in with a Kubernetes token or a one-time code",
+        SignedIn,
+        ANYONE,
+        errors=(400, 401, 403, 404, 415, 429, 502, 503),
+        body=SignInOrder,
+    ),
+    Endpoint(
+        "end_sign_in",
+        "/signin",
+        "Sign out",
+        SignedIn,
+        ANYONE,
+        errors=(400, 403, 404, 503),
+        is_deletion=True,
+    ),
+    Endpoint(
+        "oidc_start",
+        "/signin/oidc/start",
+        "Leads the browser to the OpenID Connect provider",
+        None,
+        ANYONE,
+        parameters=(Parameter("next", "Path of the console to show afterwards."),),
+        errors=(400, 404, 502, 503, 504),
+        media_type="text/html",
+        example="/signin/oidc/start?next=/jobs",
+    ),
+    Endpoint(
+        "oidc_callback",
+        "/signin/oidc/callback",
+        "Where the OpenID Connect provider sends the browser back",
+        None,
+        ANYONE,
+        parameters=(
+            Parameter("code", "What the provider gives for this sign-in."),
+            Parameter("state", "What the console gave the provider."),
+            Parameter("error", "Why the provider does not sign in."),
+            Parameter("error_description", "The same as a sentence."),
+        ),
+        errors=(400, 401, 403, 404, 429, 502, 503, 504),
+        media_type="text/html",
+        takes_any=True,
+    ),
     Endpoint(
         "clock",
         "/clock",

@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
+
+import msgspec
 
 from fairlead.console.pages.clock import ClockFace
 from fairlead.console.pages.envelope import Json
+from fairlead.errors import UserError
+
+Form = TypeVar("Form", bound=Json)
 
 
 class Person(Json, frozen=True):
+    """`id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones;
+    an administrator sees those of others, too.
+    """
+
     name: str
     role: str
+    id: str
+    groups: list[str]
+    leaves: list[str]
+    namespaces: list[str]
+
+
+class SignInOrder(Json, frozen=True, forbid_unknown_fields=True):
+    """`secret`: a Kubernetes token, or the one-time code."""
+
+    way: Literal["code", "token"]
+    secret: str
+
+
+class SignInFailure(Json, frozen=True):
+    """Why the OIDC provider's answer did not sign in: as in an error."""
+
+    code: str
+    error: str
+    hint: str
+
+
+class SignInMethods(Json, frozen=True):
+    """`ways`: `code`, `oidc` and `token`; none where there is no sign-in. `failure`: of this
+    browser's last sign-in at the OIDC provider.
+    """
+
+    ways: list[str]
+    failure: SignInFailure | None
+
+
+class SignedIn(Json, frozen=True):
+    """`is_signed_in`: whether this browser is now."""
+
+    is_signed_in: bool
+
+
+class ActAs(Json, frozen=True, forbid_unknown_fields=True):
+    """`user`: id of a User of a simulated cluster, "" for oneself."""
+
+    user: str
 
 
 class ClusterName(Json, frozen=True):
@@ -37,12 +86,27 @@ class Me(Json, frozen=True):
     version.
 
     `build` is the build of the page that this server serves: a page of another build is outdated.
+
+    `way`: how the user signed in; `none` where there is no sign-in. `can_act_as`: ids of the users
+    that a client with the code of a simulated cluster may look as.
     """
 
     user: Person
+    way: str
+    can_act_as: list[str]
     csrf: str
     cluster: ClusterName
     clock: ClockFace
     features: Features
     version: str
     build: str
+
+
+def parse_body(body: bytes, form: type[Form], example: str) -> Form:
+    """The body of a write. Raises UserError for anything that is not such a body."""
+    try:
+        return msgspec.json.decode(body or b"null", type=form)
+    except msgspec.DecodeError as error:
+        raise UserError(
+            f"this body is malformed: {error}", f"send JSON such as {example}"
+        ) from error

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.envelope import ErrorAnswer
 from fairlead.edge.connection.http_blocking import open_connection, request_target
+from fairlead.edge.connection.proxy import is_loopback
 from fairlead.errors import OutsideError, UserError
 
 READ_SECONDS: Final = 10.0
@@ -29,13 +30,15 @@ class _Me(msgspec.Struct):
 
 
 class LaptopClock:
-    """`url`: of the laptop's console. Blocking.
+    """`url`: of the laptop's console. `authorization`: returns the header that the laptop's API
+    takes, for a console at which users sign in; "" = none. Blocking.
 
     Raises UserError for an impossible order, OutsideError when the console does not answer.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, authorization: Callable[[], str] = str) -> None:
         self._url = url.rstrip("/")
+        self._authorization = authorization
         self._csrf = ""
 
     def read(self) -> ClockFace:
@@ -54,11 +57,11 @@ class LaptopClock:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> _Answer:
+        own = self._authorization() if is_loopback(self._url) else ""
+        sent = {**(headers or {}), **({"Authorization": own} if own else {})}
         connection = open_connection(self._url, read_seconds=READ_SECONDS)
         try:
-            connection.request(
-                method, request_target(self._url, BASE + path, None), body, headers or {}
-            )
+            connection.request(method, request_target(self._url, BASE + path, None), body, sent)
             answer = connection.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException) as error:

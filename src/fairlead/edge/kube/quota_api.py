@@ -15,6 +15,7 @@ from msgspec import structs
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.follow.followed_kind import (
     BUDGET_SUBJECT,
+    GROUP_SUBJECT,
     NAMESPACE_SUBJECT,
     NODE_SUBJECT,
     POD_SUBJECT,
@@ -41,11 +42,16 @@ SOUGHT_TREE_SUBJECT: Final = structs.replace(
     QUOTA_SUBJECT, versions=None, is_optional=True, retry_seconds=TREE_SECONDS
 )
 """Asked for without discovery, so that a tree counts within seconds of its CRD."""
+SOUGHT_GROUP_SUBJECT: Final = structs.replace(
+    GROUP_SUBJECT, is_optional=True, retry_seconds=TREE_SECONDS
+)
+"""Groups have caps of their users; a cluster may have no groups."""
 FOLLOWED: Final[tuple[FollowedKind[Any], ...]] = (
     NODE_SUBJECT,
     NEEDED_NAMESPACES_SUBJECT,
     LEAN_POD_SUBJECT,
     SOUGHT_TREE_SUBJECT,
+    SOUGHT_GROUP_SUBJECT,
     BUDGET_SUBJECT,
     *map(workload_subject, WORKLOAD_KINDS),
 )

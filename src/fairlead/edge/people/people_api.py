@@ -15,7 +15,9 @@ from msgspec import structs
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.follow.followed_kind import (
+    GROUP_SUBJECT,
     NAMESPACE_SUBJECT,
+    PEOPLE_RETRY_SECONDS,
     QUOTA_SUBJECT,
     FollowedKind,
     by_name,
@@ -24,7 +26,7 @@ from fairlead.edge.kube.follow.followed_kind import (
 from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
-from fairlead.edge.kube.resource import JOBS, PODS, Resource
+from fairlead.edge.kube.resource import JOBS, PODS, SERVICE_ACCOUNTS, Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.actions import Outcome
@@ -33,20 +35,18 @@ from fairlead.model.keys import LABEL_USER
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.rows import (
     KIND_CLUSTER_ROLE_BINDINGS,
-    KIND_GROUPS,
     KIND_ROLE_BINDINGS,
     KIND_SERVICE_ACCOUNTS,
     KIND_USERS,
     User,
     UserBinding,
-    UserGroup,
     UserServiceAccount,
     UserWork,
 )
 from fairlead.ports import LeaseRecord
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.kube.forms import JsonForm
-from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION, USER_GROUPS, USERS
+from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION, USERS
 from fairlead.wire.people.bindings import (
     RBAC,
     WireBinding,
@@ -57,16 +57,14 @@ from fairlead.wire.people.bindings import (
     parse_work,
 )
 from fairlead.wire.people.people_actions import render_people_action
-from fairlead.wire.people.people_objects import WirePerson, parse_group, parse_user
+from fairlead.wire.people.people_objects import WirePerson, parse_user
 
-RETRY_SECONDS: Final = 5.0
-"""The longest wait between two tries to read users, whose definition may be installed later."""
 _USERS_NAMESPACE: Final = Selection(namespace=USERS_NAMESPACE)
+RETRY_SECONDS: Final = PEOPLE_RETRY_SECONDS
 _OF_USERS: Final = Selection(labels=LABEL_USER)
 _BINDING_FORM: Final = JsonForm(WireBinding, parse_binding)
 
 USER_RESOURCE: Final = Resource(PEOPLE_GROUP, PEOPLE_VERSION, USERS, kind="User")
-GROUP_RESOURCE: Final = Resource(PEOPLE_GROUP, PEOPLE_VERSION, USER_GROUPS, kind="UserGroup")
 USER_SUBJECT: Final[FollowedKind[User]] = FollowedKind(
     KIND_USERS,
     USER_RESOURCE,
@@ -75,17 +73,9 @@ USER_SUBJECT: Final[FollowedKind[User]] = FollowedKind(
     selection=_USERS_NAMESPACE,
     retry_seconds=RETRY_SECONDS,
 )
-GROUP_SUBJECT: Final[FollowedKind[UserGroup]] = FollowedKind(
-    KIND_GROUPS,
-    GROUP_RESOURCE,
-    JsonForm(WirePerson, parse_group),
-    by_name,
-    selection=_USERS_NAMESPACE,
-    retry_seconds=RETRY_SECONDS,
-)
 SERVICE_ACCOUNT_SUBJECT: Final[FollowedKind[UserServiceAccount]] = FollowedKind(
     KIND_SERVICE_ACCOUNTS,
-    Resource("", "v1", "serviceaccounts", kind="ServiceAccount"),
+    SERVICE_ACCOUNTS,
     JsonForm(WireServiceAccount, parse_service_account),
     by_name,
     selection=_USERS_NAMESPACE,
@@ -154,8 +144,8 @@ class KubePeopleApi:
         self,
         api: KubeApi,
         lease: tuple[str, str],
-        per_second: float = 100,
-        burst: int = 200,
+        per_second: float = 300,
+        burst: int = 500,
         *,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,

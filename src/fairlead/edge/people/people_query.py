@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -16,18 +17,17 @@ import msgspec
 from fairlead.edge.connection.connection import IN_CLUSTER_ORIGIN
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, encode_body
-from fairlead.edge.kube.follow.followed_kind import QUOTA_SUBJECT, FollowedKind
+from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT, QUOTA_SUBJECT, FollowedKind
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.object_writer import ObjectWriter
-from fairlead.edge.kube.resource import CONFIG_MAPS, SECRETS, Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.people.people_api import (
-    GROUP_SUBJECT,
-    SERVICE_ACCOUNT_SUBJECT,
     USER_SUBJECT,
     WORK_SUBJECTS,
 )
-from fairlead.errors import FairleadError, NotFound, OutsideError, UserError
+from fairlead.edge.people.renewal import with_token
+from fairlead.errors import FairleadError, Forbidden, NotFound, OutsideError, UserError
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, PatchObject, Result
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
 from fairlead.model.people.rows import (
@@ -38,21 +38,25 @@ from fairlead.model.people.rows import (
 )
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.kube.forms import JsonForm
-from fairlead.wire.kube.time import parse_time
 from fairlead.wire.names import USER_GROUPS, USERS, VENDOR_PEOPLE_API
 from fairlead.wire.people.credentials import (
     LABEL_CREDENTIAL,
+    RENEWAL_POLICY,
     WireSecretHead,
     expiry_patch,
     parse_credential,
+    parse_issued_token,
     render_credential,
+    render_renewal_rights,
     render_token_request,
+    render_unbound_request,
 )
 from fairlead.wire.people.people_actions import group_ref, service_account_ref, user_ref
 from fairlead.wire.people.people_objects import render_group, render_user
 
 _NOT_SERVED: Final = "docs/how-to/users.md describes how this part is installed"
-_SERVICE_ACCOUNTS: Final = SERVICE_ACCOUNT_SUBJECT.resource
+_POLICY_SECONDS: Final = 10.0
+"""How long a new right may take to reach every part of the API server."""
 
 
 class _Listed(msgspec.Struct):
@@ -101,6 +105,15 @@ class PeopleQuery:
         }
         self._writer.apply(PatchObject(user_ref(before.name, before.namespace), patch)).expect()
 
+    def change_group(self, before: UserGroup, after: UserGroup) -> None:
+        """Raises OutsideError if the group was changed since `before` was read."""
+        old, new = render_group(before)["spec"], render_group(after)["spec"]
+        patch = {
+            "metadata": {"resourceVersion": before.version},
+            "spec": {**new, **_without(old, new)},
+        }
+        self._writer.apply(PatchObject(group_ref(before.name, before.namespace), patch)).expect()
+
     def delete_user(self, user: User, *, is_forced: bool) -> None:
         target = user_ref(user.name, user.namespace, user.uid)
         if is_forced:
@@ -134,18 +147,26 @@ class PeopleQuery:
 
     # --- credentials ------------------------------------------------------------------------------
 
-    def issue(self, user: str, seconds: int, note: str) -> tuple[Credential, str]:
-        """A new token with its record. Nothing is left if no token is issued."""
+    def issue(
+        self, user: str, seconds: int, note: str, *, is_renewed: bool = False
+    ) -> tuple[Credential, str]:
+        """A new token with its record. Nothing is left if no token is issued.
+
+        `is_renewed`: the user may renew it. Raises UserError where the cluster does not limit that
+        (`fairlead-renewal`).
+        """
         name = f"{user}-{secrets.token_hex(5)}"
         now = self._now()
         me = _or_unknown(partial(user_name, self._api))
-        asked = Credential(name, user, now, now + seconds, me, note)
+        asked = Credential(name, user, now, now + seconds, me, note, is_renewed=is_renewed)
         manifest = render_credential(asked, USERS_NAMESPACE)
         made = self._writer.apply(CreateObject(manifest, "", SECRETS.plural)).expect().made
         uid = str((made or {}).get("metadata", {}).get("uid", ""))
         credential = msgspec.structs.replace(asked, uid=uid)
         try:
             token, expires_at = self._token(credential, seconds)
+            if is_renewed:
+                self._let_renew(credential, token)
         except FairleadError:
             self._delete_secret(credential)
             raise
@@ -154,6 +175,33 @@ class PeopleQuery:
             patch = PatchObject(SECRETS.ref(name, USERS_NAMESPACE), expiry_patch(expires_at))
             self._writer.apply(patch).expect()
         return granted, token
+
+    def _let_renew(self, credential: Credential, token: str) -> None:
+        """Give the right to renew, and see that the policy limits it: revoking would end nothing
+        if a user could issue tokens that are bound to no Secret.
+        """
+        role, binding = render_renewal_rights(credential, USERS_NAMESPACE)
+        for manifest, plural in ((role, "roles"), (binding, "rolebindings")):
+            self._writer.apply(CreateObject(manifest, "", plural)).expect()
+        path = SERVICE_ACCOUNTS.path(USERS_NAMESPACE, credential.user, "token")
+        body = encode_body(render_unbound_request())
+        until = time.monotonic() + _POLICY_SECONDS
+        with with_token(self._api.connection, token) as own:
+            while True:
+                try:
+                    own.send(ApiRequest("create", "POST", path, body))
+                except Forbidden as error:
+                    if RENEWAL_POLICY in error.what:
+                        return
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(0.1)
+                else:
+                    raise UserError(
+                        f"the cluster does not have the policy {RENEWAL_POLICY}, without which "
+                        "revoking would not end renewed tokens",
+                        "apply deploy/people.yaml (Kubernetes 1.30 and later), or leave out --exec",
+                    )
 
     def credentials(self, user: str = "") -> list[Credential]:
         """Those that were not revoked, of one user or ("") all, the newest first."""
@@ -205,15 +253,14 @@ class PeopleQuery:
             ) from error
 
     def _token(self, credential: Credential, seconds: int) -> tuple[str, float]:
-        path = _SERVICE_ACCOUNTS.path(USERS_NAMESPACE, credential.user, "token")
+        path = SERVICE_ACCOUNTS.path(USERS_NAMESPACE, credential.user, "token")
         body = encode_body(render_token_request(credential, seconds))
         answer = msgspec.json.decode(self._api.send(ApiRequest("create", "POST", path, body)).body)
         try:
-            status = answer["status"]
-            return str(status["token"]), parse_time(status["expirationTimestamp"])
-        except (LookupError, TypeError, ValueError) as error:
+            return parse_issued_token(answer)
+        except ValueError as error:
             raise OutsideError(
-                "kubernetes", "the API server's TokenRequest has no token"
+                "kubernetes", f"the API server's answer is malformed: {error}"
             ) from error
 
     def _delete_secret(self, credential: Credential) -> None:
@@ -242,6 +289,16 @@ def _rows_of(found: list[Any] | Exception) -> list[Any]:
     if isinstance(found, Exception):
         raise found
     return found
+
+
+def _without(old: Manifest, new: Manifest) -> Manifest:
+    """What a merge patch must name to remove what only `old` has."""
+    gone: Manifest = {key: None for key in old if key not in new}
+    for key, each in old.items():
+        other = new.get(key)
+        if isinstance(each, dict) and isinstance(other, dict):
+            gone[key] = {**other, **_without(each, other)}
+    return gone
 
 
 def _or_unknown(ask: Callable[[], str]) -> str:

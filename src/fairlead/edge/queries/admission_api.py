@@ -6,15 +6,19 @@ Objects are read when they are needed, and nothing is followed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT, FollowedKind
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import NAMESPACES, PODS, QUOTA_TREES, Resource
 from fairlead.edge.kube.writer import KubeWriter
+from fairlead.edge.people.people_api import USER_SUBJECT
 from fairlead.errors import NotFound
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
+from fairlead.model.people.rows import User, UserGroup
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -24,6 +28,7 @@ from fairlead.wire.kube.objects import POD_FORM
 from fairlead.wire.names import QUOTA_TREE_NAMESPACE
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
+Row = TypeVar("Row")
 _TREE = "elasticquotatree"
 
 
@@ -45,6 +50,17 @@ class KubeAdmissionApi:
             )
         except NotFound:
             return None
+
+    async def list_users(self) -> Sequence[User]:
+        return await self._people(USER_SUBJECT)
+
+    async def list_groups(self) -> Sequence[UserGroup]:
+        return await self._people(GROUP_SUBJECT)
+
+    async def _people(self, kind: FollowedKind[Row]) -> Sequence[Row]:
+        return list(
+            (await self._api.list_all(kind.reader(kind.resource), kind.selection)).rows.values()
+        )
 
     async def list_namespaces(self) -> Sequence[str]:
         listing = await self._api.list_all(

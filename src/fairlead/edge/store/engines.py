@@ -24,7 +24,8 @@ CONNECTIONS: Final = 4
 """Of one process. SQLite has one writer at a time, and readers beside it."""
 CALL_SECONDS: Final = 5.0
 """The time that an engine may take for one statement, and for a new connection."""
-MIGRATION_SECONDS: Final = 600.0
+MIGRATION_SECONDS: Final = 120.0
+"""The time for one statement of a migration, an export or an import."""
 WRITES: Final = "fairlead_writes"
 """Execution option of a connection to SQLite: transactions take the write lock at their start.
 
@@ -39,9 +40,13 @@ _REFUSED_CODES: Final = frozenset(("28P01", "28000", "3D000", "1044", "1045", "1
 _BUSY_CODES: Final = frozenset(("55P03", "1205", "40001", "40P01", "1213"))
 
 
-def make_engine(address: StoreAddress, seconds: float = CALL_SECONDS) -> Engine:
-    """An engine for the address. It connects at the first use. Raises UserError for an authority
-    that cannot be read, and for a SQLite file in a folder that does not exist.
+def make_engine(
+    address: StoreAddress, seconds: float = CALL_SECONDS, *, may_create: bool = False
+) -> Engine:
+    """An engine for the address. It connects at the first use.
+
+    `may_create`: a SQLite file that does not exist is created. Raises UserError for a file that
+    cannot be opened, and for an authority that cannot be read.
     """
     options: dict[str, Any] = {
         "hide_parameters": True,  # an exception's text would contain values of rows
@@ -50,7 +55,7 @@ def make_engine(address: StoreAddress, seconds: float = CALL_SECONDS) -> Engine:
         "pool_timeout": seconds,
     }
     if address.engine == SQLITE:
-        _create_file(address.file)
+        _open_file(address.file, may_create=may_create)
         engine = create_engine(
             URL.create("sqlite", database=address.file),
             connect_args={"timeout": seconds},
@@ -74,6 +79,20 @@ def make_engine(address: StoreAddress, seconds: float = CALL_SECONDS) -> Engine:
         isolation_level="READ COMMITTED",
         **options,
     )
+
+
+def long_engine(address: StoreAddress, *, may_create: bool = False) -> Engine:
+    """An engine for long statements. Raises as `failures` if a short one finds no server: pg8000
+    has one timeout for statements and for new connections.
+    """
+    if address.engine != SQLITE:
+        short = make_engine(address)
+        try:
+            with short.connect():
+                pass
+        finally:
+            short.dispose()
+    return make_engine(address, MIGRATION_SECONDS, may_create=may_create)
 
 
 _DIALECTS: Final = {POSTGRESQL: "postgresql+pg8000", MYSQL: "mysql+pymysql"}
@@ -106,14 +125,18 @@ def _tls_context(address: StoreAddress) -> ssl.SSLContext:
         ) from error
 
 
-def _create_file(name: str) -> None:
+def _open_file(name: str, *, may_create: bool) -> None:
     """SQLite would create it with the process's umask; its other files get the same mode."""
+    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if may_create else 0)
     try:
-        os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(name, flags, 0o600))
     except OSError as error:
+        what = f"the store `{name}` cannot be opened: {error.strerror}"
         raise UserError(
-            f"the store `{name}` cannot be opened: {error.strerror}",
-            "name a file in a folder that exists and that this process may write",
+            what,
+            "name a file in a folder that exists and that this process may write"
+            if may_create
+            else "name the file of a store, or make one with `fairlead store migrate`",
         ) from error
 
 
@@ -188,6 +211,8 @@ def _code(error: BaseException) -> str:
 
 
 def _reason(address: StoreAddress, error: BaseException) -> str:
+    if isinstance(error.__cause__, OSError):  # pg8000's own text has no reason
+        error = error.__cause__
     first = error.args[0] if error.args else ""
     if isinstance(first, dict):  # pg8000: the fields of PostgreSQL's answer
         found = str(first.get("M", ""))

@@ -27,6 +27,7 @@ from fairlead.edge.store.address import MYSQL, POSTGRESQL, SQLITE, StoreAddress
 from fairlead.edge.store.migrations.env import VERSION_TABLE
 from fairlead.edge.store.tables import meta, metadata
 from fairlead.errors import StoreDown, UserError
+from fairlead.model.records.rows import StoreFacts
 
 META_ID: Final = "id"
 META_MIGRATING: Final = "migrating"
@@ -95,6 +96,17 @@ def check_schema(address: StoreAddress, connection: Connection) -> str:
     return found
 
 
+def store_facts(address: StoreAddress, connection: Connection) -> StoreFacts:
+    """Raises UserError for a store of another schema."""
+    return StoreFacts(
+        address.engine,
+        engines.engine_version(connection),
+        address.place,
+        check_schema(address, connection),
+        connection.scalar(select(meta.c.value).where(meta.c.name == META_ID)) or "",
+    )
+
+
 def migrate(
     address: StoreAddress, say: Callable[[str], None] = lambda line: None, target: str = "head"
 ) -> str:
@@ -103,7 +115,8 @@ def migrate(
     Of SQLite the file is copied first, to `FILE.before-VERSION`. `target`: an older version, for
     tests. Raises UserError for a store that is newer, StoreDown if the engine fails.
     """
-    engine = engines.make_engine(address, engines.MIGRATION_SECONDS)
+    with engines.failures(address):
+        engine = engines.long_engine(address, may_create=True)
     try:
         with (
             engines.failures(address),

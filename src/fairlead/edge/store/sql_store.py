@@ -30,13 +30,12 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import SQLITE, StoreAddress
-from fairlead.edge.store.migrate import META_ID, check_schema
+from fairlead.edge.store.migrate import store_facts
 from fairlead.edge.store.tables import (
     KEY_LENGTH,
     NAME_LENGTH,
     audit,
     credentials,
-    meta,
     owners,
     sign_ins,
     spent_keys,
@@ -260,16 +259,7 @@ class SqlStore:
     # the store itself
 
     async def facts(self) -> StoreFacts:
-        def read(connection: Connection) -> StoreFacts:
-            return StoreFacts(
-                self._address.engine,
-                engines.engine_version(connection),
-                self._address.place,
-                check_schema(self._address, connection),
-                connection.scalar(select(meta.c.value).where(meta.c.name == META_ID)) or "",
-            )
-
-        return await self._read(read)
+        return await self._read(lambda connection: store_facts(self._address, connection))
 
     async def close(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)

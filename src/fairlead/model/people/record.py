@@ -29,7 +29,8 @@ class PeopleRecord(Struct, frozen=True):
 class Credential(Struct, frozen=True):
     """A token that was issued; the token itself is not kept. `name`: of the Secret to which it is
     bound, and without which it does not work. `note`: what it is for. `issued_by`: the user name of
-    the client that asked for it.
+    the client that asked for it. `is_renewed`: `fairlead login` renews the token, so that the
+    record does not show when the newest one ends.
     """
 
     name: str
@@ -39,6 +40,21 @@ class Credential(Struct, frozen=True):
     issued_by: str = ""
     note: str = ""
     uid: str = ""
+    is_renewed: bool = False
+
+
+class KeptToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What `fairlead login` keeps on the user's machine: a token that it renews with the token's
+    own right. `secret` and `secret_uid`: the Secret to which all its tokens are bound. `seconds`:
+    the lifetime of each of them.
+    """
+
+    user: str
+    secret: str
+    secret_uid: str
+    seconds: int
+    token: str
+    expires_at: Moment
 
 
 class ServerAddress(Struct, frozen=True):

@@ -99,6 +99,8 @@ ROLES: Final[Mapping[str, tuple[PolicyRule, ...]]] = {
         PolicyRule(("create", "delete", "get", "list", "patch"), ("",), ("secrets",)),
         PolicyRule(("delete", "get", "list"), ("",), ("serviceaccounts",)),
         PolicyRule(("create",), ("",), ("serviceaccounts/token",)),
+        # of a credential that `fairlead login` renews
+        PolicyRule(("create",), ("rbac.authorization.k8s.io",), ("rolebindings", "roles")),
     ),
 }
 """The rules of each ClusterRole."""

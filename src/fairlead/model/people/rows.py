@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from fairlead.model.access import Binding
 from fairlead.model.moment import Moment
+from fairlead.model.resources import Amounts
 
 KIND_USERS: Final = "users"
 KIND_GROUPS: Final = "usergroups"
@@ -68,6 +69,13 @@ class BoundRole(Struct, frozen=True, order=True):
     role: str
 
 
+class LeafUse(Struct, frozen=True):
+    """What a user has admitted in a leaf."""
+
+    leaf: str
+    used: Amounts
+
+
 class UserStatus(Struct, frozen=True):
     """What exists for a user. `service_account`: its name, "" = there is none.
 
@@ -80,6 +88,7 @@ class UserStatus(Struct, frozen=True):
     bindings: tuple[BoundRole, ...] = ()
     ready: Ready = Ready()
     generation: int = 0
+    used: tuple[LeafUse, ...] = ()
 
 
 class GroupStatus(Struct, frozen=True):
@@ -143,7 +152,8 @@ class User(Struct, frozen=True):
 class UserGroup(Struct, frozen=True):
     """`leaf`: the full name of its leaf. `default_roles`: more ClusterRoles in the leaf's
     namespaces; `default_cluster_roles`: more of them cluster-wide. `user_caps`: by user and
-    resource, the most that a user may have admitted. Others: see `User`.
+    resource, the most that a user may have admitted, as it is written; `caps`: the same as amounts.
+    Others: see `User`.
     """
 
     name: str
@@ -155,6 +165,7 @@ class UserGroup(Struct, frozen=True):
     default_roles: tuple[str, ...] = ()
     default_cluster_roles: tuple[str, ...] = ()
     user_caps: Mapping[str, Mapping[str, str]] = {}
+    caps: Mapping[str, Amounts] = {}
     is_ending: bool = False
     generation: int = 0
     created_at: Moment = 0.0

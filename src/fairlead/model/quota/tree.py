@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.model.keys import QUEUE
 from fairlead.model.resources import NOTHING, Amounts
@@ -22,8 +23,9 @@ class QuotaNode(Struct, frozen=True, gc=False):
     `path`: the display names from the root to this node, joined by dots.
 
     `lend_limit`: the part of its min that may be lent, for the resources that it names. `user_cap`:
-    the most that a user may have admitted in this leaf. `unlimited`: resources whose max is
-    written as unlimited; `unlimited_min`: the same for min, where they count as 0.
+    the most that a user may have admitted in this leaf; `user_caps`: the same for some users, by
+    id, from the leaf's user group (not a part of the tree's spec). `unlimited`: resources whose
+    max is written as unlimited; `unlimited_min`: the same for min, where they count as 0.
     """
 
     name: str
@@ -36,6 +38,7 @@ class QuotaNode(Struct, frozen=True, gc=False):
     children: tuple[QuotaNode, ...] = ()
     lend_limit: Amounts = NOTHING
     user_cap: Amounts = NOTHING
+    user_caps: Mapping[str, Amounts] = {}
     unlimited: tuple[str, ...] = ()
     unlimited_min: tuple[str, ...] = ()
 
@@ -46,6 +49,23 @@ class QuotaNode(Struct, frozen=True, gc=False):
         For the root: what the tree manages.
         """
         return frozenset((*self.min, *self.max, *self.unlimited, *self.unlimited_min))
+
+    def cap_of(self, user: str) -> Amounts:
+        """The most that the user may have admitted in this leaf; a resource of the user's own caps
+        comes before the leaf's.
+
+        >>> leaf = QuotaNode("a", "a", user_cap={"cpu": 1, "x": 2}, user_caps={"bob": {"cpu": 5}})
+        >>> leaf.cap_of("bob"), leaf.cap_of("eve")
+        ({'cpu': 5, 'x': 2}, {'cpu': 1, 'x': 2})
+        """
+        own = self.user_caps.get(user)
+        return {**self.user_cap, **own} if own else self.user_cap
+
+    def with_user_caps(self, caps: Mapping[str, Mapping[str, Amounts]]) -> QuotaNode:
+        """The same tree with these caps, by leaf and user, and no others."""
+        if self.is_leaf:
+            return replace(self, user_caps=caps.get(self.name, {}))
+        return replace(self, children=tuple(each.with_user_caps(caps) for each in self.children))
 
     @property
     def is_leaf(self) -> bool:
@@ -148,8 +168,18 @@ class QuotaSettings(Struct, frozen=True):
     are_bare_pods_preemptible: bool = False
 
 
+class AdmittedUse(Struct, frozen=True):
+    """What a user has admitted in a leaf."""
+
+    leaf: str
+    user: str
+    used: Amounts
+
+
 class QuotaTree(Struct, frozen=True):
     """The ElasticQuotaTree object. `root` is None when it has none, or a malformed one.
+
+    `user_use`: of its status, as the quota controller last wrote it.
 
     `faults`: its malformed parts (`BadShape`; `root` has the other parts). `annotations` has only
     keys that Fairlead reads.
@@ -164,6 +194,7 @@ class QuotaTree(Struct, frozen=True):
     settings: QuotaSettings = QuotaSettings()
     faults: tuple[Violation, ...] = ()
     status: Mapping[str, Any] = {}
+    user_use: tuple[AdmittedUse, ...] = ()
 
     @property
     def sound_root(self) -> QuotaNode | None:

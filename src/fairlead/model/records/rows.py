@@ -4,6 +4,7 @@ as rows with ids.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -72,3 +73,10 @@ class StoreFacts(Struct, frozen=True):
     place: str
     schema: str
     id: str
+
+
+class StoreCheck(Struct, frozen=True):
+    """A store that answers. `rows`: how many, by table."""
+
+    facts: StoreFacts
+    rows: Mapping[str, int]

@@ -1,8 +1,8 @@
 """What an administrator may not do with users and groups, and why
 (docs/spec/people.md#refusals).
 
-Each function returns None if it may be done. The caller asks right before the write; the people
-controller and the schemas hold what must hold nevertheless.
+Each function returns None if it may be done. Commands and the admission webhook ask right before
+the write; the people controller and the schemas hold what must hold nevertheless.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
+from msgspec.structs import replace
+
 from fairlead.model.access import account_name
 from fairlead.model.people.record import PeopleRecord
 from fairlead.model.people.rows import User, UserGroup, UserWork
 from fairlead.model.refusal import Refusal
+from fairlead.rules.people.ids import group_id
 from fairlead.rules.people.statuses import blocked_sentence
 
 
 def user_refusal(user: User, record: PeopleRecord) -> Refusal | None:
     """Whether the user may be written as it is: a new one, or instead of the present one."""
-    unknown = [each for each in user.groups if each not in record.groups]
+    before = record.users.get(user.name)
+    kept = before.groups if before is not None else ()
+    unknown = [each for each in user.groups if each not in record.groups and each not in kept]
     if unknown:
         return Refusal(f"there is no group {', '.join(unknown)}")
     if not user.is_admin and not user.groups:
         return Refusal(f"the researcher {user.name} needs a group, which brings a namespace")
-    before = record.users.get(user.name)
     if before is None:
         return None
     if (user.is_disabled or not user.is_admin) and _is_last_admin(user.name, record):
@@ -62,11 +66,64 @@ def group_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
     return None
 
 
+def group_change_refusal(after: UserGroup, record: PeopleRecord) -> Refusal | None:
+    """Whether the group may be written as it is, instead of the present one."""
+    before = record.groups.get(after.name)
+    if before is not None and after.leaf not in (before.leaf, before.status.renamed_to):
+        return Refusal(
+            f"the group {after.name} keeps its leaf {before.leaf}; make another group for "
+            f"{after.leaf}"
+        )
+    made = group_id(after.group_name)
+    if isinstance(made, Refusal):
+        return made
+    other = next(
+        (
+            each.name
+            for each in record.groups.values()
+            if each.name != after.name and made in (each.name, each.group_name.lower())
+        ),
+        None,
+    )
+    if other is not None:
+        return Refusal(f"the group {other} is called `{after.group_name}` already")
+    return None
+
+
 def group_deletion_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
     members = sorted(each.name for each in record.users.values() if group.name in each.groups)
     if members:
         return Refusal(f"these users list the group {group.name}: {', '.join(members)}")
     return None
+
+
+def refuse_user_write(
+    before: User | None, after: User | None, record: PeopleRecord
+) -> Refusal | None:
+    """Whether a client may turn `before` into `after`; None = absent. `record` has no pods and
+    jobs: unfinished work delays a deletion by the finalizer.
+
+    An object with the annotation `fairlead.io/force-delete` may always be deleted.
+    """
+    if after is None:
+        if before is None or before.is_forced:
+            return None
+        return user_deletion_refusal(before, record, is_forced=True)
+    known = {**record.users, before.name: before} if before is not None else record.users
+    return user_refusal(after, replace(record, users=known))
+
+
+def refuse_group_write(
+    before: UserGroup | None, after: UserGroup | None, record: PeopleRecord
+) -> Refusal | None:
+    """As `refuse_user_write`."""
+    if after is None:
+        return group_deletion_refusal(before, record) if before is not None else None
+    if before is None:
+        return group_refusal(after, record) or group_change_refusal(after, record)
+    return group_change_refusal(
+        after, replace(record, groups={**record.groups, before.name: before})
+    )
 
 
 def _leaving(user: User, groups: Collection[str], record: PeopleRecord) -> Refusal | None:

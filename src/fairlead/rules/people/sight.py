@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from fairlead.model.people.rows import User, UserBinding, UserGroup, UserServiceAccount
+from fairlead.model.people.rows import LeafUse, User, UserBinding, UserGroup, UserServiceAccount
+from fairlead.model.quota.tree import QuotaTree
 from fairlead.rules.people.feed import PeopleFeed, WorkCount
 from fairlead.rules.people.leaves import GroupLeaf, group_leaves
 from fairlead.rules.people.wanted import NOTHING_WANTED, BindingKey, UserWants, user_wants
@@ -14,7 +16,7 @@ from fairlead.rules.people.wanted import NOTHING_WANTED, BindingKey, UserWants, 
 
 class PeopleSight(Struct, frozen=True):
     """`held`: by user, the bindings that carry the user's label. `work`: by user, what blocks the
-    deletion of the user.
+    deletion of the user. `used`: by user, what the user has admitted in each leaf.
     """
 
     users: Mapping[str, User]
@@ -25,6 +27,7 @@ class PeopleSight(Struct, frozen=True):
     held: Mapping[str, Mapping[BindingKey, UserBinding]]
     wants: Mapping[str, UserWants]
     work: Mapping[str, Mapping[WorkCount, int]]
+    used: Mapping[str, tuple[LeafUse, ...]] = {}
 
     def is_taken(self, user: User) -> bool:
         """Whether a foreign ServiceAccount has the user's name, so that the user gets none."""
@@ -53,9 +56,15 @@ def people_sight(feed: PeopleFeed, own: Collection[str]) -> PeopleSight:
         for name, user in users.items()
         if not _ends_now(bare, user) and not bare.is_taken(user)
     }
-    return PeopleSight(
-        users, groups, leaves, bare.service_accounts, bindings, held, wants=wants, work=work
-    )
+    return replace(bare, wants=wants, used=_used(feed.tree()))
+
+
+def _used(tree: QuotaTree | None) -> dict[str, tuple[LeafUse, ...]]:
+    """By user, in the order of the leaves' names."""
+    found: dict[str, tuple[LeafUse, ...]] = {}
+    for each in sorted(tree.user_use, key=lambda use: use.leaf) if tree is not None else ():
+        found[each.user] = (*found.get(each.user, ()), LeafUse(each.leaf, each.used))
+    return found
 
 
 def wants_of(sight: PeopleSight, user: str) -> UserWants:

@@ -41,6 +41,7 @@ def user_status(sight: PeopleSight, user: User, refusal: str, now: float) -> Use
         tuple(sorted(BoundRole(each.name, each.namespace, _role(each)) for each in held.values())),
         _since(ready, user.status.ready, now),
         user.generation,
+        sight.used.get(user.name, ()),
     )
 
 

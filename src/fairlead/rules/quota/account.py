@@ -38,7 +38,7 @@ from typing import Final
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
-from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.room import PlacedPod, Rooms
@@ -686,7 +686,7 @@ class QuotaAccount:
         user, leaf = unit.user, self.index.nodes[unit.leaf]
         if not user:
             return None
-        cap = self.user_caps.get((leaf.name, user)) or leaf.user_cap
+        cap = self.user_caps.get((leaf.name, user)) or leaf.cap_of(user)
         if not cap:
             return None
         mine = self.books[unit.leaf].users.get(user)
@@ -695,6 +695,20 @@ class QuotaAccount:
             if resource in cap and unit.vector[k] and used + unit.vector[k] > cap[resource]:
                 return resource, used, cap[resource]
         return None
+
+    def user_uses(self) -> tuple[AdmittedUse, ...]:
+        """What each user has admitted in each leaf: the sums by which caps are judged."""
+        names = self.index.resources
+        return tuple(
+            AdmittedUse(
+                self.index.names[place],
+                user,
+                {name: amount for name, amount in zip(names, vector, strict=True) if amount},
+            )
+            for place, book in self.books.items()
+            for user, vector in sorted(book.users.items())
+            if any(vector)
+        )
 
     def jobs_at(self, place: int) -> int:
         """Jobs with admitted pods below a node."""

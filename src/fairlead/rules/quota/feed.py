@@ -29,12 +29,14 @@ from fairlead.model.keys import (
 )
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
+from fairlead.model.people.rows import KIND_GROUPS, GroupStatus, UserGroup
 from fairlead.model.pod import Pod, without_report
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.nodes.status import is_ready
 from fairlead.rules.quota.jobs.removal import in_removal_order, surplus_in
+from fairlead.rules.quota.managed import caps_of
 from fairlead.rules.quota.room import holes_of, node_room, taken_by
 from fairlead.rules.quota.sight import PodContext, bound_at, is_job_pod, quota_pod
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE
@@ -100,6 +102,8 @@ class QuotaFeed:
         self._doubted_owners: dict[str, set[str]] = {}
         self.nodes = _Nodes(self)
         self.trees = _Trees(self)
+        self.groups = _Groups(self)
+        self._capped: tuple[QuotaTree, int, QuotaTree] | None = None
         self.namespaces: _Rows[Namespace] = _Rows(self)
         self._kinds: dict[str, _Kept] = {
             KIND_PODS: _Pods(self),
@@ -107,6 +111,7 @@ class QuotaFeed:
             KIND_QUOTA_TREES: self.trees,
             KIND_NAMESPACES: self.namespaces,
             KIND_BUDGETS: _Budgets(self),
+            KIND_GROUPS: self.groups,
             **{kind: _Workloads(self) for kind in workload_kinds},
         }
         self._missing: set[str] = set()
@@ -315,10 +320,20 @@ class QuotaFeed:
     def tree(self) -> QuotaTree | None:
         """The one that counts; under another tool's definition there may be others."""
         found = self.trees.rows.values()
-        return next(
+        tree = next(
             (tree for tree in found if (tree.namespace, tree.name) == (TREE_NAMESPACE, TREE_NAME)),
             None,
         )
+        return None if tree is None else self._with_caps(tree)
+
+    def _with_caps(self, tree: QuotaTree) -> QuotaTree:
+        """The tree with the caps of user groups: the same object while neither changes."""
+        kept, version = self._capped, self.groups.version
+        if kept is None or kept[0] is not tree or kept[1] != version:
+            root = tree.root
+            capped = root and root.with_user_caps(caps_of(self.groups.rows.values()))
+            kept = self._capped = tree, version, replace(tree, root=capped)
+        return kept[2]
 
     def follow_settings(self) -> None:
         """Those of the tree that is there; pods may be other victims by them."""
@@ -365,7 +380,7 @@ class _Trees(_Rows[QuotaTree]):
     """The quota tree. Its status is written by this controller, and no news."""
 
     def put(self, key: str, row: QuotaTree) -> bool:
-        is_news = super().put(key, replace(row, status={}))
+        is_news = super().put(key, replace(row, status={}, user_use=()))
         self._feed.follow_settings()
         return is_news
 
@@ -373,6 +388,14 @@ class _Trees(_Rows[QuotaTree]):
         is_news = super().drop(key)
         self._feed.follow_settings()
         return is_news
+
+
+class _Groups(_Rows[UserGroup]):
+    """User groups: what a group's caps depend on is news."""
+
+    def put(self, key: str, row: UserGroup) -> bool:
+        held = GroupStatus(leaf=row.status.leaf)
+        return super().put(key, replace(row, status=held, version="", generation=0))
 
 
 class _Workloads(_Rows[Workload]):

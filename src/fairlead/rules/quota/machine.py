@@ -67,7 +67,7 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import CallAction, Calls
 from fairlead.rules.quota.feed import QuotaFeed
@@ -308,7 +308,13 @@ class QuotaMachine:
         self._uncounted |= set(account.reread)
         self._recounted |= refreshed.keys()
         self._status.want(
-            tree, self._node_uses, violations, self._not_enforced(), now, self._charged
+            tree,
+            self._node_uses,
+            violations,
+            self._not_enforced(),
+            now,
+            self._charged,
+            self._user_uses,
         )
 
     @property
@@ -454,6 +460,10 @@ class QuotaMachine:
             uses.wait_in(names[place], planned.waiting_units_in(place))
         self._uncounted, self._recounted = set(), set()
         return uses.rows(promised_by_leaf(planned.claims, account.kept()), account.index.counted())
+
+    def _user_uses(self) -> tuple[AdmittedUse, ...]:
+        """What each user has admitted in each leaf."""
+        return self._account.user_uses() if self._account is not None else ()
 
     def _charged(self) -> list[QuotaPod]:
         """Admitted pods of all leaves."""

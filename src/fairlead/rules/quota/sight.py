@@ -257,11 +257,16 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
 
 def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str], Amounts]:
     """The most that each user of these pods may have, by leaf and user, where there is a cap."""
-    capped = {name: leaf for leaf in root.leaves() if leaf.user_cap for name in leaf.namespaces}
+    capped = {
+        name: leaf
+        for leaf in root.leaves()
+        if leaf.user_cap or leaf.user_caps
+        for name in leaf.namespaces
+    }
     return {
-        (leaf.name, pod.user): leaf.user_cap
+        (leaf.name, pod.user): cap
         for pod in pods
-        if pod.user and (leaf := capped.get(pod.namespace))
+        if pod.user and (leaf := capped.get(pod.namespace)) and (cap := leaf.cap_of(pod.user))
     }
 
 

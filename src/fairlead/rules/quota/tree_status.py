@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairlead.model.actions import Outcome, Result, WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaTree, Violation
 from fairlead.rules.quota.validate import over_max_now
 
 # the shortest time between two writes
@@ -30,6 +30,7 @@ class TreeStatus:
         self._wanted: WriteTreeStatus | None = None
         self._nodes: Callable[[], Sequence[QuotaNodeUse]] | None = None
         self._pods: Callable[[], Iterable[QuotaPod]] = tuple
+        self._users: Callable[[], Iterable[AdmittedUse]] = tuple
         self._written: WriteTreeStatus | None = None
         self._may_be_news = False
         self._in_flight_until = 0.0
@@ -43,12 +44,14 @@ class TreeStatus:
         not_enforced: str,
         now: float,
         pods: Callable[[], Iterable[QuotaPod]] = tuple,
+        users: Callable[[], Iterable[AdmittedUse]] = tuple,
     ) -> None:
-        """`nodes` is called when the status may be written. `pods` (admitted pods of all leaves) is
-        called if a node uses more than its max, which is the first warning of the status.
+        """`nodes` and `users` are called when the status may be written. `pods` (admitted pods of
+        all leaves) is called if a node uses more than its max, which is the first warning of the
+        status.
         """
         self._wanted = WriteTreeStatus(tree, (), tuple(violations), not_enforced, now)
-        self._nodes, self._pods = nodes, pods
+        self._nodes, self._pods, self._users = nodes, pods, users
         self._may_be_news = True
 
     def next(self, now: float) -> list[WriteTreeStatus]:
@@ -78,7 +81,8 @@ class TreeStatus:
         root = wanted.tree.root
         is_over = root is not None and any(use.over_max for use in nodes)
         over = over_max_now(root, nodes, self._pods()) if root is not None and is_over else ()
-        return replace(wanted, nodes=nodes, violations=(*over, *wanted.violations))
+        violations = (*over, *wanted.violations)
+        return replace(wanted, nodes=nodes, violations=violations, users=tuple(self._users()))
 
     def step_back(self, now: float) -> None:
         self._free_at, self._in_flight_until = (

@@ -47,12 +47,15 @@ from fairlead.model.keys import (
     QUOTA_GATE,
 )
 from fairlead.model.node import Condition
+from fairlead.model.people.rows import KIND_GROUPS
 from fairlead.rules.quota.admission import CONTROLLER
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.run.hooks.simulated_controller import SimulatedController
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.kube.time import render_time
+from fairlead.wire.names import PEOPLE_GROUP, USER_GROUPS
+from fairlead.wire.people.people_objects import WirePerson, parse_group
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 from fairlead.wire.quota.tree_status import render_tree_status
 from fairlead_sim.objects.resources import (
@@ -86,6 +89,9 @@ class _Followed(Struct):
             return self.parse(self.decoder.decode(msgspec.json.encode(obj)))
         except (msgspec.MsgspecError, ValueError):
             return None
+
+
+_GROUPS: Final = _Followed(KIND_GROUPS, msgspec.json.Decoder(WirePerson), parse_group, lambda _: ())
 
 
 class WorldQuota:
@@ -132,6 +138,7 @@ class WorldQuota:
         self._controller = SimulatedController(self.machine, self._apply, timers)
         for ref in self._kinds:
             cluster.subscribe(ref, partial(self._on_change, ref))
+        cluster.witness(self._on_any_change)
 
     # --- what changes -----------------------------------------------------------------------------
 
@@ -149,6 +156,14 @@ class WorldQuota:
         ):
             self._controller.observe(changed(followed.name, uid, followed.row(change.object)))
 
+    def _on_any_change(self, change: LoggedChange) -> None:
+        """User groups are a kind that may be defined at any time."""
+        obj = change.object
+        if obj.get("kind") != "UserGroup" or not self._is_awake:
+            return
+        row = None if change.type == DELETED else _GROUPS.row(obj)
+        self._controller.observe(changed(_GROUPS.name, obj["metadata"]["uid"], row))
+
     def _wake_up(self) -> None:
         self._is_awake = True
         self.machine.rebuild()
@@ -157,6 +172,15 @@ class WorldQuota:
             self._controller.observe(
                 listed(followed.name, {uid: row for uid, row in rows.items() if row is not None})
             )
+
+        groups = {
+            obj["metadata"]["uid"]: row
+            for ref in self._cluster.kinds()
+            if (ref.group, ref.plural) == (PEOPLE_GROUP, USER_GROUPS)
+            for obj in self._cluster.scan(ref)
+            if (row := _GROUPS.row(obj)) is not None
+        }
+        self._controller.observe(listed(_GROUPS.name, groups))
 
     # --- what the decider asks for ----------------------------------------------------------------
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from fairlead import settings
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
-from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
+from fairlead.apps.console_server import (
+    ConsoleServer,
+    ConsoleSettings,
+    base_path_of,
+    check_address,
+)
 from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, Leader
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import parse_address
@@ -26,22 +31,26 @@ from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
 from fairlead.run.replay import replayed_world
+from fairlead.run.servers.sign_in import AskedSignIn
 from fairlead.run.wiring import followed_world, required_connection
 
 
 async def _run_console(asked: Invocation) -> None:
     args = asked.args
     host, _ = parse_address(args.listen)
-    chosen = ConsoleSettings(host, args.base_path, args.insecure_listen, tuple(args.allowed_host))
-    check_address(chosen)
+    chosen = ConsoleSettings(host, args.base_path, tuple(args.allowed_host))
+    sign_in = AskedSignIn(asked, chosen)
+    check_address(host, has_sign_in=sign_in.is_on)
     sock = free_or_named(asked)
-    await _run_reader(
-        asked,
-        sock,
-        lambda world: ConsoleServer(world, chosen).service(sock),
-        ("console", "/"),
-        with_events=True,
-    )
+    path = base_path_of(args.base_path)
+
+    @asynccontextmanager
+    async def service(world: Ports) -> AsyncIterator[ServedApp]:
+        async with sign_in.desk(world) as desk:
+            yield ConsoleServer(world, chosen, desk=desk).service(sock)
+
+    code = f"#code={sign_in.code.text}" if sign_in.code is not None else ""
+    await _run_reader(asked, sock, service, ("console", path + code), with_events=True)
 
 
 async def _run_cluster_exporter(asked: Invocation) -> None:
@@ -53,8 +62,9 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
 
     async with _leader(asked, settings.CLUSTER_EXPORTER_LEASE) as leader:
 
-        def service(world: Ports) -> ServedApp:
-            return ClusterExporter(world.cluster, world.gpus, world.clock, chosen, leader).service(
+        @asynccontextmanager
+        async def service(world: Ports) -> AsyncIterator[ServedApp]:
+            yield ClusterExporter(world.cluster, world.gpus, world.clock, chosen, leader).service(
                 sock
             )
 
@@ -84,7 +94,7 @@ async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]
 async def _run_reader(
     asked: Invocation,
     sock: socket.socket,
-    service: Callable[[Ports], ServedApp],
+    service: Callable[[Ports], AbstractAsyncContextManager[ServedApp]],
     shown: tuple[str, str],
     *,
     with_events: bool = False,
@@ -98,11 +108,12 @@ async def _run_reader(
         asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
         _warn_without_gpu_values(asked, world)
         listening = f"{what} of {world.name} on {url_of(sock)}{path}"
-        await run(
-            service(world),
-            loops=(world.cluster.run(), world.gpus.run()),
-            on_ready=lambda: asked.messages.info(listening),
-        )
+        async with service(world) as served:
+            await run(
+                served,
+                loops=(world.cluster.run(), world.gpus.run()),
+                on_ready=lambda: asked.messages.info(listening),
+            )
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from fairlead.wire.installation import deciding_parts, people_parts, reading_par
 from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
 from fairlead.wire.installation.object_parts import PART_OF
+from fairlead.wire.installation.people_webhook import people_webhook
 from fairlead.wire.installation.quota_policies import quota_policies
 from fairlead.wire.installation.quota_webhooks import quota_webhooks
 from fairlead.wire.installation.sharing_policies import sharing_policies
@@ -37,7 +38,7 @@ Object = dict[str, Any]
 ADMISSION_PART: Final = "fairlead.io/admission"
 """The label with the part of an admission object.
 
-One of: scheduler, asks, grants, quota, tree, accounts, node-agent.
+One of: scheduler, asks, grants, quota, tree, accounts, node-agent, people.
 """
 
 
@@ -94,6 +95,7 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
 BESIDE: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "people": people_parts.people_roles,
     "people-controller": people_parts.people_controller,
+    "people-webhook": lambda chosen: people_webhook(chosen.namespace),
 }
 """Files of `deploy/` that an operator applies beside an installation, which does not have them."""
 

@@ -57,6 +57,7 @@ from fairlead.wire.installation.object_parts import (
 )
 from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.reading_parts import runtime
+from fairlead.wire.names import PEOPLE_GROUP, USER_GROUPS, USERS
 
 _SCHEDULER: Final = "fairlead-scheduler"
 _EXTENDER: Final = "fairlead-gpushare-extender"
@@ -336,6 +337,8 @@ def _quota_rules() -> list[Object]:
         grant("batch.volcano.sh", "jobs", "list watch"),
         grant("kai.alibabacloud.com", "trainingjobs", "list watch"),
         grant("sparkoperator.k8s.io", "sparkapplications", "list watch"),
+        # The caps of their users.
+        grant(PEOPLE_GROUP, USER_GROUPS, "list watch"),
         # The label and annotation of a leaf's namespaces.
         grant("", "namespaces", "list watch patch"),
         # A patch removes the gate. A pod that no node takes is deleted, so that it waits at the
@@ -370,13 +373,15 @@ def admission_webhook(chosen: Installation) -> list[Object]:
             _ADMISSION,
             validating,
             "get patch",
-            "fairlead-gpu-grants fairlead-quota-guard fairlead-quota-tree",
+            "fairlead-gpu-grants fairlead-quota-guard fairlead-quota-tree fairlead-people",
         ),
         # What a request leaves open: the leaf of a namespace, the resources that the tree counts,
         # whether pods run in a namespace that moves, what pods use.
         grant("", "namespaces", "get list"),
         grant("", "pods", "list"),
         grant(_TREES, "elasticquotatrees", "get"),
+        # Whether a group exists, a leaf has one, and a user is the last administrator.
+        grant(PEOPLE_GROUP, f"{USERS} {USER_GROUPS}", "list"),
     ]
     return [
         account(place),

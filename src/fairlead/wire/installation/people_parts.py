@@ -32,6 +32,7 @@ from fairlead.wire.installation.object_parts import (
     requests,
     rights,
 )
+from fairlead.wire.installation.renewal_policy import renewal_policy
 from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
 from fairlead.wire.people.bindings import RBAC, cluster_roles
 from fairlead.wire.people.definitions import people_definitions
@@ -48,13 +49,15 @@ _JOBS: Final = (
 
 
 def people_roles(chosen: Installation) -> list[Object]:
-    """The users namespace, the two definitions, and the roles that users are bound to."""
+    """The users namespace, the two definitions, the roles that users are bound to, and the policy
+    that limits how users renew tokens.
+    """
     space: Object = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": USERS_NAMESPACE, "labels": PART_OF},
     }
-    return [space, *people_definitions(), *cluster_roles()]
+    return [space, *people_definitions(), *cluster_roles(), *renewal_policy()]
 
 
 def people_controller(chosen: Installation) -> list[Object]:

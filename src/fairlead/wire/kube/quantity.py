@@ -83,3 +83,7 @@ def render_amount(resource: str, amount: int) -> str:
     ('1500m', '16Gi')
     """
     return amount_text(resource, amount)
+
+
+def render_amounts(amounts: Amounts) -> dict[str, str]:
+    return {resource: amount_text(resource, amount) for resource, amount in sorted(amounts.items())}

@@ -23,6 +23,12 @@ _ID: Final = {
 }
 _TEXT: Final = {"type": "string", "maxLength": 253}
 _ROLE_NAME: Final = {"type": "string", "minLength": 1, "maxLength": 253, "pattern": "^[^/%]+$"}
+_AMOUNT: Final = {
+    "type": "string",
+    "maxLength": 32,
+    "pattern": r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$",
+}
+"""A Kubernetes quantity that is not negative."""
 _GROUPS_MAX: Final = 256
 _ROLES_MAX: Final = 32
 _COUNT: Final = {"type": "integer", "format": "int64"}
@@ -160,6 +166,18 @@ def _user_schema() -> Object:
                 "properties": {"name": _TEXT, "namespace": _TEXT},
             },
             "namespaces": _list(_TEXT),
+            "used": _list(
+                {
+                    "type": "object",
+                    "properties": {
+                        "leaf": {"type": "string"},
+                        "resources": {
+                            "type": "object",
+                            "additionalProperties": {"type": "string"},
+                        },
+                    },
+                }
+            ),
             "roleBindings": _list(_bound("namespace")),
             "clusterRoleBindings": _list(_bound()),
         },
@@ -207,9 +225,12 @@ def _group_schema() -> Object:
             "additionalProperties": {
                 "type": "object",
                 "maxProperties": 16,
-                "additionalProperties": {"type": "string", "maxLength": 60},
+                "additionalProperties": _AMOUNT,
             },
-            "description": "By user and resource: kept for later, and not enforced.",
+            "description": (
+                "By user and resource: the most that the user may have admitted in the leaf; it "
+                "comes before the leaf's fairlead.io/user-cap."
+            ),
         },
     }
     message = "quotaNames may not be changed; rename the leaf, or make another group"

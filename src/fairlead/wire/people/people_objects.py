@@ -6,7 +6,7 @@ the row, with the field and its value, and such a user or group gives no rights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -17,13 +17,16 @@ from fairlead.model.people.rows import (
     BoundRole,
     ExternalUser,
     GroupStatus,
+    LeafUse,
     Ready,
     User,
     UserGroup,
     UserRole,
     UserStatus,
 )
+from fairlead.model.resources import Amounts
 from fairlead.wire.kube.objects import WireMeta
+from fairlead.wire.kube.quantity import parse_amounts, render_amounts
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION
 
@@ -135,6 +138,7 @@ def parse_group(wire: WirePerson) -> UserGroup:
         default_roles=fields.texts("defaultRoles"),
         default_cluster_roles=fields.texts("defaultClusterRoles"),
         user_caps=caps,
+        caps=_caps(caps, faults),
         is_ending=meta.deletion_timestamp is not None,
         generation=meta.generation or 0,
         created_at=_created(meta),
@@ -189,6 +193,9 @@ def render_user_status(status: UserStatus, namespace: str) -> Object:
         "observedGeneration": status.generation,
         "serviceAccount": account if status.service_account else None,
         "namespaces": list(status.namespaces),
+        "used": [
+            {"leaf": each.leaf, "resources": render_amounts(each.used)} for each in status.used
+        ],
         "roleBindings": [
             {"name": each.name, "namespace": each.namespace, "roleName": each.role}
             for each in status.bindings
@@ -220,7 +227,16 @@ def parse_user_status(status: Any) -> UserStatus:
         ),
         _parse_ready(status),
         _count(status, "observedGeneration"),
+        tuple(_parse_used(status)),
     )
+
+
+def _parse_used(status: Object) -> Iterator[LeafUse]:
+    for row in _rows(status, "used"):
+        try:
+            yield LeafUse(_text(row, "leaf"), parse_amounts(row.get("resources")))
+        except (ValueError, TypeError, AttributeError):
+            continue
 
 
 def render_group_status(status: GroupStatus) -> Object:
@@ -271,6 +287,17 @@ def _parse_ready(status: Object) -> Ready:
             is_true = each.get("status") == "True"
             return Ready(is_true, _text(each, "reason"), _text(each, "message"), at)
     return Ready()
+
+
+def _caps(written: Mapping[str, Mapping[str, Any]], faults: list[str]) -> dict[str, Amounts]:
+    """The caps as amounts."""
+    found: dict[str, Amounts] = {}
+    for user, texts in written.items():
+        try:
+            found[user] = parse_amounts(texts)
+        except ValueError as error:
+            faults.append(f"userCaps of {user}: {error}")
+    return found
 
 
 # --- small parts ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -30,10 +30,17 @@ from fairlead.model.keys import (
     USER_CAP,
     USER_ORDER,
 )
-from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Violation, ViolationCode
+from fairlead.model.quota.tree import (
+    AdmittedUse,
+    QuotaNode,
+    QuotaSettings,
+    QuotaTree,
+    Violation,
+    ViolationCode,
+)
 from fairlead.model.resources import CPU, NOTHING, UNLIMITED, Amounts, is_byte_resource
 from fairlead.wire.kube.objects import WireMeta
-from fairlead.wire.kube.quantity import parse_quantity
+from fairlead.wire.kube.quantity import parse_amounts, parse_quantity
 from fairlead.wire.quota.tree_size import LEVELS_MAX, too_large
 from fairlead.wire.text.time_span import parse_span
 
@@ -85,6 +92,9 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
     meta = wire.metadata
     faults: list[Violation] = []
     root = _parse_spec(wire.spec, faults)
+    status = wire.status if isinstance(wire.status, dict) else {}
+    if root is not None and (caps := parse_user_caps(status)):
+        root = root.with_user_caps(caps)
     annotations = {
         key: text or ""
         for key, text in (meta.annotations or {}).items()
@@ -101,8 +111,28 @@ def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
         if root is None
         else _parse_settings(root, _reporter(root.name, faults)),
         faults=tuple(faults),
-        status=wire.status if isinstance(wire.status, dict) else {},
+        status=status,
+        user_use=tuple(AdmittedUse(*each) for each in _of_users(status.get("userUse"), "used")),
     )
+
+
+def parse_user_caps(status: Mapping[str, Any]) -> dict[str, dict[str, Amounts]]:
+    """By leaf and user, the caps of user groups that the quota controller enforces, from the tree's
+    status. What is malformed there is left out: the controller wrote none of it.
+    """
+    found: dict[str, dict[str, Amounts]] = {}
+    for leaf, user, amounts in _of_users(status.get("userCaps"), "resources"):
+        found.setdefault(leaf, {})[user] = amounts
+    return found
+
+
+def _of_users(rows: Any, field: str) -> Iterator[tuple[str, str, Amounts]]:
+    """Leaf, user and amounts of each well-formed row."""
+    for row in rows if isinstance(rows, list) else []:
+        try:
+            yield str(row["leaf"]), str(row["user"]), parse_amounts(row[field])
+        except (LookupError, TypeError, ValueError, AttributeError):
+            continue
 
 
 def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:

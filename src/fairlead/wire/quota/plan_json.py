@@ -21,7 +21,8 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
-from fairlead.model.resources import Amounts, amount_text
+from fairlead.model.resources import amount_text
+from fairlead.wire.kube.quantity import render_amounts
 
 Object = dict[str, Any]
 
@@ -67,7 +68,7 @@ def _eviction(eviction: QuotaEviction) -> Object:
         **_pod(eviction.pod, eviction.leaf),
         "for": eviction.for_unit,
         "how": str(eviction.method),
-        "frees": _amounts(eviction.frees),
+        "frees": render_amounts(eviction.frees),
     }
 
 
@@ -114,7 +115,7 @@ def _admission(admission: QuotaAdmission) -> Object:
 
 
 def _claim(claim: QuotaClaim) -> Object:
-    return {"unit": claim.unit, "leaf": claim.leaf, "request": _amounts(claim.request)}
+    return {"unit": claim.unit, "leaf": claim.leaf, "request": render_amounts(claim.request)}
 
 
 def _return(returned: QuotaReturn) -> Object:
@@ -157,18 +158,14 @@ def render_node_use(use: QuotaNodeUse) -> Object:
         "namespaces": list(use.namespaces),
         "children": list(use.children),
         "waiting": {"units": use.waiting_units, "pods": use.waiting_pods},
-        "used": _amounts(use.used),
-        "request": _amounts(use.request),
-        "guaranteed": _amounts(use.guaranteed),
-        "borrowed": _amounts(use.borrowed),
-        "claimed": _amounts(use.claimed),
-        "lost": _amounts(use.lost),
-        **({"countedMin": _amounts(use.counted_min)} if use.counted_min else {}),
-        **({"overMax": _amounts(use.over_max)} if use.over_max else {}),
-        "nonPreemptibleUsed": _amounts(use.firm_used),
-        "nonPreemptibleRequest": _amounts(use.firm_request),
+        "used": render_amounts(use.used),
+        "request": render_amounts(use.request),
+        "guaranteed": render_amounts(use.guaranteed),
+        "borrowed": render_amounts(use.borrowed),
+        "claimed": render_amounts(use.claimed),
+        "lost": render_amounts(use.lost),
+        **({"countedMin": render_amounts(use.counted_min)} if use.counted_min else {}),
+        **({"overMax": render_amounts(use.over_max)} if use.over_max else {}),
+        "nonPreemptibleUsed": render_amounts(use.firm_used),
+        "nonPreemptibleRequest": render_amounts(use.firm_request),
     }
-
-
-def _amounts(amounts: Amounts) -> dict[str, str]:
-    return {resource: amount_text(resource, amount) for resource, amount in sorted(amounts.items())}

@@ -259,6 +259,30 @@ def _status() -> Object:
                     "The number of nodes without a row, which did not fit into the object."
                 ),
             },
+            "userCaps": {
+                "type": "array",
+                "description": "The caps of user groups that are enforced.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "leaf": {"type": "string"},
+                        "user": {"type": "string"},
+                        "resources": amounts,
+                    },
+                },
+            },
+            "userUse": {
+                "type": "array",
+                "description": "What each user has admitted in each leaf.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "leaf": {"type": "string"},
+                        "user": {"type": "string"},
+                        "used": amounts,
+                    },
+                },
+            },
             "nodes": {"type": "array", "items": {"type": "object", "properties": node}},
         },
     }

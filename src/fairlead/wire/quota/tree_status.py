@@ -12,7 +12,8 @@ import msgspec
 
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.moment import Moment
-from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree, Violation
+from fairlead.wire.kube.quantity import render_amounts
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.quota.plan_json import render_node_use
 
@@ -21,6 +22,11 @@ ENFORCED: Final = "Enforced"
 TREE_INVALID: Final = "TreeInvalid"
 MOST_BYTES: Final = 400_000
 """Bytes of all rows together: etcd accepts 1.5 MiB, and the tree itself is in the same object."""
+
+MOST_CAPS_BYTES: Final = 100_000
+"""Bytes of all caps of users together: more than a thousand rows."""
+MOST_USE_BYTES: Final = 200_000
+"""Bytes of what users use together: more than two thousand rows."""
 
 Object = dict[str, Any]
 
@@ -52,14 +58,33 @@ def render_tree_status(action: WriteTreeStatus) -> Object:
         "leaves": sum(1 for _ in root.leaves()) if root else 0,
         "waiting": sum(use.waiting_pods for use in action.nodes if use.name in leaves),
         **({"nodesLeftOut": left_out} if left_out else {}),
+        "userCaps": _user_caps(root),
+        "userUse": _user_use(action.users),
         "nodes": rows,
     }
 
 
-def _that_fit(rows: Sequence[Object]) -> list[Object]:
-    """The first rows, as many as fit into the object."""
+def _user_caps(root: QuotaNode | None) -> list[Object]:
+    """The caps of user groups that are enforced, for readers that do not follow groups."""
+    rows = [
+        {"leaf": leaf.name, "user": user, "resources": render_amounts(caps)}
+        for leaf in (root.leaves() if root is not None else ())
+        for user, caps in sorted(leaf.user_caps.items())
+    ]
+    return _that_fit(rows, MOST_CAPS_BYTES)
+
+
+def _user_use(users: Sequence[AdmittedUse]) -> list[Object]:
+    rows = [
+        {"leaf": use.leaf, "user": use.user, "used": render_amounts(use.used)}
+        for use in sorted(users, key=lambda each: (each.leaf, each.user))
+    ]
+    return _that_fit(rows, MOST_USE_BYTES)
+
+
+def _that_fit(rows: Sequence[Object], left: int = MOST_BYTES) -> list[Object]:
+    """The first rows, as many as fit into `left` bytes of the object."""
     fitting: list[Object] = []
-    left = MOST_BYTES
     for row in rows:
         left -= len(msgspec.json.encode(row)) + 1
         if left < 0:

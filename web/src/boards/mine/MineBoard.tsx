@@ -1,6 +1,6 @@
 // My work: what I can start now, my waiting jobs and their queue, my quota, and my jobs. A researcher's first page.
 import { useEffect, useMemo } from "react";
-import { useJobs, useMine } from "../../api/queries";
+import { useJobs, useMe, useMine } from "../../api/queries";
 import type { MyWork } from "../../api/types";
 import { FIRST_JOB } from "../../commands/commands";
 import { gpus } from "../../format/format";
@@ -26,10 +26,12 @@ export function MineBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
   const me = useMemo(() => personIn(params), [params]);
+  const signedIn = useMe().data;
   useEffect(() => {
-    const last = me ? null : lastPerson();
+    if (me || !signedIn) return;
+    const last = signedIn.user.id ? { user: signedIn.user.id } : lastPerson();
     if (last) set({ ...last }, "replace");
-  }, [me, set]);
+  }, [me, signedIn, set]);
   const asked = useMine(useMemo(() => queryOf(me), [me]));
   const choose = (person: Person | null) => {
     remember(person);
@@ -47,7 +49,7 @@ export function MineBoard() {
           value={me && "namespace" in me ? me.namespace : null}
           onChoose={(namespace) => choose(namespace ? { namespace } : null)}
         />
-        <span className="hint">{t("mine.signin")}</span>
+        {signedIn?.way === "none" && <span className="hint">{t("mine.signin")}</span>}
       </div>
       <Warnings of={[asked.data?.warnings]} />
       <FailedRefresh asked={[asked]} />

@@ -1,4 +1,4 @@
-// The user's identity until sign-in exists: a user or a namespace, from the address, else the last choice in this browser.
+// Whose work is shown: a user or a namespace, from the address, else the user who is signed in, else the last choice in this browser.
 import { readStored, store } from "../../app/stored";
 
 export type Person = { readonly user: string } | { readonly namespace: string };

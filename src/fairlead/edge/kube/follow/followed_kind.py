@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -32,16 +32,19 @@ from fairlead.model.changes import (
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
+from fairlead.model.people.rows import KIND_GROUPS, UserGroup
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
+from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.forms import JsonForm, VersionedForm
 from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, JsonAndProtobufForm
+from fairlead.wire.people.people_objects import WirePerson, parse_group
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 Row = TypeVar("Row")
@@ -127,6 +130,19 @@ BUDGET_SUBJECT: FollowedKind[Budget] = FollowedKind(
     JsonForm(WireBudget, parse_budget),
     by_namespace_and_name,
     is_optional=True,
+)
+PEOPLE_RETRY_SECONDS: Final = 5.0
+"""The longest wait between two tries to read users, whose definition may be installed later."""
+GROUP_RESOURCE: Final = Resource(
+    names.PEOPLE_GROUP, names.PEOPLE_VERSION, names.USER_GROUPS, kind="UserGroup"
+)
+GROUP_SUBJECT: FollowedKind[UserGroup] = FollowedKind(
+    KIND_GROUPS,
+    GROUP_RESOURCE,
+    JsonForm(WirePerson, parse_group),
+    by_name,
+    selection=Selection(namespace=USERS_NAMESPACE),
+    retry_seconds=PEOPLE_RETRY_SECONDS,
 )
 EVENT_SUBJECT: FollowedKind[Event] = FollowedKind(
     "events", EVENTS, EVENT_FORM, by_namespace_and_name, selection=Selection(fields="type=Warning")

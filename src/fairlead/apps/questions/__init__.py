@@ -1,0 +1,1 @@
+"""What the admission webhook is asked, and which rule answers it."""

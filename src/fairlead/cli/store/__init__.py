@@ -1,0 +1,1 @@
+"""`fairlead store`: the console's store, for its operator."""

@@ -1,0 +1,1 @@
+"""OpenID Connect: the provider at which users of the console sign in."""

@@ -1,0 +1,169 @@
+"""Signing in with the browser: by keyboard alone, in both languages and themes, and what leads to
+the page and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.chromium import Window, window
+from tests.browser.still_console import served
+from tests.console.clusters import living_cluster
+from tests.console.sign_in_parts import Parts
+from tests.console.worlds import still_world
+
+from fairlead.console.http.sign_in_desk import OneTimeCode
+
+AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@contextmanager
+def signing_in(parts: Parts, code: OneTimeCode | None = None, **more: object) -> Iterator[str]:
+    with served(still_world(living_cluster()), parts.desk(code=code, **more)) as address:
+        yield address
+
+
+def focus_of(tab: Window) -> str:
+    """What has the focus: its test id, its label, or its text."""
+    found = tab.page.evaluate(
+        """() => { const at = document.activeElement; return at.dataset.testid
+        || at.labels?.[0]?.textContent || at.ariaLabel || at.innerText; }"""
+    )
+    return str(found)
+
+
+def tab_to(tab: Window, wanted: str, key: str = "Tab") -> None:
+    """Press Tab until `wanted` has the focus, as a user without a mouse does."""
+    for _ in range(60):
+        if focus_of(tab) == wanted:
+            return
+        tab.page.keyboard.press(key)
+    raise AssertionError(f"`{wanted}` is not reached with {key}; the focus is on {focus_of(tab)}")
+
+
+def test_the_address_with_the_code_signs_in_and_forgets_the_code(browser: Browser) -> None:
+    parts = Parts()
+    code = OneTimeCode()
+    with signing_in(parts, code) as address, window(browser, address) as tab:
+        tab.page.goto(f"{address}/#code={code.text}")
+        expect(tab.at("page-overview")).to_be_visible()
+        expect(tab.at("action-person")).to_have_text("operator")
+        assert code.text not in tab.page.url
+        tab.page.go_back()
+        assert code.text not in tab.page.url
+        tab.page.goto(f"{address}/nodes#code={code.text}")
+        expect(tab.at("page-nodes")).to_be_visible()
+
+
+def test_a_used_code_is_refused_with_the_reason(browser: Browser) -> None:
+    parts = Parts()
+    code = OneTimeCode()
+    assert code.spend(code.text)
+    with signing_in(parts, code) as address, window(browser, address) as tab:
+        tab.page.goto(f"{address}/#code={code.text}")
+        expect(tab.at("signin-fault")).to_contain_text("was used")
+
+
+def test_a_user_signs_in_and_out_by_keyboard_and_comes_back_to_the_page(browser: Browser) -> None:
+    with signing_in(Parts()) as address, window(browser, address) as tab:
+        tab.page.goto(f"{address}/jobs?job_type=pytorchjob")
+        expect(tab.at("page-signin")).to_be_visible()
+        expect(tab.at("signin-token")).to_be_visible()
+        tab_to(tab, "Kubernetes token")
+        tab.page.keyboard.type("wrong")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("signin-fault")).to_contain_text("does not accept this token")
+        tab_to(tab, "Kubernetes token")
+        tab.page.keyboard.press("Control+A")
+        tab.page.keyboard.type("token-of-anna")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-jobs")).to_be_visible()
+        expect(tab.page).to_have_url(f"{address}/jobs?job_type=pytorchjob")
+        expect(tab.at("action-person")).to_have_text("Anna")
+        tab_to(tab, "action-person")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("person")).to_be_visible()
+        tab_to(tab, "action-sign-out")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-signin")).to_be_visible()
+        tab.page.goto(f"{address}/overview")
+        expect(tab.at("page-signin")).to_be_visible()
+
+
+def signed_in(tab: Window, address: str, token: str, path: str, page_id: str) -> None:
+    tab.page.goto(f"{address}{path}")
+    tab.page.locator("input[type=password]").first.fill(token)
+    tab.page.keyboard.press("Enter")
+    expect(tab.at(f"page-{page_id}")).to_be_visible()
+
+
+def test_my_access_and_my_work_are_those_of_the_one_who_is_signed_in(browser: Browser) -> None:
+    with signing_in(Parts()) as address, window(browser, address) as tab:
+        signed_in(tab, address, "token-of-anna", "/me", "access")
+        panel = tab.at("panel-access")
+        expect(panel).to_contain_text("Administrator")
+        expect(panel).to_contain_text("anna")
+        expect(panel).to_contain_text("Kubernetes token")
+        tab.page.goto(f"{address}/mine")
+        expect(tab.page).to_have_url(f"{address}/mine?user=anna")
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_accessible_in_both_languages_and_themes(
+    browser: Browser, locale: str, scheme: str
+) -> None:
+    code = OneTimeCode()
+    title = {"en-US": "Sign in", "zh-CN": "登录"}[locale]
+    with (
+        signing_in(Parts(), code) as address,
+        window(browser, address, locale, scheme=scheme) as tab,
+    ):
+        tab.page.goto(f"{address}/signin")
+        expect(tab.at("signin-code")).to_be_visible()
+        expect(tab.page.get_by_role("heading", level=1)).to_have_text(title)
+        tab.page.locator("input[type=password]").first.fill("wrong")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("signin-fault")).to_be_visible()
+        tab.keep(f"sign-in-{locale}-{scheme}")
+        check_axe(tab)
+        signed_in(tab, address, "token-of-anna", "/signin?next=/me", "access")
+        tab.at("action-person").click()
+        expect(tab.at("person")).to_be_visible()
+        tab.keep(f"access-{locale}-{scheme}")
+        check_axe(tab)
+
+
+def check_axe(tab: Window) -> None:
+    tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = tab.page.evaluate(
+        """async () => (await axe.run(document, { resultTypes: ['violations'] })).violations
+        .map(each => `${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"""
+    )
+    assert found == []
+
+
+def test_with_the_code_of_a_simulated_cluster_one_looks_as_anna(browser: Browser) -> None:
+    code = OneTimeCode()
+    with signing_in(Parts(), code, is_simulated=True) as address, window(browser, address) as tab:
+        tab.page.goto(f"{address}/#code={code.text}")
+        expect(tab.at("page-overview")).to_be_visible()
+        tab.at("action-person").click()
+        tab.at("act-as-anna").click()
+        expect(tab.at("action-person")).to_have_text("Anna")
+        tab.at("action-person").click()
+        tab.at("act-as-self").click()
+        expect(tab.at("action-person")).to_have_text("operator")
+
+
+def test_a_browser_that_is_signed_out_elsewhere_goes_to_sign_in(browser: Browser) -> None:
+    with signing_in(Parts()) as address, window(browser, address) as tab:
+        signed_in(tab, address, "token-of-anna", "/nodes", "nodes")
+        tab.page.context.clear_cookies()
+        tab.page.keyboard.type("gj")
+        expect(tab.at("page-signin")).to_be_visible()
+        expect(tab.page).to_have_url(f"{address}/signin?next=%2Fjobs")

@@ -1,0 +1,252 @@
+"""Signing in at `fairlead console` on a real API server: tokens that live, expire and are revoked,
+a real OpenID Connect provider, and how fast a disabled user is out.
+
+The console runs with the account of deploy/reader.yaml and the rights of docs/how-to/sign-in.md.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.kube.addresses import free_port
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import of_file
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.objects import namespace
+from tests.kube.oidc_provider import CLIENT, SECRET, UID, PlainBrowser, Provider, provider
+from tests.kube.quota_line import SYSTEM, install_crd
+from tests.kube.servers import Server, running
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+PLACE = "kube-ai"
+ACCOUNT = "fairlead-reader"
+BACK = "/api/v1/signin/oidc/callback"
+HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "sign-in.md"
+
+
+class Console(NamedTuple):
+    server: Server
+    issuer_port: int
+    log: Path
+    secret_file: Path
+
+
+def user(name: str, role: str = "researcher", **more: Any) -> Object:
+    spec = {"userName": name.title(), "userId": name, "apiRoles": [role], "groups": []}
+    return {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "User",
+        "metadata": {"name": name, "namespace": PLACE},
+        "spec": {**spec, **more},
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as made:
+        install_crd(made)
+        made.admin.apply([namespace(SYSTEM)])
+        made.admin.apply(of_file("people.yaml"))
+        made.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        made.admin.apply(of_file("reader.yaml"))
+        for command in rights_of_the_how_to():
+            made.admin.run(*command)
+        made.admin.apply([user("bob", externalUser={"authType": "oidc", "uid": UID}), user("eve")])
+        for name in ("bob", "eve", "stranger"):
+            made.admin.run("create", "serviceaccount", name, "-n", PLACE)
+        for name in ("bob", "eve"):  # as the people controller writes it
+            status = f'{{"status":{{"serviceAccount":{{"name":"{name}","namespace":"{PLACE}"}}}}}}'
+            made.admin.run(
+                *("patch", "users.fairlead.io", name, "-n", PLACE, "--type=merge"),
+                *("--subresource=status", "-p", status),
+            )
+        yield made
+
+
+def rights_of_the_how_to() -> Iterator[list[str]]:
+    """The commands that the document has, for the account of deploy/reader.yaml."""
+    text = HOW_TO.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in re.findall(r"^\s*\$ kubectl (create (?:cluster)?role.*)$", text, re.MULTILINE):
+        yield line.replace("NAMESPACE:ACCOUNT", f"{SYSTEM}:{ACCOUNT}").split()
+
+
+@pytest.fixture(scope="module")
+def console(cluster: ControlPlane) -> Iterator[Console]:
+    token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
+    path = write_kubeconfig(
+        cluster.folder / "console.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
+    key, secret = cluster.folder / "sign-in.key", cluster.folder / "oidc.secret"
+    key.write_text("k" * 40)
+    secret.write_text(SECRET + "\n")
+    port, log = free_port(), cluster.folder / "console.log"
+    flags = (
+        *(f"--kubeconfig={path}", "--gpu-source=none", "--sign-in=on"),
+        *(f"--sign-in-key-file={key}", f"--store=sqlite:///{cluster.folder / 'store.sqlite'}"),
+        *(f"--oidc-issuer=http://localhost:{port}/", f"--oidc-client-id={CLIENT}"),
+        f"--oidc-client-secret-file={secret}",
+    )
+    with running("console", *flags, log=log) as server:
+        yield Console(server, port, log, secret)
+
+
+@pytest.fixture(scope="module")
+def real_provider(cluster: ControlPlane, console: Console) -> Iterator[Provider]:
+    back = console.server.url + BACK
+    with provider(back, cluster.folder / "provider.log", console.issuer_port) as made:
+        yield made
+
+
+def token_of(cluster: ControlPlane, name: str, *flags: str) -> str:
+    return cluster.admin.run("create", "token", name, "-n", PLACE, *flags).strip()
+
+
+def sign_in(console: Console, token: str) -> tuple[PlainBrowser, int, Any]:
+    browser = PlainBrowser()
+    found = browser.post(f"{console.server.url}/api/v1/signin", {"way": "token", "secret": token})
+    return browser, found.status, found.json
+
+
+def me(console: Console, browser: PlainBrowser) -> tuple[int, Any]:
+    found = browser.send(f"{console.server.url}/api/v1/me")
+    return found.status, found.json
+
+
+def test_a_token_signs_its_user_in_and_nothing_has_it(
+    cluster: ControlPlane, console: Console
+) -> None:
+    token = token_of(cluster, "bob")
+    browser, status, answer = sign_in(console, token)
+    assert status == 200, answer
+    assert me(console, browser)[1]["user"] == {
+        "name": "Bob",
+        "role": "researcher",
+        "id": "bob",
+        "groups": [],
+        "leaves": [],
+        "namespaces": [],
+    }
+    program = PlainBrowser().send(
+        f"{console.server.url}/api/v1/me", Authorization=f"Bearer {token}"
+    )
+    assert program.json["way"] == "bearer"
+    (cookie,) = (each.value or "" for each in browser.cookies)
+    for path in cluster.folder.glob("*"):
+        if path.is_file() and path.name.startswith(("console.log", "store.sqlite")):
+            kept = path.read_bytes()
+            assert token.encode() not in kept, path
+            assert cookie.partition(".")[0].encode() not in kept, path
+
+
+def test_tokens_that_do_not_count_are_refused_with_the_reason(
+    cluster: ControlPlane, console: Console
+) -> None:
+    deleted = "gone"
+    cluster.admin.run("create", "serviceaccount", deleted, "-n", PLACE)
+    of_deleted = token_of(cluster, deleted)
+    cluster.admin.run("delete", "serviceaccount", deleted, "-n", PLACE)
+    other = token_of(cluster, "bob", "--audience=https://other.example")
+    head, body, signature = token_of(cluster, "bob").split(".")
+    foreign = f"{head}.{body}.{signature[::-1]}"
+    reason = "the API server does not accept this token: "
+    for token, why in (
+        (of_deleted, "its ServiceAccount, or the Secret that it is bound to, is gone"),
+        (other, "it is for another audience"),
+        (foreign, "it is not a token of this cluster"),
+        ("nonsense", "it is not a token of this cluster"),
+    ):
+        _, status, answer = sign_in(console, token)
+        assert (status, answer["code"], answer["error"]) == (401, "signed-out", reason + why)
+    _, status, answer = sign_in(console, token_of(cluster, "stranger"))
+    assert (status, answer["code"]) == (403, "no-user")
+
+
+def test_a_revoked_credential_signs_in_no_more(cluster: ControlPlane, console: Console) -> None:
+    cluster.admin.run("create", "secret", "generic", "bob-1", "-n", PLACE)
+    token = token_of(cluster, "bob", "--bound-object-kind=Secret", "--bound-object-name=bob-1")
+    assert sign_in(console, token)[1] == 200
+    cluster.admin.run("delete", "secret", "bob-1", "-n", PLACE)
+    began = time.monotonic()
+    wait_until("the token does not count", lambda: sign_in(console, token)[1] == 401, 30)
+    assert time.monotonic() - began < 13
+
+
+def test_who_may_make_users_is_an_administrator_before_there_is_one(
+    cluster: ControlPlane, console: Console
+) -> None:
+    cluster.admin.run("create", "serviceaccount", "installer", "-n", SYSTEM)
+    cluster.admin.run(
+        *("create", "clusterrolebinding", "installer", "--clusterrole=cluster-admin"),
+        f"--serviceaccount={SYSTEM}:installer",
+    )
+    token = cluster.admin.run("create", "token", "installer", "-n", SYSTEM).strip()
+    browser, status, answer = sign_in(console, token)
+    assert status == 200, answer
+    assert me(console, browser)[1]["user"]["role"] == "admin"
+    cluster.admin.run("delete", "clusterrolebinding", "installer")
+    wait_until("the right is gone", lambda: me(console, browser)[0] == 403, 30)
+
+
+def test_a_disabled_user_is_out_within_a_second_and_stays_out(
+    cluster: ControlPlane, console: Console
+) -> None:
+    browser, status, answer = sign_in(console, token_of(cluster, "eve"))
+    assert status == 200, answer
+
+    def disable(is_disabled: str) -> None:
+        cluster.admin.run(
+            *("patch", "users.fairlead.io", "eve", "-n", PLACE, "--type=merge"),
+            *("-p", f'{{"spec":{{"disabled":{is_disabled}}}}}'),
+        )
+
+    disable("true")
+    began = time.monotonic()
+    wait_until("eve is out", lambda: me(console, browser)[0] in (401, 403), 30)
+    assert time.monotonic() - began < 1
+    disable("false")
+    wait_until(
+        "eve may sign in again", lambda: sign_in(console, token_of(cluster, "eve"))[1] == 200, 30
+    )
+    assert me(console, browser)[0] == 401
+
+
+def test_a_user_signs_in_at_a_real_provider(console: Console, real_provider: Provider) -> None:
+    browser = PlainBrowser()
+    api = f"{console.server.url}/api/v1"
+    assert browser.send(f"{api}/signin/methods").json["ways"] == ["code", "oidc", "token"]
+    started = browser.send(f"{api}/signin/oidc/start?next=/jobs")
+    assert started.status == 303
+    asked = urllib.parse.parse_qs(urllib.parse.urlsplit(started.location).query)
+    assert asked["code_challenge_method"] == ["S256"]
+    back = browser.log_in(started.location)
+    assert back.startswith(console.server.url + BACK)
+    finished = browser.send(back)
+    assert (finished.status, finished.location) == (303, "/jobs"), finished.body
+    status, answer = me(console, browser)
+    assert (status, answer["user"]["id"], answer["way"]) == (200, "bob", "oidc")
+
+    replayed = browser.send(back)
+    assert (replayed.status, replayed.json["code"]) == (400, "malformed")
+
+
+def test_a_code_of_the_provider_works_once(console: Console, real_provider: Provider) -> None:
+    """Also with a state that is right: the provider itself refuses the code."""
+    api, first, second = f"{console.server.url}/api/v1", PlainBrowser(), PlainBrowser()
+    back = first.log_in(first.send(f"{api}/signin/oidc/start").location)
+    used = urllib.parse.parse_qs(urllib.parse.urlsplit(back).query)["code"][0]
+    assert first.send(back).status == 303
+    state = urllib.parse.parse_qs(
+        urllib.parse.urlsplit(second.send(f"{api}/signin/oidc/start").location).query
+    )["state"][0]
+    stolen = second.send(f"{console.server.url}{BACK}?code={used}&state={state}")
+    assert (stolen.status, stolen.json["error"]) == (
+        401,
+        "the provider does not accept the code: it was used, or is too old",
+    )
