@@ -185,7 +185,7 @@ MUTATIONS = (
         "    return console.pictures.of(subject_of(request))",
         "    return console.board_states",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: no route checks its right",
@@ -201,7 +201,7 @@ MUTATIONS = (
         "pods=tuple(pod for name in names for pod in self.pods_in(name)),",
         "pods=self.pods,",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: jobs of all namespaces",
@@ -209,7 +209,7 @@ MUTATIONS = (
         'jobs=of("jobs"),',
         "jobs=self.jobs,",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: Events of all namespaces",
@@ -217,7 +217,7 @@ MUTATIONS = (
         'events=of("events"),',
         "events=self.events,",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: Events with texts of the quota controller",
@@ -225,7 +225,7 @@ MUTATIONS = (
         "events=restricted_events(own.events),",
         "events=own.events,",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: conditions with texts of the quota controller",
@@ -233,7 +233,7 @@ MUTATIONS = (
         "_own_pod(pod) if QUOTA_GATE in pod.gates else pod for pod in own.pods",
         "pod for pod in own.pods",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: the claimant of a suspended job",
@@ -241,7 +241,7 @@ MUTATIONS = (
         "jobs=tuple(_own_job(job, reach) for job in own.jobs),",
         "jobs=own.jobs,",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: the claimant in a manifest",
@@ -249,7 +249,7 @@ MUTATIONS = (
         "manifest = without_claimant(manifest, reach)",
         "pass",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: messages of sources",
@@ -257,7 +257,7 @@ MUTATIONS = (
         "{name: _without_names(source) for name, source in snapshot.sources.items()}",
         "snapshot.sources",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: the whole quota tree",
@@ -265,7 +265,7 @@ MUTATIONS = (
         "return replace(node, namespaces=names) if sees_leaf(node, reach) else None",
         "return replace(node, namespaces=names)",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: faults of nodes elsewhere",
@@ -273,7 +273,7 @@ MUTATIONS = (
         "return tuple(restricted_violations(self._whole.violations, names))",
         "return self._whole.violations",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: units of all namespaces wait",
@@ -281,7 +281,7 @@ MUTATIONS = (
         '            if each.unit.partition("/")[0] in own\n',
         "",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: clauses name borrowers",
@@ -289,7 +289,7 @@ MUTATIONS = (
         "    clauses = restricted_clauses(waiting.clauses, reach)",
         "    clauses = waiting.clauses",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: borrowers",
@@ -297,7 +297,7 @@ MUTATIONS = (
         "        borrowers=(),\n",
         "",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: what could start names borrowers",
@@ -305,7 +305,7 @@ MUTATIONS = (
         "        return restricted_waiting(waiting, self._reach)",
         "        return waiting",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: figures of quota nodes above are of all leaves",
@@ -313,7 +313,7 @@ MUTATIONS = (
         "rows = [row if row.is_leaf else _above(row, leaves) for row in rows]",
         "pass",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: holders of all cards",
@@ -321,7 +321,7 @@ MUTATIONS = (
         "        if pod.namespace in namespaces:\n            return pod\n        if pod.key",
         "        if True:\n            return pod\n        if pod.key",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: pods without a name on a node's page",
@@ -329,7 +329,7 @@ MUTATIONS = (
         "pods=[pod for pod in row.pods if pod.namespace != ANOTHER_TEAM]",
         "pods=row.pods",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: how many pods share a card",
@@ -337,7 +337,7 @@ MUTATIONS = (
         "    if others:",
         "    if False:",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: search finds all",
@@ -345,7 +345,7 @@ MUTATIONS = (
         "self._whole.search_index, self.job_by_pod, text, most, self._reach.namespaces",
         "self._whole.search_index, self.job_by_pod, text, most",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: serving jobs of all",
@@ -353,7 +353,7 @@ MUTATIONS = (
         "return tuple(row for row in rows if row.namespace in self._reach.namespaces)",
         "return tuple(rows)",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: idle cards of all",
@@ -361,7 +361,7 @@ MUTATIONS = (
         "return self._whole.idle.within(self._reach.namespaces)",
         "return self._whole.idle",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: lines of charts of all",
@@ -369,7 +369,7 @@ MUTATIONS = (
         "return reach.seen(await _lines_of_all(console, *narrowed))",
         "return await _lines_of_all(console, query, asked)",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: a picture is as new as the whole board state",
@@ -400,7 +400,7 @@ MUTATIONS = (
         "rows = health_summary(rows)",
         "pass",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: the number of changes of all",
@@ -408,7 +408,7 @@ MUTATIONS = (
         "return str(console.pictures.picture(reach).versions.count)",
         "return str(console.world.cluster.version)",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "researcher: versions count the changes of all",
@@ -416,7 +416,7 @@ MUTATIONS = (
         "return RestrictedBoard(whole, snapshot, self.reach, self._now, self.versions.as_text())",
         "return RestrictedBoard(whole, snapshot, self.reach, self._now, whole.versions)",
         TENANTS,
-        "not 40",
+        "not any",
     ),
     Mutation(
         "sign-in: writes need no token of theirs",

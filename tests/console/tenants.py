@@ -113,18 +113,29 @@ FAR = (f"{MARK}-far", f"{MARK}-gone")
 
 def tree(others: Others) -> QuotaNode:
     """Leaf root.a.1 is Bob's; root.a has another leaf, and so has the root."""
-    own = QuotaNode("root.a.1", "root.a.1", "root.a", {"cpu": 10_000}, {"cpu": 30_000}, OWN)
+    gpu = "nvidia.com/gpu"
+    own = QuotaNode(
+        "root.a.1",
+        "root.a.1",
+        "root.a",
+        {"cpu": 10_000, gpu: 1},
+        {"cpu": 30_000, gpu: 4},
+        OWN,
+    )
     near = QuotaNode(
         f"root.a.{others.leaf}",
         f"root.a.{others.leaf}",
         "root.a",
         {"cpu": 5000},
-        {"cpu": 30_000},
+        {"cpu": 30_000, gpu: 4},
         (others.team,),
     )
     far = QuotaNode(f"root.{others.leaf}", f"root.{others.leaf}", "root", {"cpu": 10_000}, {}, FAR)
-    a = QuotaNode("root.a", "root.a", "root", {"cpu": 20_000}, {}, children=(own, near))
-    return QuotaNode("root", "root", "", {"cpu": 40_000}, {"cpu": 40_000}, children=(a, far))
+    a = QuotaNode(
+        "root.a", "root.a", "root", {"cpu": 20_000, gpu: 2}, {gpu: 4}, children=(own, near)
+    )
+    whole = {"cpu": 40_000, gpu: 4}
+    return QuotaNode("root", "root", "", whole, whole, children=(a, far))
 
 
 def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:

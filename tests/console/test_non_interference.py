@@ -290,24 +290,33 @@ async def test_a_researcher_sees_the_own_work_and_the_capacity() -> None:
     assert (await body("/gpus/map"))["teams"] == ["", "team-a", "team-b"]
 
 
+async def test_others_with_more_objects_and_other_names_change_no_byte() -> None:
+    """As the property below, with others that differ in everything that has no figure."""
+    await compare_with(
+        Others(
+            f"{MARK}a", f"{MARK}b", f"{MARK}c", small_pods=2, jobs=3, waiting=2, events=2, splits=3
+        )
+    )
+
+
 @examples(2, 40, SAME_FIGURES)
-def test_other_tenants_change_no_byte_of_an_answer(others: Others) -> None:
+def test_any_other_tenants_change_no_byte_of_an_answer(others: Others) -> None:
+    asyncio.run(compare_with(others))
+
+
+async def compare_with(others: Others) -> None:
     """Neither while the console runs nor between two consoles; headers and ETags included."""
-
-    async def compare() -> None:
-        first, second = Asked(Others()), Asked(others)
-        await first.begin()
-        await second.begin()
-        before = await answers(first)
-        await first.change(others)
-        assert differing(before, await answers(first)) == []
-        assert differing(before, await answers(second)) == []
-
-    asyncio.run(compare())
+    first, second = Asked(Others()), Asked(others)
+    await first.begin()
+    await second.begin()
+    before = await answers(first)
+    await first.change(others)
+    assert differing(before, await answers(first)) == []
+    assert differing(before, await answers(second)) == []
 
 
 @examples(2, 40, ANY)
-def test_only_figures_of_capacity_change_with_what_others_hold(others: Others) -> None:
+def test_any_others_change_figures_of_capacity_only(others: Others) -> None:
     async def compare() -> None:
         first, second = Asked(Others()), Asked(others)
         await first.begin()
