@@ -119,7 +119,7 @@ def tree(others: Others) -> QuotaNode:
         "root.a.1",
         "root.a",
         {"cpu": 10_000, gpu: 1},
-        {"cpu": 30_000, gpu: 4},
+        {"cpu": 30_000, gpu: 7},
         OWN,
     )
     near = QuotaNode(
@@ -127,14 +127,14 @@ def tree(others: Others) -> QuotaNode:
         f"root.a.{others.leaf}",
         "root.a",
         {"cpu": 5000},
-        {"cpu": 30_000, gpu: 4},
+        {"cpu": 30_000, gpu: 7},
         (others.team,),
     )
     far = QuotaNode(f"root.{others.leaf}", f"root.{others.leaf}", "root", {"cpu": 10_000}, {}, FAR)
     a = QuotaNode(
-        "root.a", "root.a", "root", {"cpu": 20_000, gpu: 2}, {gpu: 4}, children=(own, near)
+        "root.a", "root.a", "root", {"cpu": 20_000, gpu: 2}, {gpu: 7}, children=(own, near)
     )
-    whole = {"cpu": 40_000, gpu: 4}
+    whole = {"cpu": 40_000, gpu: 7}
     return QuotaNode("root", "root", "", whole, whole, children=(a, far))
 
 
@@ -169,7 +169,7 @@ def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
         pod(
             "waits-worker-0",
             "",
-            {"nvidia.com/gpu": 8},
+            {"nvidia.com/gpu": 3},
             job=waits,
             conditions=(
                 Condition("PodScheduled", "False", "Unschedulable", "0/3 nodes", EPOCH - 99),
@@ -229,7 +229,7 @@ def other_pods(others: Others) -> list[Pod]:
 def snapshot(others: Others) -> ClusterSnapshot:
     """`others.held` cards of gpu-1 and a share of a card are theirs."""
     bert = _labelled(training_job(), "bob")
-    waits = _labelled(training_job("waits", 1, 8, state="Created"), "bob")
+    waits = _labelled(training_job("waits", 1, 3, state="Created"), "bob")
     lent = replace(
         training_job("lent", suspended=True, state="Suspended"),
         annotations={ANNOTATION_SUSPENDED_FOR: others.claimant},
