@@ -22,6 +22,7 @@ MEASUREMENTS: Final = {
     "servers": ("api_server",),
     "store": ("store",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
+    "pictures": ("pictures", "researchers"),
     "image": ("image",),
     "installation": ("install", "upgrade", "doctor"),
     "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),
