@@ -59,7 +59,7 @@ export function faultsOf(faults: readonly FieldFault[], ...paths: readonly strin
   return faults.filter(({ path }) => paths.some((each) => path === each || path.startsWith(`${each}.`) || path.startsWith(`${each}[`)));
 }
 
-/** What a refused write says of its fields, else what its preview says. */
+/** The faults of a refused write, else those of its preview. */
 export function allFaults(error: Error | null, preview: Preview | undefined): readonly FieldFault[] {
   return error instanceof ApiError && error.fields.length > 0 ? error.fields : (preview?.fields ?? []);
 }

@@ -77,7 +77,7 @@ class Endpoint(Struct, frozen=True):
 
     An `action`, its name in the audit, makes it a write of the cluster: it is carried out in the
     frame of `console/http/writing`, and `name` is the function that plans it. `verb`: its method.
-    `needs_version`: it must say in `If-Match` on which version it is based. `preview`: what
+    `needs_version`: its `If-Match` must name the version on which it is based. `preview`: what
     `dryRun=true` answers.
     """
 
@@ -266,7 +266,7 @@ AUDIT_PARAMETERS: Final = (
     Parameter("since", "From this time on: epoch milliseconds or RFC 3339 with its zone."),
     Parameter("until", "Before this time."),
     Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
-    Parameter("before", "Rows with smaller ids, as the page before says.", type="integer"),
+    Parameter("before", "Rows with smaller ids: `before` of the page before.", type="integer"),
     Parameter("format", "`json` (default), `csv` or `jsonl`: all matching rows, at most 100,000."),
 )
 

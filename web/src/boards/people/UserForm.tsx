@@ -1,4 +1,4 @@
-// A new user, or changes of one. The server's preview says which bindings follow, and what is wrong.
+// A new user, or changes of one. The server's preview lists the bindings that follow, and what is wrong.
 import { useState } from "react";
 import { useGroups, usePreview, useWrite, type WriteOrder } from "../../api/queries";
 import type { UserRow } from "../../api/types";
