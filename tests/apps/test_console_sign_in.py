@@ -112,7 +112,7 @@ async def test_every_route_but_signing_in_needs_a_sign_in() -> None:
     async with served(Parts()) as page:
         for endpoint in ENDPOINTS:
             path = endpoint.path
-            for name in ("namespace", "type", "name", "query"):
+            for name in ("namespace", "type", "name", "query", "id", "token"):
                 path = path.replace(f"{{{name}}}", "x")
             status, answer = await Browser(page).send(path, endpoint.method, endpoint.body and {})
             if endpoint.right.is_open:

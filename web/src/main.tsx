@@ -12,6 +12,7 @@ import "./gpumap/map.css";
 import "./charts/chart.css";
 import "./boards/boards.css";
 import "./boards/access/access.css";
+import "./boards/people/people.css";
 
 hearScripts();
 if (keepCode() && currentPlace().path !== SIGN_IN) navigate(signInFrom(currentPlace().path, currentPlace().query), "replace");

@@ -1,9 +1,9 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
 import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
-import { ApiError, getJson, postJson } from "./fetch";
+import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveToSignIn } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -224,4 +224,47 @@ function within(params: URLSearchParams, { from, to }: TimeRange): URLSearchPara
   asked.set("from", String(from));
   asked.set("to", String(to));
   return asked;
+}
+
+/** Users and groups are followed by the server, and no hint comes when they change. */
+const PEOPLE_REFRESH_MS = 3_000;
+export const useUsers = (params: URLSearchParams) => useAnswer<UserList>("users", "/users", params, true, PEOPLE_REFRESH_MS);
+export const useGroups = (params: URLSearchParams) => useAnswer<GroupList>("groups", "/groups", params, true, PEOPLE_REFRESH_MS);
+export const useAudit = (params: URLSearchParams) => useAnswer<AuditPage>("audit", "/audit", params, true, 10_000);
+/** `path`: of the user or of `/me`; its credentials are read from the API server itself. */
+export const useCredentials = (path: string) => useQuery({ queryKey: ["credentials", path], queryFn: ({ signal }) => getJson<CredentialList>(`${path}/tokens`, undefined, signal), staleTime: 0 });
+
+export interface WriteOrder {
+  readonly method: WriteMethod;
+  readonly path: string;
+  readonly body: object | null;
+  readonly version?: string | undefined;
+  readonly params?: URLSearchParams;
+}
+
+/** Sends writes. What lists show is read anew after one that succeeds. */
+export function useWrite<T>() {
+  const client = useQueryClient();
+  const csrf = useMe().data?.csrf ?? "";
+  return useMutation({
+    mutationFn: ({ method, path, body, version, params }: WriteOrder) => sendWrite<T>(method, path, body, csrf, version, params),
+    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
+    onError: (error) => (error instanceof ApiError && error.code === "csrf" ? client.invalidateQueries({ queryKey: ["me"] }) : undefined),
+  });
+}
+
+/** What this write would change, or why it would be refused. Nothing is written. */
+export function usePreview(order: WriteOrder | null) {
+  const csrf = useMe().data?.csrf;
+  return useQuery({
+    queryKey: ["preview", order && [order.method, order.path, order.body, order.version, order.params?.toString()]],
+    queryFn: () => {
+      const { method, path, body, version, params } = order as WriteOrder;
+      return sendWrite<Preview>(method, path, body, csrf ?? "", version, new URLSearchParams([...(params ?? []), ["dryRun", "true"]]));
+    },
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: 0,
+    enabled: order !== null && csrf !== undefined,
+  });
 }

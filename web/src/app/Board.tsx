@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Access, Devices, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving } from "./pages";
+import { Access, Audit, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving, Users } from "./pages";
 
 export function Board() {
   return (
@@ -50,6 +50,12 @@ function Page() {
       return <Quota />;
     case "access":
       return <Access />;
+    case "users":
+      return <Users />;
+    case "groups":
+      return <Groups />;
+    case "audit":
+      return <Audit />;
     case "health":
       return <Health />;
     case "quota-tree":

@@ -1,5 +1,6 @@
 // What stands around every board: menu, header, and the keys that work everywhere.
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
+import { useMe } from "../api/queries";
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
 import { ServerTrouble } from "../parts/States";
@@ -62,9 +63,11 @@ export function Frame({ children }: { children: ReactNode }) {
 function Menu() {
   const { t } = useWords();
   const { path } = usePlace();
+  const me = useMe().data;
+  const isAdmin = me !== undefined && me.way !== "none" && me.user.role === "admin";
   return (
     <nav aria-label={t("frame.menu")}>
-      {BOARDS.map((board) => (
+      {BOARDS.filter((board) => isAdmin || !board.isForAdmins).map((board) => (
         <Link key={board.path} to={board.path} aria-current={isHere(path, board.path) ? "page" : undefined} title={t(board.title)}>
           <Icon name={board.icon} />
           <span className="word">{t(board.title)}</span>

@@ -7,6 +7,8 @@ export interface BoardEntry {
   readonly title: MessageKey;
   readonly key: string;
   readonly icon: IconName;
+  /** In the menu of administrators who are signed in. */
+  readonly isForAdmins?: boolean;
 }
 
 export const BOARDS: readonly BoardEntry[] = [
@@ -19,10 +21,13 @@ export const BOARDS: readonly BoardEntry[] = [
   { path: "/serving", title: "board.serving", key: "s", icon: "serving" },
   { path: "/quota", title: "board.quota", key: "q", icon: "quota" },
   { path: "/health", title: "board.health", key: "h", icon: "health" },
+  { path: "/users", title: "board.users", key: "p", icon: "mine", isForAdmins: true },
+  { path: "/groups", title: "board.groups", key: "t", icon: "holders", isForAdmins: true },
+  { path: "/audit", title: "board.audit", key: "a", icon: "rows", isForAdmins: true },
 ];
 
 export type Place =
-  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "serving" | "quota" | "quota-tree" | "health" | "access" }
+  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "serving" | "quota" | "quota-tree" | "health" | "access" | "users" | "groups" | "audit" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "none" };
@@ -36,7 +41,7 @@ export function placeOf(path: string): Place {
   if (rest.length === 0 && first === "me") return { board: "access" };
   if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && first === "gpus") return { board: "holders" };
-  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "serving" || first === "quota" || first === "health")) return { board: first };
+  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "serving" || first === "quota" || first === "health" || first === "users" || first === "groups" || first === "audit")) return { board: first };
   return { board: "none" };
 }
 

@@ -17,6 +17,9 @@ const LOADERS = {
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
   "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
   access: () => import("../boards/access/AccessPage").then((m) => ({ default: m.AccessPage })),
+  users: () => import("../boards/people/UsersBoard").then((m) => ({ default: m.UsersBoard })),
+  groups: () => import("../boards/people/GroupsBoard").then((m) => ({ default: m.GroupsBoard })),
+  audit: () => import("../boards/people/AuditBoard").then((m) => ({ default: m.AuditBoard })),
   health: () => import("../boards/health/HealthBoard").then((m) => ({ default: m.HealthBoard })),
 } as const;
 
@@ -31,6 +34,9 @@ export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Serving = lazy(LOADERS.serving);
 export const Quota = lazy(LOADERS.quota);
 export const Access = lazy(LOADERS.access);
+export const Users = lazy(LOADERS.users);
+export const Groups = lazy(LOADERS.groups);
+export const Audit = lazy(LOADERS.audit);
 export const Health = lazy(LOADERS.health);
 export const QuotaTree = lazy(LOADERS["quota-tree"]);
 

@@ -1,7 +1,7 @@
 // Commands that print what is on screen, in one place; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "quota" | "waiting";
+export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "quota" | "waiting" | "users" | "userGroups";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
@@ -57,6 +57,8 @@ const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; re
   serving: { any: [], one: ["namespace", "type"] },
   waiting: { any: [], one: [] },
   quota: { any: [], one: [] },
+  users: { any: [], one: [] },
+  userGroups: { any: [], one: [] },
 };
 /** Parameters that determine how rows are shown, not which. */
 const NO_FILTERS: readonly string[] = ["sort", "page", "size", "fields", "format", "by"];
@@ -94,6 +96,10 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
       const type = only(params, "type");
       return [line("arena serve list", of, type && `--type=${quoted(type.toLowerCase())}`)];
     }
+    case "users":
+      return ["fairlead user list"];
+    case "userGroups":
+      return ["fairlead group list"];
     case "waiting":
       return ["fairlead quota plan"];
     default:

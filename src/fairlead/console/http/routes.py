@@ -235,12 +235,12 @@ def _writing(console: Console, endpoint: Endpoint) -> Answer:
     plan = PLANS[endpoint.name]
 
     async def answer_write(request: Request) -> Response:
-        console.writes.check()
         try:
             await check_right(console.subjects, request, endpoint.right)
         except Refused as refused:
             await console.writes.note_refusal(request, endpoint, refused)
             raise
+        console.writes.check()
         check_known(request.query_params.multi_items(), endpoint)
         csrf = _csrf(console, request)
         return await console.writes.answer(request, endpoint, csrf, partial(plan, console))

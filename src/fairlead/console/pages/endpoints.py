@@ -280,7 +280,7 @@ AUDIT_PARAMETERS: Final = (
     Parameter("since", "From this time on: epoch milliseconds or RFC 3339 with its zone."),
     Parameter("until", "Before this time."),
     Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
-    Parameter("before", "Rows with smaller ids, as the page before says.", type="integer"),
+    Parameter("before", "Rows with smaller ids: `before` of the page before.", type="integer"),
     Parameter("format", "`json` (default), `csv` or `jsonl`: all matching rows, at most 100,000."),
 )
 
@@ -464,6 +464,7 @@ ENDPOINTS: Final = (
         errors=WRITE_ERRORS,
         body=NodeOrder,
         action="nodes.update",
+        example="/nodes/gpu-1",
         verb="PATCH",
     ),
     Endpoint(
@@ -494,6 +495,7 @@ ENDPOINTS: Final = (
         errors=WRITE_ERRORS,
         body=JobOrder,
         action="jobs.update",
+        example="/jobs/team-a/mpijob/bert-pretrain",
         verb="PATCH",
     ),
     Endpoint(
@@ -506,6 +508,7 @@ ENDPOINTS: Final = (
         errors=WRITE_ERRORS,
         body=NoBody,
         action="jobs.delete",
+        example="/jobs/team-a/mpijob/bert-pretrain",
         verb="DELETE",
     ),
     Endpoint(

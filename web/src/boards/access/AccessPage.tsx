@@ -7,6 +7,7 @@ import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
 import { Answered, Bones, Empty, FailedRefresh } from "../../parts/States";
+import { Credentials } from "../people/Credentials";
 
 export function AccessPage() {
   const { t } = useWords();
@@ -56,6 +57,11 @@ function Access({ me }: { me: Me }) {
         <p className="dim access-note">{t(isAdmin ? "access.admin" : "access.researcher")}</p>
         {user.id && isAdmin && <Command text={`fairlead kubeconfig create ${user.id}`} />}
       </Panel>
+      {user.id && (
+        <Panel slug="access-credentials" title={t("cred.title")}>
+          <Credentials path="/me" user={user.id} namespaces={user.namespaces} isReady />
+        </Panel>
+      )}
     </>
   );
 }

@@ -14,7 +14,8 @@ export function TreePage() {
   const [params, set] = useQueryState();
   const asked = useQuotaTree();
   const me = useMe().data;
-  const isAsking = params.get("whatif") === "1";
+  const isAdmin = me?.user.role !== "researcher";
+  const isAsking = isAdmin && params.get("whatif") === "1";
   const mayEdit = me !== undefined && me.way !== "none" && me.user.role === "admin" && Boolean(asked.data?.treeVersion);
   const isEditing = mayEdit && params.get("edit") === "1";
   const above = <Link to="/quota">{t("title.quota")}</Link>;
@@ -24,16 +25,18 @@ export function TreePage() {
       {!isEditing && (
         <div className="filters">
           <Choice name="resource" label={t("col.resource")} choices={asked.data?.resources ?? []} params={params} set={set} width={190} />
-          <button
-            type="button"
-            className="toggle"
-            aria-pressed={isAsking}
-            disabled={!asked.data || asked.data.items.length === 0}
-            data-testid="action-what-if"
-            onClick={() => set({ whatif: isAsking ? null : "1" }, "replace")}
-          >
-            {t("quota.whatIf")}
-          </button>
+          {isAdmin && (
+            <button
+              type="button"
+              className="toggle"
+              aria-pressed={isAsking}
+              disabled={!asked.data || asked.data.items.length === 0}
+              data-testid="action-what-if"
+              onClick={() => set({ whatif: isAsking ? null : "1" }, "replace")}
+            >
+              {t("quota.whatIf")}
+            </button>
+          )}
           {mayEdit && (
             <button type="button" className="toggle" data-testid="action-edit-tree" onClick={() => set({ edit: "1", whatif: null })}>
               {t(asked.data?.items.length === 0 ? "tree.first" : "tree.edit")}

@@ -146,6 +146,8 @@ class PeoplePlans:
         user = _user(request, record)
         is_forced = request.query_params.get("force", "false") == "true"
         refusal = user_deletion_refusal(user, record, is_forced=is_forced)
+        if refusal is not None and user.name == subject_of(request).user:
+            refusal = Refusal("you cannot delete yourself")
 
         async def act() -> Written:
             await self.people.delete_user(user, is_forced=is_forced)
