@@ -19,6 +19,7 @@ from tests.console.worlds import still_world
 
 from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
+from fairlead.console.pages.openapi import openapi_document
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.edge.store.sql_store import SqlStore
@@ -26,7 +27,9 @@ from fairlead.errors import OutsideError, StoreDown
 from fairlead.model.people.rows import UserRole, UserWork
 from fairlead.model.records.audit import AuditFilter, AuditResult, AuditRow
 
+from .described_answers import check_against
 from .running_console import Page, console
+from .test_console_server import OF_PEOPLE
 from .test_console_sign_in import Browser
 
 ANNA, BOB = member("anna", role=UserRole.ADMIN), member("bob", "a")
@@ -284,6 +287,21 @@ async def test_two_at_once_with_one_key_are_one(tmp_path: Path) -> None:
         )
         assert sorted(status for status, _ in answers) == [201, 409, 409, 409, 409]
         assert it.people.calls == ["issue bob 600"]
+
+
+async def test_what_is_read_has_exactly_the_keys_that_are_described(tmp_path: Path) -> None:
+    described = openapi_document("0")
+    async with site(tmp_path) as it:
+        await it.anna.send("/users/bob/tokens", "POST", {})
+        await it.anna.send("/me/tokens", "POST", {})
+        read = [each for each in ENDPOINTS if each.name in OF_PEOPLE]
+        assert len(read) == len(OF_PEOPLE)
+        for endpoint in read:
+            status, answer = await it.anna.send(filled(endpoint.path))
+            assert status == 200, endpoint.name
+            operation = described["paths"][endpoint.path]["get"]["responses"]["200"]
+            schema = operation["content"]["application/json"]["schema"]
+            check_against(answer, schema, described["components"]["schemas"])
 
 
 # --- users and groups -----------------------------------------------------------------------------

@@ -71,7 +71,7 @@ async def followed_world(
         if prometheus is not None:
             await clients.enter_async_context(prometheus)
         gpus = gpu_readings(args, prometheus, clock, api)
-        people = KubePeople(connection, clock.now)
+        people = KubePeople(connection, clock.now, getattr(args, "kubeconfig_server", ""))
         clients.push_async_callback(people.close)
         yield Ports(
             cluster=KubeCluster(api, clock, with_events=with_events),

@@ -47,6 +47,12 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         help="authority of its certificate, PEM; it also encrypts the connection",
     )
     parser.add_argument(
+        "--kubeconfig-server",
+        metavar="URL",
+        default="",
+        help="the API server as users reach it, for the kubeconfigs that pages issue",
+    )
+    parser.add_argument(
         "--trusted-proxy",
         metavar="ADDRESS",
         action="append",

@@ -13,9 +13,12 @@ from fairlead.model.people.rows import User, UserGroup
 
 
 class KubePeople:
-    """One cluster, with the rights of the process. `now`: epoch seconds."""
+    """One cluster, with the rights of the process. `now`: epoch seconds. `server`: the API server
+    as users reach it, "" = as this process does.
+    """
 
-    def __init__(self, connection: Connection, now: Callable[[], float]) -> None:
+    def __init__(self, connection: Connection, now: Callable[[], float], server: str = "") -> None:
+        self._server = server
         self._api = KubeBlocking(connection)
         self._query = PeopleQuery(self._api, now)
 
@@ -57,7 +60,7 @@ class KubePeople:
         return await asyncio.to_thread(self._query.revoke_all, user)
 
     async def address(self) -> ServerAddress:
-        return await asyncio.to_thread(self._query.address, "")
+        return await asyncio.to_thread(self._query.address, self._server)
 
     async def close(self) -> None:
         await asyncio.to_thread(self._api.close)

@@ -160,6 +160,7 @@ def _refuse_others(asked: Invocation) -> None:
     named = {
         "--sign-in-key-file": args.sign_in_key_file,
         "--trusted-proxy": args.trusted_proxy,
+        "--kubeconfig-server": args.kubeconfig_server,
         "--store": args.store,
         "--store-password-file": args.store_password_file,
         "--store-ca-file": args.store_ca_file,

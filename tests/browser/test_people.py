@@ -1,0 +1,116 @@
+"""The pages Users, User groups and Audit, at a laptop with the people controller beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.test_sign_in import check_axe, tab_to
+from tests.kube.deployed import of_file
+from tests.kube.kubectl import Kubectl, KubectlError
+from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.programs import program
+from tests.kube.servers import running
+
+LEAF = "root.research"
+"""A leaf of the scenario, with the namespace `research`."""
+
+
+@pytest.fixture(scope="module")
+def laptop() -> Iterator[Laptop]:
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with running_laptop(OUTPUT / "people.log", "--sign-in", "--scenario=empty") as it:
+        for name in ("namespace.yaml", "people.yaml"):
+            it.kubectl.apply(of_file(name))
+        controller = ("people-controller", f"--kubeconfig={it.kubeconfig}")
+        with running(*controller, log=OUTPUT / "people-controller.log"):
+            yield it
+
+
+def code_of(laptop: Laptop) -> str:
+    return re.findall(r"#code=(\S+)", laptop.component.log.read_text(encoding="utf-8"))[-1]
+
+
+def row(tab: Window, key: str) -> Locator:
+    return tab.page.locator(f'tr[data-key="{key}"]')
+
+
+def test_a_team_is_let_in_and_out_by_the_pages(
+    laptop: Laptop, browser: Browser, tmp_path: Path
+) -> None:
+    with window(browser, laptop.console.url) as tab:
+        tab.page.goto(f"{laptop.console.url}/groups#code={code_of(laptop)}")
+        expect(tab.at("page-groups")).to_be_visible()
+
+        tab.at("action-new-group").click()
+        tab.at("group-name").fill("team_A")
+        tab.at("group-leaf").select_option(LEAF)
+        form = tab.at("group-form")
+        expect(form.locator("ul.form-fault")).to_contain_text("is not 1 to 63 of")
+        tab.at("group-name").fill("teamA")
+        expect(tab.at("form-effects")).to_contain_text("kube-ai/teama")
+        tab.keep("group-form")
+        tab.at("form-submit").click()
+        expect(form).to_have_count(0)
+        expect(row(tab, "teama")).to_contain_text(LEAF)
+
+        tab.page.goto(f"{laptop.console.url}/users")
+        expect(tab.at("page-users")).to_be_visible()
+        tab.at("action-new-user").focus()
+        tab.page.keyboard.press("Enter")
+        tab_to(tab, "user-name")
+        tab.page.keyboard.type("Bob")
+        tab_to(tab, "user-group-teama")
+        tab.page.keyboard.press("Space")
+        expect(tab.at("form-effects")).to_contain_text("research/bob:research:fairlead-researcher")
+        tab.keep("user-form")
+        tab_to(tab, "form-submit")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("user-form")).to_have_count(0)
+        expect(row(tab, "bob")).to_contain_text("Ready")
+
+        row(tab, "bob").click()
+        tab.at("action-kubeconfig").click()
+        tab.at("form-submit").click()
+        expect(tab.at("issued-text")).to_contain_text("kind: Config")
+        with tab.page.expect_download() as download:
+            tab.at("issued-download").click()
+        assert download.value.suggested_filename == "kubeconfig-bob.yaml"
+        kubeconfig = tmp_path / "bob.yaml"
+        download.value.save_as(kubeconfig)
+        tab.at("issued").get_by_role("button", name="Close").last.click()
+        expect(tab.at("credentials")).to_contain_text("valid until")
+        tab.keep("user-open")
+        bob = Kubectl(program("kubectl"), kubeconfig, tmp_path)
+        name = bob.run("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+        assert name == "system:serviceaccount:kube-ai:bob"
+        bob.run("get", "pods", "-n", "research")
+
+        tab.at("action-disable").click()
+        expect(tab.at("form-effects")).to_contain_text("research/bob:research:fairlead-researcher")
+        tab.keep("user-disable")
+        tab.at("form-submit").click()
+        expect(tab.at("user-state")).to_have_text("Disabled")
+        with pytest.raises(KubectlError, match=r"Forbidden|Unauthorized"):
+            bob.run("get", "pods", "-n", "research")
+
+        tab.at("action-delete").click()
+        expect(tab.at("delete-form")).to_be_visible()
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.at("delete-name").fill("bob")
+        tab.at("form-submit").click()
+        expect(row(tab, "bob")).to_have_count(0)
+
+        tab.page.goto(f"{laptop.console.url}/audit")
+        table = tab.at("table-audit")
+        for action in ("groups.create", "users.create", "credentials.create", "users.delete"):
+            expect(table).to_contain_text(action)
+        tab.keep("audit")
+        for path, page_id in (("/users", "users"), ("/groups", "groups"), ("/audit", "audit")):
+            tab.page.goto(f"{laptop.console.url}{path}")
+            expect(tab.at(f"page-{page_id}")).to_be_visible()
+            check_axe(tab)
