@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -15,6 +16,7 @@ from tests.waiting import wait_until
 
 from fairlead.run.quota_demo import demo_deployment, demo_tree
 
+AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SPACES = ("namespace1", "namespace2", "namespace3")
 
 
@@ -121,3 +123,46 @@ def test_what_the_preview_names_is_evicted_and_a_second_editor_keeps_the_edit(
         tab.at("action-versions").click()
         expect(tab.at("table-tree-versions")).to_contain_text("changed root.b.1")
         assert second.complaints == []
+        tab.at("action-cancel").click()
+        cordon(tab, laptop)
+        every_look(tab)
+
+
+def cordon(tab: Window, laptop: Laptop) -> None:
+    """A dialog names the node; then the API server has it cordoned, and not before."""
+    ready = laptop.wait_ready()
+
+    def cordoned() -> list[str]:
+        nodes = read(ready, "/api/v1/nodes")["items"]
+        return [each["metadata"]["name"] for each in nodes if each["spec"].get("unschedulable")]
+
+    name = read(ready, "/api/v1/nodes")["items"][0]["metadata"]["name"]
+    tab.open(f"/nodes/{name}", "node")
+    tab.at("action-cordon").click()
+    expect(tab.at("dialog-cordon")).to_contain_text(f"Cordon {name}?")
+    tab.page.keyboard.press("Escape")
+    expect(tab.at("confirm-cordon")).not_to_be_visible()
+    assert cordoned() == []
+    tab.at("action-cordon").click()
+    tab.at("confirm-cordon").click()
+    expect(tab.at("action-uncordon")).to_be_visible()
+    assert cordoned() == [name]
+
+
+def every_look(tab: Window) -> None:
+    """The editor in Chinese and in the dark theme; no serious finding of axe-core in either."""
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        editor(tab)
+        tab.at("edit-root.a.1-max.cpu").fill("18")
+        tab.at("action-preview").click()
+        expect(tab.at("tree-changes")).to_be_visible()
+        tab.keep(f"quota-tree-editor-{scheme}")
+        tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = tab.page.evaluate("() => axe.run(document.querySelector('main'))")
+        serious = [
+            (each["id"], [node["html"][:200] for node in each["nodes"]][:3])
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
