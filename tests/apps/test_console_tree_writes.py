@@ -301,3 +301,12 @@ async def test_what_is_no_tree_is_malformed(nodes: list[dict[str, str]]) -> None
         status, answer = await editor.put(dry=True)
         assert (status, answer["code"]) == (400, "malformed"), answer
         assert answer["hint"]
+
+
+async def test_a_researcher_learns_nothing_of_when_the_tree_was_changed() -> None:
+    async with editing() as editor:
+        assert (await editor.ask("/quota/tree"))[1]["treeVersion"] == "uid-tree.1"
+        editor.token = "token-of-bob"
+        _, answer = await editor.ask("/quota/tree")
+        assert (answer["treeVersion"], answer["managed"]) == ("", [])
+        assert (await editor.ask("/quota/tree/versions"))[0] == 403
