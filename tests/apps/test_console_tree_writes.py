@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -177,11 +177,14 @@ async def test_of_two_administrators_the_second_gets_the_tree_as_it_is() -> None
         assert editor.stored("root.b.2")["max"] == {"cpu": "15"}
 
 
+def once(do: Callable[[], None]) -> Callable[[], None]:
+    left = [do]
+    return lambda: left.pop()() if left else None
+
+
 async def test_a_write_of_the_status_meanwhile_is_no_conflict_and_of_the_tree_is_one() -> None:
     async with editing() as editor:
-        editor.writes.before = editor.writes.touch
-        once = iter([editor.writes.touch])
-        editor.writes.before = lambda: next(once, lambda: None)()
+        editor.writes.before = once(editor.writes.touch)
         editor.node("root.a.1")["max"] = {"cpu": "15"}
         assert (await editor.put())[0] == 200
         assert len(editor.writes.asked) == 2
@@ -192,7 +195,7 @@ async def test_a_write_of_the_status_meanwhile_is_no_conflict_and_of_the_tree_is
             editor.writes.tree["metadata"]["generation"] += 1
 
         editor.version = "uid-tree.2"
-        editor.writes.before = change
+        editor.writes.before = once(change)
         editor.node("root.a.1")["max"] = {"cpu": "14"}
         status, answer = await editor.put()
         assert (status, answer["code"]) == (409, "conflict")
