@@ -125,6 +125,7 @@ def test_what_the_preview_names_is_evicted_and_a_second_editor_keeps_the_edit(
         assert second.complaints == []
         tab.at("action-cancel").click()
         cordon(tab, laptop)
+        suspend_and_delete(tab, laptop)
         every_look(tab)
 
 
@@ -166,3 +167,26 @@ def every_look(tab: Window) -> None:
             if each["impact"] in ("serious", "critical")
         ]
         assert serious == []
+
+
+def suspend_and_delete(tab: Window, laptop: Laptop) -> None:
+    """A job stops and goes on; it is deleted only after a dialog that names it."""
+    ready = laptop.wait_ready()
+    path = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+    container = {"name": "pytorch", "image": "train"}
+    roles = {"Worker": {"replicas": 1, "template": {"spec": {"containers": [container]}}}}
+    post(ready, path, {"metadata": {"name": "bert"}, "spec": {"pytorchReplicaSpecs": roles}})
+
+    def jobs() -> list[bool]:
+        found = read(ready, path)["items"]
+        return [each["spec"].get("runPolicy", {}).get("suspend", False) for each in found]
+
+    tab.open("/jobs/default/pytorchjob/bert", "job")
+    for slug, after in (("suspend", [True]), ("resume", [False]), ("delete-job", [])):
+        before = jobs()
+        tab.at(f"action-{slug}").click()
+        expect(tab.at(f"dialog-{slug}")).to_contain_text("default/bert?")
+        assert jobs() == before
+        tab.at(f"confirm-{slug}").click()
+        wait_until(jobs, lambda wanted=after: jobs() == wanted, 60)
+    expect(tab.at("page-jobs")).to_be_visible()
