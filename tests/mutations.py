@@ -23,6 +23,8 @@ TREE, ACTIONS = (
     "tests/apps/test_console_cluster_actions.py",
 )
 EDIT = "src/fairlead/console/boards/quota/tree_edit.py"
+WRITES = "tests/apps/test_console_writes.py"
+FRAME = "src/fairlead/console/http/writing/frame.py"
 VITEST = "web: test/gpumap.test.ts"
 
 
@@ -422,6 +424,70 @@ MUTATIONS = (
         "return RestrictedBoard(whole, snapshot, self.reach, self._now, whole.versions)",
         TENANTS,
         "not any",
+    ),
+    Mutation(
+        "writes: the audit comes after the write",
+        FRAME,
+        "        begun = structs.replace(begun, id=await tools.audit.append_audit(begun))",
+        "        begun = structs.replace(begun, id=0)",
+        WRITES,
+        "before_it_is_sent or without_a_row",
+    ),
+    Mutation(
+        "writes: CSRF is off",
+        FRAME,
+        "        body = await own_body(request, csrf, is_empty=endpoint.body in (None, NoBody))",
+        "        body = await own_body(request, None, is_empty=endpoint.body in (None, NoBody))",
+        WRITES,
+        "token_of_its_page",
+    ),
+    Mutation(
+        "writes: the right is not checked",
+        "src/fairlead/console/http/subjects.py",
+        '    require(request, right, request.path_params.get("namespace", ""))',
+        "    pass",
+        WRITES,
+        "researcher_writes_nothing",
+    ),
+    Mutation(
+        "writes: a later change is overwritten",
+        FRAME,
+        "            if version is not None and planned.version != version:",
+        "            if False:",
+        WRITES,
+        "version_that_was_read",
+    ),
+    Mutation(
+        "writes: a preview writes",
+        FRAME,
+        "            if is_preview:\n                return _plain(_preview(planned), 200)",
+        "            pass",
+        WRITES,
+        "preview_changes_nothing",
+    ),
+    Mutation(
+        "writes: a key counts for nothing",
+        FRAME,
+        "        if key and not await tools.spent.spend(key, tools.now() + KEY_MS):",
+        "        if False:",
+        WRITES,
+        "with_one_key",
+    ),
+    Mutation(
+        "writes: the answer with a token is kept",
+        FRAME,
+        "        if key and not written.is_secret:",
+        "        if key:",
+        WRITES,
+        "with_one_key",
+    ),
+    Mutation(
+        "writes: one revokes tokens of others",
+        "src/fairlead/console/http/writing/credentials.py",
+        "for each in await people.credentials(user.name) if each.name == name",
+        "for each in await people.credentials() if each.name == name",
+        WRITES,
+        "no_others",
     ),
     Mutation(
         "sign-in: writes need no token of theirs",

@@ -18,6 +18,7 @@ from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import still_world
 
 from fairlead.console.http.writes import HEADER
+from fairlead.console.http.writing.credentials import MOST_VALID
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.edge.store.address import store_address
@@ -286,6 +287,8 @@ async def test_two_at_once_with_one_key_are_one(tmp_path: Path) -> None:
             *(it.anna.send(path, "POST", order, Idempotency_Key="one") for _ in range(5))
         )
         assert sorted(status for status, _ in answers) == [201, 409, 409, 409, 409]
+        later = await it.anna.send(path, "POST", order, Idempotency_Key="one")
+        assert (later[0], later[1]["code"]) == (409, "exists"), "a token is not kept"
         assert it.people.calls == ["issue bob 600"]
 
 
@@ -404,6 +407,12 @@ async def test_a_lifetime_has_bounds(tmp_path: Path, seconds: int) -> None:
         order = {"lifetimeSeconds": seconds}
         status, answer = await it.anna.send("/users/bob/tokens", "POST", order)
         assert (status, answer["fields"][0]["path"]) == (422, "lifetimeSeconds")
+
+
+async def test_a_user_has_a_bounded_number_of_credentials(tmp_path: Path) -> None:
+    async with site(tmp_path) as it:
+        made = [await it.bob.send("/me/tokens", "POST", {}) for _ in range(MOST_VALID + 1)]
+        assert [status for status, _ in made] == [201] * MOST_VALID + [409]
 
 
 async def test_a_user_has_the_own_credentials_and_no_others(tmp_path: Path) -> None:

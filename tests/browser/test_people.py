@@ -7,14 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from playwright.sync_api import Browser, Locator, expect
 from tests.browser.chromium import OUTPUT, Window, window
-from tests.browser.test_sign_in import check_axe, tab_to
+from tests.browser.still_console import served
+from tests.browser.test_sign_in import check_axe, signed_in, tab_to
+from tests.console.clusters import living_cluster
+from tests.console.people_parts import MemoryPeople, member, team
+from tests.console.sign_in_parts import FakeSignInApi, Parts
+from tests.console.worlds import still_world
 from tests.kube.deployed import of_file
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import running
+
+from fairlead.model.people.rows import UserRole
+from fairlead.model.records.audit import AuditFilter, AuditRow
 
 LEAF = "root.research"
 """A leaf of the scenario, with the namespace `research`."""
@@ -39,6 +48,81 @@ def row(tab: Window, key: str) -> Locator:
     return tab.page.locator(f'tr[data-key="{key}"]')
 
 
+class MemoryTrail:
+    """An audit of this process, which a page may read."""
+
+    def __init__(self) -> None:
+        self.rows: list[AuditRow] = []
+
+    async def append_audit(self, row: AuditRow) -> int:
+        self.rows.append(structs.replace(row, id=len(self.rows) + 1))
+        return len(self.rows)
+
+    async def audit_page(self, filter: AuditFilter, size: int, before: int = 0) -> list[AuditRow]:
+        return self.rows[::-1][:size]
+
+    async def count_audit(self, filter: AuditFilter) -> int:
+        return len(self.rows)
+
+
+@pytest.fixture
+def still() -> Iterator[str]:
+    """A console with a cluster that stands still, at which Anna is an administrator."""
+    users = (member("anna", role=UserRole.ADMIN), member("bob", "a"))
+    groups = (team("a"), team("b"))
+    people = MemoryPeople(users, groups)
+    world = structs.replace(still_world(living_cluster()), people=people)
+    desk = Parts(FakeSignInApi(users, groups), audit=MemoryTrail()).desk()
+    with served(world, desk) as address:
+        yield address
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible_in_both_languages_and_themes(
+    still: str, browser: Browser, locale: str, scheme: str
+) -> None:
+    with window(browser, still, locale, scheme=scheme) as tab:
+        signed_in(tab, still, "token-of-anna", "/users?open=bob", "users")
+        expect(tab.at("credentials")).to_be_visible()
+        check_axe(tab)
+        tab.at("action-edit").click()
+        tab.at("user-group-a").uncheck()
+        expect(tab.at("user-form").locator(".form-fault")).to_be_visible()
+        tab.keep(f"user-faults-{locale}-{scheme}")
+        check_axe(tab)
+        tab.at("form-submit").click()
+        expect(tab.at("write-fault")).to_be_visible()
+        assert not tab.at("user-group-a").is_checked(), "what was chosen is kept"
+        check_axe(tab)
+        tab.page.keyboard.press("Escape")
+        expect(tab.at("user-form")).to_have_count(0)
+        tab.at("action-delete").click()
+        expect(tab.at("form-effects")).to_contain_text("bob:a-ns:fairlead-researcher")
+        check_axe(tab)
+        tab.page.goto(f"{still}/groups?open=a")
+        tab.at("action-delete").click()
+        expect(tab.at("delete-blocked")).to_be_visible()
+        expect(tab.at("form-submit")).to_be_disabled()
+        check_axe(tab)
+        tab.page.goto(f"{still}/audit")
+        expect(tab.at("table-audit")).to_be_visible()
+        tab.keep(f"audit-{locale}-{scheme}")
+        check_axe(tab)
+
+
+def test_a_researcher_finds_neither_the_pages_nor_what_is_on_them(
+    still: str, browser: Browser
+) -> None:
+    with window(browser, still) as tab:
+        signed_in(tab, still, "token-of-bob", "/me", "access")
+        expect(tab.at("credentials")).to_be_visible()
+        expect(tab.page.get_by_role("link", name="Users")).to_have_count(0)
+        tab.page.goto(f"{still}/users")
+        expect(tab.at("state-error")).to_be_visible()
+        assert "anna" not in tab.page.content()
+
+
 def test_a_team_is_let_in_and_out_by_the_pages(
     laptop: Laptop, browser: Browser, tmp_path: Path
 ) -> None:
@@ -50,7 +134,7 @@ def test_a_team_is_let_in_and_out_by_the_pages(
         tab.at("group-name").fill("team_A")
         tab.at("group-leaf").select_option(LEAF)
         form = tab.at("group-form")
-        expect(form.locator("ul.form-fault")).to_contain_text("is not 1 to 63 of")
+        expect(form.locator(".form-fault")).to_contain_text("`team_A` is not 1 to 63 of")
         tab.at("group-name").fill("teamA")
         expect(tab.at("form-effects")).to_contain_text("kube-ai/teama")
         tab.keep("group-form")

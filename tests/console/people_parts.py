@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from msgspec import structs
+from tests.console.clusters import EPOCH
 
 from fairlead.errors import ChangedMeanwhile, Forbidden
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
@@ -46,8 +47,8 @@ class MemoryPeople:
         groups: Collection[UserGroup],
         work: tuple[UserWork, ...] = (),
     ) -> None:
-        self.users = {each.name: structs.replace(each, generation=1) for each in users}
-        self.groups = {each.name: structs.replace(each, generation=1) for each in groups}
+        self.users = {each.name: each for each in users}
+        self.groups = {each.name: each for each in groups}
         self.work = work
         self.calls: list[str] = []
         self.secrets: dict[str, Credential] = {}
@@ -92,7 +93,7 @@ class MemoryPeople:
     ) -> tuple[Credential, str]:
         self._write(f"issue {user} {seconds}")
         name = f"{user}-{len(self.secrets)}"
-        made = Credential(name, user, 1_000.0, 1_000.0 + seconds, issued_by, note)
+        made = Credential(name, user, EPOCH, EPOCH + seconds, issued_by, note)
         self.secrets[name] = made
         return made, f"token-of-{name}"
 
@@ -125,6 +126,7 @@ def member(name: str, *groups: str, role: UserRole = UserRole.RESEARCHER) -> Use
         user_name=name.title(),
         roles=(role,),
         groups=groups,
+        generation=1,
         status=UserStatus(name, spaces, ready=ready),
     )
 
@@ -132,7 +134,13 @@ def member(name: str, *groups: str, role: UserRole = UserRole.RESEARCHER) -> Use
 def team(name: str) -> UserGroup:
     status = GroupStatus(f"root.{name}", (f"{name}-ns",))
     return UserGroup(
-        name, PLACE, uid=f"uid-{name}", group_name=name, leaf=f"root.{name}", status=status
+        name,
+        PLACE,
+        uid=f"uid-{name}",
+        group_name=name,
+        leaf=f"root.{name}",
+        generation=1,
+        status=status,
     )
 
 

@@ -6,6 +6,7 @@ The console runs with the account of deploy/reader.yaml and the rights of docs/h
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import urllib.parse
@@ -18,6 +19,7 @@ from tests.kube.addresses import free_port
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import KubectlError
 from tests.kube.objects import namespace
 from tests.kube.oidc_provider import CLIENT, SECRET, UID, PlainBrowser, Provider, provider
 from tests.kube.quota_line import SYSTEM, install_crd
@@ -192,6 +194,62 @@ def test_who_may_make_users_is_an_administrator_before_there_is_one(
     assert me(console, browser)[1]["user"]["role"] == "admin"
     cluster.admin.run("delete", "clusterrolebinding", "installer")
     wait_until("the right is gone", lambda: me(console, browser)[0] == 403, 30)
+
+
+def test_an_administrator_makes_users_and_credentials_with_the_rights_of_the_how_to(
+    cluster: ControlPlane, console: Console
+) -> None:
+    """The console's account has the rights that the document gives it, and no others."""
+    cluster.admin.run("create", "serviceaccount", "maker", "-n", SYSTEM)
+    cluster.admin.run(
+        *("create", "clusterrolebinding", "maker", "--clusterrole=cluster-admin"),
+        f"--serviceaccount={SYSTEM}:maker",
+    )
+    token = cluster.admin.run("create", "token", "maker", "-n", SYSTEM).strip()
+
+    def send(method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {token}", "Content_Type": "application/json", **headers}
+        found = PlainBrowser().send(f"{console.server.url}/api/v1{path}", method, data, **sent)
+        return found.status, found.json
+
+    status, made = send("POST", "/users", {"userName": "Ruth", "role": "admin"})
+    assert (status, made["id"]) == (201, "ruth"), made
+    change = {"userName": "Ruth B", "role": "admin", "groups": [], "disabled": True}
+    wait_until("the user is followed", lambda: send("GET", "/users/ruth")[0] == 200, 30)
+    status, refused = send("PUT", "/users/ruth", change, If_Match=made["version"])
+    assert (status, refused["code"]) == (409, "blocked"), "the last administrator"
+    status, changed = send(
+        "PUT", "/users/ruth", {**change, "disabled": False}, If_Match=made["version"]
+    )
+    assert (status, changed["userName"]) == (200, "Ruth B"), changed
+    status, conflict = send("PUT", "/users/ruth", change, If_Match=made["version"])
+    assert (status, conflict["current"]["userName"]) == (409, "Ruth B")
+    status, issued = send("POST", "/users/bob/kubeconfigs", {"lifetimeSeconds": 600})
+    assert status == 201, issued
+    status, issued = send("POST", "/users/bob/tokens", {"lifetimeSeconds": 600})
+    assert status == 201, issued
+    assert sign_in(console, issued["token"])[1] == 200
+    assert send("DELETE", f"/users/bob/tokens/{issued['id']}")[0] == 200
+    wait_until("it does not count", lambda: sign_in(console, issued["token"])[1] == 401, 30)
+    tree = {"groupName": "teamA", "leaf": "root.a"}
+    status, refused = send("POST", "/groups", tree)
+    assert (status, refused["fields"][0]["path"]) == (422, "leaf"), "there is no tree"
+    cluster.admin.run("delete", "clusterrolebinding", "maker")
+    account = f"--as=system:serviceaccount:{SYSTEM}:{ACCOUNT}"
+    for verb, resource in (("create", "users.fairlead.io"), ("create", "secrets")):
+        assert can(cluster, verb, resource, account, PLACE)
+        assert not can(cluster, verb, resource, account, "default")
+    for resource in ("pods", "rolebindings.rbac.authorization.k8s.io", "namespaces"):
+        assert not can(cluster, "delete", resource, account, PLACE)
+
+
+def can(cluster: ControlPlane, verb: str, resource: str, account: str, place: str) -> bool:
+    try:
+        cluster.admin.run("auth", "can-i", verb, resource, account, "-n", place)
+    except KubectlError:  # its exit status for "no"
+        return False
+    return True
 
 
 def test_a_disabled_user_is_out_within_a_second_and_stays_out(

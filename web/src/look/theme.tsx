@@ -83,5 +83,7 @@ function antOf(shade: Shade) {
       motionDurationMid: "0.12s",
       motionDurationSlow: "0.12s",
     },
+    // On the light blue and red of the dark theme white words cannot be read.
+    components: shade === "dark" ? { Button: { primaryColor: t.page, dangerColor: t.page } } : {},
   };
 }

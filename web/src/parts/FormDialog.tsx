@@ -96,15 +96,18 @@ export function Field({ label, hint, faults = [], isOne = true, children }: Fiel
   );
 }
 
-export function Faults({ of: faults }: { of: readonly FieldFault[] }) {
-  const { code } = useWords();
+export function Faults({ of: faults, testId }: { of: readonly FieldFault[]; testId?: string }) {
   if (faults.length === 0) return null;
   return (
-    <ul className="form-fault" role="alert">
-      {faults.map((fault) => (
-        <li key={fault.path + fault.rule}>{code("rule", fault.rule, {}, fault.error)}</li>
-      ))}
-    </ul>
+    <div className="form-fault" role="alert" data-testid={testId}>
+      <ul>
+        {faults.map((fault) => (
+          <li key={fault.path + fault.rule} lang="en">
+            {shown(fault.error)}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -62,20 +62,22 @@ export function AuditBoard() {
             ) : (
               <>
                 <DataTable name="audit" caption={t("title.audit")} columns={columns} rows={page.items} rowKey={(row) => String(row.id)} total={page.total} walkable />
-                <div className="table-foot">
-                  <div className="end">
-                    {params.get("before") && (
-                      <Button size="small" onClick={() => set({ before: null })}>
-                        {t("audit.newest")}
-                      </Button>
-                    )}
-                    {page.before > 0 && (
-                      <Button size="small" onClick={() => set({ before: String(page.before) })}>
-                        {t("audit.older")}
-                      </Button>
-                    )}
+                {(page.before > 0 || params.has("before")) && (
+                  <div className="table-foot">
+                    <div className="end">
+                      {params.has("before") && (
+                        <Button size="small" onClick={() => set({ before: null })}>
+                          {t("audit.newest")}
+                        </Button>
+                      )}
+                      {page.before > 0 && (
+                        <Button size="small" onClick={() => set({ before: String(page.before) })}>
+                          {t("audit.older")}
+                        </Button>
+                      )}
+                    </div>
                   </div>
-                </div>
+                )}
               </>
             )
           }
@@ -94,12 +96,12 @@ function auditColumns(words: Words): readonly Column<AuditEntry>[] {
   const plain = { unsortable: true } as const;
   return [
     { ...plain, key: "at", head: t("audit.at"), width: 150, cell: (row) => whenWord(row.at) },
-    { ...plain, key: "actor", head: t("audit.actor"), width: 130, mono: true, title: (row) => row.actor, cell: (row) => row.actor || "—" },
-    { ...plain, key: "action", head: t("audit.action"), width: 140, mono: true, cell: (row) => row.action },
-    { ...plain, key: "target", head: t("audit.object"), width: 220, mono: true, title: objectOf, cell: (row) => objectOf(row) || "—" },
-    { ...plain, key: "result", head: t("audit.result"), width: 110, title: (row) => row.code, cell: (row) => [resultWord(row.result, words), row.code].filter(Boolean).join(": ") },
-    { ...plain, key: "summary", head: t("audit.summary"), width: 220, title: (row) => row.summary, cell: (row) => row.summary || "—" },
-    { ...plain, key: "sourceIp", head: t("audit.from"), width: 110, mono: true, cell: (row) => row.sourceIp },
-    { ...plain, key: "requestId", head: t("audit.request"), width: 140, mono: true, cell: (row) => row.requestId },
+    { ...plain, key: "actor", head: t("audit.actor"), width: 110, mono: true, title: (row) => row.actor, cell: (row) => row.actor || "—" },
+    { ...plain, key: "action", head: t("audit.action"), width: 150, mono: true, cell: (row) => row.action },
+    { ...plain, key: "target", head: t("audit.object"), width: 180, mono: true, title: objectOf, cell: (row) => objectOf(row) || "—" },
+    { ...plain, key: "result", head: t("audit.result"), width: 90, title: (row) => row.code, cell: (row) => [resultWord(row.result, words), row.code].filter(Boolean).join(": ") },
+    { ...plain, key: "summary", head: t("audit.summary"), width: 170, title: (row) => row.summary, cell: (row) => row.summary || "—" },
+    { ...plain, key: "sourceIp", head: t("audit.from"), width: 100, mono: true, cell: (row) => row.sourceIp },
+    { ...plain, key: "requestId", head: t("audit.request"), width: 100, mono: true, cell: (row) => row.requestId },
   ];
 }

@@ -2,9 +2,8 @@
 import { useMemo, useState } from "react";
 import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
 import type { Deleted } from "../../api/types";
-import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
-import { Field, FormDialog } from "../../parts/FormDialog";
+import { Faults, Field, FormDialog } from "../../parts/FormDialog";
 
 interface Props {
   title: string;
@@ -48,15 +47,7 @@ export function DeleteDialog({ title, why, typed, path, version, canForce = fals
       onClose={onClose}
     >
       <p>{why}</p>
-      {isBlocked && (
-        <ul className="form-fault" role="alert" data-testid="delete-blocked">
-          {preview.data?.fields.map((fault) => (
-            <li key={fault.path + fault.rule} lang="en">
-              {shown(fault.error)}
-            </li>
-          ))}
-        </ul>
-      )}
+      {isBlocked && <Faults of={preview.data?.fields ?? []} testId="delete-blocked" />}
       {canForce && (isForced || preview.data?.fields.some((fault) => fault.rule === "unfinished")) && (
         <label className="form-row">
           <input type="checkbox" checked={isForced} onChange={(event) => setForced(event.target.checked)} /> {t("users.force")}

@@ -23,18 +23,20 @@ export function GroupForm({ group, onClose }: { group?: GroupRow; onClose: () =>
   const body = group ? { groupName: name, users } : { groupName: name, leaf, users };
   const order: WriteOrder = group ? { method: "PUT", path: `/groups/${encodeURIComponent(group.name)}`, body, version } : { method: "POST", path: "/groups", body };
   const isReady = name.trim() !== "" && leaf !== "";
-  const late = useLate(JSON.stringify(order));
-  const preview = usePreview(isReady ? (JSON.parse(late) as WriteOrder) : null);
+  const asked = JSON.stringify(order);
+  const isStill = useLate(asked) === asked;
+  const preview = usePreview(isReady && isStill ? order : null);
   const faults = allFaults(write.error, isReady ? preview.data : undefined);
   const toggle = (user: string) => setUsers(users.includes(user) ? users.filter((each) => each !== user) : [...users, user]);
-  const present = write.error instanceof ApiError && write.error.code === "conflict" ? (write.error.current as GroupRow | null) : null;
+  const error = write.error ?? preview.error;
+  const present = error instanceof ApiError && error.code === "conflict" ? (error.current as GroupRow | null) : null;
   return (
     <FormDialog
       title={group ? t("groups.change", { group: group.name }) : t("groups.new")}
       word={t(group ? "form.save" : "form.create")}
       isReady={isReady}
       isBusy={write.isPending}
-      error={write.error}
+      error={error}
       preview={isReady ? preview.data : undefined}
       testId="group-form"
       onSubmit={() => write.mutate(order, { onSuccess: onClose })}

@@ -5,7 +5,7 @@ import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
 import type { UserRow } from "../../api/types";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
-import { FormDialog } from "../../parts/FormDialog";
+import { Faults, FormDialog } from "../../parts/FormDialog";
 import { Credentials } from "./Credentials";
 import { DeleteDialog } from "./DeleteDialog";
 import { UserForm } from "./UserForm";
@@ -84,15 +84,7 @@ function DisableDialog({ user, onClose }: { user: UserRow; onClose: () => void }
       onClose={onClose}
     >
       <p>{t(user.disabled ? "users.enableWhy" : "users.disableWhy", { user: user.id })}</p>
-      {preview.data && !preview.data.valid && (
-        <ul className="form-fault" role="alert">
-          {preview.data.fields.map((fault) => (
-            <li key={fault.path + fault.rule} lang="en">
-              {shown(fault.error)}
-            </li>
-          ))}
-        </ul>
-      )}
+      {preview.data && !preview.data.valid && <Faults of={preview.data.fields} />}
     </FormDialog>
   );
 }

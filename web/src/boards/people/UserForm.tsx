@@ -23,19 +23,21 @@ export function UserForm({ user, onClose }: { user?: UserRow; onClose: () => voi
   const external = uid.trim() ? { authType: user?.external?.authType || "oidc", uid: uid.trim(), name: user?.external?.name ?? "" } : null;
   const body = { userName: name, role, groups, external, ...(user && { disabled: user.disabled }) };
   const order: WriteOrder = user ? { method: "PUT", path: `/users/${encodeURIComponent(user.id)}`, body, version } : { method: "POST", path: "/users", body };
-  const late = useLate(JSON.stringify(order));
-  const preview = usePreview(name.trim() === "" ? null : (JSON.parse(late) as WriteOrder));
+  const asked = JSON.stringify(order);
+  const isStill = useLate(asked) === asked;
+  const preview = usePreview(name.trim() !== "" && isStill ? order : null);
   const faults = allFaults(write.error, name.trim() === "" ? undefined : preview.data);
   const toggle = (group: string) => setGroups(groups.includes(group) ? groups.filter((each) => each !== group) : [...groups, group]);
   const names = [...new Set([...known.map((group) => group.name), ...groups])];
-  const present = write.error instanceof ApiError && write.error.code === "conflict" ? (write.error.current as UserRow | null) : null;
+  const error = write.error ?? preview.error;
+  const present = error instanceof ApiError && error.code === "conflict" ? (error.current as UserRow | null) : null;
   return (
     <FormDialog
       title={user ? t("users.change", { user: user.id }) : t("users.new")}
       word={t(user ? "form.save" : "form.create")}
       isReady={name.trim() !== ""}
       isBusy={write.isPending}
-      error={write.error}
+      error={error}
       preview={name.trim() === "" ? undefined : preview.data}
       testId="user-form"
       onSubmit={() => write.mutate(order, { onSuccess: onClose })}

@@ -33,6 +33,8 @@ from fairlead.wire.people.credentials import render_kubeconfig
 
 LEAST_SECONDS: Final = 600
 MOST_SECONDS: Final = 30 * 86_400
+MOST_VALID: Final = 50
+"""Credentials of one user that are valid at a time: each is a Secret of the cluster."""
 _NOTE_MAX: Final = 200
 
 
@@ -60,7 +62,7 @@ class CredentialPlans:
             body = IssuedToken(credential.name, token, timestamp(credential.expires_at) or "")
             return Written(body, 201, is_secret=True)
 
-        return self._planned(user, order, act, [])
+        return await self._planned(user, order, act, [])
 
     async def issue_kubeconfig(self, request: Request, order: KubeconfigOrder) -> PlannedWrite:
         user = await self._owner(request)
@@ -83,7 +85,7 @@ class CredentialPlans:
             )
             return Written(body, 201, is_secret=True)
 
-        return self._planned(user, order, act, faults)
+        return await self._planned(user, order, act, faults)
 
     async def revoke(self, request: Request, order: Any) -> PlannedWrite:
         user = await self._owner(request)
@@ -147,7 +149,7 @@ class CredentialPlans:
             )
         raise not_there("user", name, "look at the list of users")
 
-    def _planned(
+    async def _planned(
         self,
         user: User,
         order: CredentialOrder | KubeconfigOrder,
@@ -167,6 +169,17 @@ class CredentialPlans:
             blocked = Blocked(
                 f"{user.name} {why}, so no token can be issued",
                 "enable the user" if user.is_disabled else "wait until the user is ready",
+            )
+        now = self._now()
+        valid = [
+            each
+            for each in await self._plans.people.credentials(user.name)
+            if each.expires_at > now
+        ]
+        if blocked is None and len(valid) >= MOST_VALID:
+            blocked = Blocked(
+                f"{user.name} has {len(valid)} credentials that are valid; {MOST_VALID} at most",
+                "revoke those that are not used",
             )
         return PlannedWrite(
             target=AuditTarget("User", USERS_NAMESPACE, user.name),

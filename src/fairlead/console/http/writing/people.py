@@ -17,7 +17,7 @@ from fairlead.console.http.writing.people_rows import (
     user_row,
     user_version,
 )
-from fairlead.console.pages.envelope import FieldFault
+from fairlead.console.pages.envelope import FieldFault, wire_key
 from fairlead.console.pages.writing.people import (
     ExternalPerson,
     GroupChange,
@@ -46,6 +46,8 @@ _OWN: Final = (USERS_NAMESPACE,)
 _NO_SUCH_USER: Final = "look at the list of users"
 _NO_SUCH_GROUP: Final = "look at the list of groups"
 _USER_NAME_MAX: Final = 253
+_KEYS: Final = {"roles": "role", "is_disabled": "disabled"}
+"""Keys of a body that are not the names of the object's fields."""
 
 
 class PeoplePlans:
@@ -461,8 +463,10 @@ def _given(order: GroupChange) -> dict[str, Any]:
 
 
 def _changed(before: User | UserGroup, after: User | UserGroup) -> str:
-    """Names of the fields that change."""
+    """Names of the fields that change, as bodies have them."""
     names = [
-        each for each in before.__struct_fields__ if getattr(before, each) != getattr(after, each)
+        _KEYS.get(each, wire_key(each))
+        for each in before.__struct_fields__
+        if getattr(before, each) != getattr(after, each)
     ]
     return f"changed: {', '.join(names)}" if names else "unchanged"
