@@ -97,8 +97,21 @@ async def plan_tree(
         summary=edit.summary[:500],
         faults=edit.faults,
         version=_version(stored),
-        current=board.tree_page(read_tree(stored)) if stored is not None else board.quota_tree,
+        current=await _current(board, stored, request),
         preview=edit.preview,
+    )
+
+
+async def _current(board: BoardState, stored: Manifest | None, request: Request) -> Any:
+    """The page of the tree as it is now, for a client that has read another; else None."""
+    if _version(stored) == request.headers.get("if-match", "").strip().removeprefix("W/").strip(
+        '"'
+    ):
+        return None
+    tree = read_tree(stored) if stored is not None else None
+    # In a thread: the use of every node is counted.
+    return await asyncio.to_thread(
+        lambda: board.quota_tree if tree is None else board.tree_page(tree)
     )
 
 
