@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.model.installation import Installation
 from fairlead.wire.files.manifest_yaml import render_manifests
-from fairlead.wire.installation.components import BESIDE, COMPONENTS
+from fairlead.wire.installation.components import COMPONENTS
 
 FOLDER: Final = Path(__file__).parent.parent / "deploy"
 ELSEWHERE: Final = "quota-crd"
@@ -141,8 +141,9 @@ fairlead.io/quota=enforced no pod is created (failurePolicy Fail).
     "people": """
 Users and groups: the namespace kube-ai with the definitions of User and UserGroup, the ClusterRoles
 that users are bound to (docs/spec/people.md#rights), and the policy that limits which tokens a user
-may renew (Kubernetes 1.30 and later). `kubectl delete -f` of this file deletes all users: delete
-them first, while the people controller runs.
+may renew (Kubernetes 1.30 and later). Apply it without its namespace if kube-ai exists and is
+another program's. `kubectl delete -f` of this file deletes all users: delete them first, while the
+people controller runs; `fairlead uninstall` does it in this order.
 """,
     "people-webhook": """
 Validation of users and groups, for every server: a second group on a leaf, a group that does not
@@ -152,9 +153,15 @@ and groups cannot be written (failurePolicy Fail); rights stay as they are.
 """,
     "people-controller": """
 The people controller gives users their ServiceAccounts and bindings: of two replicas the one that
-holds the Lease fairlead-people works. Apply namespace.yaml, quota-crd.yaml and people.yaml first.
-Its account may bind Fairlead's roles for users, and no others. While no controller runs, rights
-stay as they are.
+holds the Lease fairlead-people works. Apply namespace.yaml, quota-crd.yaml, people.yaml and
+people-admission.yaml first. Its account may bind Fairlead's roles for users, and no others. While
+no controller runs, rights stay as they are.
+""",
+    "people-admission": """
+What the account of the people controller may write (Kubernetes 1.30 and later): bindings and
+ServiceAccounts with the label fairlead.io/user, for ServiceAccounts of kube-ai alone; of a user the
+finalizer and the status, of a group the new name of its leaf. So a stolen token of the account
+deletes no binding of another program and makes no user an administrator of Fairlead by its object.
 """,
 }
 """What a reader of the file must know, as its comment."""
@@ -165,7 +172,7 @@ def texts() -> dict[str, str]:
     chosen = Installation()
     return {
         name: _head(HEADS[name]) + render_manifests(objects(chosen), has_blocks=True)
-        for name, objects in {**COMPONENTS, **BESIDE}.items()
+        for name, objects in COMPONENTS.items()
         if name != ELSEWHERE
     }
 

@@ -33,6 +33,9 @@ MEANINGS: Final = {
     "parts.gpuSharing": "scheduler extender and admission for pods that share GPUs",
     "parts.nodeAgent": "the device plugin of nodes with GPUs",
     "parts.quota": "quota controller, quota tree and its admission",
+    "parts.people": (
+        "users and groups: definitions, roles, namespace `kube-ai`, and the people controller"
+    ),
     "namespace": "the namespace of pods that need nothing of their node; it does not change",
     "nodeNamespace": (
         "the namespace of pods that use paths, processes or the network of their node"
@@ -57,6 +60,9 @@ MEANINGS: Final = {
     "kernelLog": (
         "the GPU exporter reads `/dev/kmsg`, for errors that occur while it does not run, and is "
         "privileged for it"
+    ),
+    "firstAdministrator": (
+        "the user `admin` is made where no user is an administrator; later changes of it stay"
     ),
     "runtimeClass": "RuntimeClass of pods that load the GPU driver; empty: the node's default",
 }

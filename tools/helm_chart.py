@@ -26,6 +26,7 @@ from docs_installation_values import MEANINGS
 from fairlead import __version__
 from fairlead.model.installation import OLDEST_VERSION, Installation
 from fairlead.model.installed.chart_values import ChartValues
+from fairlead.model.people.rows import UserRole
 from fairlead.rules.installation.finding_lists import dotted
 from fairlead.rules.installation.server_versions import (
     AGENT_FROM,
@@ -38,7 +39,12 @@ from fairlead.rules.installation.server_versions import (
     oldest_server,
 )
 from fairlead.settings import HELM_CHART
-from fairlead.wire.installation.chart_parts import CHART_COMPONENTS
+from fairlead.wire.files.manifest_yaml import render_manifests
+from fairlead.wire.installation.chart_parts import (
+    CHART_COMPONENTS,
+    FIRST_ADMINISTRATOR,
+    first_administrator,
+)
 from fairlead.wire.installation.components import component_objects
 from fairlead.wire.installation.release import ReleaseRecord, release_ref
 from image.tree import File, tar_bytes
@@ -50,9 +56,11 @@ NAMED: Final = {"namespace": ".Release.Namespace"}
 """Fields of an installation that Helm itself gives."""
 CHART_MEANINGS: Final = {
     "parts": "which parts of Fairlead the release has",
-    "crds": "the definition of the quota tree",
-    "crds.enabled": "false: another program brings the definition",
-    "crds.keep": "the definition and all trees stay when the release is uninstalled",
+    "crds": "the definitions of the quota tree, of users and of groups",
+    "crds.enabled": "false: another program brings them",
+    "crds.keep": "they stay when the release is uninstalled, with all trees, users and groups",
+    "usersNamespace": "the namespace `kube-ai`",
+    "usersNamespace.create": "false: it exists, and is another program's",
     "uninstall": "what `helm uninstall` does",
     "uninstall.releaseWaiting": "let pods and jobs that wait for quota go on without it",
 }
@@ -90,8 +98,11 @@ def chart_files() -> dict[str, str]:
         "templates/NOTES.txt": _NOTES.replace("LABELS", namespace_labels()),
         "templates/refusals.yaml": _head() + _refusals(fields),
         "templates/release.yaml": _head() + _release(),
+        f"templates/{FIRST_ADMINISTRATOR}.yaml": _head() + _first_administrator(),
     }
     for name, objects in CHART_COMPONENTS.items():
+        if f"templates/{name}.yaml" in found:
+            continue
         merged = merged_objects(points_of(objects, ChartValues, fields), fields)
         if merged:
             found[f"templates/{name}.yaml"] = _head() + template_text(merged, fields)
@@ -307,6 +318,31 @@ def _release() -> str:
         "  labels:\n"
         "    app.kubernetes.io/part-of: fairlead\n"
         "data:\n" + "".join(f"  {key}: {text}\n" for key, text in data.items())
+    )
+
+
+def _first_administrator() -> str:
+    """The first administrator, where the cluster has none.
+
+    Helm asks the API server for users only where it serves them, or `lookup` would fail. Where it
+    does, it may be another program that brings the definition.
+    """
+    (first,) = first_administrator(ChartValues())
+    api_version, kind = first["apiVersion"], first["kind"]
+    name, namespace = first["metadata"]["name"], first["metadata"]["namespace"]
+    role = UserRole.ADMIN.value
+    return (
+        "{{- if and .Values.parts.people .Values.firstAdministrator }}\n"
+        f'{{{{- $served := .Capabilities.APIVersions.Has "{api_version}/{kind}" }}}}\n'
+        "{{- $lacks := or .Values.crds.enabled $served }}\n"
+        "{{- if $served }}\n"
+        f'{{{{- range (lookup "{api_version}" "{kind}" "{namespace}" "").items }}}}\n'
+        f'{{{{- if or (eq .metadata.name "{name}") (has "{role}" .spec.apiRoles) }}}}\n'
+        "{{- $lacks = false }}\n"
+        "{{- end }}\n{{- end }}\n{{- end }}\n"
+        "{{- if $lacks }}\n"
+        f"---\n{render_manifests([first], has_blocks=True)}"
+        "{{- end }}\n{{- end }}\n"
     )
 
 

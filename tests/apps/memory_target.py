@@ -4,7 +4,7 @@ records every write in order, and refuses what the test asks it to refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
@@ -30,6 +30,7 @@ class MemoryTarget:
         self.held: set[Identity] = set()
         self.writes: list[tuple[str, str]] = []
         self.puts: list[Manifest] = []
+        self.changes: list[PatchObject] = []
         self.unforced: list[str] = []
         self.server: tuple[int, int] | None = (1, 36)
         self.gated: list[ObjectRef] = []
@@ -96,7 +97,13 @@ class MemoryTarget:
 
     def change(self, action: PatchObject) -> Refusal | None:
         why = self.refusals.pop(0) if len(self.refusals) > 1 else self.refusals[0]
-        return Refusal(why) if why else None
+        if why:
+            return Refusal(why)
+        self.changes.append(action)
+        found = self.objects.get(action.target.identity)
+        if found is not None and not action.is_strategic:
+            self.objects[action.target.identity] = _merged(found, action.patch)
+        return None
 
     def installation_namespaces(self) -> list[Manifest]:
         return []
@@ -122,6 +129,17 @@ class MemoryTarget:
         if refusal is None:
             self.gated.remove(pod)
         return refusal
+
+
+def _merged(found: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """As a merge patch: null removes, mappings are merged, all other values replace."""
+    made = {key: value for key, value in found.items() if patch.get(key, "") is not None}
+    for key, value in patch.items():
+        if isinstance(value, Mapping):
+            made[key] = _merged(made.get(key) or {}, value)
+        elif value is not None:
+            made[key] = value
+    return made
 
 
 def release_record(name: str = "gpus") -> dict[str, Any]:

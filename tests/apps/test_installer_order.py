@@ -21,7 +21,12 @@ from fairlead.wire.quota.tree_definition import quota_tree_definition
 SMALL = Installation(
     parts=Parts(console=False, cluster_exporter=False, gpu_sharing=False, node_agent=False)
 )
-NAMESPACES = [each for each in installed_objects(SMALL) if each["kind"] == "Namespace"]
+NAMESPACES = [
+    each
+    for each in installed_objects(SMALL)
+    if "fairlead.io/installation" in each["metadata"].get("labels", {})
+]
+USERS_SPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-ai"}}
 
 
 def wanted(chosen: Installation = SMALL, version: str = "0.1.0") -> Wanted:
@@ -60,6 +65,105 @@ def test_a_definition_that_an_earlier_installation_left_is_written_and_recorded(
     listed = object_ref(definition) in parse_inventory(found).objects
     assert listed is is_own
     assert (("put", object_ref(definition).title) in cluster.writes) is is_own
+
+
+# --- users and their namespace --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["its own", "another program's"])
+def test_a_users_namespace_that_exists_is_used_and_stays_its_owners(is_own: bool) -> None:
+    cluster = MemoryTarget()
+    before = {**USERS_SPACE, "metadata": {"name": "kube-ai", "labels": {"team": "ack"}}}
+    if is_own:
+        cluster.put(before)
+    else:
+        cluster.keep(before)
+    cluster.writes.clear()
+    install(cluster, wanted())
+    found = cluster.inventory("fairlead-system")
+    assert found is not None
+    target = object_ref(before)
+    assert (target in parse_inventory(found).objects) is is_own
+    if not is_own:
+        assert cluster.get(target) == before
+    assert cluster.get(ObjectRef(RBAC, "Role", "fairlead-people-controller", "kube-ai"))
+
+
+def test_a_users_namespace_that_is_being_deleted_is_refused() -> None:
+    cluster = MemoryTarget()
+    cluster.keep({**USERS_SPACE, "metadata": {"name": "kube-ai", "deletionTimestamp": "now"}})
+    with pytest.raises(UserError) as refused:
+        install(cluster, wanted())
+    assert refused.value.what == "namespace `kube-ai` is being deleted"
+    assert cluster.writes == []
+
+
+RBAC = "rbac.authorization.k8s.io/v1"
+ADMIN = ObjectRef("fairlead.io/v1", "User", "admin", "kube-ai")
+
+
+def person(name: str, role: str, **more: Any) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "kube-ai", "finalizers": ["fairlead.io/user"]}
+    spec = {"userName": name, "userId": name, "apiRoles": [role], **more}
+    return {"apiVersion": "fairlead.io/v1", "kind": "User", "metadata": meta, "spec": spec}
+
+
+def test_the_first_administrator_is_made_once_and_never_changed() -> None:
+    cluster = MemoryTarget()
+    plan = install(cluster, wanted())
+    made = cluster.get(ADMIN)
+    assert made is not None and made["spec"] == {
+        "userName": "Administrator",
+        "userId": "admin",
+        "apiRoles": ["admin"],
+        "groups": [],
+        "deletable": False,
+        "disabled": False,
+    }
+    assert ADMIN not in map(object_ref, plan.objects), "an upgrade would write it again"
+    titles = [title for _, title in cluster.writes]
+    definition = "CustomResourceDefinition users.fairlead.io"
+    assert titles.index(definition) < titles.index("User kube-ai/admin")
+    edited = person("admin", "admin", userName="Ada", disabled=True)
+    cluster.keep(edited)
+    install(cluster, wanted())
+    assert cluster.get(ADMIN) == edited
+
+
+@pytest.mark.parametrize(
+    ("users", "chosen"),
+    [
+        ([person("root", "admin")], SMALL),
+        ([person("root", "admin", disabled=True)], SMALL),
+        ([person("admin", "researcher")], SMALL),
+        ([], replace(SMALL, first_administrator=False)),
+        ([], replace(SMALL, parts=Parts(people=False))),
+    ],
+    ids=["another one", "a disabled one", "the name is taken", "not chosen", "without the part"],
+)
+def test_no_administrator_is_made(users: list[dict[str, Any]], chosen: Installation) -> None:
+    cluster = MemoryTarget()
+    for each in users:
+        cluster.keep(each)
+    install(cluster, wanted(chosen))
+    assert not [title for _, title in cluster.writes if title.startswith("User ")]
+
+
+def test_the_people_controller_is_not_ended_while_it_holds_users() -> None:
+    cluster = MemoryTarget()
+    install(cluster, wanted(WITH_ALL))
+    cluster.keep(person("bob", "researcher"))
+    cluster.writes.clear()
+    without = wanted(replace(WITH_ALL, parts=Parts(people=False)))
+    with pytest.raises(UserError) as refused:
+        install(cluster, without)
+    assert refused.value.what == "1 user has rights by the people controller: bob"
+    assert cluster.writes == []
+    del cluster.objects[object_ref(person("bob", "researcher")).identity]
+    install(cluster, without)
+    removed = [title for verb, title in cluster.writes if verb == "remove"]
+    assert "Deployment fairlead-system/fairlead-people-controller" in removed
+    assert "Namespace kube-ai" not in removed, "users are in it"
 
 
 # --- what waits for a part ------------------------------------------------------------------------

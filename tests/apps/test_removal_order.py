@@ -4,6 +4,8 @@ refuses; tests/kube/test_removal.py has a real one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.apps.memory_target import MemoryTarget, Time, release_record
 
@@ -64,6 +66,7 @@ LIMITS = {
         *("fairlead-scheduler-writes", "fairlead-quota-namespaces", "fairlead-quota-pods"),
         *("fairlead-quota-ends", "fairlead-quota-workloads"),
         *("fairlead-scheduler-term", "fairlead-quota-term"),
+        *(f"fairlead-people-{what}" for what in ("bindings", "accounts", "users", "groups")),
     )
     for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 }
@@ -103,6 +106,94 @@ def test_the_limits_of_an_account_end_after_its_pods(by_helm: bool) -> None:
     rights = [n for n, each in enumerate(titles) if each.startswith("ClusterRoleBinding")]
     assert max(admission) < min(workloads) <= max(workloads) < min(limits)
     assert max(rights, default=0) < min(limits)
+
+
+# --- users ----------------------------------------------------------------------------------------
+
+RBAC = "rbac.authorization.k8s.io/v1"
+
+
+def labelled(api_version: str, kind: str, name: str, space: str, user: str = "bob") -> Any:
+    meta = {"name": name, "labels": {"fairlead.io/user": user} if user else {}}
+    place = {"namespace": space} if space else {}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {**meta, **place}}
+
+
+def user(name: str, *finalizers: str) -> Any:
+    meta = {"name": name, "namespace": "kube-ai", "resourceVersion": "7"}
+    return {
+        "apiVersion": "fairlead.io/v1",
+        "kind": "User",
+        "metadata": {**meta, "finalizers": list(finalizers)},
+        "spec": {"userName": name, "userId": name, "apiRoles": ["researcher"]},
+        "status": {"serviceAccount": {"name": name, "namespace": "kube-ai"}},
+    }
+
+
+HELD = "fairlead.io/user"
+MADE = [
+    labelled(RBAC, "RoleBinding", "bob:team:fairlead-researcher", "team"),
+    labelled(RBAC, "ClusterRoleBinding", "bob:clusterRole:fairlead-researcher-cluster", ""),
+    labelled("v1", "ServiceAccount", "bob", "kube-ai"),
+]
+FOREIGN = [
+    labelled(RBAC, "RoleBinding", "theirs", "team", ""),
+    labelled("v1", "ServiceAccount", "default", "kube-ai", ""),
+    labelled("v1", "ServiceAccount", "bob", "team"),
+]
+
+
+@pytest.mark.parametrize("by_helm", [False, True], ids=["installed", "by Helm"])
+def test_users_lose_their_rights_when_no_controller_can_give_them_again(by_helm: bool) -> None:
+    cluster = installed(by_helm=by_helm)
+    for each in (*MADE, *FOREIGN, user("bob", HELD, "example.com/held"), user("eve")):
+        cluster.keep(each)
+    run = removal(cluster)
+    plan = run.plan_for_helm() if by_helm else run.plan(with_data=False)
+    titles = [title for _, title in _carried_out(run, plan, cluster)]
+    made = [object_ref(each).title for each in MADE]
+    assert [each for each in titles if each in made] == made, "an account after its bindings"
+    stopped = titles.index("Deployment fairlead-system/fairlead-people-controller")
+    assert all(titles.index(each) > stopped for each in made)
+    for each in FOREIGN:
+        assert object_ref(each).identity in cluster.objects
+    bob, eve = (cluster.objects[object_ref(user(name)).identity] for name in ("bob", "eve"))
+    assert bob["metadata"]["finalizers"] == ["example.com/held"]
+    assert "status" not in bob and "status" not in eve
+    assert "Namespace kube-ai" not in titles
+    assert not [each for each in titles if each.startswith("CustomResourceDefinition")]
+    if not by_helm:
+        rights = titles.index("ClusterRole fairlead-researcher")
+        assert all(titles.index(each) < rights for each in made)
+
+
+def test_a_user_that_changes_meanwhile_is_read_again() -> None:
+    cluster = installed()
+    cluster.keep(user("bob", HELD))
+    cluster.refusals = ["the object has been modified", ""]
+    run = removal(cluster)
+    _carried_out(run, run.plan(with_data=False), cluster)
+    assert cluster.objects[object_ref(user("bob")).identity]["metadata"]["finalizers"] == []
+
+
+def test_users_that_another_controller_holds_are_left_alone() -> None:
+    """An installation without the part: its files were applied by hand."""
+    chosen = Installation(parts=Parts(people=False))
+    cluster = MemoryTarget()
+    objects = installed_objects(chosen)
+    for each in objects:
+        cluster.put(each)
+    refs = tuple(map(object_ref, objects))
+    cluster.keep(render_inventory(Inventory("0.1.0", COMPLETE, "", refs)))
+    for each in (*MADE, user("bob", HELD)):
+        cluster.keep(each)
+    run = removal(cluster)
+    _carried_out(run, run.plan(with_data=True), cluster)
+    assert all(object_ref(each).identity in cluster.objects for each in MADE)
+    assert cluster.objects[object_ref(user("bob")).identity]["metadata"]["finalizers"] == [HELD]
+
+
+# --- what does not end ----------------------------------------------------------------------------
 
 
 def test_while_a_pod_does_not_end_the_limits_of_its_account_stay() -> None:
@@ -173,6 +264,6 @@ def test_the_refusal_is_in_the_sentence_when_a_label_cannot_be_removed() -> None
     with pytest.raises(UserError) as refused:
         run.carry_out(run.plan(with_data=True), is_releasing=False, seconds=5)
     assert refused.value.what == (
-        "the API server refuses to remove Fairlead's labels of Namespace team: labels of teams "
+        "the API server refuses to remove what Fairlead wrote on Namespace team: labels of teams "
         "belong to the platform"
     )

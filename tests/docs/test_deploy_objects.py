@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from fairlead.model.installation import Installation
-from fairlead.wire.installation.components import BESIDE, COMPONENTS
+from fairlead.wire.installation.components import COMPONENTS
 
-FILES = {**COMPONENTS, **BESIDE}
+FILES = COMPONENTS
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
 

@@ -31,7 +31,17 @@ SYSTEM = "fairlead-system"
 OTHER = "gpu-2"
 """The namespace of a release that is not where Fairlead looks first."""
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
-PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota")
+PEOPLE = ("users.fairlead.io", "usergroups.fairlead.io")
+KEPT = {
+    *(("CustomResourceDefinition", "<none>", name) for name in (TREES, *PEOPLE)),
+    ("Namespace", "<none>", "kube-ai"),
+    ("ServiceAccount", "kube-ai", "default"),
+    ("ConfigMap", "kube-ai", "kube-root-ca.crt"),
+    ("User", "kube-ai", "admin"),
+    ("User", "kube-ai", "bob"),
+}
+"""What a release leaves, with `crds.keep`."""
+PARTS = ("console", "clusterExporter", "gpuExporter", "gpuSharing", "nodeAgent", "quota", "people")
 PLAY_SECONDS = 60.0
 NOT_COMPARED = ("events", "leases", "componentstatuses", "apiservices")
 """What a cluster writes on its own at any time, or for a definition."""
@@ -72,7 +82,8 @@ def helm(request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path) 
     yield found
     for space in (SYSTEM, OTHER):
         found.answer("uninstall", "gpus", "-n", space, "--no-hooks", "--ignore-not-found", "--wait")
-    cluster.admin.run("delete", "crd", TREES, "--ignore-not-found")
+    cluster.admin.run("delete", "crd", TREES, *PEOPLE, "--ignore-not-found")
+    cluster.admin.run("delete", "namespace", "kube-ai", "--ignore-not-found")
 
 
 def everything(cluster: ControlPlane) -> set[Row]:
@@ -132,6 +143,7 @@ def test_a_release_from_its_beginning_to_its_end(
     _check_the_doctor(helm, cluster)
     now = wanted_rows(everything(cluster) - before)
     assert now == installed, "the refused ones wrote nothing, and nothing of the test is left"
+    _check_the_first_administrator(cluster)
 
     webhook = ("validatingwebhookconfiguration", "fairlead-quota-tree")
     authority = base64.b64encode(cluster.authority.read_bytes()).decode()
@@ -144,12 +156,51 @@ def test_a_release_from_its_beginning_to_its_end(
     path = "-o=jsonpath={.spec.replicas}"
     found = cluster.admin.run("get", "deployment", "fairlead-quota-controller", "-n", SYSTEM, path)
     assert found == "3"
+    name = ("get", "user", "admin", "-n", "kube-ai", "-o=jsonpath={.spec.userName}")
+    assert cluster.admin.run(*name) == "Ada", "an upgrade does not overwrite an edit"
     path = "-o=jsonpath={.webhooks[0].clientConfig.caBundle}"
     assert cluster.admin.run("get", *webhook, path) == authority, "written at run time, and kept"
 
     _check_the_end(helm, cluster, chart)
     left = everything(cluster) - before
-    assert left == {("CustomResourceDefinition", "<none>", TREES)}, "it is kept, and nothing else"
+    assert left == KEPT, "it is kept, and nothing else"
+    (bob,) = cluster.admin.get("users", "-n", "kube-ai", "--field-selector=metadata.name=bob")
+    assert "finalizers" not in bob["metadata"], "a later `kubectl delete` is not stuck"
+
+
+def _check_the_first_administrator(cluster: ControlPlane) -> None:
+    """Made by the release, and edited afterwards; and a user as the people controller holds one."""
+    (admin,) = cluster.admin.get("users", "-n", "kube-ai")
+    assert (admin["spec"]["userId"], admin["spec"]["apiRoles"]) == ("admin", ["admin"])
+    assert admin["spec"]["deletable"] is False
+    edit = json.dumps({"spec": {"userName": "Ada"}})
+    cluster.admin.run("patch", "user", "admin", "-n", "kube-ai", "--type=merge", "-p", edit)
+    mine = {"fairlead.io/user": "bob"}
+    spec = {"userName": "Bob", "userId": "bob", "apiRoles": ["researcher"]}
+    meta = {"name": "bob", "namespace": "kube-ai"}
+    group = "rbac.authorization.k8s.io"
+    cluster.admin.create(
+        [
+            {
+                "apiVersion": "fairlead.io/v1",
+                "kind": "User",
+                "metadata": {**meta, "finalizers": ["fairlead.io/user"]},
+                "spec": spec,
+            },
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**meta, "labels": mine}},
+            {
+                "apiVersion": f"{group}/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": "bob:clusterRole:fairlead-researcher-cluster", "labels": mine},
+                "roleRef": {
+                    "apiGroup": group,
+                    "kind": "ClusterRole",
+                    "name": "fairlead-researcher-cluster",
+                },
+                "subjects": [{"kind": "ServiceAccount", **meta}],
+            },
+        ]
+    )
 
 
 def ensure_namespace(cluster: ControlPlane, name: str = SYSTEM) -> None:
@@ -219,6 +270,12 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     assert first.startswith("removed ValidatingWebhookConfiguration "), "admission ends first"
     assert last == "the rest is Helm's"
     assert {"released pod team/p", "released job default/held"} < set(lines)
+    withdrawn = [line for line in lines if line.startswith("withdrew ")]
+    assert withdrawn == [
+        "withdrew ClusterRoleBinding bob:clusterRole:fairlead-researcher-cluster",
+        "withdrew ServiceAccount kube-ai/bob",
+    ]
+    assert "released User kube-ai/bob" in lines
     assert lines.index("released pod team/p") > max(
         place for place, line in enumerate(lines) if line.startswith("removed Deployment")
     ), "a quota controller that runs would hold it back again"
@@ -230,15 +287,18 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
 def test_another_programs_definition_is_used_and_never_changed(
     helm: Helm, cluster: ControlPlane, chart: str
 ) -> None:
+    """And so is another program's users namespace."""
     ensure_namespace(cluster, OTHER)
+    ensure_namespace(cluster, "kube-ai")
+    theirs = ("--set", "usersNamespace.create=false")
     install_foreign_definition(cluster, "Namespaced")
     before = everything(cluster)
-    answer = helm.refusal("install", "gpus", chart, "-n", OTHER)
+    answer = helm.refusal("install", "gpus", chart, "-n", OTHER, *theirs)
     assert f'CustomResourceDefinition "{TREES}"' in answer and "cannot be imported" in answer
     assert everything(cluster) == before, "nothing was written"
     path = ("get", "crd", TREES, "-o", "jsonpath={.metadata.generation} {.metadata.labels}")
     found = cluster.admin.run(*path)
-    helm.run("install", "gpus", chart, "-n", OTHER, "--set", "crds.enabled=false")
+    helm.run("install", "gpus", chart, "-n", OTHER, *theirs, "--set", "crds.enabled=false")
     assert cluster.admin.run(*path) == found
     answer = fairlead_answer(cluster.kubeconfig, "doctor").stdout
     assert "Fairlead is installed by Helm: release `gpus`" in answer, "found by Helm's annotation"
@@ -294,6 +354,7 @@ def test_all_objects_are_valid(cluster: ControlPlane, chart: str, tmp_path: Path
     """
     ensure_namespace(cluster)
     cluster.admin.run("create", "namespace", "fairlead-nodes")
+    cluster.admin.run("create", "namespace", "kube-ai")
     helm = Helm("helm3", tmp_path)
     for admission, scheduler in product(("policies", "webhooks"), ("own", "control-plane")):
         parts = [f"parts.{name}={random.choice(('true', 'false'))}" for name in PARTS]
@@ -305,4 +366,4 @@ def test_all_objects_are_valid(cluster: ControlPlane, chart: str, tmp_path: Path
         strictly = ("--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
         answer = cluster.admin.run("apply", *strictly, stdin=text)
         assert answer.count("serverside-applied (server dry run)") == text.count("\nkind: ")
-    cluster.admin.run("delete", "namespace", "fairlead-nodes")
+    cluster.admin.run("delete", "namespace", "fairlead-nodes", "kube-ai")

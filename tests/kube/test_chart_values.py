@@ -33,7 +33,7 @@ COUNT = 100
 LETTERS = "aZ09-_./:@%\\\"'`{}[]()<>&|#*!?$,;=~^+é中\u00a0🙂"
 BLANKS = " \t\n"
 SOURCE = re.compile(r"^---\n# Source: (\S+)\n", re.MULTILINE)
-ONLY_HELMS = ("fairlead-release", "fairlead-doctor", "fairlead-uninstall")
+ONLY_HELMS = ("fairlead-release", "fairlead-doctor", "fairlead-uninstall", "admin")
 """Names of what a release has and an installation has not: its record and its hooks. The other way
 round, Helm makes the release's namespace.
 """
@@ -163,7 +163,7 @@ def test_the_chart_has_the_objects_of_the_installation(
         assert (data["release"], data["version"]) == ("x", __version__)
         assert data["definitions"] == json.dumps(chosen.crds.enabled)
         kept = msgspec.json.decode(msgspec.json.encode(chosen))
-        for key in ("crds", "uninstall"):
+        for key in ("crds", "usersNamespace", "uninstall"):
             kept.pop(key)
         assert json.loads(data["values"]) == kept
         _compare_with_installation(objects, chosen)
@@ -177,14 +177,18 @@ def _compare_with_installation(objects: dict[Key, Object], values: ChartValues) 
         if key[3] in ONLY_HELMS:
             del objects[key]
         elif each["metadata"].get("annotations", {}).get(KEPT[0]):
-            assert each["kind"] == "CustomResourceDefinition" and values.crds.keep
+            assert each["kind"] in ("CustomResourceDefinition", "Namespace") and values.crds.keep
             del each["metadata"]["annotations"][KEPT[0]]
+            if not each["metadata"]["annotations"]:
+                del each["metadata"]["annotations"]
     if not values.crds.enabled:
         installed = {
             key: each
             for key, each in installed.items()
             if each["kind"] != "CustomResourceDefinition"
         }
+    if not values.users_namespace.create:
+        installed.pop(("", "Namespace", "", "kube-ai"), None)
     assert objects == installed
 
 

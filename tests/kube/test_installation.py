@@ -128,7 +128,7 @@ def test_the_same_end_after_every_interruption_and_no_trace_after_the_removal(
         ("Deployment", SYSTEM),
         ("DaemonSet", NODE_SPACE),
     }
-    assert len(changed) == 7, "an upgrade writes only what changes"
+    assert len(changed) == 8, "an upgrade writes only what changes"
     _change_with_an_end_after_each_write(cluster, Wanted(__version__, chosen))
     back = installed(cluster)
     assert back.keys() == upgraded.keys()
@@ -263,6 +263,7 @@ def test_other_namespaces_are_found_and_the_one_of_the_node_agent_may_change(
     first = everything(cluster)
     assert {row[2] for row in first.keys() - before.keys()} == {
         "<none>",
+        "kube-ai",
         "kube-system",
         "one",
         "two",
@@ -343,6 +344,7 @@ def test_one_right_that_is_missing_is_named_and_nothing_is_written(cluster: Cont
                 "apiextensions.k8s.io",
             ),
             *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io", "coordination.k8s.io"),
+            "fairlead.io",
         )
     ]
     role = {

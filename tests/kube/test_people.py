@@ -32,6 +32,7 @@ from tests.kube.deployed import of_file
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.objects import namespace
+from tests.kube.people_bounds import BEFORE, WRITES, Write
 from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM, install_crd, tree
 from tests.waiting import until, wait_until
@@ -92,6 +93,8 @@ def cluster() -> Iterator[ControlPlane]:
         made.admin.apply(
             [each for each in of_file("people-controller.yaml") if each["kind"] != "Deployment"]
         )
+        # So every test here is under the policies that bound the controller's account.
+        made.admin.apply(of_file("people-admission.yaml"))
         made.admin.apply([tree(quota())])
         yield made
 
@@ -281,6 +284,47 @@ def test_what_may_not_change_does_not(api: ApiClient) -> None:
     assert patch(api, f"{GROUPS}/team", {"spec": {"quotaNames": ["root.b"]}}).status == 200
     shown = api.ask("GET", f"{USERS}/bob").body["spec"]
     assert (shown["deletable"], shown["disabled"]) == (True, False)
+
+
+# --- what bounds the controller's account ---------------------------------------------------------
+
+
+def test_the_account_writes_what_the_controller_writes_and_nothing_else(api: ApiClient) -> None:
+    """As dry runs: the API server asks its policies, and stores nothing."""
+    for path, each in BEFORE:
+        assert api.ask("POST", path, each).status == 201
+    post(api, user("bob"), group("team", "root.a"))
+    renamed = {"status": {"renamedTo": "root.new"}}
+    assert patch(api, f"{GROUPS}/team/status", renamed).status == 200
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}", "system:authenticated")
+    acting = api.as_user(f"system:serviceaccount:{SYSTEM}:{ACCOUNT}", *groups)
+    refused = {each.path.rpartition("/")[0]: each for each in WRITES.values() if each.refused}
+    for each in refused.values():
+        wait_until("the policy is in force", lambda each=each: _tried(acting, each).status == 403)  # type: ignore[misc]
+    wrong = {}
+    for name, write in WRITES.items():
+        answer = _tried(acting, write)
+        is_by_policy = "ValidatingAdmissionPolicy 'fairlead-people-" in answer.message
+        if write.refused:
+            is_right = answer.status == 403 and is_by_policy and write.refused in answer.message
+        else:
+            is_right = answer.status in (200, 201)
+        if not is_right:
+            wrong[name] = (answer.status, answer.message)
+    for path, each in BEFORE:
+        assert api.ask("DELETE", f"{path}/{each['metadata']['name']}").status == 200
+    assert wrong == {}
+
+
+def _tried(acting: ApiClient, write: Write) -> Any:
+    kind = {"PATCH": {"Content-Type": "application/merge-patch+json"}}
+    return acting.ask(
+        write.verb,
+        write.path,
+        write.body or None,
+        query={"dryRun": "All"},
+        headers=kind.get(write.verb, {}),
+    )
 
 
 # --- rights: each cell ----------------------------------------------------------------------------

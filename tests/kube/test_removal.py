@@ -42,10 +42,20 @@ HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "install.md"
 OF_THE_CLUSTER = re.compile(r"/registry/(events|leases/kube-[a-z-]+|masterleases)/")
 """Keys that a cluster writes on its own at any time."""
 CRD = "elasticquotatrees.scheduling.sigs.k8s.io"
+DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions"
+SERVED = "/registry/apiregistration.k8s.io/apiservices"
 STAYS = {
-    f"/registry/apiextensions.k8s.io/customresourcedefinitions/{CRD}": "The definition",
-    "/registry/apiregistration.k8s.io/apiservices/v1beta1.scheduling.sigs.k8s.io": "The definition",
-    "/registry/scheduling.sigs.k8s.io/elasticquotatrees/kube-system/elasticquotatree": "the trees",
+    f"{DEFINITIONS}/{CRD}": "The definitions",
+    f"{DEFINITIONS}/users.fairlead.io": "The definitions",
+    f"{DEFINITIONS}/usergroups.fairlead.io": "The definitions",
+    f"{SERVED}/v1beta1.scheduling.sigs.k8s.io": "The definitions",
+    f"{SERVED}/v1.fairlead.io": "The definitions",
+    "/registry/scheduling.sigs.k8s.io/elasticquotatrees/kube-system/elasticquotatree": "trees",
+    "/registry/namespaces/kube-ai": "`kube-ai`",
+    "/registry/serviceaccounts/kube-ai/default": "`kube-ai`",
+    "/registry/configmaps/kube-ai/kube-root-ca.crt": "`kube-ai`",
+    "/registry/fairlead.io/users/kube-ai/admin": "users",
+    "/registry/fairlead.io/users/kube-ai/bob": "users",
 }
 """Keys that stay without --delete-data, and the words for them in docs/how-to/install.md."""
 HELD = "example.com/held"
@@ -129,6 +139,7 @@ def test_after_use_only_what_is_written_down_stays(cluster: ControlPlane) -> Non
         controller.start()
         enforce(cluster, bounded("root", 1, 1, children=[bounded("root.a", 1, 1, ["team"])]))
         _work_of_an_agent(cluster)
+        _work_of_a_people_controller(cluster)
         cluster.admin.create([_too_large("Pod", "p"), _too_large("Job", "j"), _of_the_scheduler()])
         wait_until("the job is held back", lambda: _is_suspended(cluster))
         wait_until("the Lease exists", lambda: cluster.admin.get("leases", "-n", SYSTEM))
@@ -155,6 +166,7 @@ def test_after_use_only_what_is_written_down_stays(cluster: ControlPlane) -> Non
         controller.stop()
     assert "released pod team/p" in lines and "released job team/j" in lines
     assert "pod default/s never starts: delete it" in lines
+    _check_users_without_a_controller(cluster)
     assert not _is_suspended(cluster)
     pod = cluster.admin.run("get", "pod", "p", "-n", "team", "-o", "jsonpath={.spec}")
     assert "schedulingGates" not in pod
@@ -166,7 +178,8 @@ def test_after_use_only_what_is_written_down_stays(cluster: ControlPlane) -> Non
     page = HOW_TO.read_text(encoding="utf-8").partition("### What stays")[2].partition("\n#")[0]
     assert {words for words in STAYS.values() if words not in page} == set()
 
-    assert f"only CustomResourceDefinition {CRD} is left" in uninstall(cluster, status=1)
+    left = uninstall(cluster, status=1)
+    assert f"CustomResourceDefinition {CRD}" in left and "is left" in left
     lines = uninstall(cluster, "--delete-data")
     assert "cleaned Node n1" in lines and "cleaned Namespace team" in lines
     assert keys(cluster) == before, "with --delete-data nothing stays"
@@ -193,6 +206,68 @@ def _work_of_an_agent(cluster: ControlPlane) -> None:
     marks = {"metadata": {"labels": labels, "annotations": annotations}}
     assert agent.change(PatchObject(node, marks)) is None
     assert agent.change(PatchObject(node, {"status": status}, "status", is_strategic=True)) is None
+
+
+PERSON = {"apiVersion": "fairlead.io/v1", "kind": "User"}
+RBAC = "rbac.authorization.k8s.io"
+MINE = {"fairlead.io/user": "bob"}
+FOREIGN_BINDING: Object = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "theirs", "namespace": "team"},
+    "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"},
+    "subjects": [{"kind": "ServiceAccount", "name": "bob", "namespace": "kube-ai"}],
+}
+
+
+def _work_of_a_people_controller(cluster: ControlPlane) -> None:
+    """What a controller leaves that is killed while it works: a user with all rights, and one that
+    is being deleted.
+    """
+    binding = {
+        **FOREIGN_BINDING,
+        "metadata": {"name": "bob:team:fairlead-researcher", "namespace": "team", "labels": MINE},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "fairlead-researcher"},
+    }
+    everywhere = {
+        **binding,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "bob:clusterRole:fairlead-researcher-cluster", "labels": MINE},
+    }
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "bob", "namespace": "kube-ai", "labels": MINE},
+    }
+    cluster.admin.apply([_user_object("bob"), _user_object("eve"), account, binding, everywhere])
+    cluster.admin.apply([FOREIGN_BINDING])
+    cluster.admin.run("delete", "user", "eve", "-n", "kube-ai", "--wait=false")
+    status = {"status": {"serviceAccount": {"name": "bob", "namespace": "kube-ai"}}}
+    bob = ObjectRef("fairlead.io/v1", "User", "bob", "kube-ai")
+    assert target(cluster).change(PatchObject(bob, status, "status")) is None
+
+
+def _user_object(name: str) -> Object:
+    meta = {"name": name, "namespace": "kube-ai", "finalizers": ["fairlead.io/user"]}
+    return {
+        **PERSON,
+        "metadata": meta,
+        "spec": {"userName": name, "userId": name, "apiRoles": ["researcher"]},
+    }
+
+
+def _check_users_without_a_controller(cluster: ControlPlane) -> None:
+    """No right of a user is left; the objects are records that can be deleted."""
+    for kind in ("rolebindings", "clusterrolebindings", "serviceaccounts"):
+        assert not cluster.admin.get(kind, "-A", "-l", "fairlead.io/user")
+    (theirs,) = cluster.admin.get("rolebindings", "-n", "team")
+    assert theirs["metadata"]["name"] == "theirs", "a foreign binding stays"
+    cluster.admin.run("delete", "rolebinding", "theirs", "-n", "team")
+    users = {each["metadata"]["name"]: each for each in cluster.admin.get("users", "-A")}
+    assert users.keys() == {"admin", "bob"}, "the user that was being deleted is gone"
+    assert "finalizers" not in users["bob"]["metadata"]
+    assert not users["bob"].get("status")
+    assert users["bob"]["spec"]["apiRoles"] == ["researcher"]
 
 
 def _too_large(kind: str, name: str) -> Object:
@@ -244,6 +319,10 @@ def test_after_each_write_another_run_goes_on_to_the_same_end(cluster: ControlPl
 
 
 def test_killed_and_interrupted_from_the_keyboard(cluster: ControlPlane) -> None:
+    cluster.admin.run("create", "namespace", "kube-ai")
+    cluster.admin.run("create", "configmap", "theirs", "-n", "kube-ai")
+    cluster.admin.run("wait", "--for=create", "serviceaccount/default", "-n", "kube-ai")
+    cluster.admin.run("wait", "--for=create", "configmap/kube-root-ca.crt", "-n", "kube-ai")
     before = keys(cluster)
     install(cluster)
     _check_missing_right(cluster)
@@ -262,7 +341,8 @@ def test_killed_and_interrupted_from_the_keyboard(cluster: ControlPlane) -> None
     )
     lines = uninstall(cluster, "--delete-data")
     assert "is no inventory: " in lines and "objects are found without it" in lines
-    assert keys(cluster) == before
+    assert keys(cluster) == before, "another program's namespace `kube-ai` stays"
+    cluster.admin.run("delete", "namespace", "kube-ai")
 
 
 def _ended_by(cluster: ControlPlane, number: signal.Signals) -> tuple[int, str]:
@@ -309,6 +389,7 @@ _ALL = [
     for group in (
         *("", "policy", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "batch"),
         *("admissionregistration.k8s.io", "scheduling.sigs.k8s.io", "networking.k8s.io"),
+        "fairlead.io",
     )
 ]
 _EXCEPT_DAEMON_SETS = [
@@ -446,4 +527,6 @@ def test_after_the_namespace_was_deleted_by_hand_and_a_tree_is_held(cluster: Con
     removed = '[{"op": "remove", "path": "/metadata/finalizers"}]'
     place = ("elasticquotatree", "-n", "kube-system")
     cluster.admin.run("patch", CRD, *place, "--type=json", "-p", removed)
-    wait_until("nothing is left", lambda: keys(cluster) == before, 60)
+    cluster.admin.run("wait", "--for=delete", f"crd/{CRD}", "--timeout=60s")
+    assert "Namespace kube-ai" in uninstall(cluster, "--delete-data"), "the run goes on"
+    assert keys(cluster) == before

@@ -143,7 +143,7 @@ def test_every_pod_names_the_pull_secrets_in_their_order(scheduler: Any) -> None
         for each in installed_objects(chosen)
         if "template" in each.get("spec", {})
     ]
-    assert len(pods) == 7
+    assert len(pods) == 8
     for pod in pods:
         assert pod["imagePullSecrets"] == [{"name": "b"}, {"name": "a"}]
     assert "imagePullSecrets" not in _text(
@@ -166,10 +166,10 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
     text = msgspec.json.encode(objects).decode()
     assert "fairlead-system" not in text and "fairlead-nodes" not in text
     places = {each["metadata"].get("namespace") for each in objects}
-    assert places == {"one", "two", "kube-system", None}
+    assert places == {"one", "two", "kube-system", "kube-ai", None}
     users = set(re.findall(r"system:serviceaccount:[a-z-]+:[a-z-]*", text))
     own = OwnAccounts("one", "two")
-    expected = {*own.grant_writers, own.quota_controller}
+    expected = {*own.grant_writers, own.quota_controller, own.people_controller}
     kubernetes = {"system:serviceaccount:kube-ai:", _DAEMON_SETS}
     assert users - kubernetes == expected
 
@@ -177,7 +177,8 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
 def test_the_rules_of_quota_know_both_namespaces() -> None:
     """Their pods are never charged."""
     objects = installed_objects(Installation(namespace="one", node_namespace="two"))
-    for name in ("fairlead-quota-controller", "fairlead-admission-webhook"):
+    deciding = ("quota-controller", "people-controller", "admission-webhook")
+    for name in (f"fairlead-{each}" for each in deciding):
         [pod] = [
             each["spec"]["template"]["spec"]
             for each in objects
@@ -284,6 +285,7 @@ def test_without_its_value_there_is_no_network_policy() -> None:
 _PARTS = {
     *(("Deployment", f"fairlead-{name}") for name in ("console", "cluster-exporter", "scheduler")),
     *(("Deployment", f"fairlead-{name}") for name in ("quota-controller", "admission-webhook")),
+    ("Deployment", "fairlead-people-controller"),
     *(("DaemonSet", f"fairlead-{name}") for name in ("gpu-exporter", "node-agent")),
 }
 

@@ -92,6 +92,11 @@ class OwnAccounts(Struct, frozen=True):
         return f"system:serviceaccount:{self.namespace}:fairlead-quota-controller"
 
     @property
+    def people_controller(self) -> str:
+        """The only account that makes bindings for users."""
+        return f"system:serviceaccount:{self.namespace}:fairlead-people-controller"
+
+    @property
     def grant_writers(self) -> tuple[str, ...]:
         """Accounts that may write grants."""
         return (self.scheduler, self.extender, self.node_agent)
@@ -115,6 +120,7 @@ class Parts(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     gpu_sharing: bool = True
     node_agent: bool = True
     quota: bool = True
+    people: bool = True
 
 
 class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -128,7 +134,8 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     defaults. `runtime_class`: of pods that load the GPU driver; "" = the node's default.
     `kernel_log`: the GPU exporter reads the node's kernel log, for which its container is
     privileged. `network_policies`: limit which clients reach the pods. `pull_secrets`: Secrets of
-    both namespaces by which nodes pull the images, each once.
+    both namespaces by which nodes pull the images, each once. `first_administrator`: the user
+    `admin` is made where no user is an administrator.
     """
 
     parts: Parts = Parts()
@@ -145,6 +152,7 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     kernel_log: bool = False
     network_policies: bool = True
     pull_secrets: SecretNames = ()
+    first_administrator: bool = True
 
     @property
     def accounts(self) -> OwnAccounts:

@@ -37,6 +37,7 @@ from fairlead.rules.installation.order import (
     WORKLOADS,
     Identity,
     in_order,
+    is_data,
     is_ready,
     is_webhooks,
     left_over,
@@ -44,6 +45,7 @@ from fairlead.rules.installation.order import (
 )
 from fairlead.rules.installation.refusals import (
     refuse_definition,
+    refuse_ending,
     refuse_foreign_namespace,
     refuse_image,
     refuse_move,
@@ -56,8 +58,12 @@ from fairlead.rules.installation.server_versions import (
     refuse_scheduler,
     refuse_server,
 )
+from fairlead.rules.installation.user_ends import (
+    lacks_administrator,
+    refuse_held_users,
+)
 from fairlead.rules.sharing.admission import SCHEDULER
-from fairlead.settings import HELM_CHART, QUOTA_CONTROLLER_POD
+from fairlead.settings import HELM_CHART, PEOPLE_CONTROLLER_POD, QUOTA_CONTROLLER_POD
 from fairlead.wire.installation.components import (
     account_limits,
     every_object,
@@ -70,8 +76,11 @@ from fairlead.wire.installation.inventory import (
     parse_inventory,
     render_inventory,
 )
+from fairlead.wire.installation.people_parts import first_administrator
 from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.values import render_values
+from fairlead.wire.names import USERS
+from fairlead.wire.people.people_actions import USER_KIND
 
 _BEAT_SECONDS: Final = 1.0
 _DEFINITION_SECONDS: Final = 30.0
@@ -115,6 +124,7 @@ class Wanted(Struct, frozen=True):
 class InstallationPlan(Struct, frozen=True):
     """What a run will do: `objects` in order, `removed` in order; `results`: what the API server
     would make of each object, None where its namespace does not exist yet. `before`: the inventory.
+    `first`: the first administrator, if there is to be one.
     """
 
     objects: tuple[Manifest, ...]
@@ -122,6 +132,7 @@ class InstallationPlan(Struct, frozen=True):
     removed: tuple[ObjectRef, ...]
     before: Inventory | None
     wanted: Wanted
+    first: Manifest | None = None
 
 
 class Installer:
@@ -158,8 +169,12 @@ class Installer:
         offered = wanted.objects
         wanted_spaces = [each for each in offered if each["kind"] == NAMESPACE]
         spaces = [self._cluster.get(object_ref(each)) for each in wanted_spaces]
-        for found in spaces:
-            _check(refuse_namespace(found), "wait until it is gone, or use Helm for its release")
+        for found, each in zip(spaces, wanted_spaces, strict=True):
+            if not is_data(object_ref(each)):
+                hint = "wait until it is gone, or use Helm for its release"
+                _check(refuse_namespace(found), hint)
+            else:
+                _check(refuse_ending(found), "wait until it is gone")
         releases = self._cluster.helm_releases(wanted.namespace, HELM_CHART)
         _check(refuse_releases(releases), "use `helm upgrade` or `helm uninstall` for it")
         before = self.inventory(wanted.namespace)
@@ -175,10 +190,15 @@ class Installer:
         existing = {each["metadata"]["name"] for each in spaces if each is not None}
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
         self._check_loss(objects)
-        results = self._trial(objects, is_forced=is_forced, lacking_spaces=lacking)
+        first = self._first_administrator(wanted.chosen)
+        results = self._trial(
+            objects, is_forced=is_forced, lacking_spaces=lacking, also=[first] if first else []
+        )
         removed = left_over(before.objects, objects, account_limits()) if before else []
         self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
-        return InstallationPlan(tuple(objects), tuple(results), tuple(removed), before, wanted)
+        return InstallationPlan(
+            tuple(objects), tuple(results), tuple(removed), before, wanted, first
+        )
 
     def carry_out(
         self, plan: InstallationPlan, *, is_forced: bool = False, wait_seconds: float = 0.0
@@ -208,6 +228,9 @@ class Installer:
             self.wait_ready([*server, *map(object_ref, unanswered)], wait_seconds)
         for each in unanswered:
             self._cluster.put(each, is_forced=is_forced)
+        if plan.first is not None:
+            self._cluster.put(plan.first)
+            self._report(f"made {object_ref(plan.first).title}, the first administrator")
         for target in plan.removed:
             self._report(f"removed {target.title}")
             self._cluster.remove(target)
@@ -260,7 +283,8 @@ class Installer:
         """Raises UserError for a namespace that exists and is not Fairlead's."""
         recorded = {each.identity for each in before.objects} if before else set()
         for found, each in zip(spaces, wanted, strict=True):
-            if found is not None and object_ref(each).identity not in recorded:
+            target = object_ref(each)
+            if found is not None and not is_data(target) and target.identity not in recorded:
                 name = each["metadata"]["name"]
                 label = f"{INSTALLATION_LABEL}={each['metadata']['labels'][INSTALLATION_LABEL]}"
                 hint = (
@@ -272,25 +296,31 @@ class Installer:
     def _without_foreign(
         self, objects: Sequence[Manifest], before: Inventory | None
     ) -> list[Manifest]:
-        """Without definitions that another program installed; raises UserError for a definition
-        that does not fit. What an earlier installation wrote and left is no other program's.
+        """Without definitions and a users namespace that another program made; raises UserError for
+        a definition that does not fit. What an earlier installation wrote and left is no other
+        program's.
         """
         recorded = {each.identity for each in before.objects} if before else set()
         kept = []
         for each in objects:
             target = object_ref(each)
-            if each["kind"] in DATA_KINDS and target.identity not in recorded:
+            if is_data(target) and target.identity not in recorded:
                 found = self._cluster.get(target)
                 if found is not None and not self._cluster.written([target]):
-                    hint = "remove it with its objects, or install without quota"
-                    _check(refuse_definition(found, each), hint)
+                    if each["kind"] in DATA_KINDS:
+                        hint = "remove it with its objects, or install without quota and users"
+                        _check(refuse_definition(found, each), hint)
                     self._report(f"{target.title} exists and fits: it is used as it is")
                     continue
             kept.append(each)
         return kept
 
     def _check_held_back(self, ending: Collection[str]) -> None:
-        """Refuses to end a workload while pods or jobs wait for it."""
+        """Refuses to end a workload while pods or jobs wait for it, or users have its hold."""
+        if PEOPLE_CONTROLLER_POD in ending:
+            refusal = refuse_held_users(self._cluster.list_objects(USER_KIND))
+            hint = "without that part they cannot be deleted: delete them, or uninstall Fairlead"
+            _check(refusal, hint)
         ends_quota, ends_scheduler = QUOTA_CONTROLLER_POD in ending, SCHEDULER in ending
         if not (ends_quota or ends_scheduler):
             return
@@ -302,6 +332,12 @@ class Installer:
         if reasons:
             hint = "without that part they wait forever: wait until they run, or delete them"
             raise UserError("; ".join(reasons), hint)
+
+    def _first_administrator(self, chosen: Installation) -> Manifest | None:
+        if not (chosen.parts.people and chosen.first_administrator):
+            return None
+        users = self._cluster.list_objects(USER_KIND)
+        return first_administrator() if lacks_administrator(users) else None
 
     def _check_loss(self, objects: Sequence[Manifest]) -> None:
         """Refuses a definition with which fields of existing objects would be lost."""
@@ -317,9 +353,17 @@ class Installer:
             raise UserError(f"the cluster does not serve {', '.join(kind_titles(unserved))}", hint)
 
     def _trial(
-        self, objects: Sequence[Manifest], *, is_forced: bool, lacking_spaces: Collection[str]
+        self,
+        objects: Sequence[Manifest],
+        *,
+        is_forced: bool,
+        lacking_spaces: Collection[str],
+        also: Sequence[Manifest],
     ) -> list[Manifest | None]:
-        """What each object would become; None if that cannot be tried, then rights are checked."""
+        """What each object would become; None if that cannot be tried, then rights are checked.
+
+        `also`: users, for which only rights are checked.
+        """
         untested = {id(each) for each in self._without_parameter(objects)}
         untried = [
             each
@@ -333,7 +377,9 @@ class Installer:
             for each, answer in zip(tried, answers, strict=True)
             if isinstance(answer, Exception)
         ]
-        refused = self._cluster.may_write([object_ref(each) for each in untried])
+        refused = self._cluster.may_write(
+            [*map(object_ref, untried), *(object_ref(each, plural=USERS) for each in also)]
+        )
         faults += [f"{each.title}: you may not create and patch it" for each in refused]
         if faults:
             raise _refused(faults)

@@ -1,9 +1,11 @@
-"""Removes an installation: admission first, then the workloads, then what waits for them is let go;
-all other objects after that, the namespaces last. Policies that limit Fairlead's own accounts stay
-until its pods and their rights are gone.
+"""Removes an installation: admission first, then the workloads, then what waits for them is let go,
+and users lose the rights that the people controller gave them; all other objects after that, the
+namespaces last. Policies that limit Fairlead's own accounts stay until its pods and their rights
+are gone.
 
 Each run does the same, whatever an interrupted run left. Workloads end before gates open, because a
-running quota controller would hold back again what was let go.
+running quota controller would hold back again what was let go, and a people controller would make
+again what was withdrawn.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.apps.installation.held_back import HeldBack, held_back
+from fairlead.apps.installation.user_ends import end_users, ends_of_users
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, PatchObject, object_ref
 from fairlead.model.installation import (
@@ -35,11 +38,12 @@ from fairlead.rules.installation.order import (
     NAMESPACE,
     WORKLOADS,
     is_admission,
+    is_data,
     removal_order,
 )
 from fairlead.rules.installation.refusals import refuse_releases
 from fairlead.rules.installation.traces import traces_of
-from fairlead.settings import HELM_CHART
+from fairlead.settings import HELM_CHART, PEOPLE_CONTROLLER_POD
 from fairlead.wire.installation.components import account_limits, every_object
 from fairlead.wire.installation.inventory import parse_inventory
 from fairlead.wire.installation.release import parse_release
@@ -55,10 +59,14 @@ Report = Callable[[str], object]
 
 
 class Removable(Struct, frozen=True):
-    """What a run removes: `targets` in order, and `traces` on nodes and namespaces."""
+    """What a run removes: `targets` in order, and `traces` on nodes and namespaces.
+
+    `has_people`: users lose what the people controller made for them.
+    """
 
     targets: tuple[ObjectRef, ...]
     traces: tuple[PatchObject, ...] = ()
+    has_people: bool = False
 
 
 class Removal:
@@ -83,13 +91,12 @@ class Removal:
         Raises UserError if there is nothing to remove, and with all that may not be removed.
         """
         objects = self._objects()
-        removable = (each for each in objects if with_data or each.kind not in DATA_KINDS)
+        removable = (each for each in objects if with_data or not is_data(each))
         targets = removal_order(removable, self._limits)
         traces = self._traces() if with_data else []
         if not targets and not traces:
             raise _nothing(objects)
-        self._check_rights(targets, traces)
-        return Removable(tuple(targets), tuple(traces))
+        return self._checked(targets, traces)
 
     def plan_for_helm(self) -> Removable:
         """What ends before Helm removes a release: admission and workloads.
@@ -109,8 +116,7 @@ class Removal:
             ),
             self._limits,
         )
-        self._check_rights(targets, ())
-        return Removable(tuple(targets))
+        return self._checked(targets)
 
     def carry_out(self, plan: Removable, *, is_releasing: bool, seconds: float) -> None:
         """Raises UserError if pods or jobs wait and are not to be released, or if the end does not
@@ -129,6 +135,8 @@ class Removal:
         unscheduled = self._check_waiting(is_releasing=is_releasing).unscheduled
         self._stop([each for each in plan.targets if each.kind in WORKLOADS], end)
         self._release(end)
+        if plan.has_people:
+            end_users(self._cluster, self._report, lambda why: self._try_again(why, end))
         self._erase(plan.traces, end)
         for each in plan.targets:
             if each not in first and each.kind not in (*WORKLOADS, NAMESPACE):
@@ -169,6 +177,16 @@ class Removal:
     def _traces(self) -> list[PatchObject]:
         found = chain.from_iterable(map(self._cluster.list_objects, _TRACED))
         return [patch for each in found for patch in traces_of(each)]
+
+    def _checked(
+        self, targets: Sequence[ObjectRef], traces: Sequence[PatchObject] = ()
+    ) -> Removable:
+        has_people = any(each.name == PEOPLE_CONTROLLER_POD for each in targets)
+        made, patches = ends_of_users(self._cluster) if has_people else ([], [])
+        # Rights are the same for all objects of a kind in a namespace.
+        places = {(each.kind, each.namespace): each for each in made}
+        self._check_rights([*targets, *places.values()], [*traces, *patches])
+        return Removable(tuple(targets), tuple(traces), has_people)
 
     def _check_rights(self, targets: Sequence[ObjectRef], traces: Sequence[PatchObject]) -> None:
         answers = self._cluster.try_remove(targets)
@@ -233,14 +251,15 @@ class Removal:
     def _erase(self, traces: Sequence[PatchObject], end: float) -> None:
         for each in traces:
             while (refusal := self._cluster.change(each)) is not None:
-                if self._now() >= end:
-                    what = (
-                        "the API server refuses to remove Fairlead's labels of "
-                        f"{each.target.title}: {refusal.reason}"
-                    )
-                    raise UserError(what, "a policy of the cluster may protect it")
-                self._sleep(_BEAT_SECONDS)
+                self._try_again(f"{each.target.title}: {refusal.reason}", end)
             self._report(f"cleaned {each.target.title}")
+
+    def _try_again(self, why: str, end: float) -> None:
+        """Waits before the next try. Raises UserError at the end."""
+        if self._now() >= end:
+            what = f"the API server refuses to remove what Fairlead wrote on {why}"
+            raise UserError(what, "a policy of the cluster may protect it")
+        self._sleep(_BEAT_SECONDS)
 
     def _wait_gone(self, targets: Sequence[ObjectRef], end: float) -> None:
         self._wait(targets, end, lambda found: found is None)

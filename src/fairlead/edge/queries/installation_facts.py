@@ -55,7 +55,7 @@ from fairlead.model.installed.facts import (
     ServerFact,
     Unread,
 )
-from fairlead.settings import HELM_CHART, NODE_AGENT_POD
+from fairlead.settings import HELM_CHART, NODE_AGENT_POD, USERS_NAMESPACE
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
@@ -103,7 +103,12 @@ class _Reading:
 
     def facts(self) -> InstallationFacts:
         unserved = _asked(lambda: self._cluster.unserved(self._refs))
-        spaces = [each.name for each in self._refs if each.kind == "Namespace"]
+        # No pod of Fairlead's is in the users namespace, which may be another program's.
+        spaces = [
+            each.name
+            for each in self._refs
+            if each.kind == "Namespace" and each.name != USERS_NAMESPACE
+        ]
         left_out = () if isinstance(unserved, Unread) else unserved
         objects = self._objects(left_out)
         read = _all_asked(

@@ -318,6 +318,9 @@ class KubeInstallationTarget:
     def _resource(self, target: ObjectRef) -> Resource:
         found = self._find(target)
         if found is None:
+            self._discovered = None  # the kind may have been defined since
+            found = self._find(target)
+        if found is None:
             raise no_such_kind(target)
         return found
 

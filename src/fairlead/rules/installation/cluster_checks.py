@@ -30,7 +30,7 @@ from fairlead.rules.installation.server_versions import (
     refuse_scheduler,
     scheduler_version,
 )
-from fairlead.settings import QUOTA_CONTROLLER_POD
+from fairlead.settings import PEOPLE_CONTROLLER_POD, QUOTA_CONTROLLER_POD
 
 _TIME: Final = "synchronize the clocks (NTP), of this machine and of the control plane"
 _PULL_TYPES: Final = ("kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg")
@@ -227,13 +227,14 @@ def _releases(facts: InstallationFacts) -> Finding:
 
 
 def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
-    has_quota = any(each.ref.name == QUOTA_CONTROLLER_POD for each in facts.objects)
+    deciding = (QUOTA_CONTROLLER_POD, PEOPLE_CONTROLLER_POD)
+    needs_it = any(each.ref.name in deciding for each in facts.objects)
     for each in facts.definitions:
         name = each.wanted["metadata"]["name"]
         if isinstance(each.found, Unread):
             yield unread("definition", each.found)
-        elif each.found is None and has_quota and isinstance(facts.inventory, InventoryFact):
-            sentence = f"definition `{name}` does not exist, and quota needs it"
+        elif each.found is None and needs_it and isinstance(facts.inventory, InventoryFact):
+            sentence = f"definition `{name}` does not exist, and Fairlead needs it"
             yield Finding("definition", State.FAIL, sentence, _bring_back(facts.inventory))
         elif each.found is None:
             yield Finding("definition", State.OK, f"no other program defines `{name}`")
@@ -246,7 +247,7 @@ def _definitions(facts: InstallationFacts) -> Iterator[Finding]:
                 "definition",
                 refuse_definition(each.found, each.wanted),
                 f"{other} definition `{name}` fits and is used as it is",
-                "remove it with its objects, or install without quota",
+                "remove it with its objects, or install without quota and users",
             )
 
 

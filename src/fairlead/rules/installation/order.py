@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.settings import USERS_NAMESPACE
 
 _WRITTEN: Final = (
     "Namespace",
@@ -38,6 +39,7 @@ _ADMISSION: Final = tuple(
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 DATA_KINDS: Final = frozenset({"CustomResourceDefinition"})
 """Kinds with records of users: they are removed only with the users' consent."""
+_USERS_SPACE: Final = ("Namespace", USERS_NAMESPACE)
 WORKLOADS: Final = frozenset({"Deployment", "DaemonSet"})
 NAMESPACE: Final = "Namespace"
 
@@ -74,6 +76,15 @@ def removal_order(
     return sorted(objects, key=key)
 
 
+def is_data(target: ObjectRef) -> bool:
+    """Whether records of users go with the object.
+
+    >>> [is_data(ObjectRef("v1", "Namespace", name)) for name in ("kube-ai", "fairlead-system")]
+    [True, False]
+    """
+    return target.kind in DATA_KINDS or (target.kind, target.name) == _USERS_SPACE
+
+
 def is_admission(target: ObjectRef) -> bool:
     return target.kind in _ADMISSION
 
@@ -83,10 +94,11 @@ def left_over(
 ) -> list[ObjectRef]:
     """What an earlier installation wrote and the next does not have, in the order of removing.
 
-    Definitions of kinds stay: with one, all objects of its kind would go.
+    Definitions of kinds stay, and the users namespace: all objects of the kind, or in the
+    namespace, would go.
     """
     kept = {object_ref(each).identity for each in after}
-    gone = (each for each in before if each.identity not in kept and each.kind not in DATA_KINDS)
+    gone = (each for each in before if each.identity not in kept and not is_data(each))
     return removal_order(gone, limits)
 
 

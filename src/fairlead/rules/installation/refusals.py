@@ -27,13 +27,20 @@ def refuse_image(installed: str, offered: str, image: str) -> Refusal | None:
     return Refusal(f"version `{offered}` needs its own image, and `{image}` is of `{installed}`")
 
 
+def refuse_ending(namespace: Manifest | None) -> Refusal | None:
+    """The refusal of a namespace that is being deleted."""
+    if namespace is None or not namespace["metadata"].get("deletionTimestamp"):
+        return None
+    return Refusal(f"namespace `{namespace['metadata']['name']}` is being deleted")
+
+
 def refuse_namespace(namespace: Manifest | None) -> Refusal | None:
     """The refusal of a namespace that is being deleted, or that belongs to a Helm release."""
     if namespace is None:
         return None
+    if (ending := refuse_ending(namespace)) is not None:
+        return ending
     meta = namespace["metadata"]
-    if meta.get("deletionTimestamp"):
-        return Refusal(f"namespace `{meta['name']}` is being deleted")
     release = (meta.get("annotations") or {}).get(_HELM_OWNER)
     if release:
         return Refusal(f"namespace `{meta['name']}` belongs to the Helm release `{release}`")

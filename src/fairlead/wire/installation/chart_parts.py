@@ -1,5 +1,5 @@
 """What a release of the Helm chart has beside an installation's objects: the pod of `helm test`,
-and an annotation on the definition of the quota tree.
+the Job before `helm uninstall`, and an annotation on what stays when the release goes.
 
 `tools/helm_chart.py` makes a template of each function.
 """
@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART, Installation
 from fairlead.model.installed.chart_values import ChartValues
+from fairlead.wire.installation import people_parts
 from fairlead.wire.installation.components import COMPONENTS, component_objects, every_object
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.object_parts import (
@@ -30,10 +31,16 @@ from fairlead.wire.installation.object_parts import (
     rights,
 )
 from fairlead.wire.installation.release import release_ref
+from fairlead.wire.names import PEOPLE_GROUP, USERS
+from fairlead.wire.people.bindings import RBAC
 
 HOOK: Final = "helm.sh/hook"
 KEPT: Final = ("helm.sh/resource-policy", "keep")
 """The annotation of an object that stays when its release goes."""
+FIRST_ADMINISTRATOR: Final = "first-administrator"
+"""The template that is left out where the cluster has an administrator (`tools/helm_chart`)."""
+_OF_USERS: Final = ("CustomResourceDefinition", "Namespace")
+"""Kinds of objects that hold what users wrote."""
 _DOCTOR: Final = "fairlead-doctor"
 _END: Final = "fairlead-uninstall"
 _ENDED_GROUPS: Final = ("admissionregistration.k8s.io", "apps")
@@ -51,12 +58,34 @@ def definition(chosen: ChartValues) -> list[Object]:
     """The definition of the quota tree, if the release has one."""
     if not chosen.crds.enabled:
         return []
-    found = component_objects("quota-crd", chosen)
-    if chosen.crds.keep:
-        for each in found:
-            name, value = KEPT
-            each["metadata"]["annotations"] = {**each["metadata"]["annotations"], name: value}
-    return found
+    return [_kept(each, chosen) for each in component_objects("quota-crd", chosen)]
+
+
+def people(chosen: ChartValues) -> list[Object]:
+    """Roles of users; their namespace and the definitions of users and groups, if the release has
+    them.
+    """
+    found = component_objects("people", chosen)
+    left_out = set() if chosen.crds.enabled else {"CustomResourceDefinition"}
+    if not chosen.users_namespace.create:
+        left_out.add("Namespace")
+    return [
+        _kept(each, chosen) if each["kind"] in _OF_USERS else each
+        for each in found
+        if each["kind"] not in left_out
+    ]
+
+
+def _kept(obj: Object, chosen: ChartValues) -> Object:
+    """The object; with the annotation by which Helm leaves it, if what users wrote is kept."""
+    if not chosen.crds.keep:
+        return obj
+    meta = obj["metadata"]
+    name, value = KEPT
+    return {
+        **obj,
+        "metadata": {**meta, "annotations": {**meta.get("annotations", {}), name: value}},
+    }
 
 
 def namespaces(chosen: ChartValues) -> list[Object]:
@@ -139,6 +168,7 @@ def uninstall(chosen: ChartValues) -> list[Object]:
         *_findable(),
         *(grant(group, kinds, "list") for group, kinds in _HELD),
         *(grant(group, kinds, "get patch") for group, kinds in _HELD if is_releasing),
+        *(_withdrawing() if chosen.parts.people else ()),
     ]
     return _hooks(
         "pre-delete",
@@ -148,6 +178,29 @@ def uninstall(chosen: ChartValues) -> list[Object]:
             job,
         ],
     )
+
+
+def first_administrator(chosen: ChartValues) -> list[Object]:
+    """A hook: no object of the release, so no upgrade changes it and no removal deletes it. After
+    the event the definition of users is served.
+    """
+    if not (chosen.parts.people and chosen.first_administrator and chosen.crds.enabled):
+        return []
+    first = people_parts.first_administrator()
+    hook = {HOOK: "post-install,post-upgrade", "helm.sh/hook-delete-policy": "hook-failed"}
+    return [{**first, "metadata": {**first["metadata"], "annotations": hook}}]
+
+
+def _withdrawing() -> list[Object]:
+    """Rights to end what the people controller made. They are cluster-wide, so that the release
+    can be removed where the users namespace is gone.
+    """
+    return [
+        grant(RBAC, "rolebindings clusterrolebindings", "list delete"),
+        grant("", "serviceaccounts", "list delete"),
+        grant(PEOPLE_GROUP, USERS, "list patch"),
+        grant(PEOPLE_GROUP, f"{USERS}/status", "patch"),
+    ]
 
 
 def _hook_pod(name: str, container: Object, chosen: ChartValues) -> Object:
@@ -229,6 +282,8 @@ CHART_COMPONENTS: Final[dict[str, Callable[[ChartValues], list[Object]]]] = {
     **{name: partial(component_objects, name) for name in COMPONENTS},
     "namespace": namespaces,
     "quota-crd": definition,
+    "people": people,
+    FIRST_ADMINISTRATOR: first_administrator,
     "doctor": doctor,
     "uninstall": uninstall,
 }

@@ -24,10 +24,12 @@ from fairlead.model.installation import (
 from fairlead.wire.installation import deciding_parts, people_parts, reading_parts
 from fairlead.wire.installation.account_policies import account_policies
 from fairlead.wire.installation.agent_policies import agent_policies
-from fairlead.wire.installation.object_parts import PART_OF
+from fairlead.wire.installation.object_parts import PART_OF, POD_SECURITY, RESTRICTED
+from fairlead.wire.installation.people_policies import people_policies
 from fairlead.wire.installation.people_webhook import people_webhook
 from fairlead.wire.installation.quota_policies import quota_policies
 from fairlead.wire.installation.quota_webhooks import quota_webhooks
+from fairlead.wire.installation.renewal_policy import renewal_policy
 from fairlead.wire.installation.sharing_policies import sharing_policies
 from fairlead.wire.installation.sharing_webhooks import sharing_webhooks
 from fairlead.wire.installation.term_policies import term_policies
@@ -44,7 +46,6 @@ One of: scheduler, asks, grants, quota, tree, accounts, node-agent, people.
 
 _ADMISSIONS: Final[tuple[Literal["policies", "webhooks"], ...]] = ("policies", "webhooks")
 _SCHEDULERS: Final[tuple[Literal["own", "control-plane"], ...]] = ("own", "control-plane")
-_POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
 def namespaces(chosen: Installation) -> list[Object]:
@@ -53,11 +54,10 @@ def namespaces(chosen: Installation) -> list[Object]:
     One admits only pods that need nothing of their node. In the other one agent and exporter mount
     paths of the node, and on machines of the control plane the extender uses the host's network.
     """
-    restricted = {f"{_POD_SECURITY}/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     return [
-        _namespace(chosen.node_namespace, NODE_PART, {f"{_POD_SECURITY}/enforce": "privileged"}),
+        _namespace(chosen.node_namespace, NODE_PART, {f"{POD_SECURITY}/enforce": "privileged"}),
         # Removed last: it has the inventory.
-        _namespace(chosen.namespace, SYSTEM_PART, restricted),
+        _namespace(chosen.namespace, SYSTEM_PART, RESTRICTED),
     ]
 
 
@@ -90,14 +90,12 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "quota-controller": deciding_parts.quota_controller,
     "quota-admission": lambda chosen: quota_policies(chosen.accounts),
     "quota-webhook": lambda chosen: quota_webhooks(chosen.namespace),
-}
-"""Objects by the name of their file in `deploy/`, without `.yaml`."""
-BESIDE: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "people": people_parts.people_roles,
     "people-controller": people_parts.people_controller,
+    "people-admission": lambda chosen: people_policies(chosen.accounts),
     "people-webhook": lambda chosen: people_webhook(chosen.namespace),
 }
-"""Files of `deploy/` that an operator applies beside an installation, which does not have them."""
+"""Objects by the name of their file in `deploy/`, without `.yaml`."""
 
 
 def _has_webhooks(chosen: Installation) -> bool:
@@ -114,7 +112,9 @@ def _has_sharing_webhook(chosen: Installation) -> bool:
 
 IS_IN: Final[dict[str, Callable[[Installation], bool]]] = {
     "namespace": lambda _: True,
-    "quota-crd": lambda chosen: chosen.parts.quota,
+    # Groups name leaves of the tree.
+    "quota-crd": lambda chosen: chosen.parts.quota or chosen.parts.people,
+    "people": lambda chosen: chosen.parts.people,
     "reader": lambda chosen: chosen.parts.console,
     "console": lambda chosen: chosen.parts.console,
     "cluster-exporter": lambda chosen: chosen.parts.cluster_exporter,
@@ -126,12 +126,17 @@ IS_IN: Final[dict[str, Callable[[Installation], bool]]] = {
     "node-agent-admission": lambda chosen: chosen.parts.node_agent,
     "node-agent": lambda chosen: chosen.parts.node_agent,
     "account-admission": lambda chosen: chosen.parts.gpu_sharing or chosen.parts.quota,
-    "admission-webhook": lambda chosen: chosen.parts.quota or _has_sharing_webhook(chosen),
+    "admission-webhook": lambda chosen: (
+        chosen.parts.quota or chosen.parts.people or _has_sharing_webhook(chosen)
+    ),
     "gpushare-webhook": _has_sharing_webhook,
     "gpushare-admission": lambda chosen: chosen.parts.gpu_sharing and not _has_webhooks(chosen),
     "quota-controller": lambda chosen: chosen.parts.quota,
     "quota-admission": lambda chosen: chosen.parts.quota and not _has_webhooks(chosen),
     "quota-webhook": lambda chosen: chosen.parts.quota,
+    "people-controller": lambda chosen: chosen.parts.people,
+    "people-webhook": lambda chosen: chosen.parts.people,
+    "people-admission": lambda chosen: chosen.parts.people,
 }
 """Whether an installation has a component, in an order in which each object finds what it needs."""
 
@@ -140,7 +145,7 @@ def installed_objects(chosen: Installation) -> list[Object]:
     """All objects of an installation, each once.
 
     >>> from fairlead.model.installation import Parts
-    >>> small = Installation(parts=Parts(False, False, True, False, False, False, False))
+    >>> small = Installation(parts=Parts(False, False, True, False, False, False, False, False))
     >>> [each["kind"] for each in installed_objects(small)]
     ['Namespace', 'Namespace', 'ServiceAccount', 'DaemonSet', 'NetworkPolicy']
     """
@@ -161,9 +166,16 @@ def every_object(chosen: Installation) -> list[Object]:
 
 
 def account_limits() -> frozenset[tuple[str, str, str, str]]:
-    """Identities of the admission objects that bind only Fairlead's own accounts."""
+    """Identities of the admission objects that only bound rights that Fairlead gives: they outlive
+    these rights.
+    """
     accounts = Installation().accounts  # the objects have no namespace
-    limits = (*_account_admission(accounts), *agent_policies(accounts))
+    limits = (
+        *_account_admission(accounts),
+        *agent_policies(accounts),
+        *people_policies(accounts),
+        *renewal_policy(),  # it limits a right that users have until the end
+    )
     return frozenset(object_ref(each).identity for each in limits)
 
 

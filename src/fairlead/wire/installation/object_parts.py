@@ -17,6 +17,11 @@ Object = dict[str, Any]
 
 KUBE_SYSTEM: Final = "kube-system"
 PART_OF: Final = {"app.kubernetes.io/part-of": "fairlead"}
+POD_SECURITY: Final = "pod-security.kubernetes.io"
+RESTRICTED: Final[Object] = {
+    f"{POD_SECURITY}/{mode}": "restricted" for mode in ("enforce", "audit", "warn")
+}
+"""Labels of a namespace that admits only pods that need nothing of their node."""
 NON_ROOT: Final[Object] = {
     "runAsNonRoot": True,
     "runAsUser": 65532,

@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.model.installation import Installation
 from fairlead.model.people.rights import ROLES
+from fairlead.model.people.rows import User, UserRole
 from fairlead.settings import (
     PEOPLE_CONTROLLER_POD,
     PEOPLE_CONTROLLER_PORT,
@@ -19,6 +20,7 @@ from fairlead.settings import (
 from fairlead.wire.installation.object_parts import (
     KUBE_SYSTEM,
     PART_OF,
+    RESTRICTED,
     Object,
     PartPlace,
     account,
@@ -36,6 +38,7 @@ from fairlead.wire.installation.renewal_policy import renewal_policy
 from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
 from fairlead.wire.people.bindings import RBAC, cluster_roles
 from fairlead.wire.people.definitions import people_definitions
+from fairlead.wire.people.people_objects import render_user
 
 _NAME: Final = PEOPLE_CONTROLLER_POD
 _JOBS: Final = (
@@ -52,12 +55,31 @@ def people_roles(chosen: Installation) -> list[Object]:
     """The users namespace, the two definitions, the roles that users are bound to, and the policy
     that limits how users renew tokens.
     """
-    space: Object = {
+    return [users_namespace(), *cluster_roles(), *renewal_policy(), *people_definitions()]
+
+
+def users_namespace() -> Object:
+    """The namespace of users, groups and their ServiceAccounts. No pod belongs there."""
+    return {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": USERS_NAMESPACE, "labels": PART_OF},
+        "metadata": {"name": USERS_NAMESPACE, "labels": {**PART_OF, **RESTRICTED}},
     }
-    return [space, *people_definitions(), *cluster_roles(), *renewal_policy()]
+
+
+def first_administrator() -> Object:
+    """The user `admin`. It is no object of an installation: administrators edit and delete it."""
+    first = User(
+        "admin",
+        USERS_NAMESPACE,
+        user_name="Administrator",
+        roles=(UserRole.ADMIN,),
+        is_deletable=False,
+    )
+    found = render_user(first)
+    # The people controller writes the finalizer, once it runs.
+    del found["metadata"]["finalizers"]
+    return found
 
 
 def people_controller(chosen: Installation) -> list[Object]:

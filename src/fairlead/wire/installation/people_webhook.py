@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.settings import USERS_NAMESPACE
-from fairlead.wire.installation.policy_parts import Object, on, webhook, webhook_configuration
+from fairlead.wire.installation.policy_parts import Object, cel, on, webhook, webhook_configuration
 from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION, USER_GROUPS, USERS
 
 PEOPLE_WEBHOOK: Final = "fairlead-people"
@@ -25,6 +25,11 @@ def people_webhook(namespace: str) -> list[Object]:
     )
     conditions = {
         "is-in-the-users-namespace": f'request.namespace == "{USERS_NAMESPACE}"',
+        # So that the first one can be made before the server runs. There is nothing to judge.
+        "makes-no-administrator-without-groups": cel("""
+            request.operation != "CREATE" || request.resource.resource != "users"
+              || object.spec.?groups.orValue([]).size() > 0 || object.spec.apiRoles != ["admin"]
+            """),
         "changes-the-spec": 'request.operation != "UPDATE" || object.spec != oldObject.spec',
     }
     return [

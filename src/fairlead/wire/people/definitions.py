@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of users and user groups, for `deploy/people-crd.yaml`.
+"""The CustomResourceDefinitions of users and user groups, for `deploy/people.yaml`.
 
 Specification: docs/spec/people.md#objects.
 

@@ -70,6 +70,10 @@ def render_people_action(action: PeopleAction) -> ObjectAction:
             return PatchObject(_ref(action.subject), patch, "status")
 
 
+USER_KIND: Final = ObjectRef(PEOPLE_API, "User", "")
+"""The kind of users, for where it may not be served."""
+
+
 def user_ref(name: str, namespace: str, uid: str = "") -> ObjectRef:
     return ObjectRef(PEOPLE_API, "User", name, namespace, uid, USERS)
 
