@@ -60,7 +60,7 @@ def measure_people() -> None:
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": _peers(names)}))
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
         kubectl = [str(program("kubectl")), "apply", "--server-side", "-f", str(file)]
-        ours, theirs, made = list[float](), list[float](), list[float]()
+        fairlead, theirs, made = list[float](), list[float](), list[float]()
         for number in range(args.runs + 1):  # the first of each warms the server
             took = _changed(api, [ROLE], args.users)
             back = _changed(api, [], 0)
@@ -73,10 +73,10 @@ def measure_people() -> None:
                 flush=True,
             )
             if number:
-                ours.append(took)
+                fairlead.append(took)
                 theirs.append(peer)
                 made.append(fresh)
-    group, peer, user = map(statistics.median, (ours, theirs, made))
+    group, peer, user = map(statistics.median, (fairlead, theirs, made))
     print(f"\n{args.users} users: {group:.2f} s; kubectl apply: {peer:.2f} s")
     print(f"aims: {group / peer:.2f} x kubectl (<= {GROUP_AIM})")
     print(f"user {user:.2f} s (<= {USER_AIM_SECONDS:.0f})")

@@ -331,7 +331,7 @@ class SignInApi(Protocol):
         ...
 
 
-class Credentials(Protocol):
+class CredentialIssuer(Protocol):
     """Issues tokens of users. All raise OutsideError if the API server refuses."""
 
     async def issue(
@@ -379,7 +379,7 @@ class Ports(Struct, frozen=True):
     servings: ServingQuestions | None = None
     dependencies: Dependencies | None = None
     sign_in: SignInApi | None = None
-    credentials: Credentials | None = None
+    credentials: CredentialIssuer | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------

@@ -39,7 +39,7 @@ from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
 from fairlead.model.records.rows import CredentialRecord
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
-from fairlead.ports import Credentials, IssuedRecords, OidcProvider, SignInApi, SignIns
+from fairlead.ports import CredentialIssuer, IssuedRecords, OidcProvider, SignInApi, SignIns
 from fairlead.rules.people.identities import (
     Roster,
     check_account,
@@ -137,7 +137,7 @@ class SignInTools(Struct, frozen=True, kw_only=True):
     api: SignInApi
     store: SignIns
     records: IssuedRecords | None = None
-    credentials: Credentials | None = None
+    credentials: CredentialIssuer | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None

@@ -1,4 +1,4 @@
-"""Issues tokens for the console (`ports.Credentials`), in threads, as `fairlead kubeconfig create`
+"""Issues tokens for the console (`ports.CredentialIssuer`), in threads, as `fairlead kubeconfig create`
 does.
 """
 
