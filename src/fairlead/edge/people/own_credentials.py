@@ -1,5 +1,6 @@
-"""Issues tokens for the console (`ports.CredentialIssuer`), in threads, as `fairlead kubeconfig create`
-does.
+"""Issues tokens for the console (`ports.CredentialIssuer`), in threads.
+
+It does what `fairlead kubeconfig create` does.
 """
 
 from __future__ import annotations
