@@ -345,6 +345,19 @@ async def test_a_changed_or_foreign_cookie_is_no_sign_in() -> None:
         assert await other.code() == "signed-out"
 
 
+@pytest.mark.parametrize(
+    "value", ["", ".", "a.b", "é", "%ff", "x" * 6000, '"', "==", "bnVsbA", "e30", "W10", "\\x00"]
+)
+async def test_cookies_of_any_content_are_harmless(value: str) -> None:
+    names = (COOKIE, STATE_COOKIE, "fairlead-next", "fairlead-sign-in-failed")
+    async with served(Parts(), provider=FakeProvider()) as page:
+        browser = Browser(page)
+        for path in ("/me", "/signin/methods", "/signin/oidc/callback?code=good&state=x"):
+            browser.cookies = dict.fromkeys(names, value)
+            status, _ = await browser.send(path)
+            assert status in (200, 400, 401), path
+
+
 async def test_a_sign_in_gets_a_new_id_and_ends_what_the_browser_had() -> None:
     """Session fixation: an id that was planted is worth nothing afterwards."""
     async with served(Parts()) as page:
