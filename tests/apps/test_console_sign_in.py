@@ -462,6 +462,19 @@ async def test_a_deleted_user_is_out(how: str) -> None:
         assert await bob.code() in ("no-user", "signed-out")
 
 
+async def test_a_user_made_anew_while_no_console_ran_is_another_one() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+    parts.clock.at += 3600
+    for age, code in ((7200, ""), (1800, "no-user")):
+        parts.api.users = (structs.replace(BOB, created_at=parts.clock.at - age), ANNA)
+        async with served(parts) as page:
+            again = Browser(page)
+            again.cookies = dict(bob.cookies)
+            assert await again.code() == code
+
+
 async def test_an_api_server_that_serves_no_users_for_a_while_ends_no_sign_in() -> None:
     parts = Parts()
     async with served(parts) as page:

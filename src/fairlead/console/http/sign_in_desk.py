@@ -80,6 +80,8 @@ KEPT_SECONDS: Final = 1.0
 """How long a row of the store, the owner of a token, and a right to make users are remembered."""
 TOUCH_MS: Final = 60_000
 EXPIRE_SECONDS: Final = 60.0
+CLOCKS_MS: Final = 60_000
+"""By how much the clocks of API server and console may differ."""
 AWAY_SECONDS: Final = 300.0
 """How long rows count that were read before the store went away, so that live pages go on."""
 _KEPT_MAX: Final = 10_000
@@ -407,7 +409,15 @@ class SignInDesk:
         return await self._tools.api.owner_of(token)
 
     async def _subject(self, row: SignIn) -> Subject | Denied:
+        """The subject of a sign-in, now. Not a user of the same id who was made after it began."""
         self._require_ready()
+        found = await self._of_row(row)
+        user = self._roster.users.get(found.user) if isinstance(found, Subject) else None
+        if user is not None and user.created_at * 1000 > row.began_at + CLOCKS_MS:
+            return no_user(row.identity)
+        return found
+
+    async def _of_row(self, row: SignIn) -> Subject | Denied:
         way = row.way
         if row.way is SignInWay.OIDC:
             uid = row.identity.removeprefix(f"{self._tools.issuer}#")
