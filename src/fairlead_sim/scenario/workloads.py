@@ -28,6 +28,10 @@ from fairlead_sim.schema.resource import ResourceKind
 Object = dict[str, Any]
 
 REGISTRY = "registry.example.com"
+CRASHING_SECONDS_MAX = 43_200
+"""Deadline of jobs in a stream of which some crash, in seconds: twelve hours, several times the
+longest run.
+"""
 
 JOB_RESOURCES: dict[JobKind, ResourceKind] = {
     "mpijob": MPI_JOBS,
@@ -199,10 +203,15 @@ def _restart_policy(stream: Stream) -> str:
 
 
 def _policy(stream: Stream) -> Object:
-    return {
+    """Jobs that are restarted for ever get a deadline, as careful users give them one: the training
+    operator does not count the restarts of `ExitCode` against `backoffLimit`, so jobs that crash
+    would otherwise become more with each day.
+    """
+    found: Object = {
         "backoffLimit": stream.backoff_limit,
         "ttlSecondsAfterFinished": int(stream.ttl.seconds),
     }
+    return found | ({"activeDeadlineSeconds": CRASHING_SECONDS_MAX} if stream.crashing else {})
 
 
 def _metadata(stream: Stream, name: str, gpus: int) -> Object:

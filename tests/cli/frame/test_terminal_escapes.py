@@ -284,8 +284,9 @@ NOT_HERE: Final = {
     **dict.fromkeys(
         (
             *(f"user {word}" for word in ("create", "list", "show", "update", "delete", "import")),
-            *(f"group {word}" for word in ("create", "list", "delete")),
-            *(f"kubeconfig {word}" for word in ("create", "list", "delete")),
+            *(f"group {word}" for word in ("create", "list", "show", "update", "delete")),
+            *(f"kubeconfig {word}" for word in ("create", "list", "show", "delete")),
+            "login",
         ),
         "tests/cli/people",
     ),

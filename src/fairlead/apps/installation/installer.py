@@ -77,7 +77,7 @@ from fairlead.wire.installation.inventory import (
     render_inventory,
 )
 from fairlead.wire.installation.people_parts import first_administrator
-from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
+from fairlead.wire.installation.policies.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.values import render_values
 from fairlead.wire.names import USERS
 from fairlead.wire.people.people_actions import USER_KIND

@@ -33,7 +33,7 @@ from fairlead.model.people.external import OidcRequest
 from fairlead.model.people.permission import Denied
 from fairlead.model.people.rows import User
 from fairlead.model.people.subject import SignInWay, Subject
-from fairlead.model.records.audit import AuditResult, AuditRow
+from fairlead.model.records.audit import KEPT_MS, AuditResult, AuditRow
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns
@@ -603,6 +603,8 @@ class SignInDesk:
             now = self._now()
             try:
                 await self._tools.store.expire_sign_ins(now, now - IDLE_MS)
+                if self._tools.audit is not None:
+                    await self._tools.audit.forget_audit(now - KEPT_MS)
             except OutsideError as error:
                 _log.warning("old sign-ins are not removed: %s", error.log_line)
 

@@ -22,7 +22,7 @@ class KubeLease:
     `field_manager`: of writes for which this process needs the Lease. It names the term in which
     they were decided and the Lease's uid ("" = this process never held the Lease), so that the API
     server can refuse what arrives after another process has taken the Lease
-    (`wire/installation/term_policies`).
+    (`wire/installation/policies/term_policies`).
     """
 
     def __init__(self, api: KubeApi, namespace: str, name: str) -> None:

@@ -22,17 +22,17 @@ from fairlead.model.installation import (
     Parts,
 )
 from fairlead.wire.installation import deciding_parts, people_parts, reading_parts
-from fairlead.wire.installation.account_policies import account_policies
-from fairlead.wire.installation.agent_policies import agent_policies
 from fairlead.wire.installation.object_parts import PART_OF, POD_SECURITY, RESTRICTED
-from fairlead.wire.installation.people_policies import people_policies
 from fairlead.wire.installation.people_webhook import people_webhook
-from fairlead.wire.installation.quota_policies import quota_policies
+from fairlead.wire.installation.policies.account_policies import account_policies
+from fairlead.wire.installation.policies.agent_policies import agent_policies
+from fairlead.wire.installation.policies.people_policies import people_policies
+from fairlead.wire.installation.policies.quota_policies import quota_policies
+from fairlead.wire.installation.policies.renewal_policy import renewal_policy
+from fairlead.wire.installation.policies.sharing_policies import sharing_policies
+from fairlead.wire.installation.policies.term_policies import term_policies
 from fairlead.wire.installation.quota_webhooks import quota_webhooks
-from fairlead.wire.installation.renewal_policy import renewal_policy
-from fairlead.wire.installation.sharing_policies import sharing_policies
 from fairlead.wire.installation.sharing_webhooks import sharing_webhooks
-from fairlead.wire.installation.term_policies import term_policies
 from fairlead.wire.quota.tree_definition import quota_tree_definition
 
 Object = dict[str, Any]

@@ -55,7 +55,7 @@ from fairlead.wire.installation.object_parts import (
     spread,
     withheld_gpu_rights,
 )
-from fairlead.wire.installation.policy_parts import WEBHOOK_SERVICE
+from fairlead.wire.installation.policies.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.reading_parts import runtime
 from fairlead.wire.names import PEOPLE_GROUP, USER_GROUPS, USERS
 

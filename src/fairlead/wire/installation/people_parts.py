@@ -34,7 +34,7 @@ from fairlead.wire.installation.object_parts import (
     requests,
     rights,
 )
-from fairlead.wire.installation.renewal_policy import renewal_policy
+from fairlead.wire.installation.policies.renewal_policy import renewal_policy
 from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
 from fairlead.wire.people.bindings import RBAC, cluster_roles
 from fairlead.wire.people.definitions import people_definitions

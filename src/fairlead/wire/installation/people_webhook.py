@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.settings import USERS_NAMESPACE
-from fairlead.wire.installation.policy_parts import Object, cel, on, webhook, webhook_configuration
+from fairlead.wire.installation.policies.policy_parts import (
+    Object,
+    cel,
+    on,
+    webhook,
+    webhook_configuration,
+)
 from fairlead.wire.names import PEOPLE_GROUP, PEOPLE_VERSION, USER_GROUPS, USERS
 
 PEOPLE_WEBHOOK: Final = "fairlead-people"

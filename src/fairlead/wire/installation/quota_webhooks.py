@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.wire.installation.policy_parts import (
+from fairlead.wire.installation.policies.policy_parts import (
     ENFORCED,
     Object,
     cel,
@@ -17,7 +17,7 @@ from fairlead.wire.installation.policy_parts import (
     webhook,
     webhook_configuration,
 )
-from fairlead.wire.installation.quota_policies import CHANGES_THE_USER, OWNER_UPDATES
+from fairlead.wire.installation.policies.quota_policies import CHANGES_THE_USER, OWNER_UPDATES
 
 _NOT_EXEMPT: Final = {
     "not-exempt": cel("""

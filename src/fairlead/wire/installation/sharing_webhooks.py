@@ -12,8 +12,14 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.model.installation import OwnAccounts
-from fairlead.wire.installation.policy_parts import Object, cel, on, webhook, webhook_configuration
-from fairlead.wire.installation.sharing_policies import GRANT_KEYS, not_fairlead
+from fairlead.wire.installation.policies.policy_parts import (
+    Object,
+    cel,
+    on,
+    webhook,
+    webhook_configuration,
+)
+from fairlead.wire.installation.policies.sharing_policies import GRANT_KEYS, not_fairlead
 
 _NAMES_A_SHARED_GPU: Final = cel("""
             (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers

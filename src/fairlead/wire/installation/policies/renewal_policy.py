@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.settings import USERS_NAMESPACE
-from fairlead.wire.installation.policy_parts import Object, cel, on, refuse, validating
+from fairlead.wire.installation.policies.policy_parts import Object, cel, on, refuse, validating
 from fairlead.wire.people.credentials import RENEWAL_POLICY, RENEWED_SECONDS_MAX
 
 _USERS: Final = f"system:serviceaccount:{USERS_NAMESPACE}:"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.model.installation import OwnAccounts
-from fairlead.wire.installation.policy_parts import (
+from fairlead.wire.installation.policies.policy_parts import (
     ENFORCED,
     Object,
     cel,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.model.installation import OwnAccounts
-from fairlead.wire.installation.policy_parts import (
+from fairlead.wire.installation.policies.policy_parts import (
     BEFORE_AND_AFTER,
     Object,
     cel,

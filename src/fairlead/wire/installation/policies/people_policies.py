@@ -13,7 +13,14 @@ from fairlead.model.installation import OwnAccounts
 from fairlead.model.people.rights import CREDENTIALS_ROLE
 from fairlead.model.people.rows import LABEL_BOUND_USER, USER_FINALIZER
 from fairlead.settings import USERS_NAMESPACE
-from fairlead.wire.installation.policy_parts import Object, cel, is_user, on, refuse, validating
+from fairlead.wire.installation.policies.policy_parts import (
+    Object,
+    cel,
+    is_user,
+    on,
+    refuse,
+    validating,
+)
 from fairlead.wire.names import PEOPLE_GROUP, USER_GROUPS, USERS
 from fairlead.wire.people.bindings import RBAC
 

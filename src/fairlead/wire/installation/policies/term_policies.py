@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from fairlead.model.installation import OwnAccounts
 from fairlead.settings import QUOTA_LEASE, SHARE_LEASE
-from fairlead.wire.installation.policy_parts import (
+from fairlead.wire.installation.policies.policy_parts import (
     Object,
     cel,
     is_one_of,

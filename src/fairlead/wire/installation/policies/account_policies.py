@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.model.installation import OwnAccounts
 from fairlead.settings import USERS_NAMESPACE
-from fairlead.wire.installation.policy_parts import (
+from fairlead.wire.installation.policies.policy_parts import (
     BEFORE_AND_AFTER,
     Object,
     cel,

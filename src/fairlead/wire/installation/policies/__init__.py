@@ -1,0 +1,1 @@
+"""Policies of admission: what each account of an installation may write."""
