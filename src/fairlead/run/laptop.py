@@ -41,6 +41,7 @@ from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.rules.people.sign_in import KEY_BYTES
+from fairlead.run.hooks.world_people import give_rights
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
@@ -127,6 +128,7 @@ async def run_laptop(
                 catch_up=simulation.driver.catch_up,
             )
             api_app = life.served(api_server)
+            people = give_rights(api, cluster)
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
                 ServedApp(
@@ -141,7 +143,13 @@ async def run_laptop(
                 ConsoleServer(
                     world, ConsoleSettings(), past, desk=laptop_desk(world, code)
                 ).service(sockets.console),
-                loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
+                loops=(
+                    simulation.driver.run(),
+                    cluster.run(),
+                    people,
+                    reading,
+                    *life.loops(),
+                ),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
                 ends_on_hangup=True,
             )
