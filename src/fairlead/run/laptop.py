@@ -31,6 +31,7 @@ from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.own_credentials import KubeCredentials
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
@@ -113,6 +114,7 @@ async def run_laptop(
                 servings=KubeServings(api),
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
+                credentials=KubeCredentials(api.connection, simulation.now),
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -156,6 +158,7 @@ def laptop_desk(world: Ports, code: OneTimeCode | None) -> SignInDesk | None:
     return SignInDesk(
         SignInTools(
             api=world.sign_in,
+            credentials=world.credentials,
             store=SignInsInMemory(),
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,

@@ -148,16 +148,22 @@ class PeopleQuery:
     # --- credentials ------------------------------------------------------------------------------
 
     def issue(
-        self, user: str, seconds: int, note: str, *, is_renewed: bool = False
+        self,
+        user: str,
+        seconds: int,
+        note: str,
+        *,
+        is_renewed: bool = False,
+        issued_by: str = "",
     ) -> tuple[Credential, str]:
         """A new token with its record. Nothing is left if no token is issued.
 
-        `is_renewed`: the user may renew it. Raises UserError where the cluster does not limit that
-        (`fairlead-renewal`).
+        `issued_by`: the user that asked for it, "" = this client. `is_renewed`: the user may renew
+        it. Raises UserError where the cluster does not limit that (`fairlead-renewal`).
         """
         name = f"{user}-{secrets.token_hex(5)}"
         now = self._now()
-        me = _or_unknown(partial(user_name, self._api))
+        me = issued_by or _or_unknown(partial(user_name, self._api))
         asked = Credential(name, user, now, now + seconds, me, note, is_renewed=is_renewed)
         manifest = render_credential(asked, USERS_NAMESPACE)
         made = self._writer.apply(CreateObject(manifest, "", SECRETS.plural)).expect().made
