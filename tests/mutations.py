@@ -403,6 +403,14 @@ MUTATIONS = (
         "not any",
     ),
     Mutation(
+        "researcher: reasons of jobs as the administrator reads them",
+        "src/fairlead/console/boards/restricted/board.py",
+        "        if row.waiting is not None or not self._whole.has_instances(each):",
+        "        if False:",
+        TENANTS,
+        "not any",
+    ),
+    Mutation(
         "researcher: the number of changes of all",
         "src/fairlead/console/http/routes.py",
         "return str(console.pictures.picture(reach).versions.count)",
