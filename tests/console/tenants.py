@@ -21,7 +21,7 @@ from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION
 from fairlead.model.node import Condition
 from fairlead.model.people.rows import UserRole
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
-from fairlead.model.pod import ContainerState, ContainerStatus, Pod
+from fairlead.model.pod import ContainerState, ContainerStatus, Owner, Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.snapshot import ClusterSnapshot
@@ -44,6 +44,9 @@ from .worlds import still_world
 MARK = "zqx"
 OWN = ("team-a", "team-b")
 USER = "arena.kubeflow.org/console-user"
+IDLE = 2
+"""The card of gpu-1 that is idle: another team's, if it holds one."""
+RUNNING = ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH - 280)
 BOB = Subject(
     "Bob",
     UserRole.RESEARCHER,
@@ -74,7 +77,7 @@ class Others(Struct, frozen=True):
     user: str = f"{MARK}-user"
     leaf: str = f"{MARK}leaf"
     held: int = 1
-    cores: int = 5
+    cores: int = 20
     units: int = 8
     small_pods: int = 1
     jobs: int = 1
@@ -104,35 +107,46 @@ SAME_FIGURES = st.builds(Others, **NAMES)
 ANY = st.builds(Others, **NAMES, **SIZES)
 
 
+FAR = (f"{MARK}-far", f"{MARK}-gone")
+"""Namespaces of a leaf elsewhere. The second does not exist, which is a fault of the tree."""
+
+
 def tree(others: Others) -> QuotaNode:
     """Leaf root.a.1 is Bob's; root.a has another leaf, and so has the root."""
-    own = QuotaNode("root.a.1", "root.a.1", "root.a", {"cpu": 10_000}, {"cpu": 30_000}, OWN)
+    gpu = "nvidia.com/gpu"
+    own = QuotaNode(
+        "root.a.1",
+        "root.a.1",
+        "root.a",
+        {"cpu": 10_000, gpu: 1},
+        {"cpu": 30_000, gpu: 7},
+        OWN,
+    )
     near = QuotaNode(
         f"root.a.{others.leaf}",
         f"root.a.{others.leaf}",
         "root.a",
         {"cpu": 5000},
-        {"cpu": 30_000},
+        {"cpu": 30_000, gpu: 7},
         (others.team,),
     )
-    far = QuotaNode(
-        f"root.{others.leaf}", f"root.{others.leaf}", "root", {"cpu": 10_000}, {}, (f"{MARK}-far",)
+    far = QuotaNode(f"root.{others.leaf}", f"root.{others.leaf}", "root", {"cpu": 10_000}, {}, FAR)
+    a = QuotaNode(
+        "root.a", "root.a", "root", {"cpu": 20_000, gpu: 2}, {gpu: 7}, children=(own, near)
     )
-    a = QuotaNode("root.a", "root.a", "root", {"cpu": 20_000}, {}, children=(own, near))
-    return QuotaNode("root", "root", "", {"cpu": 40_000}, {"cpu": 40_000}, children=(a, far))
+    whole = {"cpu": 40_000, gpu: 7}
+    return QuotaNode("root", "root", "", whole, whole, children=(a, far))
 
 
 def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
     """Bob's: two workers, one that shares a card, one that waits for quota, and one for a node."""
-    gated = pod("bob-gated", "", {"cpu": 25_000}, gates=GATED)
+    gated = _owned(pod("bob-gated", "", {"cpu": 25_000}, gates=GATED))
     text = f"cpu asks 25; root 40/40 in use; biggest borrowers: root.{others.leaf} +5"
     return [
         *(
             replace(
                 _of("bob", pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job)),
-                statuses=(
-                    ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH - 280),
-                ),
+                statuses=(RUNNING,),
             )
             for n in range(2)
         ),
@@ -155,13 +169,18 @@ def own_pods(others: Others, job: Job, waits: Job) -> list[Pod]:
         pod(
             "waits-worker-0",
             "",
-            {"nvidia.com/gpu": 8},
+            {"nvidia.com/gpu": 3},
             job=waits,
             conditions=(
                 Condition("PodScheduled", "False", "Unschedulable", "0/3 nodes", EPOCH - 99),
             ),
         ),
     ]
+
+
+def _owned(made: Pod) -> Pod:
+    """Of a ReplicaSet, which makes it again: such pods may borrow quota."""
+    return replace(made, owners=(Owner("ReplicaSet", "web", f"uid-{made.namespace}", True),))
 
 
 def _of(user: str, made: Pod) -> Pod:
@@ -172,7 +191,11 @@ def other_pods(others: Others) -> list[Pod]:
     """On the same node and card as Bob's, and some without a figure."""
     team = others.team
     found = [
-        pod(f"{MARK}-gpu-{n}", "gpu-1", {"nvidia.com/gpu": 1}, namespace=team)
+        replace(
+            pod(f"{MARK}-gpu-{n}", "gpu-1", {"nvidia.com/gpu": 1}, namespace=team),
+            created_at=EPOCH - 9000,
+            started_at=EPOCH - 9000,
+        )
         for n in range(others.held)
     ]
     share = others.units // others.splits
@@ -188,7 +211,7 @@ def other_pods(others: Others) -> list[Pod]:
         for n, size in enumerate(sizes)
         if size
     ]
-    found += [pod(f"{MARK}-cpu", "cpu-1", {"cpu": others.cores * 1000}, namespace=f"{MARK}-far")]
+    found += [_owned(pod(f"{MARK}-cpu", "cpu-1", {"cpu": others.cores * 1000}, namespace=FAR[0]))]
     found += [
         pod(f"{MARK}-small-{n}", "cpu-1", {}, namespace=team) for n in range(others.small_pods)
     ]
@@ -197,7 +220,7 @@ def other_pods(others: Others) -> list[Pod]:
         for n in range(others.jobs)
     ]
     found += [
-        pod(f"{MARK}-waits-{n}", "", {"memory": 1 << 30}, namespace=team)
+        _owned(pod(f"{MARK}-waits-{n}", "", {"cpu": 38_000}, namespace=f"{MARK}-far", gates=GATED))
         for n in range(others.waiting)
     ]
     return [_of(others.user, each) for each in found]
@@ -206,7 +229,7 @@ def other_pods(others: Others) -> list[Pod]:
 def snapshot(others: Others) -> ClusterSnapshot:
     """`others.held` cards of gpu-1 and a share of a card are theirs."""
     bert = _labelled(training_job(), "bob")
-    waits = _labelled(training_job("waits", 1, 8, state="Created"), "bob")
+    waits = _labelled(training_job("waits", 1, 3, state="Created"), "bob")
     lent = replace(
         training_job("lent", suspended=True, state="Suspended"),
         annotations={ANNOTATION_SUSPENDED_FOR: others.claimant},
@@ -249,7 +272,12 @@ def _readings(pods: list[Pod], others: Others) -> list[GpuReading]:
     held = [each for each in pods if each.node == "gpu-1" and each.is_holding]
     own_first = sorted(held, key=lambda each: each.namespace not in OWN)
     return [
-        reading(index=n, holder=own_first[n] if n < len(own_first) else None, ratio=0.5)
+        reading(
+            index=n,
+            holder=own_first[n] if n < len(own_first) else None,
+            ratio=0.0 if n == IDLE else 0.5,
+            idle_since=EPOCH - 7200 if n == IDLE else None,
+        )
         for n in range(8)
     ]
 

@@ -247,7 +247,7 @@ const ZOOM_KEYS: Readonly<Record<string, 1 | -1 | 0>> = { "+": 1, "=": 1, "-": -
 /** The label of a cell for screen readers: node and card, state, load, and holder. */
 function cellWords(map: GpuMapData, cell: Cell, t: Words["t"]): string {
   const node = map.nodes[cell.node];
-  const teams = [...new Set(cell.slices.map(([team]) => map.teams[team]))].join(", ");
+  const teams = [...new Set(cell.slices.map(([team]) => map.teams[team] || t("map.anotherTeam")))].join(", ");
   const words = [`${node?.name} GPU ${cell.index}`, t(`map.state.${cell.state}`), cell.util === null ? "" : percent(cell.util), teams, node?.cordoned ? t("map.cordoned") : ""];
   return words.filter(Boolean).join(", ");
 }

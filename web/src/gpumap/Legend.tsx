@@ -80,7 +80,7 @@ function Teams({ map, palette, lit, onLight }: Omit<Props, "by">) {
         return (
           <button type="button" className="legend-item" key={team} aria-pressed={lit === of} onClick={() => onLight(lit === of ? null : of)} data-testid={`legend-${of}`}>
             <i className="mark" aria-hidden="true" style={{ background: palette.teams[team] }} />
-            {shown(map.teams[team] ?? "")} <span className="num dim">{gpus(n)}</span>
+            {shown(map.teams[team] || t("map.anotherTeam"))} <span className="num dim">{gpus(n)}</span>
           </button>
         );
       })}

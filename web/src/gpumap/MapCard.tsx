@@ -105,6 +105,7 @@ function sinceOf(pods: readonly { namespace: string; name: string; heldSince: st
 }
 
 function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Cell; palette: Palette; gpu: GpuRow | undefined; since: Since }) {
+  const { t } = useWords();
   if (gpu && gpu.migInstances.some((each) => each.pods.length > 0)) {
     return (
       <ul className="holders" data-testid="map-instances">
@@ -143,7 +144,7 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
       {cell.slices.slice(0, 6).map(([team, share], i) => (
         <li key={`${team}-${i}`}>
           <i className="mark" style={{ background: palette.teams[team] }} />
-          <span className="mono whole">{map.teams[team]}</span>
+          <span className="mono whole">{map.teams[team] || t("map.anotherTeam")}</span>
           {cell.state === "shared" && <span className="dim num">{percent(share * 100)}</span>}
         </li>
       ))}

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useNode } from "../api/queries";
 import type { GpuRow, NodeDetail } from "../api/types";
 import { duration, memory, memoryFraction, percent, units, UNKNOWN } from "../format/format";
-import { useWords } from "../i18n/locale";
+import { useWords, type Words } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import { navigate } from "../router/router";
 import type { Column } from "../table/columns";
@@ -28,7 +28,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
     { key: "granted", head: t("map.granted"), width: 92, number: true, cell: (c) => detail(c, (gpu) => instancesHeld(gpu, t) ?? grantedOf(gpu), UNKNOWN) },
     { key: "celsius", head: "°C", width: 44, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
     { key: "idle", head: t("map.by.idle"), width: 76, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
-    { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? detail(c, (gpu) => holdersOf(gpu) || teamsOf(c, map), teamsOf(c, map)) : UNKNOWN) },
+    { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? detail(c, (gpu) => holdersOf(gpu) || teamsOf(c, map, t), teamsOf(c, map, t)) : UNKNOWN) },
     { key: "since", head: t("map.since"), width: 84, cell: (c) => (c.slices.length > 0 ? detail(c, sinceOf, UNKNOWN) : UNKNOWN) },
   ];
   return (
@@ -45,7 +45,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
 }
 
 /** All that is known where no pod is: the namespace that the card counts for. */
-const teamsOf = (cell: Cell, map: GpuMapData): string => [...new Set(cell.slices.map(([team]) => map.teams[team]))].join(", ") || UNKNOWN;
+const teamsOf = (cell: Cell, map: GpuMapData, t: Words["t"]): string => [...new Set(cell.slices.map(([team]) => map.teams[team] || t("map.anotherTeam")))].join(", ") || UNKNOWN;
 
 type Say = (gpu: GpuRow, pods: NodeDetail["pods"]) => ReactNode;
 

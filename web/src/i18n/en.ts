@@ -269,6 +269,7 @@ export const en = {
   "map.closed": "Accepts no pods",
   "map.unreachable": "Node unreachable",
   "map.otherTeams": "{n} more {n:team|teams}",
+  "map.anotherTeam": "another team",
   "map.state": "State",
   "map.state.free": "free",
   "map.state.allocated": "allocated",

@@ -270,6 +270,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "map.closed": "不接收 Pod",
   "map.unreachable": "节点失联",
   "map.otherTeams": "其余 {n} 个团队",
+  "map.anotherTeam": "其他团队",
   "map.state": "状态",
   "map.state.free": "空闲可用",
   "map.state.allocated": "已分配",

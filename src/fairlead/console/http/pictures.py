@@ -11,6 +11,7 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from fairlead.console.boards.board_state import BoardState
@@ -85,10 +86,16 @@ class Picture:
     """The board states of one reach, one after the other."""
 
     def __init__(
-        self, reach: Reach, board_states: BoardStates, world: Ports, readings: SeenReadings
+        self,
+        reach: Reach,
+        board_states: BoardStates,
+        world: Ports,
+        readings: SeenReadings,
+        monotonic: Callable[[], float],
     ) -> None:
         self.reach = reach
         self._readings = readings
+        self._monotonic = monotonic
         self._board_states = board_states
         self._world = world
         self.versions = TopicVersions(int(world.clock.now()))
@@ -125,9 +132,9 @@ class Picture:
         self.versions.update(snapshot, self._readings.of(self._board_states.readings))
         if self._world.timekeeper is not None:
             self.versions.note_time(self._world.timekeeper.version)
-        age = time.monotonic() - self._made_at
+        age = self._monotonic() - self._made_at
         if before != self.versions.count or age >= RENEWED_AFTER_SECONDS:
-            self._now, self._made_at = self._world.clock.now(), time.monotonic()
+            self._now, self._made_at = self._world.clock.now(), self._monotonic()
         return RestrictedBoard(whole, snapshot, self.reach, self._now, self.versions.as_text())
 
     def forget(self, whole: BoardState) -> None:
@@ -137,9 +144,15 @@ class Picture:
 
 
 class Pictures:
-    """The pictures of all researchers who asked lately."""
+    """The pictures of all researchers who asked lately. `monotonic`: this machine's clock."""
 
-    def __init__(self, board_states: BoardStates, world: Ports) -> None:
+    def __init__(
+        self,
+        board_states: BoardStates,
+        world: Ports,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._monotonic = monotonic
         self._board_states = board_states
         self._world = world
         self._pictures: OrderedDict[Reach, Picture] = OrderedDict()
@@ -153,7 +166,7 @@ class Pictures:
     def picture(self, reach: Reach) -> Picture:
         found = self._pictures.pop(reach, None)
         if found is None:
-            found = Picture(reach, self._board_states, self._world, self._readings)
+            found = Picture(reach, self._board_states, self._world, self._readings, self._monotonic)
             self._make_room()
         self._pictures[reach] = found
         return found

@@ -35,7 +35,7 @@ from fairlead.model.people.permission import Denied
 from fairlead.model.people.record import Credential, ServerAddress
 from fairlead.model.people.rows import User
 from fairlead.model.people.subject import SignInWay, Subject
-from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
+from fairlead.model.records.audit import KEPT_MS, AuditResult, AuditRow, AuditTarget
 from fairlead.model.records.rows import CredentialRecord
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
@@ -656,6 +656,8 @@ class SignInDesk:
             now = self._now()
             try:
                 await self._tools.store.expire_sign_ins(now, now - IDLE_MS)
+                if self._tools.records is not None:
+                    await self._tools.records.forget_audit(now - KEPT_MS)
             except OutsideError as error:
                 _log.warning("old sign-ins are not removed: %s", error.log_line)
 

@@ -173,8 +173,7 @@ def _restricted_clause(each: Clause, reach: Reach) -> Clause:
     code = _REPLACED.get(each.code)
     if code is not None:
         return clause(code, **each.values)
-    unit = each.values.get("unit", "")
-    if unit and unit.partition("/")[0] not in reach.namespaces:
+    if each.code == "queued" and each.values["unit"].partition("/")[0] not in reach.namespaces:
         return clause("queued-others", **each.values)
     return each
 

@@ -1,5 +1,5 @@
 // The Cluster board: how full are we, who has it, what is broken, what is wasted. In this order, from the top.
-import { useOverview } from "../../api/queries";
+import { useMe, useOverview } from "../../api/queries";
 import { ChartPageProvider } from "../../charts/page";
 import { ChartPanel } from "../../charts/ChartPanel";
 import { TimeWindow } from "../../charts/TimeWindow";
@@ -15,6 +15,7 @@ import { RecentWarnings } from "./RecentWarnings";
 export function OverviewBoard() {
   const { t } = useWords();
   const asked = useOverview();
+  const isAdmin = useMe().data?.user.role !== "researcher";
   return (
     <ChartPageProvider fallback="1h">
       <main className="page" data-testid="page-overview">
@@ -39,7 +40,7 @@ export function OverviewBoard() {
           <ChartPanel className="c3w" slug="chart-utilization" title={t("chart.clusterUtil")} query="cluster-gpu-utilization" />
           <ChartPanel className="c3w" slug="chart-gpus" title={t("chart.clusterGpus")} query="cluster-gpus-allocated" />
           <ChartPanel className="c3w" slug="chart-memory" title={t("chart.clusterMemory")} query="cluster-gpu-memory" />
-          <ChartPanel className="c3w" slug="chart-jobs" title={t("chart.clusterJobs")} query="cluster-jobs" />
+          {isAdmin && <ChartPanel className="c3w" slug="chart-jobs" title={t("chart.clusterJobs")} query="cluster-jobs" />}
         </div>
         {asked.data && (
           <div className="grid needs">

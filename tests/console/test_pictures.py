@@ -1,0 +1,91 @@
+"""When a picture is made anew, and what it costs of the whole board state."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.http import pictures
+from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates
+from fairlead.console.http.pictures import Pictures
+from fairlead.model.people.reach import Reach, reach_of
+from fairlead.model.people.subject import LOCAL_ADMIN
+from fairlead.model.snapshot import ClusterSnapshot
+
+from .tenants import BOB, Others, snapshot, world
+from .worlds import StillClock, StillCluster
+
+
+class Watched:
+    """Pictures of a world whose clocks a test moves."""
+
+    def __init__(self) -> None:
+        self.world = world(Others())
+        self.states = BoardStates(self.world, TopicVersions(), lambda: 1.0, lambda seconds: None)
+        self.seconds = 100.0
+        self.pictures = Pictures(self.states, self.world, lambda: self.seconds)
+
+    async def show(self, now: ClusterSnapshot, later: float) -> str:
+        """`generatedAt` of Bob's picture, `later` seconds after the last one."""
+        cluster, clock = self.world.cluster, self.world.clock
+        assert isinstance(cluster, StillCluster)
+        assert isinstance(clock, StillClock)
+        cluster.show(now)
+        clock.at += later
+        self.seconds += later
+        while self.states.is_behind:
+            await self.states.renew()
+            await asyncio.sleep(0)
+        return (await self.pictures.of(BOB).latest()).generated_at
+
+
+async def test_another_tenants_change_does_not_renew_a_picture() -> None:
+    """Otherwise its time would show when the other tenant acted."""
+    watched = Watched()
+    first = await watched.show(snapshot(Others()), 0.0)
+    assert await watched.show(snapshot(Others(jobs=3, held=2)), 1.0) == first
+    assert await watched.show(snapshot(Others(jobs=2)), RENEWED_AFTER_SECONDS) != first
+
+
+async def test_an_own_change_renews_it_at_once() -> None:
+    watched = Watched()
+    first = await watched.show(snapshot(Others()), 0.0)
+    now = snapshot(Others())
+    assert await watched.show(replace(now, pods=now.pods[1:]), 1.0) != first
+
+
+async def test_a_figure_of_capacity_is_the_newest_all_the_same() -> None:
+    watched = Watched()
+    await watched.show(snapshot(Others(held=0)), 0.0)
+    await watched.show(snapshot(Others(held=2)), 1.0)
+    assert (await watched.pictures.of(BOB).latest()).totals.gpus_allocated > 4
+
+
+async def test_versions_of_a_researcher_never_go_back() -> None:
+    """Also of a picture that was dropped and is made again."""
+    watched = Watched()
+    await watched.show(snapshot(Others()), 0.0)
+    reach = reach_of(BOB)
+    assert reach is not None
+    before = watched.pictures.picture(reach).versions.count
+    for number in range(pictures.PICTURES_MAX + 1):
+        watched.pictures.picture(Reach(frozenset({f"team-{number}"})))
+    await watched.show(snapshot(Others()), 10.0)
+    assert watched.pictures.picture(reach).versions.count > before
+
+
+async def test_the_administrator_has_the_whole_board_state() -> None:
+    watched = Watched()
+    assert watched.pictures.of(LOCAL_ADMIN) is watched.states
+
+
+async def test_an_older_board_state_is_let_go() -> None:
+    """It may be large."""
+    watched = Watched()
+    await watched.show(snapshot(Others()), 0.0)
+    old = await watched.pictures.of(BOB).latest()
+    await watched.show(snapshot(Others(jobs=2)), 1.0)
+    await watched.pictures.follow()
+    assert await watched.pictures.of(BOB).latest() is not old
