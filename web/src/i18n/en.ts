@@ -69,7 +69,7 @@ export const en = {
   "access.hours": "{n} h",
   "access.download": "Download",
   "access.note": "from the page My access",
-  "access.made": "Credential {credential} works until {until}.",
+  "access.made": "Credential {credential}, until {until}.",
   "access.admin": "An administrator sees all namespaces, users and groups.",
   "access.researcher": "You see your own jobs and pods; of the rest of the cluster, its capacity.",
   "role.admin": "Administrator",

@@ -64,7 +64,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "access.leaves": "配额",
   "access.namespaces": "命名空间",
   "access.noQuota": "未分配配额。请联系管理员将您加入用户组。",
-  "access.kubeconfig": "Kubeconfig",
+  "access.kubeconfig": "kubeconfig 文件",
   "access.kubeconfigHint": "供 kubectl 和 arena 使用的文件，包含您的新令牌。页面和服务器均不保留该令牌；管理员可以吊销它。",
   "access.lifetime": "有效期",
   "access.hours": "{n} 小时",
