@@ -44,6 +44,7 @@ from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
 from fairlead.rules.people.sign_in import KEY_BYTES
+from fairlead.run.hooks.world_people import give_rights
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
@@ -110,6 +111,7 @@ async def run_laptop(
                 interval_seconds=exported.interval_seconds,
                 stale_after_seconds=2 * exported.stale_after_seconds,
             )
+            writer = KubePeople(api.connection, simulation.now)
             world = Ports(
                 cluster,
                 readings,
@@ -121,7 +123,8 @@ async def run_laptop(
                 servings=KubeServings(api),
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
-                people=KubePeople(api.connection, simulation.now),
+                people=writer,
+                credentials=writer,
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -134,6 +137,7 @@ async def run_laptop(
                 catch_up=simulation.driver.catch_up,
             )
             api_app = life.served(api_server)
+            people = give_rights(api, cluster)
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
                 ServedApp(
@@ -148,7 +152,13 @@ async def run_laptop(
                 ConsoleServer(
                     world, ConsoleSettings(), past, desk=laptop_desk(world, code, store)
                 ).service(sockets.console),
-                loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
+                loops=(
+                    simulation.driver.run(),
+                    cluster.run(),
+                    people,
+                    reading,
+                    *life.loops(),
+                ),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
                 ends_on_hangup=True,
             )
@@ -190,8 +200,8 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
         SignInTools(
             api=world.sign_in,
             store=store,
-            audit=store,
-            credentials=store,
+            records=store,
+            credentials=world.credentials,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,
             is_simulated=True,

@@ -83,6 +83,7 @@ async def followed_world(
             dependencies=DependencyQuery(api, prometheus),
             sign_in=KubeSignInApi(api),
             people=people,
+            credentials=people,
         )
 
 
