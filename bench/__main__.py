@@ -40,7 +40,7 @@ MEASUREMENTS: Final = {
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "scale": ("scale", "scale_simulated"),
     "sharing": ("filter", "scheduler_extender"),
-    "people": ("people",),
+    "people": ("people", "sign_in"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }
 """Names by module."""

@@ -410,6 +410,14 @@ MUTATIONS = (
         "not any",
     ),
     Mutation(
+        "researcher: reasons of jobs as the administrator reads them",
+        "src/fairlead/console/boards/restricted/board.py",
+        "        if row.waiting is not None or not self._whole.has_instances(each):",
+        "        if False:",
+        TENANTS,
+        "not any",
+    ),
+    Mutation(
         "researcher: the number of changes of all",
         "src/fairlead/console/http/routes.py",
         "return str(console.pictures.picture(reach).versions.count)",
@@ -591,6 +599,14 @@ MUTATIONS = (
         "no_other_host",
     ),
     Mutation(
+        "sign-in: a token is issued before its row of the audit",
+        "src/fairlead/console/http/audit_notes.py",
+        "    begun_id = await audit.append_audit(begun)",
+        "    begun_id = 0",
+        SIGN_IN,
+        "no_token_is_issued",
+    ),
+    Mutation(
         "sign-in: the audit comes after the sign-in",
         "src/fairlead/console/http/sign_in_desk.py",
         "        await self._note(request, BEGIN, row.way, who)\n"
@@ -648,6 +664,46 @@ MUTATIONS = (
         "if not order.suspended and work.is_suspended and work.suspended_for:",
         "if False:",
         ACTIONS,
+    ),
+    Mutation(
+        "store: a migration that ended half-way cannot go on",
+        "src/fairlead/edge/store/migrations/steps.py",
+        "    if not inspect(op.get_bind()).has_table(name):",
+        "    if True:",
+        "tests/stores/test_migrations.py",
+        "mariadb and killed",
+    ),
+    Mutation(
+        "store: two consoles migrate at once",
+        "src/fairlead/edge/store/migrate.py",
+        "with _lock(address, connection):",
+        "with engines.failures(address):",
+        "tests/stores/test_migrations.py",
+        "at_once",
+    ),
+    Mutation(
+        "store: a key of OpenID Connect works twice",
+        "src/fairlead/edge/store/sql_store.py",
+        "        except IntegrityError:\n            return False",
+        "        except IntegrityError:\n            return True",
+        "tests/stores/test_contract.py",
+        "sqlite and spent",
+    ),
+    Mutation(
+        "store: while the server hangs, each call waits for it",
+        "src/fairlead/edge/store/sql_store.py",
+        "if self._down is not None and time.monotonic() < self._down_until:",
+        "if False:",
+        "tests/stores/test_faults.py",
+        "postgresql and hangs",
+    ),
+    Mutation(
+        "store: a row of the audit is shown as begun after its end",
+        "src/fairlead/edge/store/sql_store.py",
+        "audit.c.result != str(AuditResult.BEGUN), ~has_second",
+        "audit.c.result != str(AuditResult.BEGUN), has_second",
+        "tests/stores/test_contract.py",
+        "sqlite and begun",
     ),
 )
 

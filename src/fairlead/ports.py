@@ -355,7 +355,21 @@ class SignInApi(Protocol):
         ...
 
 
-class People(Protocol):
+class CredentialIssuer(Protocol):
+    """Issues tokens of users. All raise OutsideError if the API server refuses."""
+
+    async def issue(
+        self, user: str, seconds: int, note: str, issued_by: str
+    ) -> tuple[Credential, str]:
+        """A new token with its record, bound to a Secret. Nothing is left if none is issued."""
+        ...
+
+    async def address(self) -> ServerAddress:
+        """Where users reach the API server. Raises UserError if that is not known."""
+        ...
+
+
+class People(CredentialIssuer, Protocol):
     """Users, groups and credentials of the cluster, read and written with the rights of this
     process.
 
@@ -383,12 +397,6 @@ class People(Protocol):
 
     async def delete_group(self, group: UserGroup) -> None: ...
 
-    async def issue(
-        self, user: str, seconds: int, note: str, issued_by: str
-    ) -> tuple[Credential, str]:
-        """A new token for the user, with its record. Nothing is left if none is issued."""
-        ...
-
     async def credentials(self, user: str = "") -> list[Credential]:
         """Those that were not revoked, of one user or ("") all, the newest first."""
         ...
@@ -397,10 +405,6 @@ class People(Protocol):
 
     async def revoke_all(self, user: str) -> int:
         """Revoke every token of the user; returns how many credentials were recorded."""
-        ...
-
-    async def address(self) -> ServerAddress:
-        """Where users reach the API server."""
         ...
 
 
@@ -423,8 +427,8 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies`, `sign_in`, `writes` and `people` in a saved snapshot, which has no
-    API server.
+    `servings`, `dependencies`, `sign_in`, `writes`, `people` and `credentials` in a saved snapshot,
+    which has no API server.
     """
 
     cluster: Cluster
@@ -440,6 +444,7 @@ class Ports(Struct, frozen=True):
     sign_in: SignInApi | None = None
     writes: ClusterWrites | None = None
     people: People | None = None
+    credentials: CredentialIssuer | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------
@@ -1021,6 +1026,10 @@ class CredentialRecords(Protocol):
     async def revoke_credentials(self, at: int, *, name: str = "", user: str = "") -> int:
         """Mark one as revoked, or all of a user; how many were not revoked before."""
         ...
+
+
+class IssuedRecords(AuditTrail, CredentialRecords, Protocol):
+    """What is kept when a credential is issued."""
 
 
 class Owners(Protocol):

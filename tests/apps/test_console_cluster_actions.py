@@ -41,7 +41,7 @@ async def acting(tmp_path: Any, writes: FakeWrites) -> AsyncIterator[Send]:
         replace(training_job("foreign"), namespace="b-ns"),
     ]
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
-    desk = Parts(FakeSignInApi((ANNA, BOB), (group("a"),))).desk(audit=store)
+    desk = Parts(FakeSignInApi((ANNA, BOB), (group("a"),))).desk(records=store)
     world = replace(still_world(cluster([gpu_node()], [], jobs)), writes=writes)
     async with console(world, desk=desk) as page:
 

@@ -101,7 +101,7 @@ async def editing(*, has_tree: bool = True) -> AsyncIterator[Editor]:
     folder = tempfile.TemporaryDirectory()
     store = await open_store(store_address(f"sqlite:///{folder.name}/store.sqlite"), print)
     api = FakeSignInApi((ANNA, BOB), (TEAM,))
-    desk = Parts(api).desk(audit=store, versions=store, store=store)
+    desk = Parts(api).desk(records=store, versions=store, store=store)
     world = replace(still_world(seen(writes)), writes=writes)
     async with console(world, desk=desk) as page:
         nodes = node_orders(read_tree(writes.tree)) if writes.tree else []

@@ -86,7 +86,7 @@ async def site(path: Path, *work: UserWork) -> AsyncIterator[Site]:
     people = MemoryPeople(users, groups, work)
     store = await open_store(store_address(f"sqlite:///{path / 'store.sqlite'}"))
     trail = Trail(store, people)
-    desk = Parts(FakeSignInApi(users, groups), audit=trail, credentials=store).desk()
+    desk = Parts(FakeSignInApi(users, groups), records=trail).desk()
     world = structs.replace(still_world(living_cluster()), people=people)
     try:
         async with console(world, desk=desk) as page:
@@ -422,7 +422,7 @@ async def test_a_user_has_the_own_credentials_and_no_others(tmp_path: Path) -> N
         listed = (await it.bob.send("/me/tokens"))[1]["items"]
         assert [each["user"] for each in listed] == ["bob"]
         assert (await it.bob.send("/me/tokens/anna-0", "DELETE"))[0] == 404
-        status, answer = await it.bob.send("/me/kubeconfigs", "POST", {"namespace": "b-ns"})
+        status, answer = await it.anna.send("/users/bob/kubeconfigs", "POST", {"namespace": "b-ns"})
         assert (status, answer["fields"][0]["rule"]) == (422, "no-right")
 
 

@@ -1,4 +1,4 @@
-"""The pages Users, User groups and Audit, at a laptop with the people controller beside it."""
+"""The pages Users, User groups and Audit, at the laptop and at a cluster that stands still."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from tests.console.clusters import living_cluster
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import still_world
-from tests.kube.deployed import of_file
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
-from tests.kube.servers import running
 
 from fairlead.model.people.rows import UserRole
 from fairlead.model.records.audit import AuditFilter, AuditRow
@@ -33,11 +31,7 @@ LEAF = "root.research"
 def laptop() -> Iterator[Laptop]:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     with running_laptop(OUTPUT / "people.log", "--sign-in", "--scenario=empty") as it:
-        for name in ("namespace.yaml", "people.yaml"):
-            it.kubectl.apply(of_file(name))
-        controller = ("people-controller", f"--kubeconfig={it.kubeconfig}")
-        with running(*controller, log=OUTPUT / "people-controller.log"):
-            yield it
+        yield it
 
 
 def code_of(laptop: Laptop) -> str:
@@ -72,7 +66,7 @@ def still() -> Iterator[str]:
     groups = (team("a"), team("b"))
     people = MemoryPeople(users, groups)
     world = structs.replace(still_world(living_cluster()), people=people)
-    desk = Parts(FakeSignInApi(users, groups), audit=MemoryTrail()).desk()
+    desk = Parts(FakeSignInApi(users, groups), records=MemoryTrail()).desk()
     with served(world, desk) as address:
         yield address
 
@@ -147,35 +141,35 @@ def test_a_team_is_let_in_and_out_by_the_pages(
         tab.at("action-new-user").focus()
         tab.page.keyboard.press("Enter")
         tab_to(tab, "user-name")
-        tab.page.keyboard.type("Bob")
+        tab.page.keyboard.type("Rosa")
         tab_to(tab, "user-group-teama")
         tab.page.keyboard.press("Space")
-        expect(tab.at("form-effects")).to_contain_text("research/bob:research:fairlead-researcher")
+        expect(tab.at("form-effects")).to_contain_text("research/rosa:research:fairlead-researcher")
         tab.keep("user-form")
         tab_to(tab, "form-submit")
         tab.page.keyboard.press("Enter")
         expect(tab.at("user-form")).to_have_count(0)
-        expect(row(tab, "bob")).to_contain_text("Ready")
+        expect(row(tab, "rosa")).to_contain_text("Ready")
 
-        row(tab, "bob").click()
+        row(tab, "rosa").click()
         tab.at("action-kubeconfig").click()
         tab.at("form-submit").click()
         expect(tab.at("issued-text")).to_contain_text("kind: Config")
         with tab.page.expect_download() as download:
             tab.at("issued-download").click()
-        assert download.value.suggested_filename == "kubeconfig-bob.yaml"
-        kubeconfig = tmp_path / "bob.yaml"
+        assert download.value.suggested_filename == "kubeconfig-rosa.yaml"
+        kubeconfig = tmp_path / "rosa.yaml"
         download.value.save_as(kubeconfig)
         tab.at("issued").get_by_role("button", name="Close").last.click()
         expect(tab.at("credentials")).to_contain_text("valid until")
         tab.keep("user-open")
         bob = Kubectl(program("kubectl"), kubeconfig, tmp_path)
         name = bob.run("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
-        assert name == "system:serviceaccount:kube-ai:bob"
+        assert name == "system:serviceaccount:kube-ai:rosa"
         bob.run("get", "pods", "-n", "research")
 
         tab.at("action-disable").click()
-        expect(tab.at("form-effects")).to_contain_text("research/bob:research:fairlead-researcher")
+        expect(tab.at("form-effects")).to_contain_text("research/rosa:research:fairlead-researcher")
         tab.keep("user-disable")
         tab.at("form-submit").click()
         expect(tab.at("user-state")).to_have_text("Disabled")
@@ -185,9 +179,9 @@ def test_a_team_is_let_in_and_out_by_the_pages(
         tab.at("action-delete").click()
         expect(tab.at("delete-form")).to_be_visible()
         expect(tab.at("form-submit")).to_be_disabled()
-        tab.at("delete-name").fill("bob")
+        tab.at("delete-name").fill("rosa")
         tab.at("form-submit").click()
-        expect(row(tab, "bob")).to_have_count(0)
+        expect(row(tab, "rosa")).to_have_count(0)
 
         tab.page.goto(f"{laptop.console.url}/audit")
         table = tab.at("table-audit")

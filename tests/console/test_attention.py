@@ -251,7 +251,7 @@ def test_a_starved_quota_is_shown_in_a_readable_unit() -> None:
             "2 pods wait; the worst has 0 of 4 (nvidia.com/gpu)",
         ),
     ):
-        (line,) = attention_lines(cluster(), (), [leaf], {}, {}, (), Idleness((), EPOCH), EPOCH)
+        (line,) = attention_lines(cluster(), (), (), [leaf], {}, {}, (), Idleness((), EPOCH), EPOCH)
         assert line.sentence.text == f"1 quota below the guaranteed minimum while {reported}"
 
 

@@ -6,15 +6,22 @@ import asyncio
 
 from msgspec.structs import replace
 
+from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.boards.jobs_rows import job_rows
+from fairlead.console.boards.overview import held_by_namespace
+from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.http import pictures
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates
 from fairlead.console.http.pictures import Pictures
+from fairlead.kinds.instances import all_instances
 from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import LOCAL_ADMIN
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.people.restricted import restricted
 
-from .tenants import BOB, Others, snapshot, world
+from .clusters import EPOCH, pod
+from .tenants import BOB, MARK, Others, snapshot, world
 from .worlds import StillClock, StillCluster
 
 
@@ -89,3 +96,49 @@ async def test_an_older_board_state_is_let_go() -> None:
     await watched.show(snapshot(Others(jobs=2)), 1.0)
     await watched.pictures.follow()
     assert await watched.pictures.of(BOB).latest() is not old
+
+
+REACH = Reach(BOB.namespaces, BOB.leaves)
+LATER = EPOCH + 100
+
+
+def board_of(seen: ClusterSnapshot) -> RestrictedBoard:
+    """Bob's, 100 seconds after the whole board state was made."""
+    return RestrictedBoard(SharedBoard(seen, EPOCH), restricted(seen, REACH), REACH, LATER)
+
+
+def test_shared_rows_of_jobs_are_those_that_the_restricted_snapshot_gives() -> None:
+    board = board_of(snapshot(Others()))
+    assert board.instances == all_instances(board.snapshot)
+    expected = job_rows(
+        board.instances,
+        board.occupancy,
+        board.snapshot.quota,
+        LATER,
+        board.explainer,
+        board.silent_nodes,
+    )
+    assert {row.name for row in board.job_list} == {"bert", "waits", "lent"}
+    assert board.jobs == expected
+
+
+def test_what_is_shared_of_pods_is_what_the_restricted_snapshot_gives() -> None:
+    board = board_of(snapshot(Others()))
+    alone = BoardState(board.snapshot, LATER)
+    assert board.gpu_pods == alone.gpu_pods
+    assert {name: board.job_by_pod.get(name, "") for name in alone.job_by_pod} == alone.job_by_pod
+    assert board.held_by_namespace == held_by_namespace(alone.gpu_pods, board.occupancy)
+    assert board.held_by_namespace.keys() == BOB.namespaces
+
+
+def test_a_pod_of_another_namespace_that_names_the_job_as_its_owner_is_not_seen() -> None:
+    seen = snapshot(Others())
+    bert = next(job for job in seen.jobs if job.name == "bert")
+    forged = replace(
+        pod(f"{MARK}-forged", "gpu-1", {"nvidia.com/gpu": 1}, namespace="other", job=bert),
+        labels={},
+    )
+    board = board_of(replace(seen, pods=(*seen.pods, forged)))
+    (each,) = (each for each in board.instances if each.job.name == "bert")
+    assert [member.name for member in each.pods] == ["bert-worker-0", "bert-worker-1"]
+    assert board.jobs.entries[0].row.instances.running == 2

@@ -45,6 +45,7 @@ from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
 from fairlead.rules.people.sign_in import KEY_BYTES
+from fairlead.run.hooks.world_people import give_rights
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
@@ -111,6 +112,7 @@ async def run_laptop(
                 interval_seconds=exported.interval_seconds,
                 stale_after_seconds=2 * exported.stale_after_seconds,
             )
+            writer = KubePeople(api.connection, simulation.now)
             world = Ports(
                 cluster,
                 readings,
@@ -123,7 +125,8 @@ async def run_laptop(
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
                 writes=KubeClusterWrites(api),
-                people=KubePeople(api.connection, simulation.now),
+                people=writer,
+                credentials=writer,
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -136,6 +139,7 @@ async def run_laptop(
                 catch_up=simulation.driver.catch_up,
             )
             api_app = life.served(api_server)
+            people = give_rights(api, cluster)
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
                 ServedApp(
@@ -150,7 +154,13 @@ async def run_laptop(
                 ConsoleServer(
                     world, ConsoleSettings(), past, desk=laptop_desk(world, code, store)
                 ).service(sockets.console),
-                loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
+                loops=(
+                    simulation.driver.run(),
+                    cluster.run(),
+                    people,
+                    reading,
+                    *life.loops(),
+                ),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
                 ends_on_hangup=True,
             )
@@ -192,8 +202,8 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
         SignInTools(
             api=world.sign_in,
             store=store,
-            audit=store,
-            credentials=store,
+            records=store,
+            credentials=world.credentials,
             versions=store,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,

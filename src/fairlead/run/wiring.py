@@ -85,6 +85,7 @@ async def followed_world(
             sign_in=KubeSignInApi(api),
             writes=KubeClusterWrites(api),
             people=people,
+            credentials=people,
         )
 
 

@@ -271,6 +271,7 @@ NOT_HERE: Final = {
         "as submit mpijob",
     ),
     **dict.fromkeys(_SERVERS, "servers log"),
+    "login": "an ExecCredential for kubectl, as JSON",
     **dict.fromkeys(
         ("env", "time", "completion", "version", "quota demo", "gpu-load"),
         "no text of the cluster",

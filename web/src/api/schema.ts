@@ -638,11 +638,10 @@ export interface JobWritten {
   suspended: boolean
 }
 
-/** `namespace`: of the kubeconfig's context, "" = the first of the user's. */
+/** `lifetimeSeconds`: 600 to 86,400. `note`: what it is for, at most 200 characters. */
 export interface KubeconfigOrder {
   lifetimeSeconds?: number
   note?: string
-  namespace?: string
 }
 
 export interface LastXid {
@@ -910,6 +909,13 @@ export interface Overview {
   starvedLeaves: Array<StarvedLeaf>
   faultyGpus: Array<FaultyGpu>
   recentWarnings: Array<RecentWarning>
+}
+
+/** `kubeconfig`: YAML with the token, which is kept nowhere. `credential`: the name under which it is revoked. */
+export interface OwnKubeconfig {
+  kubeconfig: string
+  credential: string
+  expiresAt: string
 }
 
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */
@@ -1327,6 +1333,13 @@ export interface UserChange {
   groups: Array<string>
   disabled: boolean
   external?: ExternalPerson | null
+}
+
+/** `namespace`: of the kubeconfig's context, "" = the first of the user's. */
+export interface UserKubeconfigOrder {
+  lifetimeSeconds?: number
+  note?: string
+  namespace?: string
 }
 
 export interface UserList {

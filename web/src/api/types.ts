@@ -53,6 +53,7 @@ export type {
   JobRow,
   MapNode,
   Me,
+  OwnKubeconfig,
   SignInMethods,
   NodeDetail,
   NodeList,

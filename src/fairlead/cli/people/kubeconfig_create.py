@@ -115,7 +115,7 @@ def _token_file(args: argparse.Namespace, context: Context) -> NewFile | None:
 
 
 def _seconds(args: argparse.Namespace) -> int:
-    from fairlead.wire.people.credentials import RENEWED_SECONDS_MAX
+    from fairlead.model.people.renewal import RENEWED_SECONDS_MAX
     from fairlead.wire.text.time_span import parse_span
 
     span = args.lifetime

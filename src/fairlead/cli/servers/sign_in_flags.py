@@ -47,12 +47,6 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         help="authority of its certificate, PEM; it also encrypts the connection",
     )
     parser.add_argument(
-        "--kubeconfig-server",
-        metavar="URL",
-        default="",
-        help="the API server as users reach it, for the kubeconfigs that pages issue",
-    )
-    parser.add_argument(
         "--trusted-proxy",
         metavar="ADDRESS",
         action="append",
@@ -64,6 +58,15 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         default="",
         help="where browsers find the console, for the OpenID Connect provider",
+    )
+    parser.add_argument(
+        "--kubeconfig-server",
+        metavar="URL",
+        default="",
+        help=(
+            "the API server as users reach it, for kubeconfigs that pages issue "
+            "(default: as the console reaches it; in a pod as the cluster publishes it)"
+        ),
     )
     parser.add_argument(
         "--oidc-issuer",

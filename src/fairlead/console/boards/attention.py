@@ -28,7 +28,6 @@ from fairlead.model.pod import ContainerState, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE
 from fairlead.rules.nodes.status import is_ready, is_silent
-from fairlead.rules.pods.devices import has_gpu
 
 LINES_MAX: Final = 7
 OBJECTS_MAX: Final = 3
@@ -60,6 +59,7 @@ def hardware_lines(nodes: Sequence[NodeOccupancy]) -> tuple[AttentionLine, ...]:
 
 def attention_lines(
     snapshot: ClusterSnapshot,
+    gpu_pods: Iterable[Pod],
     hardware: Iterable[AttentionLine],
     starved: Sequence[StarvedLeaf],
     leaf_of: Mapping[str, str],
@@ -68,13 +68,13 @@ def attention_lines(
     idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
-    """`hardware`: those of `hardware_lines`; `starved`: leaves, the worst first; `leaf_of`:
-    namespace -> path of its leaf.
+    """`gpu_pods`: those that ask for GPUs; `hardware`: those of `hardware_lines`; `starved`:
+    leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
 
     `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of
     waiting jobs appear as jobs.
     """
-    pods = [pod for pod in snapshot.pods if has_gpu(pod) and not pod.is_finished]
+    pods = [pod for pod in gpu_pods if not pod.is_finished]
 
     def of_pod(pod: Pod) -> AttentionObject:
         return _pod(pod, job_by_pod)

@@ -58,6 +58,7 @@ from fairlead.console.boards.overview import (
     gpu_counts,
     gpu_memory,
     gpu_node_counts,
+    held_by_namespace,
     job_counts,
     recent_warnings,
     starved_leaves,
@@ -111,6 +112,7 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
+from fairlead.model.pod import Pod
 from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaTree, Violation
@@ -120,6 +122,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
+from fairlead.rules.pods.devices import has_gpu
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources, own_namespaces
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.plan import plan_quota
@@ -509,6 +512,7 @@ class BoardState:
             sentence=self.gpus_sentence,
             attention=attention_lines(
                 self.snapshot,
+                self.gpu_pods,
                 self.hardware_lines,
                 starved,
                 leaf_of,
@@ -525,11 +529,19 @@ class BoardState:
             jobs=job_counts(self.job_list),
             idle_gpus=neat(idle.gpus),
             pools=self.pools,
-            top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
+            top_consumers=top_consumers(self.held_by_namespace, self.job_list),
             starved_leaves=starved,
             faulty_gpus=self.faulty_gpus,
             recent_warnings=recent_warnings(self.snapshot.events, self.now, self._job_of),
         )
+
+    @cached_property
+    def gpu_pods(self) -> list[Pod]:
+        return [pod for pod in self.snapshot.pods if has_gpu(pod)]
+
+    @cached_property
+    def held_by_namespace(self) -> Mapping[str, Sequence[float]]:
+        return held_by_namespace(self.gpu_pods, self.occupancy)
 
     @cached_property
     def hardware_lines(self) -> tuple[AttentionLine, ...]:

@@ -70,10 +70,16 @@ def job_rows(
             each.job.namespace,
         ),
     )
-    entries = [
-        _entry(job_row(each, occupancy, leaf_paths, now, explainer, silent), each.job)
-        for each in found
-    ]
+    return job_row_set(
+        [
+            job_entry(job_row(each, occupancy, leaf_paths, now, explainer, silent), each.job)
+            for each in found
+        ]
+    )
+
+
+def job_row_set(entries: Sequence[Entry[JobRow]]) -> RowSet[JobRow]:
+    """These rows, with the choices of their filters."""
     rows = [entry.row for entry in entries]
     facets = {
         "job_namespace": choices(row.namespace for row in rows),
@@ -143,7 +149,7 @@ def job_row(
         state=state,
         waiting=explainer.explain(wait, pods) if wait else None,
         duration_seconds=int(job_duration(job, now)),
-        held_seconds=_held_seconds(pods, now),
+        held_seconds=held_seconds(pods, now),
         gpus_requested=requested_gpus(job),
         gpus_allocated=neat(use.gpus),
         gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
@@ -314,7 +320,7 @@ def waits_since(each: JobInstances) -> float | None:
     )
 
 
-def _held_seconds(pods: Iterable[Pod], now: float) -> int | None:
+def held_seconds(pods: Iterable[Pod], now: float) -> int | None:
     since = min(
         (pod.held_since for pod in pods if pod.is_holding and pod.held_since is not None),
         default=None,
@@ -340,7 +346,7 @@ def _counts(job: Job, pods: Sequence[Pod], silent: Collection[str]) -> InstanceC
     )
 
 
-def _entry(row: JobRow, job: Job) -> Entry[JobRow]:
+def job_entry(row: JobRow, job: Job) -> Entry[JobRow]:
     words = [
         row.namespace,
         row.name,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -34,10 +34,9 @@ from fairlead.console.pages.jobs import JobRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.event import Event
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
+from fairlead.model.pod import Pod
 from fairlead.model.resources import is_gpu_resource
-from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy
-from fairlead.rules.pods.devices import has_gpu
 
 TOP_CONSUMERS: Final = 10
 LIST_MAX: Final = 20
@@ -103,17 +102,20 @@ def job_counts(jobs: Sequence[JobRow]) -> JobCounts:
     )
 
 
-def top_consumers(
-    snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]
-) -> list[Consumer]:
-    """The namespaces that hold the most GPUs."""
+def held_by_namespace(pods: Iterable[Pod], occupancy: ClusterOccupancy) -> dict[str, list[float]]:
+    """GPUs and MiB that each namespace holds. `pods`: those that ask for GPUs."""
     held: dict[str, list[float]] = {}
-    for pod in snapshot.pods:
-        if pod.is_holding and has_gpu(pod):
+    for pod in pods:
+        if pod.is_holding:
             use = occupancy.use(pod)
             sums = held.setdefault(pod.namespace, [0.0, 0.0])
             sums[0] += use.gpus
             sums[1] += use.memory_allocated_mib or 0.0
+    return held
+
+
+def top_consumers(held: Mapping[str, Sequence[float]], jobs: Iterable[JobRow]) -> list[Consumer]:
+    """The namespaces that hold the most GPUs."""
     running: dict[str, int] = {}
     for job in jobs:
         if job.gpus_allocated:

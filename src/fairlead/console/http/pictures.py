@@ -31,8 +31,11 @@ _SHARED_PARTS: Final = {
     "nodes": ("nodes", "nodes_sentence"),
     "gpus": ("nameless_gpus", "places_of_gpus", "totals"),
     "gpu_map": ("nameless_map",),
-    "overview": ("totals", "idle", "hardware_lines", "pools", "faulty_gpus", "quota"),
-    "jobs": ("share_why", "rooms", "quota"),
+    "overview": (
+        *("totals", "idle", "hardware_lines", "pools", "faulty_gpus", "quota", "jobs"),
+        *("gpu_pods_by_namespace", "held_by_namespace", "job_by_pod"),
+    ),
+    "jobs": ("share_why", "rooms", "quota", "jobs", "job_places", "instances_by_namespace"),
     "holders": ("idle",),
     "quota": ("quota", "violations"),
     "waiting": ("quota_plan",),

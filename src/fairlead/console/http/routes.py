@@ -310,6 +310,11 @@ async def act_as(console: Console, request: Request, endpoint: Endpoint) -> Resp
     return await console.sign_in.act_as(request, body)
 
 
+async def own_kubeconfig(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    body = await own_body(request, _csrf(console, request))
+    return await console.sign_in.own_kubeconfig(request, subject_of(request), body)
+
+
 async def sign_in_methods(console: Console, request: Request, endpoint: Endpoint) -> Response:
     return await console.sign_in.methods(request)
 
@@ -862,7 +867,7 @@ PLANS: Final[dict[str, Planning]] = {
         name: lambda console, request, body: console.credential_plans.issue_kubeconfig(
             request, body
         )
-        for name in ("issue_kubeconfig", "issue_my_kubeconfig")
+        for name in ("issue_kubeconfig",)
     },
     **{
         name: lambda console, request, body: console.credential_plans.revoke(request, body)
@@ -876,6 +881,7 @@ PLANS: Final[dict[str, Planning]] = {
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
     "act_as": act_as,
+    "own_kubeconfig": own_kubeconfig,
     "sign_in_methods": sign_in_methods,
     "begin_sign_in": begin_sign_in,
     "end_sign_in": end_sign_in,

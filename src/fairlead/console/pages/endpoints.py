@@ -38,7 +38,15 @@ from fairlead.console.pages.quota_tree import (
 )
 from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingList
-from fairlead.console.pages.session import ActAs, Me, SignedIn, SignInMethods, SignInOrder
+from fairlead.console.pages.session import (
+    ActAs,
+    KubeconfigOrder,
+    Me,
+    OwnKubeconfig,
+    SignedIn,
+    SignInMethods,
+    SignInOrder,
+)
 from fairlead.console.pages.writing.audit import AuditPage
 from fairlead.console.pages.writing.cluster_actions import (
     JobOrder,
@@ -55,8 +63,8 @@ from fairlead.console.pages.writing.people import (
     GroupRow,
     IssuedKubeconfig,
     IssuedToken,
-    KubeconfigOrder,
     UserChange,
+    UserKubeconfigOrder,
     UserList,
     UserOrder,
     UserRow,
@@ -295,6 +303,15 @@ ENDPOINTS: Final = (
         Right(ConsoleVerb.UPDATE, ConsoleResource.SESSION),
         errors=(400, 401, 403, 404, 415),
         body=ActAs,
+    ),
+    Endpoint(
+        "own_kubeconfig",
+        "/me/kubeconfigs",
+        "A new kubeconfig of the user who is signed in, with a token that is kept nowhere",
+        OwnKubeconfig,
+        Right(ConsoleVerb.CREATE, ConsoleResource.MY_CREDENTIALS),
+        errors=(400, 401, 403, 404, 415, 502, 503),
+        body=KubeconfigOrder,
     ),
     Endpoint(
         "sign_in_methods",
@@ -736,7 +753,7 @@ ENDPOINTS: Final = (
         Right(ConsoleVerb.CREATE, ConsoleResource.CREDENTIALS),
         parameters=(DRY_RUN,),
         errors=WRITE_ERRORS,
-        body=KubeconfigOrder,
+        body=UserKubeconfigOrder,
         action="credentials.create",
         example="/users/bob/kubeconfigs",
     ),
@@ -770,17 +787,6 @@ ENDPOINTS: Final = (
         is_deletion=True,
         action="credentials.delete",
         example="/me/tokens/bob-0123456789",
-    ),
-    Endpoint(
-        "issue_my_kubeconfig",
-        "/me/kubeconfigs",
-        "Issue a token to oneself, in a kubeconfig; it is shown once",
-        IssuedKubeconfig,
-        Right(ConsoleVerb.CREATE, ConsoleResource.MY_CREDENTIALS),
-        parameters=(DRY_RUN,),
-        errors=WRITE_ERRORS,
-        body=KubeconfigOrder,
-        action="credentials.create",
     ),
     Endpoint(
         "groups",

@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from fairlead.model.access import account_name
 from fairlead.model.people.record import PeopleRecord
 from fairlead.model.people.rows import User, UserGroup, UserWork
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.ids import group_id
 from fairlead.rules.people.statuses import blocked_sentence
 
-_LEAVES: Final = "`fairlead quota tree` shows the leaves"
+_LEAVES_SHOWN: Final = 8
 _NO_TREE: Final = "apply an ElasticQuotaTree first (docs/concepts/quota.md)"
 
 
@@ -74,9 +75,14 @@ def group_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
         return Refusal("the cluster has no quota tree, so there is no leaf for a group", _NO_TREE)
     node = next((each for each in record.tree.root.walk() if each.name == group.leaf), None)
     if node is None:
-        return Refusal(f"the quota tree has no node {group.leaf}", _LEAVES)
+        return Refusal(
+            f"the quota tree has no node {group.leaf}", _leaves_hint(record.tree.root, group.leaf)
+        )
     if not node.is_leaf:
-        return Refusal(f"the node {group.leaf} has children; only a leaf can have a group", _LEAVES)
+        return Refusal(
+            f"the node {group.leaf} has children; only a leaf can have a group",
+            _leaves_hint(node, group.leaf),
+        )
     taken = next((each for each in record.groups.values() if each.leaf == group.leaf), None)
     if taken is not None:
         return Refusal(
@@ -169,6 +175,18 @@ def _leaving(user: User, groups: Collection[str], record: PeopleRecord) -> Refus
     if not unfinished:
         return None
     return Refusal(_blocked(user.name, unfinished), "wait until they end, or delete them")
+
+
+def _leaves_hint(root: QuotaNode, asked: str) -> str:
+    """Full names of leaves below the node: the tables of quota show the last part of a name."""
+    names = [each.name for each in root.leaves()]
+    meant = [each for each in names if each.endswith(f".{asked}")]
+    if len(meant) == 1:
+        return f"the full name of that leaf is {meant[0]}"
+    more = len(names) - _LEAVES_SHOWN
+    return f"the leaves are {', '.join(names[:_LEAVES_SHOWN])}" + (
+        f", and {more} more" if more > 0 else ""
+    )
 
 
 def _last_admin(user: User) -> Refusal:

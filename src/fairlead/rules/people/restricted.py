@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from fairlead.model.actions import Manifest
 from fairlead.model.event import Event
+from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.people.reach import Reach
@@ -77,6 +78,27 @@ def _own_job(job: Job, reach: Reach) -> Job:
     if not _names_another(job.annotations.get(ANNOTATION_SUSPENDED_FOR), reach):
         return job
     return replace(job, annotations={**job.annotations, ANNOTATION_SUSPENDED_FOR: ANOTHER_TEAM})
+
+
+def restricted_instances(each: JobInstances, reach: Reach) -> JobInstances:
+    """An own job as it is seen: the same object where nothing of it names another team.
+
+    A pod of another namespace that claims to be the job's is none of it.
+    """
+    job = _own_job(each.job, reach)
+    is_plain = all(
+        pod.namespace in reach.namespaces and QUOTA_GATE not in pod.gates for pod in each.pods
+    )
+    if job is each.job and is_plain:
+        return each
+    chief: Pod | None = None
+    pods, roles = [], []
+    for pod, role in zip(each.pods, each.roles, strict=True):
+        if pod.namespace in reach.namespaces:
+            pods.append(_own_pod(pod) if QUOTA_GATE in pod.gates else pod)
+            roles.append(role)
+            chief = pods[-1] if pod is each.chief else chief
+    return JobInstances(job, tuple(pods), tuple(roles), chief)
 
 
 def _names_another(claimant: object, reach: Reach) -> bool:

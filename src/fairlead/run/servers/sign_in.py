@@ -67,9 +67,9 @@ class AskedSignIn:
                 SignInTools(
                     api=world.sign_in,
                     store=store,
-                    audit=store,
+                    records=store,
+                    credentials=world.credentials,
                     versions=store,
-                    credentials=store,
                     keys=self._keys,
                     code=self.code,
                     provider=await self._opened(clients),
@@ -160,10 +160,10 @@ def _refuse_others(asked: Invocation) -> None:
     named = {
         "--sign-in-key-file": args.sign_in_key_file,
         "--trusted-proxy": args.trusted_proxy,
-        "--kubeconfig-server": args.kubeconfig_server,
         "--store": args.store,
         "--store-password-file": args.store_password_file,
         "--store-ca-file": args.store_ca_file,
+        "--kubeconfig-server": args.kubeconfig_server,
         "--external-url": args.external_url,
         "--oidc-issuer": args.oidc_issuer,
         "--oidc-client-id": args.oidc_client_id,

@@ -31,9 +31,11 @@ export function Credentials({ path, user, namespaces, isReady }: Props) {
     <section data-testid="credentials">
       <h3>{t("cred.title")}</h3>
       <div className="person-tools">
-        <Button onClick={() => setDialog("kubeconfig")} disabled={!isReady} data-testid="action-kubeconfig">
-          {t("cred.kubeconfig")}
-        </Button>
+        {path !== "/me" && (
+          <Button onClick={() => setDialog("kubeconfig")} disabled={!isReady} data-testid="action-kubeconfig">
+            {t("cred.kubeconfig")}
+          </Button>
+        )}
         <Button onClick={() => setDialog("token")} disabled={!isReady} data-testid="action-token">
           {t("cred.token")}
         </Button>

@@ -6,8 +6,9 @@ quota plan) is made once in the whole board state and shared by all researchers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import structs
@@ -16,7 +17,14 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.gpu_map_cells import MapParts, Numbering, map_cells, map_parts
 from fairlead.console.boards.gpus_rows import FilterKeys, gpu_entries, listed_gpus
 from fairlead.console.boards.idle_cards import Idleness
-from fairlead.console.boards.jobs_rows import Explainer
+from fairlead.console.boards.jobs_rows import (
+    Explainer,
+    held_seconds,
+    job_entry,
+    job_row,
+    job_row_set,
+    paths_by_namespace,
+)
 from fairlead.console.boards.node_detail import gpu_rows
 from fairlead.console.boards.nodes_rows import node_row
 from fairlead.console.boards.overview import cluster_sentence
@@ -29,7 +37,7 @@ from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Pool
 from fairlead.console.pages.envelope import Sentence, Warning
 from fairlead.console.pages.gpu_map import GpuMap, MapNode
 from fairlead.console.pages.gpus import ListedGpu
-from fairlead.console.pages.jobs import JobDetail, Waiting
+from fairlead.console.pages.jobs import JobDetail, JobRow, Waiting
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.console.pages.quota_tree import QuotaTreePage, QuotaTreeRow
@@ -48,12 +56,14 @@ from fairlead.model.quota.tree import QuotaNode, Violation
 from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy
+from fairlead.rules.jobs.status import job_duration
 from fairlead.rules.jobs.waiting import Wait
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.people.restricted import ANOTHER_TEAM as SOME_TEAM
 from fairlead.rules.people.restricted import (
     is_quota_reason,
     restricted_events,
+    restricted_instances,
     restricted_plan,
     restricted_violations,
     restricted_waiting,
@@ -68,6 +78,7 @@ class _InNamespace(Protocol):
 
 
 _Placed = TypeVar("_Placed", bound=_InNamespace)
+_Row = TypeVar("_Row")
 
 _OWN_FIGURES: Final = ("requested", "lent", "claimed", "lost", "waiting_pods", "waiting_jobs")
 """Of a node above own leaves: the sums of the own leaves. Its other figures are its own."""
@@ -81,6 +92,27 @@ _SENTENCES_OF_NONE: Final = {
 
 class SharedBoard(BoardState):
     """The board state of the whole cluster, with what the boards of researchers share of it."""
+
+    @cached_property
+    def instances_by_namespace(self) -> Mapping[str, Sequence[JobInstances]]:
+        return _by(self.instances, lambda each: each.job.namespace)
+
+    def has_instances(self, each: JobInstances) -> bool:
+        """Whether it is this very object, and not one that names less."""
+        return id(each) in self._ids_of_instances
+
+    @cached_property
+    def _ids_of_instances(self) -> frozenset[int]:
+        return frozenset(map(id, self.instances))
+
+    @cached_property
+    def job_places(self) -> Mapping[str, Sequence[tuple[int, Entry[JobRow]]]]:
+        """Namespace -> rows of its jobs, with their places among all."""
+        return _by(enumerate(self.jobs.entries), lambda placed: placed[1].row.namespace)
+
+    @cached_property
+    def gpu_pods_by_namespace(self) -> Mapping[str, Sequence[Pod]]:
+        return _by(self.gpu_pods, lambda pod: pod.namespace)
 
     @cached_property
     def nameless_gpus(self) -> RowSet[ListedGpu]:
@@ -242,6 +274,63 @@ class RestrictedBoard(BoardState):
         return structs.replace(found, node=shown, gpus=rows)
 
     # Jobs and pods: the builders see own objects only.
+
+    @cached_property
+    def instances(self) -> tuple[JobInstances, ...]:
+        return tuple(
+            restricted_instances(each, self._reach)
+            for name in sorted(self._reach.namespaces)
+            for each in self._whole.instances_by_namespace.get(name, ())
+        )
+
+    @property
+    def job_by_pod(self) -> dict[str, str]:
+        """Of the whole: ask it about own pods."""
+        return self._whole.job_by_pod
+
+    @cached_property
+    def gpu_pods(self) -> list[Pod]:
+        found = self._whole.gpu_pods_by_namespace
+        return [pod for name in sorted(self._reach.namespaces) for pod in found.get(name, ())]
+
+    @cached_property
+    def held_by_namespace(self) -> Mapping[str, Sequence[float]]:
+        held = self._whole.held_by_namespace
+        return {name: held[name] for name in self._reach.namespaces if name in held}
+
+    @cached_property
+    def jobs(self) -> RowSet[JobRow]:
+        """The rows of the whole, but for what depends on the time and on the reason of a wait."""
+        own = {each.job.key: each for each in self.instances}
+        leaves = paths_by_namespace(self.snapshot.quota)
+        placed = sorted(
+            (
+                each
+                for name in self._reach.namespaces
+                for each in self._whole.job_places.get(name, ())
+            ),
+            key=itemgetter(0),
+        )
+        return job_row_set([self._own_job(entry, own, leaves) for _, entry in placed])
+
+    def _own_job(
+        self,
+        entry: Entry[JobRow],
+        own: Mapping[tuple[str, str, str], JobInstances],
+        leaves: Mapping[str, str],
+    ) -> Entry[JobRow]:
+        row = entry.row
+        each = own[row.namespace, row.type, row.name]
+        if row.waiting is not None or not self._whole.has_instances(each):
+            made = job_row(
+                each, self.occupancy, leaves, self.now, self.explainer, self.silent_nodes
+            )
+            return job_entry(made, each.job)
+        duration, held = int(job_duration(each.job, self.now)), held_seconds(each.pods, self.now)
+        if (duration, held) == (row.duration_seconds, row.held_seconds):
+            return entry
+        shown = structs.replace(row, duration_seconds=duration, held_seconds=held)
+        return Entry(shown, entry.text, entry.answers)
 
     @cached_property
     def jobs_sentence(self) -> Sentence:
@@ -417,6 +506,13 @@ class _Overlaid(Sequence[Entry[ListedGpu]]):
     def __iter__(self) -> Iterator[Entry[ListedGpu]]:
         above = self._above
         return (above.get(place) or entry for place, entry in enumerate(self._below))
+
+
+def _by(rows: Iterable[_Row], key: Callable[[_Row], str]) -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
 
 
 def _own(sentence: Sentence) -> Sentence:

@@ -18,7 +18,7 @@ from fairlead.console.pages.writing.people import (
     CredentialOrder,
     IssuedKubeconfig,
     IssuedToken,
-    KubeconfigOrder,
+    UserKubeconfigOrder,
 )
 from fairlead.console.pages.writing.preview import Deleted, Effect
 from fairlead.errors import FairleadError
@@ -64,7 +64,7 @@ class CredentialPlans:
 
         return await self._planned(user, order, act, [])
 
-    async def issue_kubeconfig(self, request: Request, order: KubeconfigOrder) -> PlannedWrite:
+    async def issue_kubeconfig(self, request: Request, order: UserKubeconfigOrder) -> PlannedWrite:
         user = await self._owner(request)
         mine, faults = user.status.namespaces, list[FieldFault]()
         if order.namespace and order.namespace not in mine and not user.is_admin:
@@ -152,7 +152,7 @@ class CredentialPlans:
     async def _planned(
         self,
         user: User,
-        order: CredentialOrder | KubeconfigOrder,
+        order: CredentialOrder | UserKubeconfigOrder,
         act: Any,
         faults: list[FieldFault],
     ) -> PlannedWrite:
@@ -191,7 +191,7 @@ class CredentialPlans:
         )
 
     async def _issue(
-        self, request: Request, user: User, order: CredentialOrder | KubeconfigOrder
+        self, request: Request, user: User, order: CredentialOrder | UserKubeconfigOrder
     ) -> tuple[Credential, str]:
         """Nothing is left of a credential that cannot be recorded."""
         subject, people = subject_of(request), self._plans.people

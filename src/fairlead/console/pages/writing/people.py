@@ -136,7 +136,7 @@ class CredentialOrder(Json, frozen=True):
     note: str = ""
 
 
-class KubeconfigOrder(Json, frozen=True):
+class UserKubeconfigOrder(Json, frozen=True):
     """`namespace`: of the kubeconfig's context, "" = the first of the user's."""
 
     lifetime_seconds: int = 28_800
