@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.boards.gpus_rows import listed_gpus
 from fairlead.console.boards.jobs_rows import job_rows
 from fairlead.console.boards.overview import held_by_namespace
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
+from fairlead.console.boards.restricted.nameless import nameless
 from fairlead.console.http import pictures
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates
 from fairlead.console.http.pictures import Pictures
@@ -18,6 +21,7 @@ from fairlead.kinds.instances import all_instances
 from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import LOCAL_ADMIN
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.people.restricted import restricted
 
 from .clusters import EPOCH, pod
@@ -142,3 +146,19 @@ def test_a_pod_of_another_namespace_that_names_the_job_as_its_owner_is_not_seen(
     (each,) = (each for each in board.instances if each.job.name == "bert")
     assert [member.name for member in each.pods] == ["bert-worker-0", "bert-worker-1"]
     assert board.jobs.entries[0].row.instances.running == 2
+
+
+@pytest.mark.parametrize("has_readings", [True, False])
+def test_cards_with_own_holders_are_those_that_the_builder_gives(has_readings: bool) -> None:
+    """Where holders are reported, rows are the shared ones with names; else they are made anew."""
+    seen = snapshot(Others(held=2, splits=2))
+    if not has_readings:
+        seen = replace(seen, gpus=tuple(replace(each, holders=()) for each in seen.gpus))
+    board = board_of(seen)
+    occupied = [nameless(each, BOB.namespaces) for each in board.occupancy.nodes]
+    expected = listed_gpus(ClusterOccupancy(occupied), EPOCH)
+    assert list(board.gpus.entries) == list(expected.entries)
+    assert len(board.gpus.entries) == len(expected.entries)
+    assert board.gpus.facets == expected.facets
+    names = {name for entry in board.gpus.entries for name in entry.row.holders}
+    assert {"team-b/bob-share"} <= names

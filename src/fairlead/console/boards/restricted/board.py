@@ -68,6 +68,7 @@ from fairlead.rules.people.restricted import (
     restricted_violations,
     restricted_waiting,
 )
+from fairlead.rules.pods.devices import whole_gpus
 from fairlead.rules.sharing.startable import NodeOffer
 from fairlead.rules.sharing.why import ShareWhy
 
@@ -219,11 +220,37 @@ class RestrictedBoard(BoardState):
         """Not kept: of 40,000 cards it would be the largest part of a picture."""
         shared = self._whole.nameless_gpus
         words, own = FilterKeys(), dict[int, Entry[ListedGpu]]()
-        for name in self._own_nodes:
-            occupied = nameless(self.occupancy.by_node[name], self._reach.namespaces)
-            rows = gpu_entries(occupied, words, self._whole.now)
-            own |= dict(zip(self._whole.places_of_gpus[name], rows, strict=True))
+        for name, pods in self._own_nodes.items():
+            places = self._whole.places_of_gpus[name]
+            if all(map(self._is_seated, pods)):
+                own |= self._with_holders(places, pods)
+            else:
+                occupied = nameless(self.occupancy.by_node[name], self._reach.namespaces)
+                rows = gpu_entries(occupied, words, self._whole.now)
+                own |= dict(zip(places, rows, strict=True))
         return structs.replace(shared, entries=_Overlaid(shared.entries, own))
+
+    def _is_seated(self, pod: Pod) -> bool:
+        """Whether all its cards are known from grants or readings."""
+        cards = {card.index for card, _ in self.occupancy.seats(pod)}
+        return len(cards) >= max(1, whole_gpus(pod.limits))
+
+    def _with_holders(self, places: range, pods: Iterable[Pod]) -> dict[int, Entry[ListedGpu]]:
+        """Rows of a node's cards that these pods hold, with their names."""
+        entries = self._whole.nameless_gpus.entries
+        place_of = {entries[place].row.index: place for place in places}
+        held: dict[int, list[str]] = {}
+        for pod in pods:
+            for index in sorted({card.index for card, _ in self.occupancy.seats(pod)}):
+                held.setdefault(place_of[index], []).append(pod.key)
+        return {
+            place: Entry(
+                structs.replace(entries[place].row, holders=keys),
+                "\n".join((entries[place].text, *keys)).lower(),
+                entries[place].answers,
+            )
+            for place, keys in held.items()
+        }
 
     @property
     def gpu_map(self) -> GpuMap:
@@ -254,10 +281,10 @@ class RestrictedBoard(BoardState):
         )
 
     @cached_property
-    def _own_nodes(self) -> tuple[str, ...]:
-        """GPU nodes with own pods, by name."""
-        found = {pod.node for pod in self.snapshot.pods if pod.is_holding}
-        return tuple(sorted(name for name in found if name in self.occupancy.by_node))
+    def _own_nodes(self) -> dict[str, list[Pod]]:
+        """Nodes on which own pods hold GPUs, with these pods."""
+        found = _by((pod for pod in self.gpu_pods if pod.is_holding), lambda pod: pod.node)
+        return {name: pods for name, pods in found.items() if name in self.occupancy.by_node}
 
     def node(self, name: str) -> NodeDetail | None:
         """Without Events: they stand in a namespace that is no researcher's."""
