@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.boards.gpus_rows import listed_gpus
-from fairlead.console.boards.jobs_rows import job_rows
+from fairlead.console.boards.holders import holder_rows
+from fairlead.console.boards.jobs_rows import job_rows, paths_by_namespace
 from fairlead.console.boards.overview import held_by_namespace
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.boards.restricted.nameless import nameless
@@ -133,6 +134,18 @@ def test_what_is_shared_of_pods_is_what_the_restricted_snapshot_gives() -> None:
     assert {name: board.job_by_pod.get(name, "") for name in alone.job_by_pod} == alone.job_by_pod
     assert board.held_by_namespace == held_by_namespace(alone.gpu_pods, board.occupancy)
     assert board.held_by_namespace.keys() == BOB.namespaces
+    made = holder_rows(
+        board.snapshot,
+        board.occupancy,
+        paths_by_namespace(board.snapshot.quota),
+        board.job_by_pod,
+        {(row.namespace, f"{row.type}/{row.name}"): row.user for row in board.job_list},
+        {pod.key: (each.job.kind, each.job.name) for each in board.instances for pod in each.pods},
+        board.silent_nodes,
+        board.idle,
+    )
+    assert board.holders == made
+    assert len(made.entries) == 3
 
 
 def test_a_pod_of_another_namespace_that_names_the_job_as_its_owner_is_not_seen() -> None:

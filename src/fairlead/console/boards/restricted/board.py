@@ -16,6 +16,7 @@ from msgspec import structs
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.gpu_map_cells import MapParts, Numbering, map_cells, map_parts
 from fairlead.console.boards.gpus_rows import FilterKeys, gpu_entries, listed_gpus
+from fairlead.console.boards.holders import holder_row_set
 from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.jobs_rows import (
     Explainer,
@@ -37,6 +38,7 @@ from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Pool
 from fairlead.console.pages.envelope import Sentence, Warning
 from fairlead.console.pages.gpu_map import GpuMap, MapNode
 from fairlead.console.pages.gpus import ListedGpu
+from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobDetail, JobRow, Waiting
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow
@@ -110,6 +112,11 @@ class SharedBoard(BoardState):
     def job_places(self) -> Mapping[str, Sequence[tuple[int, Entry[JobRow]]]]:
         """Namespace -> rows of its jobs, with their places among all."""
         return _by(enumerate(self.jobs.entries), lambda placed: placed[1].row.namespace)
+
+    @cached_property
+    def holder_places(self) -> Mapping[str, Sequence[tuple[int, Entry[Holder]]]]:
+        """Namespace -> rows of its pods, with their places among all."""
+        return _by(enumerate(self.holders.entries), lambda placed: placed[1].row.namespace)
 
     @cached_property
     def gpu_pods_by_namespace(self) -> Mapping[str, Sequence[Pod]]:
@@ -330,15 +337,17 @@ class RestrictedBoard(BoardState):
         """The rows of the whole, but for what depends on the time and on the reason of a wait."""
         own = {each.job.key: each for each in self.instances}
         leaves = paths_by_namespace(self.snapshot.quota)
-        placed = sorted(
-            (
-                each
-                for name in self._reach.namespaces
-                for each in self._whole.job_places.get(name, ())
-            ),
-            key=itemgetter(0),
-        )
-        return job_row_set([self._own_job(entry, own, leaves) for _, entry in placed])
+        entries = self._in_order(self._whole.job_places)
+        return job_row_set([self._own_job(entry, own, leaves) for entry in entries])
+
+    @cached_property
+    def holders(self) -> RowSet[Holder]:
+        return holder_row_set(self._in_order(self._whole.holder_places))
+
+    def _in_order(self, places: Mapping[str, Sequence[tuple[int, _Row]]]) -> list[_Row]:
+        """What belongs to own namespaces, in the order of the whole."""
+        own = (each for name in self._reach.namespaces for each in places.get(name, ()))
+        return [row for _, row in sorted(own, key=itemgetter(0))]
 
     def _own_job(
         self,
