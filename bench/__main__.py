@@ -20,6 +20,7 @@ MEASUREMENTS: Final = {
     "clients": ("list_pods", "watch_events"),
     "commands": ("cli_start", "submit", "list_jobs", "top_node", "api_forms"),
     "servers": ("api_server",),
+    "store": ("store",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "pictures": ("pictures", "researchers"),
     "image": ("image",),
@@ -39,7 +40,7 @@ MEASUREMENTS: Final = {
     "quota_cluster": ("quota_admissions", "quota_controller_idle"),
     "scale": ("scale", "scale_simulated"),
     "sharing": ("filter", "scheduler_extender"),
-    "people": ("people",),
+    "people": ("people", "sign_in"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }
 """Names by module."""

@@ -7,6 +7,7 @@ import os
 import statistics
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import namespace
 from tests.kube.programs import program
 from tests.kube.quota_line import install_crd, tree
-from tests.kube.servers import FAIRLEAD, environment
+from tests.kube.servers import FAIRLEAD, Server, environment, running
 from tests.waiting import wait_until
 
 from bench.support.options import options
@@ -59,7 +60,7 @@ def measure_people() -> None:
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": _peers(names)}))
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
         kubectl = [str(program("kubectl")), "apply", "--server-side", "-f", str(file)]
-        ours, theirs, made = list[float](), list[float](), list[float]()
+        fairlead, theirs, made = list[float](), list[float](), list[float]()
         for number in range(args.runs + 1):  # the first of each warms the server
             took = _changed(api, [ROLE], args.users)
             back = _changed(api, [], 0)
@@ -72,10 +73,10 @@ def measure_people() -> None:
                 flush=True,
             )
             if number:
-                ours.append(took)
+                fairlead.append(took)
                 theirs.append(peer)
                 made.append(fresh)
-    group, peer, user = map(statistics.median, (ours, theirs, made))
+    group, peer, user = map(statistics.median, (fairlead, theirs, made))
     print(f"\n{args.users} users: {group:.2f} s; kubectl apply: {peer:.2f} s")
     print(f"aims: {group / peer:.2f} x kubectl (<= {GROUP_AIM})")
     print(f"user {user:.2f} s (<= {USER_AIM_SECONDS:.0f})")
@@ -172,3 +173,81 @@ def _let_in(api: ApiClient, name: str) -> float:
 
 def _wait(is_so: Callable[[], bool]) -> None:
     wait_until("the rights are as wanted", is_so, 60, 0.02)
+
+
+SIGN_IN_AIM_SECONDS: Final = 0.15
+
+
+def measure_sign_in() -> None:
+    """Signing in at the console with a token until the answer, and a request of one signed in.
+
+        python -m bench sign_in [--runs 200]
+
+    On a real API server, with SQLite. Each sign-in asks the API server about the token, and writes
+    two rows to the store. The request is `/me`, beside that of a console without sign-in.
+    """
+    parser = options(measure_sign_in)
+    parser.add_argument("--runs", type=int, default=200)
+    args = parser.parse_args()
+    with running_control_plane() as cluster:
+        install_crd(cluster)
+        cluster.admin.apply(of_file("people.yaml"))
+        cluster.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        cluster.admin.apply([{**_user("bob"), "spec": {**_user("bob")["spec"], "groups": []}}])
+        cluster.admin.run("create", "serviceaccount", "bob", "-n", PLACE)
+        status = {"status": {"serviceAccount": {"name": "bob", "namespace": PLACE}}}
+        cluster.admin.run(
+            *("patch", "users.fairlead.io", "bob", "-n", PLACE, "--type=merge"),
+            *("--subresource=status", "-p", json.dumps(status)),
+        )
+        token = cluster.admin.run("create", "token", "bob", "-n", PLACE).strip()
+        flags = (f"--kubeconfig={cluster.kubeconfig}", "--gpu-source=none")
+        signing = (
+            *("--sign-in=on", f"--store=sqlite:///{cluster.folder}/store.sqlite"),
+            f"--sign-in-key-file={cluster.kubeconfig}",
+        )
+        log = cluster.folder / "console.log"
+        with (
+            running("console", *flags, *signing, log=log) as guarded,
+            running("console", *flags, log=log) as open_one,
+        ):
+            order = {"way": "token", "secret": token}
+            _post(guarded, order)
+            began = [_timed(lambda: _post(guarded, order)) for _ in range(args.runs)]
+            cookie = _post(guarded, order)
+            asked, free = list[float](), list[float]()
+            for _ in range(args.runs):  # in turns
+                asked.append(_timed(lambda: _me(guarded, cookie)))
+                free.append(_timed(lambda: _me(open_one, "")))
+    print(f"load {os.getloadavg()[0]:.1f}")
+    for name, times in (("sign-in", began), ("/me signed in", asked), ("/me without", free)):
+        print(
+            f"{name}: median {1000 * statistics.median(times):.1f} ms, p95 {_p95_ms(times):.1f} ms"
+        )
+    print(f"aim: sign-in p95 {_p95_ms(began):.0f} ms (< {1000 * SIGN_IN_AIM_SECONDS:.0f})")
+
+
+def _p95_ms(times: list[float]) -> float:
+    return 1000 * statistics.quantiles(times, n=20)[-1]
+
+
+def _timed(call: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def _post(server: Server, order: Object) -> str:
+    """Sign in; the cookie."""
+    headers = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(
+        f"{server.url}/api/v1/signin", json.dumps(order).encode(), headers
+    )
+    with urllib.request.urlopen(asked, timeout=30) as found:
+        return str(found.headers["Set-Cookie"]).partition(";")[0]
+
+
+def _me(server: Server, cookie: str) -> None:
+    headers = {"Cookie": cookie} if cookie else {}
+    asked = urllib.request.Request(f"{server.url}/api/v1/me", headers=headers)
+    urllib.request.urlopen(asked, timeout=30).read()

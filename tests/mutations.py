@@ -528,6 +528,14 @@ MUTATIONS = (
         "no_other_host",
     ),
     Mutation(
+        "sign-in: a token is issued before its row of the audit",
+        "src/fairlead/console/http/audit_notes.py",
+        "    begun_id = await audit.append_audit(begun)",
+        "    begun_id = 0",
+        SIGN_IN,
+        "no_token_is_issued",
+    ),
+    Mutation(
         "sign-in: the audit comes after the sign-in",
         "src/fairlead/console/http/sign_in_desk.py",
         "        await self._note(request, BEGIN, row.way, who)\n"

@@ -43,6 +43,7 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
+from fairlead.model.people.record import Credential, ServerAddress
 from fairlead.model.people.rows import User, UserGroup
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
@@ -330,6 +331,20 @@ class SignInApi(Protocol):
         ...
 
 
+class CredentialIssuer(Protocol):
+    """Issues tokens of users. All raise OutsideError if the API server refuses."""
+
+    async def issue(
+        self, user: str, seconds: int, note: str, issued_by: str
+    ) -> tuple[Credential, str]:
+        """A new token with its record, bound to a Secret. Nothing is left if none is issued."""
+        ...
+
+    async def address(self) -> ServerAddress:
+        """Where users reach the API server. Raises UserError if that is not known."""
+        ...
+
+
 class OidcProvider(Protocol):
     """An OpenID Connect provider.
 
@@ -349,7 +364,8 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies` and `sign_in` in a saved snapshot, which has no API server.
+    `servings`, `dependencies`, `sign_in` and `credentials` in a saved snapshot, which has no API
+    server.
     """
 
     cluster: Cluster
@@ -363,6 +379,7 @@ class Ports(Struct, frozen=True):
     servings: ServingQuestions | None = None
     dependencies: Dependencies | None = None
     sign_in: SignInApi | None = None
+    credentials: CredentialIssuer | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------
@@ -944,6 +961,10 @@ class CredentialRecords(Protocol):
     async def revoke_credentials(self, at: int, *, name: str = "", user: str = "") -> int:
         """Mark one as revoked, or all of a user; how many were not revoked before."""
         ...
+
+
+class IssuedRecords(AuditTrail, CredentialRecords, Protocol):
+    """What is kept when a credential is issued."""
 
 
 class Owners(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec import structs
 from tests.console.clusters import living_cluster
 from tests.console.sign_in_parts import (
@@ -18,7 +19,9 @@ from tests.console.sign_in_parts import (
     BOB,
     ISSUER,
     KEY,
+    FakeCredentials,
     FakeProvider,
+    FakeRecords,
     FakeSignInApi,
     Parts,
     account,
@@ -33,10 +36,10 @@ from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
-from fairlead.errors import StoreDown
+from fairlead.errors import Forbidden
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
-from fairlead.model.records.audit import AuditFilter, AuditRow
+from fairlead.model.records.audit import AuditFilter
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.sign_in import TRIES_MAX
 
@@ -342,6 +345,19 @@ async def test_a_changed_or_foreign_cookie_is_no_sign_in() -> None:
         assert await other.code() == "signed-out"
 
 
+@pytest.mark.parametrize(
+    "value", ["", ".", "a.b", "é", "%ff", "x" * 6000, '"', "==", "bnVsbA", "e30", "W10", "\\x00"]
+)
+async def test_cookies_of_any_content_are_harmless(value: str) -> None:
+    names = (COOKIE, STATE_COOKIE, "fairlead-next", "fairlead-sign-in-failed")
+    async with served(Parts(), provider=FakeProvider()) as page:
+        browser = Browser(page)
+        for path in ("/me", "/signin/methods", "/signin/oidc/callback?code=good&state=x"):
+            browser.cookies = dict.fromkeys(names, value)
+            status, _ = await browser.send(path)
+            assert status in (200, 400, 401), path
+
+
 async def test_a_sign_in_gets_a_new_id_and_ends_what_the_browser_had() -> None:
     """Session fixation: an id that was planted is worth nothing afterwards."""
     async with served(Parts()) as page:
@@ -444,6 +460,19 @@ async def test_a_deleted_user_is_out(how: str) -> None:
             parts.api.change(structs.replace(BOB, uid="another"))
         await parts.api.settle()
         assert await bob.code() in ("no-user", "signed-out")
+
+
+async def test_a_user_made_anew_while_no_console_ran_is_another_one() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+    parts.clock.at += 3600
+    for age, code in ((7200, ""), (1800, "no-user")):
+        parts.api.users = (structs.replace(BOB, created_at=parts.clock.at - age), ANNA)
+        async with served(parts) as page:
+            again = Browser(page)
+            again.cookies = dict(bob.cookies)
+            assert await again.code() == code
 
 
 async def test_an_api_server_that_serves_no_users_for_a_while_ends_no_sign_in() -> None:
@@ -715,7 +744,7 @@ async def test_sign_ins_of_a_real_store_are_known_to_another_console_and_noted(
     tmp_path: Path,
 ) -> None:
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
-    parts = Parts(store=store, audit=store)
+    parts = Parts(store=store, records=store)
     try:
         async with served(parts) as one, served(parts) as two:
             assert (await Browser(one).sign_in("guess"))[0] == 401
@@ -743,16 +772,88 @@ async def test_sign_ins_of_a_real_store_are_known_to_another_console_and_noted(
 
 
 async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
-    class FullAudit:
-        async def append_audit(self, row: AuditRow) -> int:
-            raise StoreDown("the disk is full")
-
-    parts = Parts(audit=FullAudit())
+    parts = Parts(records=FakeRecords(down_after=0))
     async with served(parts) as page:
         browser = Browser(page)
         status, answer = await browser.sign_in("token-of-bob")
     assert (status, answer["error"]) == (503, "store: the disk is full")
     assert not browser.cookies and not parts.store.rows
+
+
+# --- an own kubeconfig ----------------------------------------------------------------------------
+
+
+async def kubeconfig(browser: Browser, body: Any) -> tuple[int, Any]:
+    csrf = (await browser.me())["csrf"]
+    return await browser.send("/me/kubeconfigs", "POST", body, **{HEADER: csrf})
+
+
+async def test_a_user_gets_a_kubeconfig_of_its_own_and_it_is_noted() -> None:
+    credentials, records = FakeCredentials(), FakeRecords()
+    parts = Parts(credentials=credentials, records=records)
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        status, answer = await kubeconfig(bob, {"note": "laptop"})
+    assert (status, answer["credential"]) == (200, "bob-1")
+    read = yaml.safe_load(answer["kubeconfig"])
+    assert read["users"] == [{"name": "bob", "user": {"token": "fresh-token"}}]
+    assert read["contexts"][0]["context"]["namespace"] == "a-ns"
+    assert read["clusters"][0]["cluster"]["server"] == "https://api.example:6443"
+    assert credentials.issued == [("bob", 28_800, "laptop", "bob")]
+    begun, ended = records.audit[1:]
+    assert [(row.action, row.result, row.actor, row.begun_id) for row in (begun, ended)] == [
+        ("credential.create", "begun", "bob", 0),
+        ("credential.create", "ok", "bob", 2),
+    ]
+    assert [(row.name, row.user) for row in records.credentials] == [("bob-1", "bob")]
+    assert "fresh-token" not in repr(records.audit) + repr(records.credentials)
+
+
+async def test_without_a_row_in_the_audit_no_token_is_issued() -> None:
+    credentials = FakeCredentials()
+    parts = Parts(credentials=credentials, records=FakeRecords(down_after=1))
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        assert (await kubeconfig(bob, {}))[0] == 503
+    assert credentials.issued == []
+
+
+async def test_a_refused_token_is_noted_with_its_code() -> None:
+    records = FakeRecords()
+    failing = FakeCredentials(Forbidden("kubernetes", "secrets is forbidden"))
+    async with served(Parts(credentials=failing, records=records)) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        status, answer = await kubeconfig(bob, {})
+    assert (status, answer["code"]) == (403, "forbidden")
+    assert (records.audit[-1].result, records.audit[-1].code) == ("refused", "forbidden")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"lifetimeSeconds": 599},
+        {"lifetimeSeconds": 86_401},
+        {"lifetimeSeconds": "1h"},
+        {"note": "x" * 201},
+        {"note": "a\nb"},
+        {"user": "anna"},
+    ],
+)
+async def test_a_lifetime_or_note_out_of_bounds_issues_nothing(body: Any) -> None:
+    credentials = FakeCredentials()
+    async with served(Parts(credentials=credentials)) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        assert (await kubeconfig(bob, body))[0] == 400
+    assert credentials.issued == []
+
+
+async def test_who_has_no_user_gets_no_kubeconfig() -> None:
+    parts = Parts(credentials=FakeCredentials())
+    code = OneTimeCode(monotonic=parts.clock)
+    async with served(parts, code=code) as page:
+        admin = await Browser(page).signed_in(code.text, "code")
+        status, answer = await kubeconfig(admin, {})
+    assert (status, answer["error"]) == (404, "there is no credential for `operator`")
 
 
 # --- looking as a user, and a store that is away --------------------------------------------------

@@ -343,7 +343,7 @@ def test_no_webhook_refuses_before_it_can_answer() -> None:
     known = set[str]()
     cluster.after_put = look
     install_webhooks(cluster, ready_after=7, wait=30, known=known)
-    assert answered == [True] * 5
+    assert answered == [True] * 6
     hooks = [n for n, (_, title) in enumerate(cluster.writes) if "WebhookConfiguration" in title]
     assert max(hooks) < [verb for verb, _ in cluster.writes].index("remove"), "policies hold on"
 
@@ -358,11 +358,12 @@ def test_a_webhook_that_never_runs_refuses_nothing_and_the_next_run_goes_on() ->
             "ValidatingWebhookConfiguration fairlead-gpu-grants, "
             "ValidatingWebhookConfiguration fairlead-quota-tree, "
             "ValidatingWebhookConfiguration fairlead-quota-guard, "
+            "ValidatingWebhookConfiguration fairlead-people, "
             "MutatingWebhookConfiguration fairlead-gpu-scheduler, "
             "MutatingWebhookConfiguration fairlead-quota-gate"
         )
         written = [each for each in cluster.objects.values() if "webhooks" in each]
-        assert len(written) == 5
+        assert len(written) == 6
         assert not any(map(could_refuse, written))
     install_webhooks(cluster, ready_after=1, wait=30)
     assert any(could_refuse(each) for each in cluster.objects.values() if "webhooks" in each)
@@ -372,7 +373,7 @@ def test_without_waiting_webhooks_are_written_once_as_they_are() -> None:
     cluster = MemoryTarget()
     install_webhooks(cluster, ready_after=99, wait=0)
     written = [each for each in cluster.puts if "webhooks" in each]
-    assert len(written) == 5
+    assert len(written) == 6
     assert any(map(could_refuse, written))
 
 

@@ -66,6 +66,7 @@ LIMITS = {
         *("fairlead-scheduler-writes", "fairlead-quota-namespaces", "fairlead-quota-pods"),
         *("fairlead-quota-ends", "fairlead-quota-workloads"),
         *("fairlead-scheduler-term", "fairlead-quota-term"),
+        "fairlead-renewal",
         *(f"fairlead-people-{what}" for what in ("bindings", "accounts", "users", "groups")),
     )
     for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 
 from fairlead.apps.console_server import ConsoleServer
@@ -15,18 +15,26 @@ from fairlead.ports import Ports
 
 
 @contextmanager
-def served(world: Ports, desk: SignInDesk | None = None) -> Iterator[str]:
+def served(
+    world: Ports,
+    desk: SignInDesk | None = None,
+    closing: Callable[[], Coroutine[None, None, None]] | None = None,
+) -> Iterator[str]:
     """A console over a cluster that does not change, in a thread of this process. `desk`: None =
-    without sign-in.
+    without sign-in. `closing` is awaited at the end.
     """
     server = ConsoleServer(world, desk=desk)
     sock = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"
     loop = asyncio.new_event_loop()
     task = loop.create_task(server.service(sock).run())
-    thread = threading.Thread(
-        target=lambda: loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
-    )
+
+    async def life() -> None:
+        await asyncio.gather(task, return_exceptions=True)
+        if closing is not None:
+            await closing()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(life()))
     thread.start()
     try:
         first = "overview" if desk is None else "signin/methods"

@@ -9,21 +9,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
+from msgspec import structs
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
-from tests.console.sign_in_parts import Parts
+from tests.console.sign_in_parts import BOB, FakeCredentials, FakeSignInApi, Parts
 from tests.console.worlds import still_world
+from tests.kube.addresses import free_port
+from tests.kube.oidc_provider import CLIENT, PASSWORD, SECRET, UID, USER, provider
 
 from fairlead.console.http.sign_in_desk import OneTimeCode
+from fairlead.edge.oidc.provider import OidcSettings, OpenIdProvider
+from fairlead.model.people.rows import ExternalUser, UserRole
 
 AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @contextmanager
 def signing_in(parts: Parts, code: OneTimeCode | None = None, **more: object) -> Iterator[str]:
-    with served(still_world(living_cluster()), parts.desk(code=code, **more)) as address:
+    client = more.get("provider")
+    closing = client.close if isinstance(client, OpenIdProvider) else None
+    desk = parts.desk(code=code, **more)
+    with served(still_world(living_cluster()), desk, closing) as address:
         yield address
 
 
@@ -145,6 +154,48 @@ def check_axe(tab: Window) -> None:
         .map(each => `${each.id}: ${each.nodes.map(node => node.html).join(' ')}`)"""
     )
     assert found == []
+
+
+def test_a_user_downloads_a_kubeconfig_by_keyboard(browser: Browser) -> None:
+    parts = Parts(credentials=FakeCredentials())
+    with signing_in(parts) as address, window(browser, address) as tab:
+        signed_in(tab, address, "token-of-anna", "/me", "access")
+        tab_to(tab, "24 h")
+        tab.page.keyboard.press("Enter")
+        tab_to(tab, "action-kubeconfig")
+        with tab.page.expect_download() as saved:
+            tab.page.keyboard.press("Enter")
+        assert saved.value.suggested_filename == "anna.kubeconfig"
+        text = Path(saved.value.path()).read_text(encoding="utf-8")
+        assert yaml.safe_load(text)["users"][0]["user"] == {"token": "fresh-token"}
+        expect(tab.at("kubeconfig-made")).to_contain_text("anna-1")
+        assert "fresh-token" not in tab.page.content()
+        check_axe(tab)
+        tab.keep("access-kubeconfig")
+
+
+def test_a_user_signs_in_at_a_real_provider(browser: Browser, tmp_path: Path) -> None:
+    port = free_port()
+    issuer = f"http://localhost:{port}/"
+    bob = structs.replace(BOB, external=ExternalUser("oidc", UID), roles=(UserRole.ADMIN,))
+    parts = Parts(FakeSignInApi(users=(bob,)))
+    client = OpenIdProvider(OidcSettings(issuer, CLIENT, SECRET))
+    with (
+        signing_in(parts, provider=client, issuer=issuer) as address,
+        provider(f"{address}/api/v1/signin/oidc/callback", tmp_path / "log", port),
+        window(browser, address) as tab,
+    ):
+        tab.page.goto(f"{address}/jobs?job_type=pytorchjob")
+        expect(tab.at("signin-oidc")).to_be_visible()
+        tab_to(tab, "signin-oidc")
+        tab.page.keyboard.press("Enter")
+        tab.page.get_by_label("Username:").fill(USER)
+        tab.page.get_by_label("Password:").fill(PASSWORD)
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-jobs")).to_be_visible()
+        expect(tab.page).to_have_url(f"{address}/jobs?job_type=pytorchjob")
+        expect(tab.at("action-person")).to_have_text("Bob")
+        tab.complaints = [each for each in tab.complaints if issuer not in each]
 
 
 def test_with_the_code_of_a_simulated_cluster_one_looks_as_anna(browser: Browser) -> None:

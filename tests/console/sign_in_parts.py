@@ -14,6 +14,7 @@ from fairlead.errors import StoreDown
 from fairlead.model.access import Identity
 from fairlead.model.changes import Changes, Observe, changed, listed
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
+from fairlead.model.people.record import Credential, ServerAddress
 from fairlead.model.people.rows import (
     KIND_GROUPS,
     KIND_USERS,
@@ -24,6 +25,8 @@ from fairlead.model.people.rows import (
     UserRole,
     UserStatus,
 )
+from fairlead.model.records.audit import AuditRow
+from fairlead.model.records.rows import CredentialRecord
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 
@@ -140,6 +143,44 @@ class FakeProvider:
     def _fail(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+class FakeCredentials:
+    """`issued`: arguments of each call."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.issued: list[tuple[str, int, str, str]] = []
+        self.failure = failure
+
+    async def issue(
+        self, user: str, seconds: int, note: str, issued_by: str
+    ) -> tuple[Credential, str]:
+        if self.failure is not None:
+            raise self.failure
+        self.issued.append((user, seconds, note, issued_by))
+        at = 1_800_000_000.0
+        return Credential(f"{user}-1", user, at, at + seconds, issued_by, note), "fresh-token"
+
+    async def address(self) -> ServerAddress:
+        return ServerAddress("https://api.example:6443", b"PEM")
+
+
+class FakeRecords:
+    """What the store was given. `down_after`: rows of the audit after which it is away."""
+
+    def __init__(self, down_after: int = 1000) -> None:
+        self.audit: list[AuditRow] = []
+        self.credentials: list[CredentialRecord] = []
+        self._down_after = down_after
+
+    async def append_audit(self, row: AuditRow) -> int:
+        if len(self.audit) >= self._down_after:
+            raise StoreDown("the disk is full")
+        self.audit.append(row)
+        return len(self.audit)
+
+    async def add_credential(self, credential: CredentialRecord) -> None:
+        self.credentials.append(credential)
 
 
 class BreakableStore(SignInsInMemory):

@@ -240,7 +240,7 @@ async def test_a_foreign_object_is_as_absent_as_one_that_does_not_exist() -> Non
         assert texts[0] == texts[1], endpoint.name
 
 
-OF_EVERY_USER = ("act_as", "begin_sign_in", "end_sign_in")
+OF_EVERY_USER = ("act_as", "own_kubeconfig", "begin_sign_in", "end_sign_in")
 """Writes that are about the own session."""
 
 

@@ -376,8 +376,10 @@ STORED_WITH_A_WARNING = (
     "account-admission.yaml",
     "gpushare-admission.yaml",
     "node-agent-admission.yaml",
+    "people-admission.yaml",
     # It evaluates no CEL.
     "people.yaml",
+    "people-webhook.yaml",
     "gpushare-webhook.yaml",
     "quota-admission.yaml",
     "quota-webhook.yaml",

@@ -1,6 +1,6 @@
-"""Each right to write of the scheduler and of the node agent is taken away alone: exactly the
-request that needs it fails, and with all of them none fails (`test_quota_rights` has those of the
-quota controller).
+"""Each right to write of scheduler, node agent and people controller is taken away alone: exactly
+the request that needs it fails, and with all of them none fails (`test_quota_rights` has those of
+the quota controller).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.edge.node.node_api import KubeNodeApi
+from fairlead.edge.people.people_api import KubePeopleApi
 from fairlead.errors import Forbidden
+from fairlead.model.access import Binding, BindingSubject
 from fairlead.model.actions import (
     Action,
     BindPod,
@@ -33,6 +35,26 @@ from fairlead.model.actions import (
     PatchObject,
     RecordEvent,
     TouchPod,
+)
+from fairlead.model.people.actions import (
+    AdoptBinding,
+    CreateBinding,
+    CreateServiceAccount,
+    DeleteBinding,
+    DeleteServiceAccount,
+    HoldUser,
+    MoveGroup,
+    PeopleAction,
+    WriteGroupStatus,
+    WriteUserStatus,
+)
+from fairlead.model.people.rows import (
+    GroupStatus,
+    User,
+    UserBinding,
+    UserGroup,
+    UserServiceAccount,
+    UserStatus,
 )
 from fairlead.model.pod import Pod
 from fairlead.ports import LeaseRecord
@@ -112,6 +134,82 @@ AGENT = Account(
 )
 
 
+def _people(api: KubeApi) -> KubePeopleApi:
+    return KubePeopleApi(api, (SYSTEM, "fairlead-people"))
+
+
+def _ended(action: PeopleAction) -> Ask:
+    async def ask(api: KubeApi) -> None:
+        outcome = await _people(api).apply(action)
+        if isinstance(outcome.failure, Forbidden):
+            raise outcome.failure
+
+    return ask
+
+
+USERS_PLACE = "kube-ai"
+NOBODY = User("absent", USERS_PLACE)
+NO_GROUP = UserGroup("absent", USERS_PLACE)
+NO_ACCOUNT = UserServiceAccount("absent", USERS_PLACE, user="absent")
+OF_NOBODY = BindingSubject("ServiceAccount", "absent", USERS_PLACE)
+
+
+def _binding(place: str, role: str) -> UserBinding:
+    name = f"absent:{place or 'clusterRole'}:{role}"
+    return UserBinding(Binding(name, place, "ClusterRole", role, (OF_NOBODY,)), user="absent")
+
+
+HELD, HELD_EVERYWHERE = _binding("default", "fairlead-unknown"), _binding("", "fairlead-unknown")
+"""To a role that does not exist: with the right to write bindings the answer is "not found"."""
+PEOPLE = Account(
+    "fairlead-people-controller",
+    SYSTEM,
+    "people-controller.yaml",
+    {
+        ("", "rolebindings", "create"): _ended(CreateBinding(HELD)),
+        ("", "rolebindings", "patch"): _ended(AdoptBinding(HELD, "absent")),
+        ("", "rolebindings", "delete"): _ended(DeleteBinding(HELD)),
+        ("", "clusterrolebindings", "create"): _ended(CreateBinding(HELD_EVERYWHERE)),
+        ("", "clusterrolebindings", "patch"): _ended(AdoptBinding(HELD_EVERYWHERE, "absent")),
+        ("", "clusterrolebindings", "delete"): _ended(DeleteBinding(HELD_EVERYWHERE)),
+        ("", "clusterroles", "bind"): _ended(
+            CreateBinding(_binding("default", "fairlead-researcher"))
+        ),
+        (USERS_PLACE, "users", "patch"): _ended(HoldUser(NOBODY, is_held=True)),
+        (USERS_PLACE, "usergroups", "patch"): _ended(MoveGroup(NO_GROUP, "root.a")),
+        (USERS_PLACE, "users/status", "patch"): _ended(WriteUserStatus(NOBODY, UserStatus())),
+        (USERS_PLACE, "usergroups/status", "patch"): _ended(
+            WriteGroupStatus(NO_GROUP, GroupStatus())
+        ),
+        (USERS_PLACE, "serviceaccounts", "create"): _ended(CreateServiceAccount(NO_ACCOUNT)),
+        (USERS_PLACE, "serviceaccounts", "delete"): _ended(DeleteServiceAccount(NO_ACCOUNT)),
+        (SYSTEM, "leases", "get"): lambda api: _people(api).get_lease(),
+        (SYSTEM, "leases", "create"): lambda api: _people(api).put_lease(LeaseRecord("me", 4)),
+        (SYSTEM, "leases", "update"): lambda api: _people(api).put_lease(
+            LeaseRecord("me", 4, version="1")
+        ),
+    },
+)
+GROUPS = {
+    "leases": "coordination.k8s.io",
+    **dict.fromkeys(("users", "usergroups"), "fairlead.io"),
+    **dict.fromkeys(
+        ("rolebindings", "clusterrolebindings", "clusterroles"), "rbac.authorization.k8s.io"
+    ),
+}
+NAMES = {
+    ("fairlead-scheduler", "leases"): "fairlead-gpushare",
+    ("fairlead-people-controller", "leases"): "fairlead-people",
+    ("fairlead-people-controller", "clusterroles"): "fairlead-researcher",
+}
+"""The one object that a right is about."""
+
+
+BIND: Right = ("", "clusterroles", "bind")
+ALSO: Mapping[Right, tuple[Right, ...]] = {("", "rolebindings", "create"): (BIND,)}
+"""Rights that are of no use without another one."""
+
+
 def roles_of(account: Account) -> list[Object]:
     found = of_file(account.file)
     return [each for each in found if each["kind"] in ("Role", "ClusterRole")]
@@ -129,7 +227,7 @@ def without(role: Object, right: Right | None) -> Object:
     return {**role, "rules": rules}
 
 
-@pytest.fixture(params=[SCHEDULER, AGENT], ids=lambda account: account.name)
+@pytest.fixture(params=[SCHEDULER, AGENT, PEOPLE], ids=lambda account: account.name)
 def account(request: pytest.FixtureRequest, control_plane: ControlPlane) -> Iterator[Account]:
     """The account with its rights, which are gone afterwards."""
     found: Account = request.param
@@ -140,12 +238,30 @@ def account(request: pytest.FixtureRequest, control_plane: ControlPlane) -> Iter
     ]
     meta = {"name": found.name, "namespace": found.namespace}
     owner = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
-    control_plane.admin.apply([namespace(SYSTEM), namespace(NODE_SPACE), owner, *made])
+    spaces = [namespace(each) for each in (SYSTEM, NODE_SPACE, USERS_PLACE)]
+    others = of_file("people.yaml") if found is PEOPLE else []
+    kinds = [each for each in others if each["kind"] == "CustomResourceDefinition"]
+    control_plane.admin.apply([*spaces, owner, *made, *kinds, *_bindable(others)])
+    for each in kinds:
+        crd = f"crd/{each['metadata']['name']}"
+        control_plane.admin.run("wait", "--for=condition=Established", "--timeout=60s", crd)
     yield found
+    for each in (*kinds, *_bindable(others)):
+        control_plane.admin.run("delete", each["kind"], each["metadata"]["name"])
+    if found is PEOPLE:
+        bound = "absent:default:fairlead-researcher"
+        control_plane.admin.run("delete", "rolebinding", bound, "--ignore-not-found")
+        words = ("delete", "serviceaccount", "absent", "-n", USERS_PLACE, "--ignore-not-found")
+        control_plane.admin.run(*words)
     for each in made:
         place = each["metadata"].get("namespace")
         words = ("-n", place) if place else ()
         control_plane.admin.run("delete", each["kind"], each["metadata"]["name"], *words)
+
+
+def _bindable(objects: list[Object]) -> list[Object]:
+    """The researcher's role: who binds it needs its rights, or the right to bind it."""
+    return [each for each in objects if each["metadata"]["name"] == "fairlead-researcher"]
 
 
 async def refused(api: KubeApi, account: Account) -> set[Right]:
@@ -187,10 +303,8 @@ def test_each_right_to_write_is_needed(control_plane: ControlPlane, account: Acc
     def allows(right: Right) -> bool:
         place, resource, verb = right
         plural, _, subresource = resource.partition("/")
-        leases = plural == "leases"
-        group = "coordination.k8s.io" if leases else ""
-        name = "fairlead-gpushare" if leases and verb != "create" else ""
-        words = {"group": group, "subresource": subresource, "name": name}
+        name = NAMES.get((account.name, plural), "") if verb != "create" else ""
+        words = {"group": GROUPS.get(plural, ""), "subresource": subresource, "name": name}
         return bool(ask_for(client, user, verb, plural, place, **words)["allowed"])
 
     async def story() -> None:
@@ -202,7 +316,7 @@ def test_each_right_to_write_is_needed(control_plane: ControlPlane, account: Acc
                 (role,) = (r for r in roles if r["metadata"].get("namespace", "") == place)
                 admin.apply([without(role, right)])
                 until_real(f"{right} is taken away", lambda right=right: not allows(right))  # type: ignore[misc]
-                assert await refused(api, account) == {right}
+                assert await refused(api, account) == {right, *ALSO.get(right, ())}
                 admin.apply([role])
                 until_real(f"{right} is back", lambda right=right: allows(right))  # type: ignore[misc]
 

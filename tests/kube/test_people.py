@@ -630,17 +630,18 @@ def test_a_token_is_renewed_until_it_is_revoked(
             api.ask("DELETE", f"{policy}/fairlead-renewal")
             try:
                 for number in range(50):  # the API server takes a moment to drop a policy
+                    another = cluster.folder / f"no-{number}.json"
                     ended = await asyncio.to_thread(
                         run_main,
                         "fairlead",
-                        ("kubeconfig", "create", "bob", "--exec", str(cluster.folder / "no.json")),
+                        ("kubeconfig", "create", "bob", "--exec", str(another)),
                         environment(cluster.folder, KUBECONFIG=str(cluster.kubeconfig)),
                     )
                     if ended.returncode:
                         break
                     assert number < 49
                 assert "does not have the policy fairlead-renewal" in ended.stderr
-                assert not (cluster.folder / "no.json").exists()
+                assert not another.exists()
             finally:
                 kept["metadata"] = {
                     "name": "fairlead-renewal",

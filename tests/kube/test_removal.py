@@ -133,7 +133,7 @@ def marked(cluster: ControlPlane) -> dict[str, Mapping[str, Any]]:
 def test_after_use_only_what_is_written_down_stays(cluster: ControlPlane) -> None:
     before, marks = keys(cluster), marked(cluster)
     install(cluster)
-    _without_tree_webhook(cluster)
+    _without_validation(cluster)
     controller = QuotaController(cluster, "removal")
     try:
         controller.start()
@@ -189,9 +189,10 @@ def test_after_use_only_what_is_written_down_stays(cluster: ControlPlane) -> Non
     )
 
 
-def _without_tree_webhook(cluster: ControlPlane) -> None:
-    """No kubelet runs the server that answers it, so trees would be refused."""
-    cluster.admin.run("delete", "validatingwebhookconfiguration", "fairlead-quota-tree")
+def _without_validation(cluster: ControlPlane) -> None:
+    """No kubelet runs the server that answers, so trees and users would be refused."""
+    names = ("fairlead-quota-tree", "fairlead-people")
+    cluster.admin.run("delete", "validatingwebhookconfiguration", *names)
 
 
 def _work_of_an_agent(cluster: ControlPlane) -> None:
@@ -517,7 +518,7 @@ def test_after_the_namespace_was_deleted_by_hand_and_a_tree_is_held(cluster: Con
     before = keys(cluster)
     install(cluster)
     cluster.admin.run("delete", "namespace", SYSTEM, NODE_SPACE)
-    _without_tree_webhook(cluster)
+    _without_validation(cluster)
     held = tree(bounded("root", 1, 1))
     held["metadata"]["finalizers"] = [HELD]
     cluster.admin.create([held])

@@ -18,8 +18,10 @@ from tests.kube.addresses import free_port
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.objects import namespace
 from tests.kube.oidc_provider import CLIENT, SECRET, UID, PlainBrowser, Provider, provider
+from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM, install_crd
 from tests.kube.servers import Server, running
 from tests.waiting import wait_until
@@ -215,6 +217,37 @@ def test_a_disabled_user_is_out_within_a_second_and_stays_out(
         "eve may sign in again", lambda: sign_in(console, token_of(cluster, "eve"))[1] == 200, 30
     )
     assert me(console, browser)[0] == 401
+
+
+def test_a_kubeconfig_from_the_console_works_and_is_revoked(
+    cluster: ControlPlane, console: Console, tmp_path: Path
+) -> None:
+    browser, status, answer = sign_in(console, token_of(cluster, "bob"))
+    assert status == 200, answer
+    csrf = me(console, browser)[1]["csrf"]
+    made = browser.post(
+        f"{console.server.url}/api/v1/me/kubeconfigs", {"note": "test"}, X_Fairlead_Csrf=csrf
+    )
+    assert made.status == 200, made.body
+    path = tmp_path / "bob.kubeconfig"
+    path.write_text(made.json["kubeconfig"], encoding="utf-8")
+    kubectl = Kubectl(program("kubectl"), path, tmp_path)
+    assert f"system:serviceaccount:{PLACE}:bob" in kubectl.run("auth", "whoami")
+    credential = made.json["credential"]
+    annotations = cluster.admin.run(
+        *("get", "secret", credential, "-n", PLACE, "-o", "jsonpath={.metadata.annotations}")
+    )
+    assert '"fairlead.io/issued-by":"bob"' in annotations
+    cluster.admin.run("delete", "secret", credential, "-n", PLACE)
+
+    def is_refused() -> bool:
+        try:
+            kubectl.run("auth", "whoami")
+        except KubectlError as error:
+            return "Unauthorized" in str(error) or "must be logged in" in str(error)
+        return False
+
+    wait_until("the token does not count", is_refused, 30)
 
 
 def test_a_user_signs_in_at_a_real_provider(console: Console, real_provider: Provider) -> None:

@@ -171,6 +171,35 @@ def test_the_doctor_finds_the_laptop_well(laptop: Laptop) -> None:
     assert {state for state, _ in lines} <= {"ok", "warn"}, ended.stdout
 
 
+def test_the_users_of_the_teams_have_rights_in_the_leaves_of_their_groups(
+    laptop: Laptop, tmp_path: Path
+) -> None:
+    """The people controller gives them, as on any cluster."""
+
+    def states() -> dict[str, tuple[str, str]]:
+        listed = json.loads(fairlead(laptop, "user", "list", "-o", "json").stdout)
+        rows = listed["items"] if isinstance(listed, dict) else listed
+        return {
+            each["metadata"]["name"]: (
+                each["spec"]["apiRoles"][0],
+                (each.get("status", {}).get("conditions") or [{}])[0].get("reason", ""),
+            )
+            for each in rows
+        }
+
+    team = ("anna", "li-wei", "chen-yu", "tomas", "wang-fang", "maria")
+    bound = {"admin": ("admin", "Bound"), **dict.fromkeys(team, ("researcher", "Bound"))}
+    wait_until("all users have their rights", lambda: states() == bound, 60)
+    issued = fairlead(laptop, "kubeconfig", "create", "anna")
+    path = tmp_path / "anna.kubeconfig"
+    path.write_text(issued.stdout)
+    own = arena(laptop.home, "list", "-n", "vision", KUBECONFIG=str(path))
+    assert own.returncode == 0, own.stderr
+    other = arena(laptop.home, "list", "-n", "language", KUBECONFIG=str(path))
+    assert other.returncode == 1
+    assert "system:serviceaccount:kube-ai:anna" in other.stderr
+
+
 def test_no_user_gets_into_a_simulated_pod_and_the_reason_is_printed(laptop: Laptop) -> None:
     running = [
         line.split()[:2]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import ssl
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import Any
 
 import pytest
 from tests.cli.arena import environment, run_main
-from tests.run.laptop import BARE, Laptop
+from tests.run.laptop import BARE, Laptop, kubeconfig_of
+from tests.waiting import wait_until
 
 
 def ask(url: str, body: Any = None, **headers: str) -> tuple[int, Any, str]:
@@ -24,6 +27,23 @@ def ask(url: str, body: Any = None, **headers: str) -> tuple[int, Any, str]:
             return found.status, json.load(found), cookie
     except urllib.error.HTTPError as error:
         return error.code, json.load(error), ""
+
+
+def token_for(kubeconfig: dict[str, Any], seconds: int) -> str:
+    """Of a ServiceAccount that no user has."""
+    cluster = kubeconfig["clusters"][0]["cluster"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    asked = urllib.request.Request(
+        f"{cluster['server']}/api/v1/namespaces/default/serviceaccounts/default/token",
+        json.dumps({"spec": {"expirationSeconds": seconds}}).encode(),
+        {
+            "Authorization": f"Bearer {kubeconfig['users'][0]['user']['token']}",
+            "Content-Type": "application/json",
+        },
+    )
+    trust = ssl.create_default_context(cadata=authority)
+    with urllib.request.urlopen(asked, context=trust, timeout=30) as found:
+        return str(json.load(found)["status"]["token"])
 
 
 def test_the_code_signs_the_administrator_in_and_commands_still_move_time(tmp_path: Path) -> None:
@@ -43,6 +63,21 @@ def test_the_code_signs_the_administrator_in_and_commands_still_move_time(tmp_pa
         moved = run_main("fairlead", ("time", "pause"), environment(laptop.home))
         assert moved.returncode == 0, moved.stderr
         assert "paused" in moved.stdout
+
+        kubeconfig = kubeconfig_of({"kubeconfig": str(laptop.wait_ready()["kubeconfig"])})
+        token = token_for(kubeconfig, seconds=600)
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert ask(f"{page}api/v1/me", **bearer)[1]["code"] == "no-user"
+        moved = run_main("fairlead", ("time", "advance", "11m"), environment(laptop.home))
+        assert moved.returncode == 0, moved.stderr
+        wait_until(
+            "the token has expired",
+            lambda: (
+                ask(f"{page}api/v1/me", **bearer)[1]["error"]
+                == "the API server does not accept this token: it has expired"
+            ),
+            60,
+        )
     finally:
         laptop.close()
 

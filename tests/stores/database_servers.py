@@ -15,8 +15,10 @@ from typing import Protocol
 
 import pg8000.dbapi
 import pymysql
+from tests.edge.pki import Authority
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
+from tests.waiting import wait_until
 
 from fairlead.edge.store.address import MYSQL, POSTGRESQL, StoreAddress
 from fairlead.settings import LOOPBACK
@@ -27,16 +29,23 @@ USER = "fairlead"
 
 
 class DatabaseServer(Protocol):
-    """`component`: the program, to stop, freeze and start it. `folder`: its databases' files."""
+    """`component`: the program, to stop, freeze and start it. `folder`: its databases' files.
+    `authority`: PEM file of the authority that signed its certificate; TLS is optional.
+    """
 
     component: Component
     folder: Path
+    authority: Path
 
     def new_database(self, name: str, folder: Path | None = None) -> StoreAddress:
         """An empty database and its address; with `folder` its files lie there."""
         ...
 
     def start(self) -> None: ...
+
+    def crash(self) -> None:
+        """End it as a power cut would, with all its processes."""
+        ...
 
     def end(self) -> None: ...
 
@@ -66,11 +75,35 @@ def _new_home(name: str) -> Path:
     return home
 
 
+def _certificate(home: Path) -> tuple[Path, Path, Path]:
+    """Authority, certificate and key, which its user alone may read."""
+    authority = Authority()
+    pair = authority.issue("localhost")
+    files = home / "authority.pem", home / "certificate.pem", home / "key.pem"
+    pems = (authority.pem, pair.certificate_pem, pair.key_pem)
+    for file, pem in zip(files, pems, strict=True):
+        file.write_bytes(pem)
+    files[2].chmod(0o600)
+    give_away(files[2])
+    return files
+
+
 def _run(argv: Sequence[str]) -> None:
     ended = subprocess.run(
         without_root(argv), capture_output=True, text=True, timeout=120, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def processes(component: Component) -> list[int]:
+    """The program and its children."""
+    pid = component.pid
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, listed)]
+
+
+def _is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 def postgresql_program(name: str) -> str:
@@ -90,12 +123,16 @@ class Postgres:
         initdb = [postgresql_program("initdb"), f"--pgdata={self.folder}", f"--username={USER}"]
         locale = ["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         _run([*initdb, "--auth=scram-sha-256", f"--pwfile={given}", *locale])
+        self.authority, certificate, key = _certificate(home)
         server = [postgresql_program("postgres"), f"-D{self.folder}", f"-p{self.port}"]
         options = (
             f"listen_addresses={LOOPBACK}",
             "unix_socket_directories=",
             "fsync=off",
             "dynamic_shared_memory_type=mmap",
+            "ssl=on",
+            f"ssl_cert_file={certificate}",
+            f"ssl_key_file={key}",
         )
         words = [word for each in options for word in ("-c", each)]
         argv = without_root([*server, *words])
@@ -120,6 +157,12 @@ class Postgres:
     def start(self) -> None:
         self.component.start()
         self.component.wait_until(self._answers, START_SECONDS)
+
+    def crash(self) -> None:
+        """Its processes end by themselves after the first one; a new server waits for none."""
+        children = processes(self.component)[1:]
+        self.component.kill()
+        wait_until("PostgreSQL has not ended", lambda: not any(map(_is_alive, children)))
 
     def end(self) -> None:
         self.component.stop()
@@ -155,9 +198,10 @@ class Mariadb:
         places = [f"--datadir={self.folder}", f"--socket={self.folder}/socket"]
         access = [f"--bind-address={LOOPBACK}", f"--port={self.port}"]
         cheap = ["--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"]
-        self.component = Component(
-            "mariadbd", without_root([*server, *places, *access, *cheap]), home / "log"
-        )
+        self.authority, certificate, key = _certificate(home)
+        tls = [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
+        argv = without_root([*server, *places, *access, *cheap, *tls])
+        self.component = Component("mariadbd", argv, home / "log")
         self.component.start()
         self.component.wait_until(self._answers, START_SECONDS)
         self._execute(f"CREATE USER '{USER}'@'%' IDENTIFIED BY '{self.password}'")
@@ -180,6 +224,9 @@ class Mariadb:
     def start(self) -> None:
         self.component.start()
         self.component.wait_until(self._answers, START_SECONDS)
+
+    def crash(self) -> None:
+        self.component.kill()
 
     def end(self) -> None:
         self.component.kill()

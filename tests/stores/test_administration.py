@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
+from sqlalchemy import Connection
 from tests.stores.rows import NOW, audit_row, credential, sign_in, tree_version
 
 from fairlead.edge.store import administration
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.administration import SqlAdministration
-from fairlead.edge.store.migrate import known_schema, migrate
+from fairlead.edge.store.migrate import migrate
 from fairlead.edge.store.opened import open_store
+from fairlead.edge.store.tables import VERSIONS
 from fairlead.errors import UserError
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.records.rows import OwnerKind
@@ -193,12 +197,36 @@ async def test_rows_of_an_older_schema_are_not_exported(
     new_address: Callable[[], StoreAddress],
 ) -> None:
     address = new_address()
-    migrate(address, target=known_schema().versions[0])
+    migrate(address, target=VERSIONS[0])
     with pytest.raises(UserError) as caught:
         list(SqlAdministration(address).export())
     assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0002`"
     with pytest.raises(UserError):
         SqlAdministration(address).check()
+
+
+@ONLY_SQLITE
+async def test_no_other_process_writes_between_the_look_and_the_rows(
+    engine: str, new_address: Callable[[], StoreAddress], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, address = await filled(new_address()), new_address()
+    migrate(address)
+    refused: list[str] = []
+    count_rows = administration.row_counts
+
+    def write_beside(connection: Connection) -> dict[str, int]:
+        found = count_rows(connection)
+        with closing(sqlite3.connect(address.file, timeout=0)) as other:
+            try:
+                other.execute("INSERT INTO spent_keys VALUES ('b', 1)")
+                other.commit()
+            except sqlite3.OperationalError as error:
+                refused.append(str(error))
+        return found
+
+    monkeypatch.setattr(administration, "row_counts", write_beside)
+    assert SqlAdministration(address).import_lines(lines) == sum(ROWS.values())
+    assert refused == ["database is locked"]
 
 
 @ONLY_SQLITE

@@ -4,7 +4,9 @@ fault and no password.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -15,22 +17,25 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from sqlalchemy import text
+from tests.edge.pki import Authority
 from tests.stores.database_servers import (
     DatabaseServer,
     Mariadb,
     Postgres,
     give_away,
     is_installed,
+    processes,
 )
 from tests.stores.rows import audit_row, sign_in, tree_version
 from tests.waiting import until
 
-from fairlead.edge.store import sql_store
+from fairlead.edge.store import engines, opened, sql_store
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.migrate import migrate
 from fairlead.edge.store.opened import open_store
 from fairlead.edge.store.sql_store import SqlStore
-from fairlead.errors import StoreDown
+from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.audit import AuditFilter
 
 SERVERS = pytest.mark.parametrize("engine", ["postgresql", "mariadb"])
@@ -56,7 +61,7 @@ async def test_a_server_that_stops_and_comes_back_needs_no_restart_of_the_consol
     address: StoreAddress, store: SqlStore, server: DatabaseServer
 ) -> None:
     await store.add_sign_in(sign_in())
-    server.component.kill()
+    server.crash()
     fault = await fault_of(store)
     assert fault.what.startswith(f"`{address.place}`: ")
     assert fault.hint == "look at the database server and the network to it"
@@ -66,6 +71,16 @@ async def test_a_server_that_stops_and_comes_back_needs_no_restart_of_the_consol
     assert await store.sign_in(sign_in().hash) == sign_in()
     await store.append_audit(audit_row())
     assert await store.count_audit(AuditFilter()) == 1
+
+
+@SERVERS
+async def test_a_server_that_was_restarted_while_the_console_rested_fails_no_call(
+    address: StoreAddress, store: SqlStore, server: DatabaseServer
+) -> None:
+    await store.add_sign_in(sign_in())
+    server.crash()
+    server.start()
+    assert await store.sign_in(sign_in().hash) == sign_in()
 
 
 @SERVERS
@@ -85,19 +100,52 @@ async def test_a_server_that_hangs_costs_one_wait_and_then_none_for_a_moment(
         assert time.monotonic() - began < 1.0, "each call waited for itself"
     finally:
         for pid in backends:
-            os.kill(pid, 18)
+            os.kill(pid, signal.SIGCONT)
     monkeypatch.setattr(sql_store, "DOWN_SECONDS", 0.0)
     await store.close()
 
 
 def _frozen_with(server: DatabaseServer) -> list[int]:
     """The server and its children, all stopped."""
-    pid = server.component.pid
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    found = [pid, *map(int, listed)]
+    found = processes(server.component)
     for each in found:
-        os.kill(each, 19)
+        os.kill(each, signal.SIGSTOP)
     return found
+
+
+ENCRYPTED = {
+    "postgresql": "SELECT ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    "mariadb": "SELECT variable_value <> '' FROM information_schema.session_status "
+    "WHERE variable_name = 'Ssl_cipher'",
+}
+
+
+@SERVERS
+async def test_with_an_authority_the_connection_is_encrypted_and_the_server_checked(
+    engine: str, address: StoreAddress, server: DatabaseServer, tmp_path: Path
+) -> None:
+    def is_encrypted(address: StoreAddress) -> bool:
+        made = engines.make_engine(address)
+        try:
+            with made.connect() as connection:
+                return bool(connection.scalar(text(ENCRYPTED[engine])))
+        finally:
+            made.dispose()
+
+    encrypted = structs.replace(address, is_encrypted=True, authority=str(server.authority))
+    assert is_encrypted(encrypted) and not is_encrypted(address)
+    await (await open_store(encrypted)).close()
+    other = tmp_path / "other.pem"
+    other.write_bytes(Authority("other").pem)
+    for wrong in (structs.replace(encrypted, authority=str(other)), _of_this_machine(encrypted)):
+        with pytest.raises(StoreDown) as caught:
+            await open_store(wrong)
+        assert "CERTIFICATE_VERIFY_FAILED" in caught.value.what.upper().replace(" ", "_")
+
+
+def _of_this_machine(address: StoreAddress) -> StoreAddress:
+    """With the authorities that this machine trusts."""
+    return structs.replace(address, authority="")
 
 
 @SERVERS
@@ -160,7 +208,7 @@ async def test_a_full_disk_loses_nothing_and_with_more_room_the_store_goes_on(en
         stored = await _filled(store, engine)
         disk.grow()
         if running is not None and engine == "mariadb":
-            running.component.kill()
+            running.crash()
             running.start()
         await until(lambda: answers(store))
         assert await store.sign_in(sign_in().hash) == sign_in()
@@ -202,6 +250,21 @@ async def test_a_writer_that_does_not_end_is_waited_for_and_named(
         assert (await store.facts()).engine == "sqlite", "readers do not wait for a writer"
     assert await store.append_audit(audit_row()) == 1
     await store.close()
+
+
+@ONLY_SQLITE
+async def test_a_second_console_is_refused_until_the_first_has_ended(
+    address: StoreAddress, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened, "HELD_SECONDS", 0.2)
+    first = await open_store(address)
+    with pytest.raises(UserError) as caught:
+        await open_store(address)
+    assert caught.value.what == f"another console uses the store `{address.file}`"
+    monkeypatch.setattr(opened, "HELD_SECONDS", 30.0)
+    second = asyncio.create_task(open_store(address))
+    await first.close()
+    await (await second).close()
 
 
 @ONLY_SQLITE

@@ -7,6 +7,8 @@ import os
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, event, inspect, select, text
 from tests.stores.database_servers import DatabaseServer
 from tests.stores.rows import audit_row, sign_in
@@ -21,15 +24,13 @@ from tests.turns import in_turn
 
 from fairlead.edge.store import engines, migrate
 from fairlead.edge.store.address import SQLITE, StoreAddress
-from fairlead.edge.store.migrate import known_schema, stored_version
-from fairlead.edge.store.migrations.env import VERSION_TABLE
+from fairlead.edge.store.migrate import MIGRATIONS, stored_version
 from fairlead.edge.store.opened import open_store
 from fairlead.edge.store.sql_store import SqlStore
-from fairlead.edge.store.tables import meta, metadata
+from fairlead.edge.store.tables import VERSION_TABLE, VERSIONS, meta, metadata
 from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.audit import AuditFilter
 
-VERSIONS = known_schema().versions
 PARTS = {"sqlite": 3, "postgresql": 6, "mariadb": 3}
 """Of the statements a run tries one part: a new database takes a second in PostgreSQL."""
 WRITES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DELETE")
@@ -111,6 +112,29 @@ def writes_of(address: StoreAddress, count_file: Path, kill_at: int = 0) -> int:
     os.waitpid(started(work, done), 0)
     assert done.exists() == (not kill_at)
     return kill_at or int(count_file.read_text())
+
+
+def test_the_versions_are_those_of_the_files() -> None:
+    walked = ScriptDirectory(str(MIGRATIONS), str(MIGRATIONS / "versions")).walk_revisions()
+    assert tuple(reversed([each.revision for each in walked])) == VERSIONS
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_store_of_this_schema_is_opened_without_alembic(
+    engine: str, address: StoreAddress
+) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from fairlead.edge.store.address import store_address\n"
+        "from fairlead.edge.store.opened import open_store\n"
+        "async def main(): await (await open_store(store_address(sys.argv[1]))).close()\n"
+        "asyncio.run(main())\n"
+        "print('alembic' in sys.modules)"
+    )
+    for expected in ("True", "False"):
+        argv = [sys.executable, "-c", code, f"sqlite:///{address.file}"]
+        ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        assert ended.stdout.strip() == expected, ended.stderr
 
 
 def test_an_empty_store_comes_to_the_tables_of_the_program(address: StoreAddress) -> None:

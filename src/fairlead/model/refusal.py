@@ -8,7 +8,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Refusal(Struct, frozen=True, gc=False):
-    """`reason`: a sentence, or the message of the component that refused."""
+class Refusal(Struct, frozen=True, gc=False, repr_omit_defaults=True):
+    """`reason`: a sentence, or the message of the component that refused. `hint`: what to do, as an
+    imperative.
+    """
 
     reason: str
+    hint: str = ""

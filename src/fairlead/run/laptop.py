@@ -31,6 +31,7 @@ from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.own_credentials import KubeCredentials
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
@@ -40,6 +41,7 @@ from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.rules.people.sign_in import KEY_BYTES
+from fairlead.run.hooks.world_people import give_rights
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
@@ -113,6 +115,7 @@ async def run_laptop(
                 servings=KubeServings(api),
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
+                credentials=KubeCredentials(api.connection, simulation.now),
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -125,6 +128,7 @@ async def run_laptop(
                 catch_up=simulation.driver.catch_up,
             )
             api_app = life.served(api_server)
+            people = give_rights(api, cluster)
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
                 ServedApp(
@@ -139,7 +143,13 @@ async def run_laptop(
                 ConsoleServer(
                     world, ConsoleSettings(), past, desk=laptop_desk(world, code)
                 ).service(sockets.console),
-                loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
+                loops=(
+                    simulation.driver.run(),
+                    cluster.run(),
+                    people,
+                    reading,
+                    *life.loops(),
+                ),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout, code),
                 ends_on_hangup=True,
             )
@@ -156,6 +166,7 @@ def laptop_desk(world: Ports, code: OneTimeCode | None) -> SignInDesk | None:
     return SignInDesk(
         SignInTools(
             api=world.sign_in,
+            credentials=world.credentials,
             store=SignInsInMemory(),
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,

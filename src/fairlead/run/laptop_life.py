@@ -14,11 +14,13 @@ from starlette.types import ASGIApp
 
 from fairlead.cli.frame.messages import Messages
 from fairlead.errors import UserError
+from fairlead.run.hooks.world_people import define_people, make_up_people
 from fairlead.run.initial_worlds import InitialWorld, scenario_world, snapshot_world
 from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.saved import saved_first
+from fairlead_sim.world.world import World
 
 
 class LaptopWorld(Struct, frozen=True):
@@ -68,6 +70,7 @@ def begin_life(
         if kept.is_restored:
             messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
         has_past = not kept.is_restored and not args.from_snapshot
+        _let_people_in(kept.world, are_made_up=has_past)
         return LaptopWorld(
             Simulation(kept.world, args.speed, has_past=has_past),
             kept.credentials,
@@ -75,10 +78,17 @@ def begin_life(
             kept,
         )
     beginning = asked or scenario_world(DEFAULT_SCENARIO)
-    simulation = Simulation(
-        beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot
-    )
+    world = beginning.world(args.seed or 0)
+    _let_people_in(world, are_made_up=not args.from_snapshot)
+    simulation = Simulation(world, args.speed, has_past=not args.from_snapshot)
     return LaptopWorld(simulation, make_credentials(), beginning.origin)
+
+
+def _let_people_in(world: World, *, are_made_up: bool) -> None:
+    """`are_made_up`: the world has just begun from a scenario, so its users are to be made, too."""
+    define_people(world.cluster)
+    if are_made_up:
+        make_up_people(world)
 
 
 def requested_world(args: argparse.Namespace) -> InitialWorld | None:

@@ -14,6 +14,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.people.own_credentials import KubeCredentials
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
@@ -79,6 +80,9 @@ async def followed_world(
             servings=KubeServings(api),
             dependencies=DependencyQuery(api, prometheus),
             sign_in=KubeSignInApi(api),
+            credentials=KubeCredentials(
+                connection, clock.now, getattr(args, "kubeconfig_server", "")
+            ),
         )
 
 

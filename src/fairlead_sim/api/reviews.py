@@ -22,6 +22,7 @@ from fairlead_sim.schema.rbac import render_resource_rules, render_url_rules
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.schema import typed
 from fairlead_sim.schema.status import FieldError, bad_request, invalid, wrong_value
+from fairlead_sim.store.admission import CREATE, Admission, Write
 
 
 def _kind(group: str, kind: str, *, namespaced: bool = False) -> ResourceKind:
@@ -78,11 +79,18 @@ class Reviews:
         ref = request.ref
         return 201, self._answers[ref](request, _read(request, body, ref.api_version, ref.kind))
 
-    def token(self, request: ReceivedRequest, body: bytes, account: Object) -> tuple[int, Object]:
+    def token(
+        self,
+        request: ReceivedRequest,
+        body: bytes,
+        account: Object,
+        admission: Admission | None = None,
+    ) -> tuple[int, Object]:
         """TokenRequest, asked of a ServiceAccount."""
-        return 201, self._tokens.issue(
-            account, _read(request, body, f"{_AUTHENTICATION}/v1", "TokenRequest")
-        )
+        wish = _read(request, body, f"{_AUTHENTICATION}/v1", "TokenRequest")
+        if admission is not None:
+            admission(Write(CREATE, request.ref, request.who.name, wish, account, "token"))
+        return 201, self._tokens.issue(account, wish)
 
     def _who_am_i(self, request: ReceivedRequest, review: Object) -> Object:
         metadata = {"creationTimestamp": render_time(self._clock.now())}

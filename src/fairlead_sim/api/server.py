@@ -79,6 +79,7 @@ class ApiServer:
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
         self._store = store = Versions(cluster)
+        self._cluster = cluster
         self._catch_up = catch_up
         self._ending = asyncio.Event()
         self._reads = Reads(store, clock)
@@ -282,7 +283,8 @@ class ApiServer:
         return act(request, body)
 
     def _issue_token(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
-        return self._reviews.token(request, body, self._reads.existing(request))
+        account = self._reads.existing(request)
+        return self._reviews.token(request, body, account, self._cluster.admission)
 
     def _check_creates(self, request: ReceivedRequest) -> None:
         """An apply of a new object creates it, and needs the right to create, too."""

@@ -19,7 +19,8 @@ UPDATE = "UPDATE"
 
 class Write(NamedTuple):
     """`user` sends the request, "" = a part of the cluster itself. `old` is None for a create.
-    `subresource`: `binding`, or ""."""
+    `subresource`: `binding`, `token`, or ""; of a token, `new` is the TokenRequest and `old` the
+    ServiceAccount."""
 
     verb: str
     ref: ResourceKind

@@ -271,6 +271,7 @@ NOT_HERE: Final = {
         "as submit mpijob",
     ),
     **dict.fromkeys(_SERVERS, "servers log"),
+    "login": "an ExecCredential for kubectl, as JSON",
     **dict.fromkeys(
         ("env", "time", "completion", "version", "quota demo", "gpu-load"),
         "no text of the cluster",
@@ -284,8 +285,9 @@ NOT_HERE: Final = {
     **dict.fromkeys(
         (
             *(f"user {word}" for word in ("create", "list", "show", "update", "delete", "import")),
-            *(f"group {word}" for word in ("create", "list", "delete")),
-            *(f"kubeconfig {word}" for word in ("create", "list", "delete")),
+            *(f"group {word}" for word in ("create", "list", "show", "update", "delete")),
+            *(f"kubeconfig {word}" for word in ("create", "list", "show", "delete")),
+            "login",
         ),
         "tests/cli/people",
     ),

@@ -234,6 +234,7 @@ def test_a_credential_is_shown_without_its_token(team: Cluster) -> None:
         ("group update teamA --cap bob:cpu=many", "`many` is not an amount of cpu"),
         ("group update teamA --cap bob:cpu=-1", "`-1` is not an amount of cpu"),
         ("group update teamA --cap none:cpu=1", "there is no user `none`"),
+        ("kubeconfig list none", "there is no user `none`"),
         ("kubeconfig show none", "there is no credential `none`"),
         ("user create BOB --group teamA", "makes the id `bob`, which another user has"),
         ("user create Eve", "the researcher eve needs a group"),
@@ -276,7 +277,7 @@ def test_groups_and_rights_of_a_user_change(team: Cluster) -> None:
     team.done("user", "update", "bob", "--disable")
     assert team.user("bob")["spec"]["disabled"] is True
     assert "bob has no ServiceAccount" not in team.done("user", "list")
-    assert "no ServiceAccount" in team.refused("kubeconfig", "create", "bob")
+    assert "is disabled, so no token" in team.refused("kubeconfig", "create", "bob")
     team.done("user", "update", "bob", "--enable", "--role", "admin")
     spec = team.user("bob")["spec"]
     assert (spec["disabled"], spec["apiRoles"]) == (False, ["admin"])
@@ -294,6 +295,7 @@ def test_a_user_with_unfinished_work_stays_in_the_group_and_in_the_cluster(team:
     meta = team.user("bob")["metadata"]
     assert meta["annotations"]["fairlead.io/force-delete"] == "true"
     assert "deletionTimestamp" in meta, "the controller's finalizer holds it"
+    assert "bob is being deleted" in team.refused("kubeconfig", "create", "bob")
 
 
 def test_names_reach_no_terminal_unescaped(team: Cluster) -> None:
@@ -306,6 +308,9 @@ def test_names_reach_no_terminal_unescaped(team: Cluster) -> None:
         team.done("user", "show", "e--31mve-x"),
         team.done("group", "list"),
         team.done("kubeconfig", "list"),
+        team.done("kubeconfig", "show", team.done("kubeconfig", "list").split("\n")[1].split()[0]),
+        team.done("group", "show", "teamA"),
+        team.done("user", "list", "-o", "wide"),
         team.refused("user", "show", "\x1b[31m"),
     ]
     assert all("\x1b" not in each for each in printed), printed
@@ -389,6 +394,20 @@ def test_a_user_that_was_changed_meanwhile_is_not_overwritten(team: Cluster) -> 
     with pytest.raises(OutsideError, match="modified"):
         query.change_user(before, structs.replace(before, is_disabled=True))
     assert team.user("bob")["spec"]["disabled"] is False
+
+
+def test_a_group_whose_leaf_was_renamed_meanwhile_is_not_overwritten(team: Cluster) -> None:
+    connection = find_connection(str(team.api.kubeconfig), env={})
+    assert connection is not None
+    query = PeopleQuery(KubeBlocking(connection), lambda: 0.0)
+    before = query.read().groups["teama"]
+    team.set_status(f"{GROUPS}/teama", renamedTo="root.new")
+    moved = {"spec": {"quotaNames": ["root.new"]}}
+    assert team.api.ask("PATCH", f"{GROUPS}/teama", moved, headers=MERGE).status == 200
+    with pytest.raises(OutsideError, match="modified"):
+        query.change_group(before, structs.replace(before, group_name="other"))
+    assert team.group("teama")["spec"]["quotaNames"] == ["root.new"]
+    assert team.done("group", "update", "teamA", "--name", "other") == "group teama changed\n"
 
 
 def test_no_token_is_issued_before_the_user_has_a_service_account(cluster: Cluster) -> None:

@@ -61,3 +61,11 @@ def test_a_bad_group_name_is_refused(name: str) -> None:
 def test_two_group_names_that_make_one_object_are_refused() -> None:
     assert group_id("teamA") == "teama"
     assert isinstance(group_id("TeamA", {"teama"}), Refusal)
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_an_id_makes_itself_and_is_given_once(one: str, other: str) -> None:
+    first = user_id(one)
+    if isinstance(first, str):
+        assert user_id(first) == first
+        assert user_id(other, {first}) != first

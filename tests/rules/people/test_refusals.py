@@ -95,3 +95,17 @@ def test_a_group_without_a_tree_or_with_users() -> None:
     listed = group_deletion_refusal(TEAM, bare)
     assert listed is not None and listed.reason == "these users list the group team-a: bob"
     assert group_deletion_refusal(OTHER, PeopleRecord({"ann": ANN}, {})) is None
+
+
+@pytest.mark.parametrize(
+    ("leaf", "hint"),
+    [
+        ("b", "the full name of that leaf is root.b"),
+        ("root.zzz", "the leaves are root.a, root.b, root.c"),
+        ("root", "the leaves are root.a, root.b, root.c"),
+    ],
+)
+def test_a_refused_leaf_comes_with_the_names_of_leaves(leaf: str, hint: str) -> None:
+    refusal = group_refusal(group("new", leaf), record())
+    assert refusal is not None
+    assert refusal.hint == hint

@@ -481,6 +481,12 @@ export interface JobWhy {
   waiting: Waiting | null
 }
 
+/** `lifetimeSeconds`: 600 to 86,400. `note`: what it is for, at most 200 characters. */
+export interface KubeconfigOrder {
+  lifetimeSeconds?: number
+  note?: string
+}
+
 export interface LastXid {
   code: number
   at: string | null
@@ -732,6 +738,13 @@ export interface Overview {
   starvedLeaves: Array<StarvedLeaf>
   faultyGpus: Array<FaultyGpu>
   recentWarnings: Array<RecentWarning>
+}
+
+/** `kubeconfig`: YAML with the token, which is kept nowhere. `credential`: the name under which it is revoked. */
+export interface OwnKubeconfig {
+  kubeconfig: string
+  credential: string
+  expiresAt: string
 }
 
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */

@@ -39,6 +39,7 @@ export type {
   JobRow,
   MapNode,
   Me,
+  OwnKubeconfig,
   SignInMethods,
   NodeDetail,
   NodeList,

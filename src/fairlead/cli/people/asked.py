@@ -73,10 +73,10 @@ def find_credential(people: ClusterPeople, name: str) -> Credential:
     return found
 
 
-def refuse(what: str, refusal: Refusal | None, hint: str = "") -> None:
+def refuse(what: str, refusal: Refusal | None) -> None:
     """Raises UserError if there is a refusal."""
     if refusal is not None:
-        raise UserError(f"{what}: {refusal.reason}", hint)
+        raise UserError(f"{what}: {refusal.reason}", refusal.hint)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -153,16 +153,19 @@ def state_of(user: User) -> str:
 
 
 def expiry(credential: Credential) -> str:
-    """When its token ends; "renewed" if its user moves that."""
+    """When its token ends. One that is renewed ends when it is not used for its lifetime."""
     from fairlead.wire.kube.time import render_time
 
-    return "renewed" if credential.is_renewed else render_time(credential.expires_at)
+    if credential.is_renewed:
+        hours = (credential.expires_at - credential.issued_at) / 3600
+        return f"unused for {hours:.3g} h"
+    return render_time(credential.expires_at)
 
 
 def credential_state(credential: Credential, now: float) -> str:
     """Whether a renewed one is used, only its user's file shows."""
     if credential.is_renewed:
-        return "unknown"
+        return "renewed"
     return "valid" if credential.expires_at > now else "expired"
 
 

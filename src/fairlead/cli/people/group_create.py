@@ -32,7 +32,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.model.people.rows import UserGroup
     from fairlead.model.refusal import Refusal
     from fairlead.rules.people.ids import group_id
-    from fairlead.rules.people.refusals import group_refusal
+    from fairlead.rules.people.refusals import group_change_refusal, group_refusal
     from fairlead.settings import USERS_NAMESPACE
 
     is_document(args)
@@ -44,8 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     group = UserGroup(name, USERS_NAMESPACE, group_name=args.name, leaf=args.leaf)
     refuse(
         "the group is not created",
-        group_refusal(group, record),
-        "`fairlead quota tree` shows the leaves",
+        group_refusal(group, record) or group_change_refusal(group, record),
     )
     people.create_group(group)
     print_written(args, context, f"group {name} created", group_document(group))

@@ -24,11 +24,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         try:
             record = people.read()
             group = find_group(record, name)
-            refuse(
-                f"group {group.name} is not deleted",
-                group_deletion_refusal(group, record),
-                f"`fairlead user update ID --remove-group {group.name}` takes it from a user",
-            )
+            refuse(f"group {group.name} is not deleted", group_deletion_refusal(group, record))
             people.delete_group(group)
             context.stdout.write(f"group {group.name} deleted\n")
         except FairleadError as error:

@@ -60,11 +60,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     file = _token_file(args, context)
     people = people_of(context)
     user = find_user(people.read(), args.user)
-    if not user.status.service_account or user.is_disabled or user.is_ending:
-        raise UserError(
-            f"user {user.name} has no ServiceAccount that a token could be for",
-            f"`fairlead user show {user.name}` prints why",
-        )
+    _check_user(user)
     namespace = _namespace(user, context.options.namespace)
     server = people.address(args.server)
     credential, token = people.issue(user.name, seconds, args.note, is_renewed=file is not None)
@@ -88,6 +84,25 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _check_user(user: User) -> None:
+    """Raises UserError if a token of the user would not work."""
+    if user.is_ending:
+        raise UserError(
+            f"user {user.name} is being deleted, and gets no more tokens",
+            f"`fairlead user show {user.name}` prints what the deletion waits for",
+        )
+    if user.is_disabled:
+        raise UserError(
+            f"user {user.name} is disabled, so no token of the user works",
+            f"`fairlead user update {user.name} --enable` gives the rights back",
+        )
+    if not user.status.service_account:
+        raise UserError(
+            f"user {user.name} has no ServiceAccount yet that a token could be for",
+            f"`fairlead user show {user.name}` prints why; the people controller makes it",
+        )
+
+
 def _token_file(args: argparse.Namespace, context: Context) -> NewFile | None:
     """The file of `--exec`, checked before anything is issued."""
     if not args.token_file:
@@ -100,7 +115,7 @@ def _token_file(args: argparse.Namespace, context: Context) -> NewFile | None:
 
 
 def _seconds(args: argparse.Namespace) -> int:
-    from fairlead.wire.people.credentials import RENEWED_SECONDS_MAX
+    from fairlead.model.people.renewal import RENEWED_SECONDS_MAX
     from fairlead.wire.text.time_span import parse_span
 
     span = args.lifetime

@@ -10,13 +10,14 @@ from fairlead.cli.people.asked import (
     credential_document,
     credential_state,
     expiry,
+    find_user,
     people_of,
     print_rows,
 )
 
 NAME = "kubeconfig list"
 HELP = "List the credentials that were issued and not revoked, the newest first. No token is kept."
-_HEADS = ("CREDENTIAL", "USER", "ISSUED", "EXPIRES", "STATE", "ISSUED-BY", "NOTE", "RENEWED")
+_HEADS = ("CREDENTIAL", "USER", "ISSUED", "EXPIRES", "STATE", "ISSUED-BY", "NOTE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.wire.kube.time import render_time
 
     now = context.now()
-    found = people_of(context).credentials(args.user)
+    people = people_of(context)
+    found = people.credentials(args.user)
+    if args.user and not found:
+        find_user(people.read(), args.user)
     rows = [
         (
             each.name,
@@ -38,10 +42,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             credential_state(each, now),
             each.issued_by,
             each.note,
-            "yes" if each.is_renewed else "no",
         )
         for each in found
     ]
     documents = [credential_document(each) for each in found]
-    print_rows(args, context, _HEADS, rows, documents, wide=1)
+    print_rows(args, context, _HEADS, rows, documents)
     return 0

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         groups=group_names(record, args.group),
         external=ExternalUser(auth_type, uid),
     )
-    refuse("the user is not created", user_refusal(user, record), "name a group with --group")
+    refuse("the user is not created", user_refusal(user, record))
     people.create_user(user)
     print_written(args, context, f"user {name} created", user_document(user))
     return 0

@@ -60,6 +60,15 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         help="where browsers find the console, for the OpenID Connect provider",
     )
     parser.add_argument(
+        "--kubeconfig-server",
+        metavar="URL",
+        default="",
+        help=(
+            "the API server as users reach it, for kubeconfigs from the page My access "
+            "(default: as the console reaches it; in a pod as the cluster publishes it)"
+        ),
+    )
+    parser.add_argument(
         "--oidc-issuer",
         metavar="URL",
         default="",

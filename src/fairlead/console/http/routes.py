@@ -243,6 +243,11 @@ async def act_as(console: Console, request: Request, endpoint: Endpoint) -> Resp
     return await console.sign_in.act_as(request, body)
 
 
+async def own_kubeconfig(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    body = await own_body(request, _csrf(console, request))
+    return await console.sign_in.own_kubeconfig(request, subject_of(request), body)
+
+
 async def sign_in_methods(console: Console, request: Request, endpoint: Endpoint) -> Response:
     return await console.sign_in.methods(request)
 
@@ -670,6 +675,7 @@ async def _lines_of_all(console: Console, query: ChartQuery, asked: ChartRequest
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
     "act_as": act_as,
+    "own_kubeconfig": own_kubeconfig,
     "sign_in_methods": sign_in_methods,
     "begin_sign_in": begin_sign_in,
     "end_sign_in": end_sign_in,

@@ -23,6 +23,7 @@ from msgspec import Struct, structs
 from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
+from fairlead.console.http.audit_notes import audited
 from fairlead.console.http.proxies import Peer, Proxies
 from fairlead.console.http.subjects import refused
 from fairlead.console.http.writes import check_json, check_origin, check_token
@@ -31,12 +32,14 @@ from fairlead.model.access import Identity
 from fairlead.model.changes import Changes
 from fairlead.model.people.external import OidcRequest
 from fairlead.model.people.permission import Denied
+from fairlead.model.people.record import Credential, ServerAddress
 from fairlead.model.people.rows import User
 from fairlead.model.people.subject import SignInWay, Subject
-from fairlead.model.records.audit import AuditResult, AuditRow
+from fairlead.model.records.audit import KEPT_MS, AuditResult, AuditRow, AuditTarget
+from fairlead.model.records.rows import CredentialRecord
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
-from fairlead.ports import AuditTrail, OidcProvider, SignInApi, SignIns
+from fairlead.ports import CredentialIssuer, IssuedRecords, OidcProvider, SignInApi, SignIns
 from fairlead.rules.people.identities import (
     Roster,
     check_account,
@@ -65,16 +68,20 @@ from fairlead.rules.people.sign_in import (
     state_ends_at,
     state_text,
 )
+from fairlead.settings import USERS_NAMESPACE
 
 COOKIE: Final = "fairlead-sign-in"
 STATE_COOKIE: Final = "fairlead-oidc"
 BEGIN: Final = "session.begin"
 END: Final = "session.end"
+ISSUE: Final = "credential.create"
 """Actions in the audit."""
 KEPT_SECONDS: Final = 1.0
 """How long a row of the store, the owner of a token, and a right to make users are remembered."""
 TOUCH_MS: Final = 60_000
 EXPIRE_SECONDS: Final = 60.0
+CLOCKS_MS: Final = 60_000
+"""By how much the clocks of API server and console may differ."""
 AWAY_SECONDS: Final = 300.0
 """How long rows count that were read before the store went away, so that live pages go on."""
 _KEPT_MAX: Final = 10_000
@@ -125,12 +132,14 @@ class OneTimeCode:
 class SignInTools(Struct, frozen=True, kw_only=True):
     """What signing in takes. `keys`: that sign cookies, the first one new ones. `code`: for a
     console that only this machine can reach. `external_url`: where browsers find the console, ""
-    = by the host that they name. `audit`: None = no row is written.
+    = by the host that they name. `records`: None = nothing is
+    noted. `credentials`: None = the console issues none.
     """
 
     api: SignInApi
     store: SignIns
-    audit: AuditTrail | None = None
+    records: IssuedRecords | None = None
+    credentials: CredentialIssuer | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -293,6 +302,42 @@ class SignInDesk:
         await self._begun(request, made)
         return cookie
 
+    async def issue(
+        self, request: Request, subject: Subject, seconds: int, note: str
+    ) -> tuple[Credential, str, ServerAddress]:
+        """A credential of the user of this request, its token, and where it works.
+
+        Raises Refused: 404 without a User, or where the console issues none, 403 `no-user` while
+        the user has no ServiceAccount.
+        """
+        credentials, user = self._tools.credentials, self._roster.users.get(subject.user)
+        if credentials is None or user is None:
+            raise Refused(
+                404,
+                f"there is no credential for `{subject.name}`"[:300],
+                "only a user has one; an administrator makes users",
+            )
+        denied = check_account(user)
+        if denied is not None:
+            raise refused(denied)
+        row = AuditRow(
+            at=self._now(),
+            actor=user.name,
+            action=ISSUE,
+            result=AuditResult.BEGUN,
+            role=str(subject.role),
+            source_ip=self._tools.proxies.peer(request).address,
+            target=AuditTarget("User", USERS_NAMESPACE, user.name),
+            request_id=request.state.request_id,
+            summary=f"lifetime {seconds} s",
+        )
+        async with audited(self._tools.records, row):
+            address = await credentials.address()
+            made, token = await credentials.issue(user.name, seconds, note, user.name)
+            if self._tools.records is not None:
+                await self._tools.records.add_credential(_record(made))
+        return made, token, address
+
     async def end(self, request: Request) -> Cookie:
         """Sign out at every replica. Raises Refused, 403 `csrf`, for a write of another page."""
         signed = self._signed(request)
@@ -364,7 +409,15 @@ class SignInDesk:
         return await self._tools.api.owner_of(token)
 
     async def _subject(self, row: SignIn) -> Subject | Denied:
+        """The subject of a sign-in, now. Not a user of the same id who was made after it began."""
         self._require_ready()
+        found = await self._of_row(row)
+        user = self._roster.users.get(found.user) if isinstance(found, Subject) else None
+        if user is not None and user.created_at * 1000 > row.began_at + CLOCKS_MS:
+            return no_user(row.identity)
+        return found
+
+    async def _of_row(self, row: SignIn) -> Subject | Denied:
         way = row.way
         if row.way is SignInWay.OIDC:
             uid = row.identity.removeprefix(f"{self._tools.issuer}#")
@@ -456,7 +509,7 @@ class SignInDesk:
         self, request: Request, action: str, way: str, who: Actor, code: str = ""
     ) -> None:
         """A row of the audit. Raises StoreDown: without a row nothing is done."""
-        if self._tools.audit is None:
+        if self._tools.records is None:
             return
         row = AuditRow(
             at=self._now(),
@@ -469,7 +522,7 @@ class SignInDesk:
             code=code,
             summary=f"way: {way}",
         )
-        await self._tools.audit.append_audit(row)
+        await self._tools.records.append_audit(row)
 
     async def _acting(self, request: Request) -> SignIn | None:
         signed = self._signed(request)
@@ -603,8 +656,21 @@ class SignInDesk:
             now = self._now()
             try:
                 await self._tools.store.expire_sign_ins(now, now - IDLE_MS)
+                if self._tools.records is not None:
+                    await self._tools.records.forget_audit(now - KEPT_MS)
             except OutsideError as error:
                 _log.warning("old sign-ins are not removed: %s", error.log_line)
+
+
+def _record(credential: Credential) -> CredentialRecord:
+    return CredentialRecord(
+        name=credential.name,
+        user=credential.user,
+        issued_at=round(credential.issued_at * 1000),
+        expires_at=round(credential.expires_at * 1000),
+        issued_by=credential.issued_by,
+        note=credential.note,
+    )
 
 
 def signed_out(what: str = "you are not signed in", hint: str = _BEGIN_AGAIN) -> Refused:

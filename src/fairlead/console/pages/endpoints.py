@@ -30,7 +30,15 @@ from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingList
-from fairlead.console.pages.session import ActAs, Me, SignedIn, SignInMethods, SignInOrder
+from fairlead.console.pages.session import (
+    ActAs,
+    KubeconfigOrder,
+    Me,
+    OwnKubeconfig,
+    SignedIn,
+    SignInMethods,
+    SignInOrder,
+)
 from fairlead.model.people.permission import ANYONE, ConsoleResource, ConsoleVerb, Right
 
 BASE: Final = "/api/v1"
@@ -215,6 +223,15 @@ ENDPOINTS: Final = (
         Right(ConsoleVerb.UPDATE, ConsoleResource.SESSION),
         errors=(400, 401, 403, 404, 415),
         body=ActAs,
+    ),
+    Endpoint(
+        "own_kubeconfig",
+        "/me/kubeconfigs",
+        "A new kubeconfig of the user who is signed in, with a token that is kept nowhere",
+        OwnKubeconfig,
+        Right(ConsoleVerb.CREATE, ConsoleResource.MY_CREDENTIALS),
+        errors=(400, 401, 403, 404, 415, 502, 503),
+        body=KubeconfigOrder,
     ),
     Endpoint(
         "sign_in_methods",

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from fairlead.console.pages.clock import ClockFace
-from fairlead.console.pages.envelope import Json
+from fairlead.console.pages.envelope import Json, Timestamp
 from fairlead.errors import UserError
 
 Form = TypeVar("Form", bound=Json)
@@ -60,6 +60,23 @@ class ActAs(Json, frozen=True, forbid_unknown_fields=True):
     """`user`: id of a User of a simulated cluster, "" for oneself."""
 
     user: str
+
+
+class KubeconfigOrder(Json, frozen=True, forbid_unknown_fields=True):
+    """`lifetime_seconds`: 600 to 86,400. `note`: what it is for, at most 200 characters."""
+
+    lifetime_seconds: int = 28_800
+    note: str = ""
+
+
+class OwnKubeconfig(Json, frozen=True):
+    """`kubeconfig`: YAML with the token, which is kept nowhere. `credential`: the name under which
+    it is revoked.
+    """
+
+    kubeconfig: str
+    credential: str
+    expires_at: Timestamp
 
 
 class ClusterName(Json, frozen=True):

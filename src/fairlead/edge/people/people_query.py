@@ -30,6 +30,7 @@ from fairlead.edge.people.renewal import with_token
 from fairlead.errors import FairleadError, Forbidden, NotFound, OutsideError, UserError
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, PatchObject, Result
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
+from fairlead.model.people.renewal import RENEWAL_POLICY
 from fairlead.model.people.rows import (
     ANNOTATION_FORCE_DELETE,
     LABEL_BOUND_USER,
@@ -41,7 +42,6 @@ from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.names import USER_GROUPS, USERS, VENDOR_PEOPLE_API
 from fairlead.wire.people.credentials import (
     LABEL_CREDENTIAL,
-    RENEWAL_POLICY,
     WireSecretHead,
     expiry_patch,
     parse_credential,
@@ -148,16 +148,22 @@ class PeopleQuery:
     # --- credentials ------------------------------------------------------------------------------
 
     def issue(
-        self, user: str, seconds: int, note: str, *, is_renewed: bool = False
+        self,
+        user: str,
+        seconds: int,
+        note: str,
+        *,
+        is_renewed: bool = False,
+        issued_by: str = "",
     ) -> tuple[Credential, str]:
         """A new token with its record. Nothing is left if no token is issued.
 
-        `is_renewed`: the user may renew it. Raises UserError where the cluster does not limit that
-        (`fairlead-renewal`).
+        `issued_by`: the user that asked for it, "" = this client. `is_renewed`: the user may renew
+        it. Raises UserError where the cluster does not limit that (`fairlead-renewal`).
         """
         name = f"{user}-{secrets.token_hex(5)}"
         now = self._now()
-        me = _or_unknown(partial(user_name, self._api))
+        me = issued_by or _or_unknown(partial(user_name, self._api))
         asked = Credential(name, user, now, now + seconds, me, note, is_renewed=is_renewed)
         manifest = render_credential(asked, USERS_NAMESPACE)
         made = self._writer.apply(CreateObject(manifest, "", SECRETS.plural)).expect().made

@@ -28,8 +28,8 @@ from sqlalchemy.exc import IntegrityError
 
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import POSTGRESQL, SQLITE, StoreAddress
-from fairlead.edge.store.migrate import META_ID, known_schema, migrate, store_facts
-from fairlead.edge.store.tables import meta, metadata
+from fairlead.edge.store.migrate import migrate, store_facts
+from fairlead.edge.store.tables import META_ID, VERSIONS, meta, metadata
 from fairlead.errors import UserError
 from fairlead.model.records.rows import StoreCheck
 
@@ -63,7 +63,7 @@ class SqlAdministration:
     def check(self) -> StoreCheck:
         """Raises UserError for another schema, StoreDown if the engine does not answer."""
         with self._connected() as connection:
-            return StoreCheck(store_facts(self._address, connection), _counts(connection))
+            return StoreCheck(store_facts(self._address, connection), row_counts(connection))
 
     def migrate(self, say: Callable[[str], None]) -> str:
         return migrate(self._address, say)
@@ -88,7 +88,7 @@ class SqlAdministration:
         """
         migrate(self._address)
         with self._connected(is_write=True) as connection:
-            full = [name for name, count in _counts(connection).items() if count]
+            full = [name for name, count in row_counts(connection).items() if count]
             if full:
                 raise UserError(
                     f"the store `{self._address.place}` has rows already, in `{full[0]}`",
@@ -115,7 +115,7 @@ class SqlAdministration:
             engine.dispose()
 
 
-def _counts(connection: Connection) -> dict[str, int]:
+def row_counts(connection: Connection) -> dict[str, int]:
     """Rows by table."""
     return {
         table.name: connection.scalar(select(func.count()).select_from(table)) or 0
@@ -135,10 +135,10 @@ def _all_rows(connection: Connection, table: Table) -> Iterator[dict[str, str | 
 
 def _import(connection: Connection, lines: list[bytes]) -> int:
     head = _decoded(lines, 0, _Head)
-    if (head.fairlead_store, head.schema) != (FORMAT, known_schema().newest):
+    if (head.fairlead_store, head.schema) != (FORMAT, VERSIONS[-1]):
         raise UserError(
             f"the file has a store of schema `{head.schema}`, format {head.fairlead_store}; this "
-            f"Fairlead imports schema `{known_schema().newest}`, format {FORMAT}",
+            f"Fairlead imports schema `{VERSIONS[-1]}`, format {FORMAT}",
             "export it with this version of Fairlead, after `fairlead store migrate`",
         )
     try:

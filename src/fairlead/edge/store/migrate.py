@@ -12,55 +12,31 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, delete, insert, inspect, select, text
 
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import MYSQL, POSTGRESQL, SQLITE, StoreAddress
-from fairlead.edge.store.migrations.env import VERSION_TABLE
-from fairlead.edge.store.tables import meta, metadata
+from fairlead.edge.store.tables import (
+    META_ID,
+    META_MIGRATING,
+    VERSION_TABLE,
+    VERSIONS,
+    meta,
+    metadata,
+)
 from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.rows import StoreFacts
 
-META_ID: Final = "id"
-META_MIGRATING: Final = "migrating"
-"""The version from which a migration is under way: its copy of the file exists."""
 LOCK_SECONDS: Final = 120.0
 _LOCK_NAME: Final = "fairlead-store-schema"
 _LOCK_NUMBER: Final = 0x6661_6972_6C65_6164
 """PostgreSQL's advisory locks are numbers: the first eight letters of the project's name."""
-_MIGRATIONS: Final = Path(__file__).with_name("migrations")
+MIGRATIONS: Final = Path(__file__).with_name("migrations")
 _ALEMBIC: Final = threading.Lock()
 """Alembic's `context` is one per process."""
-
-
-class _Schema:
-    """The versions that this program knows, oldest first."""
-
-    def __init__(self, folder: Path) -> None:
-        self.config = Config()
-        self.config.set_main_option("script_location", str(folder))
-        self.config.set_main_option("version_locations", str(folder / "versions"))
-        self.config.set_main_option("path_separator", "newline")
-        self.scripts = ScriptDirectory.from_config(self.config)
-        walked = self.scripts.walk_revisions()
-        self.versions = tuple(reversed([each.revision for each in walked]))
-
-    @property
-    def newest(self) -> str:
-        return self.versions[-1]
-
-
-@cache
-def known_schema(folder: Path = _MIGRATIONS) -> _Schema:
-    return _Schema(folder)
 
 
 def stored_version(connection: Connection) -> str:
@@ -68,20 +44,21 @@ def stored_version(connection: Connection) -> str:
 
     Raises UserError for a store that is newer than this program, and for tables of another program.
     """
-    options = {"version_table": VERSION_TABLE}
-    found = MigrationContext.configure(connection, opts=options).get_current_revision() or ""
-    versions = known_schema().versions
-    tables = inspect(connection).get_table_names() if not found else []
-    foreign = sorted(metadata.tables.keys() & {*tables}) if VERSION_TABLE not in tables else []
-    if foreign:
-        raise UserError(
-            f"the database has a table `{foreign[0]}` that is not Fairlead's",
-            "create a database for Fairlead alone",
-        )
-    if found and found not in versions:
+    tables = inspect(connection).get_table_names()
+    found = ""
+    if VERSION_TABLE in tables:
+        found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}")) or ""
+    else:
+        foreign = sorted(metadata.tables.keys() & {*tables})
+        if foreign:
+            raise UserError(
+                f"the database has a table `{foreign[0]}` that is not Fairlead's",
+                "create a database for Fairlead alone",
+            )
+    if found and found not in VERSIONS:
         raise UserError(
             f"the store has schema `{found}`, and this Fairlead knows schemas up to "
-            f"`{versions[-1]}`",
+            f"`{VERSIONS[-1]}`",
             "run the newer Fairlead, or put back the store that was copied before its migration",
         )
     return found
@@ -89,7 +66,7 @@ def stored_version(connection: Connection) -> str:
 
 def check_schema(address: StoreAddress, connection: Connection) -> str:
     """The version, which is this program's. Raises UserError if it is another one."""
-    found, newest = stored_version(connection), known_schema().newest
+    found, newest = stored_version(connection), VERSIONS[-1]
     if found != newest:
         what = f"has schema `{found}`, not `{newest}`" if found else "is empty"
         raise UserError(f"the store `{address.place}` {what}", "run `fairlead store migrate`")
@@ -121,28 +98,39 @@ def migrate(
         with (
             engines.failures(address),
             engine.connect().execution_options(**{engines.WRITES: True}) as connection,
-            _lock(address, connection),
         ):
-            _migrate(address, connection, say, target)
+            if target == "head" and _is_current(connection):
+                return VERSIONS[-1]
+            with _lock(address, connection):
+                _migrate(address, connection, say, target)
             return stored_version(connection)
     finally:
         engine.dispose()
 
 
+def _is_current(connection: Connection) -> bool:
+    """Whether nothing is left to do, not even of a migration whose process ended."""
+    if stored_version(connection) != VERSIONS[-1]:
+        connection.rollback()
+        return False
+    names = set(connection.scalars(select(meta.c.name)))
+    connection.rollback()
+    return META_ID in names and META_MIGRATING not in names
+
+
 def _migrate(
     address: StoreAddress, connection: Connection, say: Callable[[str], None], target: str
 ) -> None:
-    schema = known_schema()
-    goal = schema.newest if target == "head" else target
+    goal = VERSIONS[-1] if target == "head" else target
     before = stored_version(connection)
     connection.commit()
-    if before and schema.versions.index(before) > schema.versions.index(goal):
+    if before and VERSIONS.index(before) > VERSIONS.index(goal):
         raise UserError(f"the store has schema `{before}`, which is newer than `{goal}`")
     if before != goal:
         if before:
             _begin_migration(address, connection, before, goal, say)
         say(f"the store goes from schema `{before or 'empty'}` to `{goal}`")
-        _run_alembic(schema, connection, goal)
+        _run_alembic(connection, goal)
     _end_migration(connection)
 
 
@@ -171,14 +159,18 @@ def _begin_migration(
     connection.commit()
 
 
-def _run_alembic(schema: _Schema, connection: Connection, goal: str) -> None:
+def _run_alembic(connection: Connection, goal: str) -> None:
+    from alembic import command  # a third of a second, which a store of this schema does not pay
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("version_locations", str(MIGRATIONS / "versions"))
+    config.set_main_option("path_separator", "newline")
+    config.attributes["connection"] = connection
     with _ALEMBIC:
-        schema.config.attributes["connection"] = connection
-        try:
-            command.upgrade(schema.config, goal)
-            connection.commit()
-        finally:
-            del schema.config.attributes["connection"]
+        command.upgrade(config, goal)
+    connection.commit()
 
 
 def _end_migration(connection: Connection) -> None:

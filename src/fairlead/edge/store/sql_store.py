@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -69,8 +70,16 @@ class SqlStore:
     Made by `open_store`.
     """
 
-    def __init__(self, address: StoreAddress, seconds: float = engines.CALL_SECONDS) -> None:
+    def __init__(
+        self,
+        address: StoreAddress,
+        seconds: float = engines.CALL_SECONDS,
+        *,
+        held: int | None = None,
+    ) -> None:
+        """`held`: a descriptor that is closed with the store."""
         self._address = address
+        self._held = held
         self._engine = engines.make_engine(address, seconds)
         self._threads = ThreadPoolExecutor(engines.CONNECTIONS, thread_name_prefix="store")
         self._writer = asyncio.Semaphore(1 if address.engine == SQLITE else engines.CONNECTIONS)
@@ -264,6 +273,9 @@ class SqlStore:
     async def close(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)
         self._engine.dispose()
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     async def _rows(self, asked: Select[Any]) -> list[Row[Any]]:
         return await self._read(lambda connection: list(connection.execute(asked)))

@@ -28,6 +28,18 @@ MYSQL_OPTIONS: Final[dict[str, Any]] = {
 }
 """`utf8mb4_bin`: texts that differ in case only are different, as in the other engines."""
 
+VERSIONS: Final = ("0001", "0002")
+"""Of the schema, oldest first: those of the files in `migrations/versions`, without Alembic, which
+takes a third of a second to load.
+"""
+VERSION_TABLE: Final = "schema_version"
+META_ID: Final = "id"
+"""A name in `meta`: the id of the store."""
+META_MIGRATING: Final = "migrating"
+"""A name in `meta`, while a migration is under way: the version from which. Its copy of the file
+exists.
+"""
+
 metadata = MetaData()
 
 

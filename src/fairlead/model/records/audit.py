@@ -8,8 +8,12 @@ only while there is no second: then the result is unknown.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
+
+KEPT_MS: Final = 400 * 24 * 60 * 60 * 1000
+"""Older rows are removed: 400 days (docs/how-to/store.md#what-is-kept-and-how-long)."""
 
 
 class AuditResult(StrEnum):

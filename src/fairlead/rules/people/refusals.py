@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.model.access import account_name
 from fairlead.model.people.record import PeopleRecord
 from fairlead.model.people.rows import User, UserGroup, UserWork
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.ids import group_id
 from fairlead.rules.people.statuses import blocked_sentence
+
+_LEAVES_SHOWN: Final = 8
+_NO_TREE: Final = "apply an ElasticQuotaTree first (docs/concepts/quota.md)"
 
 
 def user_refusal(user: User, record: PeopleRecord) -> Refusal | None:
@@ -26,13 +31,18 @@ def user_refusal(user: User, record: PeopleRecord) -> Refusal | None:
     kept = before.groups if before is not None else ()
     unknown = [each for each in user.groups if each not in record.groups and each not in kept]
     if unknown:
-        return Refusal(f"there is no group {', '.join(unknown)}")
+        return Refusal(
+            f"there is no group {', '.join(unknown)}", "`fairlead group list` shows the names"
+        )
     if not user.is_admin and not user.groups:
-        return Refusal(f"the researcher {user.name} needs a group, which brings a namespace")
+        return Refusal(
+            f"the researcher {user.name} needs a group, which brings a namespace",
+            "name another group of the user, or disable or delete the user",
+        )
     if before is None:
         return None
     if (user.is_disabled or not user.is_admin) and _is_last_admin(user.name, record):
-        return Refusal(f"{user.name} is the last administrator that is not disabled")
+        return _last_admin(user)
     left = [each for each in before.groups if each not in user.groups]
     return _leaving(user, left, record)
 
@@ -40,29 +50,45 @@ def user_refusal(user: User, record: PeopleRecord) -> Refusal | None:
 def user_deletion_refusal(user: User, record: PeopleRecord, *, is_forced: bool) -> Refusal | None:
     """`is_forced`: although the user has unfinished work."""
     if not user.is_deletable:
-        return Refusal(f"{user.name} has `deletable: false`")
+        return Refusal(
+            f"{user.name} has `deletable: false`",
+            f"`kubectl edit user {user.name} -n {user.namespace}` changes that",
+        )
     if record.me == account_name(user.namespace, user.name):
-        return Refusal(f"{user.name} is the user of this command")
+        return Refusal(
+            f"{user.name} is the user of this command", "let another administrator delete the user"
+        )
     if _is_last_admin(user.name, record):
-        return Refusal(f"{user.name} is the last administrator that is not disabled")
+        return _last_admin(user)
     unfinished = record.unfinished(user.name)
     if unfinished and not is_forced:
-        return Refusal(_blocked(user.name, unfinished))
+        return Refusal(
+            _blocked(user.name, unfinished),
+            "wait until they end, or use --force: they go on without the user",
+        )
     return None
 
 
 def group_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
     """Whether this new group may be created."""
     if record.tree is None or record.tree.root is None:
-        return Refusal("the cluster has no quota tree, so there is no leaf for a group")
+        return Refusal("the cluster has no quota tree, so there is no leaf for a group", _NO_TREE)
     node = next((each for each in record.tree.root.walk() if each.name == group.leaf), None)
     if node is None:
-        return Refusal(f"the quota tree has no node {group.leaf}")
+        return Refusal(
+            f"the quota tree has no node {group.leaf}", _leaves_hint(record.tree.root, group.leaf)
+        )
     if not node.is_leaf:
-        return Refusal(f"the node {group.leaf} has children; only a leaf can have a group")
+        return Refusal(
+            f"the node {group.leaf} has children; only a leaf can have a group",
+            _leaves_hint(node, group.leaf),
+        )
     taken = next((each for each in record.groups.values() if each.leaf == group.leaf), None)
     if taken is not None:
-        return Refusal(f"the leaf {group.leaf} belongs to the group {taken.name}")
+        return Refusal(
+            f"the leaf {group.leaf} belongs to the group {taken.name}",
+            "put the users into that group, or name another leaf",
+        )
     return None
 
 
@@ -86,14 +112,19 @@ def group_change_refusal(after: UserGroup, record: PeopleRecord) -> Refusal | No
         None,
     )
     if other is not None:
-        return Refusal(f"the group {other} is called `{after.group_name}` already")
+        return Refusal(
+            f"the group {other} is called `{after.group_name}` already", "choose another name"
+        )
     return None
 
 
 def group_deletion_refusal(group: UserGroup, record: PeopleRecord) -> Refusal | None:
     members = sorted(each.name for each in record.users.values() if group.name in each.groups)
     if members:
-        return Refusal(f"these users list the group {group.name}: {', '.join(members)}")
+        return Refusal(
+            f"these users list the group {group.name}: {', '.join(members)}",
+            f"`fairlead group update {group.name} --remove-user ID` takes a user out of it",
+        )
     return None
 
 
@@ -141,7 +172,28 @@ def _leaving(user: User, groups: Collection[str], record: PeopleRecord) -> Refus
         for space in record.groups[name].status.namespaces
     }
     unfinished = [each for each in record.unfinished(user.name) if each.namespace in spaces - kept]
-    return Refusal(_blocked(user.name, unfinished)) if unfinished else None
+    if not unfinished:
+        return None
+    return Refusal(_blocked(user.name, unfinished), "wait until they end, or delete them")
+
+
+def _leaves_hint(root: QuotaNode, asked: str) -> str:
+    """Full names of leaves below the node: the tables of quota show the last part of a name."""
+    names = [each.name for each in root.leaves()]
+    meant = [each for each in names if each.endswith(f".{asked}")]
+    if len(meant) == 1:
+        return f"the full name of that leaf is {meant[0]}"
+    more = len(names) - _LEAVES_SHOWN
+    return f"the leaves are {', '.join(names[:_LEAVES_SHOWN])}" + (
+        f", and {more} more" if more > 0 else ""
+    )
+
+
+def _last_admin(user: User) -> Refusal:
+    return Refusal(
+        f"{user.name} is the last administrator that is not disabled",
+        "make another user an administrator first",
+    )
 
 
 def _blocked(user: str, work: Iterable[UserWork]) -> str:

@@ -35,11 +35,12 @@ from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.run.hooks.node_shares import SharesOfNodes
+from fairlead.run.hooks.people_admission import PeoplePolicies
 from fairlead.run.hooks.quota_admission import QuotaPolicies, denied
 from fairlead.run.hooks.world_quota import WorldQuota
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
-from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
+from fairlead.wire.names import PEOPLE_GROUP, UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 from fairlead_sim.objects.resources import CONFIG_MAPS, NODES, PODS
 from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
@@ -67,10 +68,14 @@ def sharing_world(
 
 
 def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
-    """Sharing, quota, and the admission rules of both."""
+    """Sharing, quota, and the admission rules of both, of users and of groups."""
     quota, admit_quota = partial(WorldQuota, cluster, recorder), QuotaPolicies(cluster)
 
+    judge_people = PeoplePolicies(cluster)
+
     def admission(write: Write) -> Object:
+        if write.subresource == "token" or write.ref.group == PEOPLE_GROUP:
+            return judge_people(write)
         return admit_quota(write._replace(new=admit(write)))
 
     return Hooks(

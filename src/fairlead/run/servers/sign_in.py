@@ -67,7 +67,8 @@ class AskedSignIn:
                 SignInTools(
                     api=world.sign_in,
                     store=store,
-                    audit=store,
+                    records=store,
+                    credentials=world.credentials,
                     keys=self._keys,
                     code=self.code,
                     provider=await self._opened(clients),
@@ -161,6 +162,7 @@ def _refuse_others(asked: Invocation) -> None:
         "--store": args.store,
         "--store-password-file": args.store_password_file,
         "--store-ca-file": args.store_ca_file,
+        "--kubeconfig-server": args.kubeconfig_server,
         "--external-url": args.external_url,
         "--oidc-issuer": args.oidc_issuer,
         "--oidc-client-id": args.oidc_client_id,

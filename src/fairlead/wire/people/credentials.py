@@ -25,10 +25,6 @@ _EXPIRES: Final = "fairlead.io/expires"
 _ISSUED_BY: Final = "fairlead.io/issued-by"
 _NOTE: Final = "fairlead.io/note"
 _RENEWED: Final = "fairlead.io/renewed"
-RENEWAL_POLICY: Final = "fairlead-renewal"
-"""Name of the ValidatingAdmissionPolicy without which no renewed credential is issued."""
-RENEWED_SECONDS_MAX: Final = 7 * 86400
-"""The longest lifetime of a token that its user renews; the policy refuses longer ones."""
 EXEC_API: Final = "client.authentication.k8s.io/v1"
 CLUSTER_NAME: Final = "kubernetes"
 Object = dict[str, Any]

@@ -1,12 +1,18 @@
 // My access: who I am here, how I signed in, and where I may work.
+import { useMutation } from "@tanstack/react-query";
+import { Button } from "antd";
+import { useState } from "react";
+import { ApiError, postJson } from "../../api/fetch";
 import { useMe } from "../../api/queries";
-import type { Me } from "../../api/types";
+import type { Me, OwnKubeconfig } from "../../api/types";
+import { exactTime, parseTime } from "../../format/format";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
-import { Answered, Bones, Empty, FailedRefresh } from "../../parts/States";
+import { saveText } from "../../parts/save";
+import { Answered, Bones, Empty, FailedRefresh, useFaultWords } from "../../parts/States";
 
 export function AccessPage() {
   const { t } = useWords();
@@ -54,9 +60,49 @@ function Access({ me }: { me: Me }) {
           </dl>
         )}
         <p className="dim access-note">{t(isAdmin ? "access.admin" : "access.researcher")}</p>
-        {user.id && isAdmin && <Command text={`fairlead kubeconfig create ${user.id}`} />}
       </Panel>
+      {user.id && me.way !== "none" && <Kubeconfig me={me} />}
     </>
+  );
+}
+
+const HOURS = [1, 8, 24] as const;
+
+/** A kubeconfig with a new token: it is saved as a file, and neither the page nor the server keeps it. */
+function Kubeconfig({ me }: { me: Me }) {
+  const { t } = useWords();
+  const words = useFaultWords();
+  const [hours, setHours] = useState<number>(8);
+  const issue = useMutation({
+    mutationFn: () => postJson<OwnKubeconfig>("/me/kubeconfigs", { lifetimeSeconds: hours * 3600, note: t("access.note") }, me.csrf),
+    onSuccess: (made) => saveText(`${me.user.id}.kubeconfig`, made.kubeconfig, "application/yaml"),
+  });
+  return (
+    <Panel slug="access-kubeconfig" title={t("access.kubeconfig")}>
+      <p className="dim access-note">{t("access.kubeconfigHint")}</p>
+      <div className="access-row">
+        <span className="seg" role="group" aria-label={t("access.lifetime")}>
+          {HOURS.map((each) => (
+            <button key={each} type="button" className="toggle" aria-pressed={hours === each} onClick={() => setHours(each)}>
+              {t("access.hours", { n: each })}
+            </button>
+          ))}
+        </span>
+        <Button onClick={() => issue.mutate()} loading={issue.isPending} data-testid="action-kubeconfig">
+          {t("access.download")}
+        </Button>
+      </div>
+      {issue.data && (
+        <p role="status" data-testid="kubeconfig-made">
+          {t("access.made", { credential: issue.data.credential, until: exactTime(parseTime(issue.data.expiresAt)) })} <Command text={`kubectl --kubeconfig ${me.user.id}.kubeconfig get pods`} />
+        </p>
+      )}
+      {issue.error && (
+        <p className="form-fault" role="alert" data-testid="kubeconfig-fault">
+          {issue.error instanceof ApiError ? words(issue.error) : issue.error.message}
+        </p>
+      )}
+    </Panel>
   );
 }
 

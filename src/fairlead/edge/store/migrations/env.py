@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-VERSION_TABLE = "schema_version"
+from fairlead.edge.store.tables import VERSION_TABLE
 
 
 def migrate() -> None:

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.people.renewal import (
+    BOUND_ONLY,
+    NOT_LONGER,
+    OWN_ONLY,
+    RENEWAL_POLICY,
+    RENEWED_SECONDS_MAX,
+)
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.installation.policies.policy_parts import Object, cel, on, refuse, validating
-from fairlead.wire.people.credentials import RENEWAL_POLICY, RENEWED_SECONDS_MAX
 
 _USERS: Final = f"system:serviceaccount:{USERS_NAMESPACE}:"
 
@@ -36,18 +42,18 @@ def renewal_policy() -> list[Object]:
             request.namespace == "{USERS_NAMESPACE}"
               && request.userInfo.username == "{_USERS}" + request.name
             """),
-                "a user renews tokens of the own ServiceAccount only",
+                OWN_ONLY,
             ),
             refuse(
                 cel("""
             object.spec.?boundObjectRef.?kind.orValue("") == "Secret"
               && object.spec.?boundObjectRef.?uid.orValue("") != ""
             """),
-                "a renewed token is bound to the Secret of its credential, by uid",
+                BOUND_ONLY,
             ),
             refuse(
                 f"object.spec.?expirationSeconds.orValue(0) <= {RENEWED_SECONDS_MAX}",
-                "a renewed token lives 7 days at most",
+                NOT_LONGER,
             ),
         ],
     )
