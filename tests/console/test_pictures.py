@@ -14,7 +14,6 @@ from fairlead.console.boards.holders import holder_rows
 from fairlead.console.boards.jobs_rows import job_rows, paths_by_namespace
 from fairlead.console.boards.overview import held_by_namespace
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
-from fairlead.console.boards.restricted.nameless import nameless
 from fairlead.console.http import pictures
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates
 from fairlead.console.http.pictures import Pictures
@@ -22,7 +21,6 @@ from fairlead.kinds.instances import all_instances
 from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import LOCAL_ADMIN
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.people.restricted import restricted
 
 from .clusters import EPOCH, pod
@@ -168,8 +166,7 @@ def test_cards_with_own_holders_are_those_that_the_builder_gives(has_readings: b
     if not has_readings:
         seen = replace(seen, gpus=tuple(replace(each, holders=()) for each in seen.gpus))
     board = board_of(seen)
-    occupied = [nameless(each, BOB.namespaces) for each in board.occupancy.nodes]
-    expected = listed_gpus(ClusterOccupancy(occupied), EPOCH)
+    expected = listed_gpus(board.occupancy, EPOCH, lambda pod: pod.namespace in BOB.namespaces)
     assert list(board.gpus.entries) == list(expected.entries)
     assert len(board.gpus.entries) == len(expected.entries)
     assert board.gpus.facets == expected.facets

@@ -14,7 +14,13 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.gpu_map_cells import MapParts, Numbering, map_cells, map_parts
+from fairlead.console.boards.gpu_map_cells import (
+    ANOTHER_TEAM,
+    MapParts,
+    Numbering,
+    map_cells,
+    map_parts,
+)
 from fairlead.console.boards.gpus_rows import FilterKeys, gpu_entries, listed_gpus
 from fairlead.console.boards.holders import holder_row_set
 from fairlead.console.boards.idle_cards import Idleness
@@ -31,7 +37,7 @@ from fairlead.console.boards.nodes_rows import node_row
 from fairlead.console.boards.overview import cluster_sentence
 from fairlead.console.boards.quota.usage_rows import quota_entry
 from fairlead.console.boards.quota.waiting import PlannedQuota, fault_rows
-from fairlead.console.boards.restricted.nameless import ANOTHER_TEAM, nameless
+from fairlead.console.boards.restricted.nameless import nameless
 from fairlead.console.boards.rows import Entry, RowSet, choices
 from fairlead.console.boards.search import search
 from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Pool
@@ -124,7 +130,7 @@ class SharedBoard(BoardState):
 
     @cached_property
     def nameless_gpus(self) -> RowSet[ListedGpu]:
-        return listed_gpus(self._nameless, self.now)
+        return listed_gpus(self.occupancy, self.now, lambda pod: False)
 
     @cached_property
     def places_of_gpus(self) -> Mapping[str, range]:
@@ -138,11 +144,7 @@ class SharedBoard(BoardState):
     @cached_property
     def nameless_map(self) -> MapParts:
         """Every card that is held, by another team (0)."""
-        return map_parts(self.snapshot, self._nameless, self.now)
-
-    @cached_property
-    def _nameless(self) -> ClusterOccupancy:
-        return ClusterOccupancy([nameless(each) for each in self.occupancy.nodes])
+        return map_parts(self.snapshot, self.occupancy, self.now, lambda pod: ANOTHER_TEAM)
 
 
 class RestrictedBoard(BoardState):
@@ -232,10 +234,16 @@ class RestrictedBoard(BoardState):
             if all(map(self._is_seated, pods)):
                 own |= self._with_holders(places, pods)
             else:
-                occupied = nameless(self.occupancy.by_node[name], self._reach.namespaces)
-                rows = gpu_entries(occupied, words, self._whole.now)
+                on = self.occupancy.by_node[name]
+                rows = gpu_entries(on, words, self._whole.now, self._is_own)
                 own |= dict(zip(places, rows, strict=True))
         return structs.replace(shared, entries=_Overlaid(shared.entries, own))
+
+    def _is_own(self, pod: Pod) -> bool:
+        return pod.namespace in self._reach.namespaces
+
+    def _team_of(self, pod: Pod) -> str:
+        return pod.namespace if self._is_own(pod) else ANOTHER_TEAM
 
     def _is_seated(self, pod: Pod) -> bool:
         """Whether all its cards are known from grants or readings."""
@@ -264,11 +272,7 @@ class RestrictedBoard(BoardState):
         shared, teams = self._whole.nameless_map, Numbering()
         teams.of(ANOTHER_TEAM)
         own = {
-            name: map_cells(
-                nameless(self.occupancy.by_node[name], self._reach.namespaces),
-                teams,
-                self._whole.now,
-            )
+            name: map_cells(self.occupancy.by_node[name], teams, self._whole.now, self._team_of)
             for name in self._own_nodes
         }
         nodes: list[MapNode] = [
