@@ -561,6 +561,46 @@ MUTATIONS = (
         SIGN_IN,
         "without_a_row",
     ),
+    Mutation(
+        "store: a migration that ended half-way cannot go on",
+        "src/fairlead/edge/store/migrations/steps.py",
+        "    if not inspect(op.get_bind()).has_table(name):",
+        "    if True:",
+        "tests/stores/test_migrations.py",
+        "mariadb and killed",
+    ),
+    Mutation(
+        "store: two consoles migrate at once",
+        "src/fairlead/edge/store/migrate.py",
+        "with _lock(address, connection):",
+        "with engines.failures(address):",
+        "tests/stores/test_migrations.py",
+        "at_once",
+    ),
+    Mutation(
+        "store: a key of OpenID Connect works twice",
+        "src/fairlead/edge/store/sql_store.py",
+        "        except IntegrityError:\n            return False",
+        "        except IntegrityError:\n            return True",
+        "tests/stores/test_contract.py",
+        "sqlite and spent",
+    ),
+    Mutation(
+        "store: while the server hangs, each call waits for it",
+        "src/fairlead/edge/store/sql_store.py",
+        "if self._down is not None and time.monotonic() < self._down_until:",
+        "if False:",
+        "tests/stores/test_faults.py",
+        "postgresql and hangs",
+    ),
+    Mutation(
+        "store: a row of the audit is shown as begun after its end",
+        "src/fairlead/edge/store/sql_store.py",
+        "audit.c.result != str(AuditResult.BEGUN), ~has_second",
+        "audit.c.result != str(AuditResult.BEGUN), has_second",
+        "tests/stores/test_contract.py",
+        "sqlite and begun",
+    ),
 )
 
 

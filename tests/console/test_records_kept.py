@@ -23,7 +23,7 @@ async def test_a_row_of_the_audit_is_kept_for_400_days(
 ) -> None:
     monkeypatch.setattr(sign_in_desk, "EXPIRE_SECONDS", 0.01)
     store = await open_store(StoreAddress(SQLITE, file=str(tmp_path / "store")))
-    parts = Parts(store=store, audit=store)
+    parts = Parts(store=store, records=store)
     parts.clock.at = 500.0 * DAY
     for day in (99, 100, 101):
         await store.append_audit(audit_row(at=(day * DAY + 1) * 1000, summary=str(day)))

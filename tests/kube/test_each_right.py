@@ -148,15 +148,15 @@ def _ended(action: PeopleAction) -> Ask:
 
 
 USERS_PLACE = "kube-ai"
-NOBODY = User("absent", USERS_PLACE)
+NO_USER = User("absent", USERS_PLACE)
 NO_GROUP = UserGroup("absent", USERS_PLACE)
 NO_ACCOUNT = UserServiceAccount("absent", USERS_PLACE, user="absent")
-OF_NOBODY = BindingSubject("ServiceAccount", "absent", USERS_PLACE)
+OF_NO_USER = BindingSubject("ServiceAccount", "absent", USERS_PLACE)
 
 
 def _binding(place: str, role: str) -> UserBinding:
     name = f"absent:{place or 'clusterRole'}:{role}"
-    return UserBinding(Binding(name, place, "ClusterRole", role, (OF_NOBODY,)), user="absent")
+    return UserBinding(Binding(name, place, "ClusterRole", role, (OF_NO_USER,)), user="absent")
 
 
 HELD, HELD_EVERYWHERE = _binding("default", "fairlead-unknown"), _binding("", "fairlead-unknown")
@@ -175,9 +175,9 @@ PEOPLE = Account(
         ("", "clusterroles", "bind"): _ended(
             CreateBinding(_binding("default", "fairlead-researcher"))
         ),
-        (USERS_PLACE, "users", "patch"): _ended(HoldUser(NOBODY, is_held=True)),
+        (USERS_PLACE, "users", "patch"): _ended(HoldUser(NO_USER, is_held=True)),
         (USERS_PLACE, "usergroups", "patch"): _ended(MoveGroup(NO_GROUP, "root.a")),
-        (USERS_PLACE, "users/status", "patch"): _ended(WriteUserStatus(NOBODY, UserStatus())),
+        (USERS_PLACE, "users/status", "patch"): _ended(WriteUserStatus(NO_USER, UserStatus())),
         (USERS_PLACE, "usergroups/status", "patch"): _ended(
             WriteGroupStatus(NO_GROUP, GroupStatus())
         ),

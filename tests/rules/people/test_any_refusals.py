@@ -1,5 +1,5 @@
-"""Any sequence of writes that the refusals let pass keeps what they promise, whoever writes: the
-command or a client that only the webhook judges.
+"""Any sequence of writes that the refusals let pass keeps what they promise, by the command and by
+a client that only the webhook judges.
 """
 
 from __future__ import annotations

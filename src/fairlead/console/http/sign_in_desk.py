@@ -225,8 +225,8 @@ class SignInDesk:
                 f"the token has {len(secret)} characters",
                 f"a token has at most {TOKEN_MAX}; paste the token alone",
             )
-        self._count_try(peer)
         self._require_ready()
+        self._count_try(peer)
         async with self._audited(request, way):
             if way == SignInWay.CODE:
                 identity = await self._by_code(secret)
@@ -503,6 +503,9 @@ class SignInDesk:
         except Refused as error:
             if error.status in (401, 403):
                 await self._note(request, BEGIN, way, Actor(), error.code)
+            raise
+        except OutsideError:  # no failure of the client: a store that comes back finds it free
+            self._tries.succeeded(self._tools.proxies.peer(request).address)
             raise
 
     async def _note(

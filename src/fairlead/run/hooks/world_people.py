@@ -35,7 +35,7 @@ from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.world.world import World
 
 USERS_MAX: Final = 24
-"""Of a large scenario only so many users are made, so that the laptop starts as fast."""
+"""A large scenario has at most this number of users, so that the laptop starts as fast."""
 Object = dict[str, Any]
 _decoder: Final = msgspec.json.Decoder(WireQuotaTree)
 
