@@ -413,6 +413,22 @@ MUTATIONS = (
         "not any",
     ),
     Mutation(
+        "researcher: holders in the list of GPUs",
+        "src/fairlead/console/boards/restricted/board.py",
+        "        return listed_gpus(self.occupancy, self.now, lambda pod: False)",
+        "        return listed_gpus(self.occupancy, self.now)",
+        TENANTS,
+        "not any",
+    ),
+    Mutation(
+        "researcher: teams on the map",
+        "src/fairlead/console/boards/restricted/board.py",
+        "        return pod.namespace if self._is_own(pod) else ANOTHER_TEAM",
+        "        return pod.namespace",
+        TENANTS,
+        "not any",
+    ),
+    Mutation(
         "researcher: the number of changes of all",
         "src/fairlead/console/http/routes.py",
         "return str(console.pictures.picture(reach).versions.count)",

@@ -19,7 +19,7 @@ from tests.console.clusters import (
 from tests.console.some_cluster import some_cluster
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.holders import GROUPINGS, holder_groups, holder_rows
+from fairlead.console.boards.holders import GROUPINGS, holder_groups
 from fairlead.console.boards.rows import matching
 from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.envelope import timestamp
@@ -250,16 +250,6 @@ def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
             asked = {"namespace": group.namespace, "owner": f"{group.kind}/{group.name}"}
         query = parse_list_query(list(asked.items()), HOLDERS)
         assert len(matching(seen.holders, query)) == group.pods, (by, group.name)
-
-
-def test_a_user_that_may_see_some_namespaces_gets_those_alone() -> None:
-    snapshot = cluster(
-        [gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")]
-    )
-    seen = BoardState(snapshot, EPOCH)
-    rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, {}, (), seen.idle, {"team-a"})
-    assert [entry.row.name for entry in rows.entries] == ["mine"]
-    assert rows.facets["namespace"] == ["team-a"]
 
 
 def test_owners_are_counted_once() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
-from fairlead.console.boards.jobs_rows import job_rows
+from fairlead.console.boards.gpus_rows import listed_gpus
+from fairlead.console.boards.holders import holder_rows
+from fairlead.console.boards.jobs_rows import job_rows, paths_by_namespace
 from fairlead.console.boards.overview import held_by_namespace
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.http import pictures
@@ -129,6 +132,18 @@ def test_what_is_shared_of_pods_is_what_the_restricted_snapshot_gives() -> None:
     assert {name: board.job_by_pod.get(name, "") for name in alone.job_by_pod} == alone.job_by_pod
     assert board.held_by_namespace == held_by_namespace(alone.gpu_pods, board.occupancy)
     assert board.held_by_namespace.keys() == BOB.namespaces
+    made = holder_rows(
+        board.snapshot,
+        board.occupancy,
+        paths_by_namespace(board.snapshot.quota),
+        board.job_by_pod,
+        {(row.namespace, f"{row.type}/{row.name}"): row.user for row in board.job_list},
+        {pod.key: (each.job.kind, each.job.name) for each in board.instances for pod in each.pods},
+        board.silent_nodes,
+        board.idle,
+    )
+    assert board.holders == made
+    assert len(made.entries) == 3
 
 
 def test_a_pod_of_another_namespace_that_names_the_job_as_its_owner_is_not_seen() -> None:
@@ -142,3 +157,18 @@ def test_a_pod_of_another_namespace_that_names_the_job_as_its_owner_is_not_seen(
     (each,) = (each for each in board.instances if each.job.name == "bert")
     assert [member.name for member in each.pods] == ["bert-worker-0", "bert-worker-1"]
     assert board.jobs.entries[0].row.instances.running == 2
+
+
+@pytest.mark.parametrize("has_readings", [True, False])
+def test_cards_with_own_holders_are_those_that_the_builder_gives(has_readings: bool) -> None:
+    """Where holders are reported, rows are the shared ones with names; else they are made anew."""
+    seen = snapshot(Others(held=2, splits=2))
+    if not has_readings:
+        seen = replace(seen, gpus=tuple(replace(each, holders=()) for each in seen.gpus))
+    board = board_of(seen)
+    expected = listed_gpus(board.occupancy, EPOCH, lambda pod: pod.namespace in BOB.namespaces)
+    assert list(board.gpus.entries) == list(expected.entries)
+    assert len(board.gpus.entries) == len(expected.entries)
+    assert board.gpus.facets == expected.facets
+    names = {name for entry in board.gpus.entries for name in entry.row.holders}
+    assert {"team-b/bob-share"} <= names

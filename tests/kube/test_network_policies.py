@@ -37,6 +37,7 @@ FLOWS: Mapping[str, tuple[str, frozenset[int]]] = {
     "fairlead-console": (SYSTEM, frozenset()),
     "fairlead-gpu-exporter": (NODES, frozenset({9400})),
     "fairlead-node-agent": (NODES, frozenset({9403})),
+    "fairlead-people-controller": (SYSTEM, frozenset({9404})),
     "fairlead-quota-controller": (SYSTEM, frozenset({9402})),
     "fairlead-scheduler": (SYSTEM, frozenset({10259, 12345})),
 }

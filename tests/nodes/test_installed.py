@@ -91,6 +91,7 @@ PARTS = {
     "fairlead-console": 1,
     "fairlead-gpu-exporter": 3,
     "fairlead-node-agent": 3,
+    "fairlead-people-controller": 2,
     "fairlead-quota-controller": 2,
     "fairlead-scheduler": 2,
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -86,7 +86,20 @@ class CardState(Struct, frozen=True, gc=False):
         return None if self.may_be_held else self.card.memory_allocated_mib
 
 
-def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> MapParts:
+ANOTHER_TEAM: Final = ""
+"""The team of pods that are not the reader's."""
+
+
+def namespace_of(pod: Pod) -> str:
+    return pod.namespace
+
+
+def map_parts(
+    snapshot: ClusterSnapshot,
+    occupancy: ClusterOccupancy,
+    now: float,
+    team_of: Callable[[Pod], str] = namespace_of,
+) -> MapParts:
     """All that the map shows: GPU nodes by name, and the words behind their numbers."""
     teams = Numbering()
     models, modes, statuses = Numbering(), Numbering(), Numbering()
@@ -96,7 +109,7 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             model=models.of(gpu_model(each.node, snapshot)),
             mode=modes.of(each.mode),
             status=statuses.of(_status_of(each.node)),
-            gpus=map_cells(each, teams, now),
+            gpus=map_cells(each, teams, now, team_of),
             indexes=_irregular_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
@@ -104,9 +117,11 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
     return MapParts(teams.names, models.names, modes.names, statuses.names, nodes)
 
 
-def map_cells(on: NodeOccupancy, teams: Numbering, now: float) -> list[Cell]:
+def map_cells(
+    on: NodeOccupancy, teams: Numbering, now: float, team_of: Callable[[Pod], str]
+) -> list[Cell]:
     """The cells of one node."""
-    return [_cell(seen, on.node, teams, now) for seen in card_states(on)]
+    return [_cell(seen, on.node, teams, now, team_of) for seen in card_states(on)]
 
 
 def _status_of(node: Node) -> str:
@@ -202,7 +217,9 @@ def _card_state(
     )
 
 
-def _cell(seen: CardState, on: Node, teams: Numbering, now: float) -> Cell:
+def _cell(
+    seen: CardState, on: Node, teams: Numbering, now: float, team_of: Callable[[Pod], str]
+) -> Cell:
     card, reading = seen.card, seen.card.reading
     used = reading.memory_used_mib if reading else None
     return (
@@ -219,18 +236,18 @@ def _cell(seen: CardState, on: Node, teams: Numbering, now: float) -> Cell:
         ),
         _whole(reading.temperature_celsius if reading else None),
         card_idle_seconds(card, on, now) or 0,
-        _holders(seen, teams),
+        _holders(seen, teams, team_of),
     )
 
 
-def _holders(seen: CardState, teams: Numbering) -> int | list[Slice]:
+def _holders(seen: CardState, teams: Numbering, team_of: Callable[[Pod], str]) -> int | list[Slice]:
     if seen.claimant is not None:
-        return teams.of(seen.claimant.namespace)
-    held = [(holder.pod.namespace, holder.ratio) for holder in seen.card.holders]
-    others = [ratio for namespace, ratio in held if not namespace]
+        return teams.of(team_of(seen.claimant))
+    held = [(team_of(holder.pod), holder.ratio) for holder in seen.card.holders]
+    others = [ratio for team, ratio in held if team == ANOTHER_TEAM]
     if others:  # how many pods other teams have on the card is not shown
-        held = [*(each for each in held if each[0]), ("", sum(others))]
-    slices = [(teams.of(namespace), _share(ratio)) for namespace, ratio in held]
+        held = [*(each for each in held if each[0]), (ANOTHER_TEAM, sum(others))]
+    slices = [(teams.of(team), _share(ratio)) for team, ratio in held]
     return slices[0][0] if len(slices) == 1 and slices[0][1] == 1 else slices
 
 

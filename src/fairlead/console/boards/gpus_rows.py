@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from fairlead.console.boards.gpu_map_cells import CardState, card_states, in_order
@@ -13,17 +14,30 @@ from fairlead.console.pages.gpus import ListedGpu
 from fairlead.model.devices.gpu import CardMode, Health
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
+from fairlead.model.pod import Pod
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import SHARE, is_silent
 
 HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Health.UNKNOWN}
 
 
-def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
+Shown = Callable[[Pod], bool]
+"""Whether a pod may be named."""
+
+
+def every_pod(pod: Pod) -> bool:
+    return True
+
+
+def listed_gpus(
+    occupancy: ClusterOccupancy, now: float, shown: Shown = every_pod
+) -> RowSet[ListedGpu]:
     """All GPUs by node and index."""
     words = FilterKeys()
     entries = [
-        entry for each in in_order(occupancy.nodes) for entry in gpu_entries(each, words, now)
+        entry
+        for each in in_order(occupancy.nodes)
+        for entry in gpu_entries(each, words, now, shown)
     ]
     rows = [entry.row for entry in entries]
     facets = {
@@ -36,9 +50,11 @@ def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     return RowSet(ListedGpu, entries, facets, ties="")
 
 
-def gpu_entries(on: NodeOccupancy, words: FilterKeys, now: float) -> list[Entry[ListedGpu]]:
+def gpu_entries(
+    on: NodeOccupancy, words: FilterKeys, now: float, shown: Shown
+) -> list[Entry[ListedGpu]]:
     """The rows of one node's GPUs."""
-    return [_entry(seen, on, words, now) for seen in card_states(on)]
+    return [_entry(seen, on, words, now, shown) for seen in card_states(on)]
 
 
 def health_word(card: CardOccupancy, node: Node) -> Health:
@@ -54,8 +70,10 @@ class FilterKeys(dict[str, tuple[str, ...]]):
         return self[word]
 
 
-def _entry(seen: CardState, on: NodeOccupancy, words: FilterKeys, now: float) -> Entry[ListedGpu]:
-    row = _row(seen, on, now)
+def _entry(
+    seen: CardState, on: NodeOccupancy, words: FilterKeys, now: float, shown: Shown
+) -> Entry[ListedGpu]:
+    row = _row(seen, on, now, shown)
     answers = {
         "gpu_node": words[row.node],
         "GPU": (str(row.index), row.uuid.lower()) if row.uuid else words[str(row.index)],
@@ -70,7 +88,7 @@ def _entry(seen: CardState, on: NodeOccupancy, words: FilterKeys, now: float) ->
     )
 
 
-def _row(seen: CardState, on: NodeOccupancy, now: float) -> ListedGpu:
+def _row(seen: CardState, on: NodeOccupancy, now: float, shown: Shown) -> ListedGpu:
     card, reading = seen.card, seen.card.reading
     return ListedGpu(
         node=card.node,
@@ -80,7 +98,7 @@ def _row(seen: CardState, on: NodeOccupancy, now: float) -> ListedGpu:
         mode=_mode(card, on.mode),
         state=STATES[seen.state],
         health=health_word(card, on.node),
-        holders=_holders(seen, card),
+        holders=_holders(seen, card, shown),
         units=card.units if card.is_divided else 0,
         units_allocated=card.units_allocated,
         util_percent=percent(reading.utilization_ratio if reading else None),
@@ -100,7 +118,7 @@ def _mode(card: CardOccupancy, node_mode: str) -> str:
     return SHARE if card.mode == CardMode.SHARED else card.mode
 
 
-def _holders(seen: CardState, card: CardOccupancy) -> list[str]:
-    """Each pod once, however many of its containers sit on the card; none of another team."""
+def _holders(seen: CardState, card: CardOccupancy, shown: Shown) -> list[str]:
+    """Each pod once, however many of its containers sit on the card."""
     pods = [seen.claimant] if seen.claimant else [holder.pod for holder in card.holders]
-    return list(dict.fromkeys(pod.key for pod in pods if pod.namespace))
+    return list(dict.fromkeys(pod.key for pod in pods if shown(pod)))

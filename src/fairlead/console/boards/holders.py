@@ -45,20 +45,15 @@ def holder_rows(
     owner_by_pod: Mapping[str, tuple[str, str]],
     silent: Collection[str],
     idle: Idleness,
-    namespaces: Collection[str] | None = None,
 ) -> RowSet[Holder]:
     """The largest first.
 
     `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
 
     `owner_by_pod`: of pods of training jobs, the job's kind and name; another owner may stand
-    between. `namespaces`: those that the reader may see; None = all.
+    between.
     """
-    pods = [
-        pod
-        for pod in snapshot.pods
-        if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)
-    ]
+    pods = [pod for pod in snapshot.pods if pod.is_holding and has_gpu(pod)]
     workloads = {each.uid: each for each in snapshot.workloads}
     made_by = {pod.key: named_owner(pod, workloads) for pod in pods}
     rows = [
@@ -76,6 +71,12 @@ def holder_rows(
         for pod in pods
     ]
     rows.sort(key=lambda row: (-row.gpus, row.namespace, by_count(row.name)))
+    return holder_row_set([_entry(row) for row in rows])
+
+
+def holder_row_set(entries: Sequence[Entry[Holder]]) -> RowSet[Holder]:
+    """These rows, with the choices of their filters."""
+    rows = [entry.row for entry in entries]
     facets = {
         "namespace": choices(row.namespace for row in rows),
         "kind": choices(row.owner_kind for row in rows),
@@ -84,7 +85,7 @@ def holder_rows(
         "node": choices(row.node for row in rows),
         "status": choices(row.status for row in rows),
     }
-    return RowSet(Holder, [_entry(row) for row in rows], facets)
+    return RowSet(Holder, entries, facets)
 
 
 def holders_sentence(rows: Sequence[Holder]) -> Sentence:

@@ -36,7 +36,7 @@ _SHARED_PARTS: Final = {
         *("gpu_pods_by_namespace", "held_by_namespace", "job_by_pod"),
     ),
     "jobs": ("share_why", "rooms", "quota", "jobs", "job_places", "instances_by_namespace"),
-    "holders": ("idle",),
+    "holders": ("holders", "holder_places", "idle"),
     "quota": ("quota", "violations"),
     "waiting": ("quota_plan",),
     "offers": ("offers", "borrowable", "quota"),

@@ -14,8 +14,15 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.gpu_map_cells import MapParts, Numbering, map_cells, map_parts
+from fairlead.console.boards.gpu_map_cells import (
+    ANOTHER_TEAM,
+    MapParts,
+    Numbering,
+    map_cells,
+    map_parts,
+)
 from fairlead.console.boards.gpus_rows import FilterKeys, gpu_entries, listed_gpus
+from fairlead.console.boards.holders import holder_row_set
 from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.jobs_rows import (
     Explainer,
@@ -30,13 +37,14 @@ from fairlead.console.boards.nodes_rows import node_row
 from fairlead.console.boards.overview import cluster_sentence
 from fairlead.console.boards.quota.usage_rows import quota_entry
 from fairlead.console.boards.quota.waiting import PlannedQuota, fault_rows
-from fairlead.console.boards.restricted.nameless import ANOTHER_TEAM, nameless
+from fairlead.console.boards.restricted.nameless import nameless
 from fairlead.console.boards.rows import Entry, RowSet, choices
 from fairlead.console.boards.search import search
 from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Pool
 from fairlead.console.pages.envelope import Sentence, Warning
 from fairlead.console.pages.gpu_map import GpuMap, MapNode
 from fairlead.console.pages.gpus import ListedGpu
+from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobDetail, JobRow, Waiting
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow
@@ -68,6 +76,7 @@ from fairlead.rules.people.restricted import (
     restricted_violations,
     restricted_waiting,
 )
+from fairlead.rules.pods.devices import whole_gpus
 from fairlead.rules.sharing.startable import NodeOffer
 from fairlead.rules.sharing.why import ShareWhy
 
@@ -111,12 +120,17 @@ class SharedBoard(BoardState):
         return _by(enumerate(self.jobs.entries), lambda placed: placed[1].row.namespace)
 
     @cached_property
+    def holder_places(self) -> Mapping[str, Sequence[tuple[int, Entry[Holder]]]]:
+        """Namespace -> rows of its pods, with their places among all."""
+        return _by(enumerate(self.holders.entries), lambda placed: placed[1].row.namespace)
+
+    @cached_property
     def gpu_pods_by_namespace(self) -> Mapping[str, Sequence[Pod]]:
         return _by(self.gpu_pods, lambda pod: pod.namespace)
 
     @cached_property
     def nameless_gpus(self) -> RowSet[ListedGpu]:
-        return listed_gpus(self._nameless, self.now)
+        return listed_gpus(self.occupancy, self.now, lambda pod: False)
 
     @cached_property
     def places_of_gpus(self) -> Mapping[str, range]:
@@ -130,11 +144,7 @@ class SharedBoard(BoardState):
     @cached_property
     def nameless_map(self) -> MapParts:
         """Every card that is held, by another team (0)."""
-        return map_parts(self.snapshot, self._nameless, self.now)
-
-    @cached_property
-    def _nameless(self) -> ClusterOccupancy:
-        return ClusterOccupancy([nameless(each) for each in self.occupancy.nodes])
+        return map_parts(self.snapshot, self.occupancy, self.now, lambda pod: ANOTHER_TEAM)
 
 
 class RestrictedBoard(BoardState):
@@ -219,22 +229,50 @@ class RestrictedBoard(BoardState):
         """Not kept: of 40,000 cards it would be the largest part of a picture."""
         shared = self._whole.nameless_gpus
         words, own = FilterKeys(), dict[int, Entry[ListedGpu]]()
-        for name in self._own_nodes:
-            occupied = nameless(self.occupancy.by_node[name], self._reach.namespaces)
-            rows = gpu_entries(occupied, words, self._whole.now)
-            own |= dict(zip(self._whole.places_of_gpus[name], rows, strict=True))
+        for name, pods in self._own_nodes.items():
+            places = self._whole.places_of_gpus[name]
+            if all(map(self._is_seated, pods)):
+                own |= self._with_holders(places, pods)
+            else:
+                on = self.occupancy.by_node[name]
+                rows = gpu_entries(on, words, self._whole.now, self._is_own)
+                own |= dict(zip(places, rows, strict=True))
         return structs.replace(shared, entries=_Overlaid(shared.entries, own))
+
+    def _is_own(self, pod: Pod) -> bool:
+        return pod.namespace in self._reach.namespaces
+
+    def _team_of(self, pod: Pod) -> str:
+        return pod.namespace if self._is_own(pod) else ANOTHER_TEAM
+
+    def _is_seated(self, pod: Pod) -> bool:
+        """Whether all its cards are known from grants or readings."""
+        cards = {card.index for card, _ in self.occupancy.seats(pod)}
+        return len(cards) >= max(1, whole_gpus(pod.limits))
+
+    def _with_holders(self, places: range, pods: Iterable[Pod]) -> dict[int, Entry[ListedGpu]]:
+        """Rows of a node's cards that these pods hold, with their names."""
+        entries = self._whole.nameless_gpus.entries
+        place_of = {entries[place].row.index: place for place in places}
+        held: dict[int, list[str]] = {}
+        for pod in pods:
+            for index in sorted({card.index for card, _ in self.occupancy.seats(pod)}):
+                held.setdefault(place_of[index], []).append(pod.key)
+        return {
+            place: Entry(
+                structs.replace(entries[place].row, holders=keys),
+                "\n".join((entries[place].text, *keys)).lower(),
+                entries[place].answers,
+            )
+            for place, keys in held.items()
+        }
 
     @property
     def gpu_map(self) -> GpuMap:
         shared, teams = self._whole.nameless_map, Numbering()
         teams.of(ANOTHER_TEAM)
         own = {
-            name: map_cells(
-                nameless(self.occupancy.by_node[name], self._reach.namespaces),
-                teams,
-                self._whole.now,
-            )
+            name: map_cells(self.occupancy.by_node[name], teams, self._whole.now, self._team_of)
             for name in self._own_nodes
         }
         nodes: list[MapNode] = [
@@ -254,10 +292,10 @@ class RestrictedBoard(BoardState):
         )
 
     @cached_property
-    def _own_nodes(self) -> tuple[str, ...]:
-        """GPU nodes with own pods, by name."""
-        found = {pod.node for pod in self.snapshot.pods if pod.is_holding}
-        return tuple(sorted(name for name in found if name in self.occupancy.by_node))
+    def _own_nodes(self) -> dict[str, list[Pod]]:
+        """Nodes on which own pods hold GPUs, with these pods."""
+        found = _by((pod for pod in self.gpu_pods if pod.is_holding), lambda pod: pod.node)
+        return {name: pods for name, pods in found.items() if name in self.occupancy.by_node}
 
     def node(self, name: str) -> NodeDetail | None:
         """Without Events: they stand in a namespace that is no researcher's."""
@@ -303,15 +341,17 @@ class RestrictedBoard(BoardState):
         """The rows of the whole, but for what depends on the time and on the reason of a wait."""
         own = {each.job.key: each for each in self.instances}
         leaves = paths_by_namespace(self.snapshot.quota)
-        placed = sorted(
-            (
-                each
-                for name in self._reach.namespaces
-                for each in self._whole.job_places.get(name, ())
-            ),
-            key=itemgetter(0),
-        )
-        return job_row_set([self._own_job(entry, own, leaves) for _, entry in placed])
+        entries = self._in_order(self._whole.job_places)
+        return job_row_set([self._own_job(entry, own, leaves) for entry in entries])
+
+    @cached_property
+    def holders(self) -> RowSet[Holder]:
+        return holder_row_set(self._in_order(self._whole.holder_places))
+
+    def _in_order(self, places: Mapping[str, Sequence[tuple[int, _Row]]]) -> list[_Row]:
+        """What belongs to own namespaces, in the order of the whole."""
+        own = (each for name in self._reach.namespaces for each in places.get(name, ()))
+        return [row for _, row in sorted(own, key=itemgetter(0))]
 
     def _own_job(
         self,

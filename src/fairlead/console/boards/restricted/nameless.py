@@ -10,12 +10,10 @@ from collections.abc import Collection
 
 from msgspec import structs
 
+from fairlead.console.boards.gpu_map_cells import ANOTHER_TEAM
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import is_gpu_resource
-
-ANOTHER_TEAM = ""
-"""The namespace of a pod whose team is not shown."""
 
 
 def nameless(occupied: NodeOccupancy, namespaces: Collection[str] = ()) -> NodeOccupancy:
