@@ -31,6 +31,8 @@ LEAF = "root.research"
 def laptop() -> Iterator[Laptop]:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     with running_laptop(OUTPUT / "people.log", "--sign-in", "--scenario=empty") as it:
+        # The scenario's own group has the one leaf.
+        it.kubectl.run("delete", "usergroups.fairlead.io", "research", "-n", "kube-ai")
         yield it
 
 

@@ -1196,9 +1196,9 @@ export const en = {
   "audit-result.refused": "refused",
   "audit-result.failed": "failed",
   "audit-result.begun": "unknown",
-  "error.conflict": "Another client changed the object meanwhile.",
+  "error.conflict": "Another client changed the object meanwhile: {error}",
   "error.exists": "The name is taken: {error}",
   "error.blocked": "This cannot be done now: {error}",
-  "error.invalid": "The form has faults.",
-  "error.read-only": "This console writes nothing, because users do not sign in.",
+  "error.invalid": "The form has faults: {error}",
+  "error.read-only": "This console writes nothing: {error}",
 } as const;

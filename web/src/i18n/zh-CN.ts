@@ -1197,9 +1197,9 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "audit-result.refused": "拒绝",
   "audit-result.failed": "失败",
   "audit-result.begun": "未知",
-  "error.conflict": "该对象已被其他客户端修改。",
+  "error.conflict": "该对象已被其他客户端修改：{error}",
   "error.exists": "名称已被占用：{error}",
   "error.blocked": "现在无法执行：{error}",
-  "error.invalid": "表单有误。",
-  "error.read-only": "此控制台未启用登录，因此只读。",
+  "error.invalid": "表单有误：{error}",
+  "error.read-only": "此控制台只读：{error}",
 };

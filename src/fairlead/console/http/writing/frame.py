@@ -14,7 +14,7 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -61,7 +61,7 @@ class Blocked(Struct, frozen=True):
     reason: str
     hint: str = ""
     fields: tuple[FieldFault, ...] = ()
-    code: str = "blocked"
+    code: Literal["blocked", "exists"] = "blocked"
 
 
 class PlannedWrite(Struct, frozen=True, kw_only=True):
@@ -242,8 +242,11 @@ def check_planned(planned: PlannedWrite) -> None:
     if planned.faults:
         raise invalid(planned.faults)
     blocked = planned.blocked
-    if blocked is not None:
-        raise Refused(409, blocked.reason, blocked.hint, code=blocked.code, fields=blocked.fields)
+    if blocked is None:
+        return
+    if blocked.code == "exists":
+        raise Refused(409, blocked.reason, blocked.hint, code="exists", fields=blocked.fields)
+    raise Refused(409, blocked.reason, blocked.hint, code="blocked", fields=blocked.fields)
 
 
 def invalid(faults: Sequence[FieldFault]) -> Refused:
