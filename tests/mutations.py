@@ -18,6 +18,11 @@ PAGES, SUMS = "tests/kube/numbers/test_pages.py", "tests/kube/numbers/test_sums.
 TENANTS = "tests/console/test_non_interference.py"
 PICTURES, STREAMS = "tests/console/test_pictures.py", "tests/console/test_open_streams.py"
 SIGN_IN = "tests/apps/test_console_sign_in.py"
+TREE, ACTIONS = (
+    "tests/apps/test_console_tree_writes.py",
+    "tests/apps/test_console_cluster_actions.py",
+)
+EDIT = "src/fairlead/console/boards/quota/tree_edit.py"
 WRITES = "tests/apps/test_console_writes.py"
 FRAME = "src/fairlead/console/http/writing/frame.py"
 VITEST = "web: test/gpumap.test.ts"
@@ -626,6 +631,55 @@ MUTATIONS = (
         "        await self._note(request, BEGIN, row.way, who)",
         SIGN_IN,
         "without_a_row",
+    ),
+    Mutation(
+        "tree: the preview is one of the tree that is stored",
+        EDIT,
+        "what_if = board.effects_of(new, violations)",
+        "what_if = board.effects_of(old or new, violations)",
+        "tests/console/test_tree_preview.py",
+    ),
+    Mutation(
+        "tree: groups are not asked when a leaf is deleted",
+        EDIT,
+        "for each in groups.values() if each.leaf],",
+        "for each in groups.values() if not each.leaf],",
+        TREE,
+    ),
+    Mutation(
+        "tree: a later change of the tree is written over",
+        "src/fairlead/console/http/writing/quota_tree.py",
+        "if _version(now) != _version(wanted.stored) or number",
+        "if number",
+        TREE,
+    ),
+    Mutation(
+        "tree: fields that the editor does not show are lost",
+        "src/fairlead/wire/quota/tree_edit.py",
+        "raw = dict(before.get(node.formerly, {})) if node.formerly else {}",
+        "raw = dict[str, Any]()",
+        TREE,
+    ),
+    Mutation(
+        "tree: a researcher sees when others change it",
+        "src/fairlead/console/boards/restricted/board.py",
+        '            tree_version="",\n',
+        "",
+        TREE,
+    ),
+    Mutation(
+        "jobs are turned with the rights of the server",
+        "src/fairlead/console/http/writing/cluster_actions.py",
+        "await writes.write(action, account)",
+        "await writes.write(action)",
+        ACTIONS,
+    ),
+    Mutation(
+        "a job that quota has suspended is resumed by its owner",
+        "src/fairlead/console/http/writing/cluster_actions.py",
+        "if not order.suspended and work.is_suspended and work.suspended_for:",
+        "if False:",
+        ACTIONS,
     ),
     Mutation(
         "store: a migration that ended half-way cannot go on",

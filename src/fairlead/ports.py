@@ -13,7 +13,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from fairlead.model.access import Identity
-from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome, PatchObject
+from fairlead.model.actions import (
+    Action,
+    Manifest,
+    ObjectAction,
+    ObjectRef,
+    Outcome,
+    PatchObject,
+)
 from fairlead.model.changes import Observe
 from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
@@ -308,6 +315,23 @@ class Dependencies(Protocol):
         ...
 
 
+class ClusterWrites(Protocol):
+    """The API server, for what pages write.
+
+    `account`: the user that is impersonated, "" = the server's own rights. All raise
+    OutsideError: Forbidden and NotFound as the API server answers, ChangedMeanwhile if the object
+    is not as the action expects.
+    """
+
+    async def read(self, target: ObjectRef, account: str = "") -> Manifest:
+        """The object as it is now."""
+        ...
+
+    async def write(self, action: ObjectAction, account: str = "") -> Manifest | None:
+        """The object after the action, if the API server returns it."""
+        ...
+
+
 class SignInApi(Protocol):
     """The API server, for a console at which users sign in.
 
@@ -403,8 +427,8 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies`, `sign_in`, `people` and `credentials` in a saved snapshot, which has
-    no API server.
+    `servings`, `dependencies`, `sign_in`, `writes`, `people` and `credentials` in a saved snapshot,
+    which has no API server.
     """
 
     cluster: Cluster
@@ -418,6 +442,7 @@ class Ports(Struct, frozen=True):
     servings: ServingQuestions | None = None
     dependencies: Dependencies | None = None
     sign_in: SignInApi | None = None
+    writes: ClusterWrites | None = None
     people: People | None = None
     credentials: CredentialIssuer | None = None
 

@@ -41,7 +41,11 @@ from .worlds import StillCluster
 STREAMS: Final = ("changes",)
 JOB: Final = {"namespace": "team-a", "type": "pytorchjob", "name": "bert"}
 PATHS: Final = {
-    "node": [{"name": name} for name in ("gpu-1", "share-1", "cpu-1")],
+    **{
+        endpoint.name: [{"name": name} for name in ("gpu-1", "share-1", "cpu-1")]
+        for endpoint in ENDPOINTS
+        if endpoint.path.startswith("/nodes/{name}")
+    },
     "chart": [{"query": name} for name in CHART_NAMES],
     **{
         endpoint.name: [{**JOB, "name": name} for name in ("bert", "waits", "lent")]
@@ -250,11 +254,17 @@ OF_EVERY_USER = (
     *("own_kubeconfig", "issue_my_token", "revoke_my_token"),
 )
 """Writes that are about the own session and the own credentials."""
+OF_OWN_NAMESPACES = ("change_job", "delete_job")
+"""Writes that a researcher may in the own namespaces; tests/apps/test_console_cluster_actions."""
 
 
 @pytest.mark.parametrize(
     "endpoint",
-    [each for each in ENDPOINTS if each.method != "GET" and each.name not in OF_EVERY_USER],
+    [
+        each
+        for each in ENDPOINTS
+        if each.method != "GET" and each.name not in (*OF_EVERY_USER, *OF_OWN_NAMESPACES)
+    ],
     ids=lambda each: each.name,
 )
 async def test_what_only_an_administrator_may_is_forbidden(endpoint: Endpoint) -> None:

@@ -105,6 +105,16 @@ def kubeconfig_of(ready: dict[str, str]) -> dict[str, Any]:
 
 def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
     """A request with the certificate authority and the token of the kubeconfig."""
+    _send(ready, path, json.dumps(body).encode())
+
+
+def read(ready: dict[str, str], path: str) -> dict[str, Any]:
+    """What the laptop's API server answers there."""
+    found: dict[str, Any] = json.loads(_send(ready, path, None))
+    return found
+
+
+def _send(ready: dict[str, str], path: str, body: bytes | None) -> bytes:
     config = kubeconfig_of(ready)
     cluster = config["clusters"][0]["cluster"]
     trust = ssl.create_default_context(
@@ -114,8 +124,7 @@ def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
         "authorization": f"Bearer {config['users'][0]['user']['token']}",
         "content-type": "application/json",
     }
-    request = urllib.request.Request(
-        cluster["server"] + path, json.dumps(body).encode(), headers, method="POST"
-    )
-    with urllib.request.urlopen(request, context=trust, timeout=10):
-        pass
+    request = urllib.request.Request(cluster["server"] + path, body, headers)
+    with urllib.request.urlopen(request, context=trust, timeout=10) as answer:
+        answered: bytes = answer.read()
+    return answered

@@ -38,6 +38,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.people.people_writer import KubePeople
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
+from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
@@ -123,6 +124,7 @@ async def run_laptop(
                 servings=KubeServings(api),
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
+                writes=KubeClusterWrites(api),
                 people=writer,
                 credentials=writer,
             )
@@ -202,6 +204,7 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
             store=store,
             records=store,
             credentials=world.credentials,
+            versions=store,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,
             is_simulated=True,

@@ -20,6 +20,7 @@ from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.prometheus.readings import PrometheusReadings
+from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
 from fairlead.edge.queries.job_files import KubeJobFiles
@@ -82,6 +83,7 @@ async def followed_world(
             servings=KubeServings(api),
             dependencies=DependencyQuery(api, prometheus),
             sign_in=KubeSignInApi(api),
+            writes=KubeClusterWrites(api),
             people=people,
             credentials=people,
         )

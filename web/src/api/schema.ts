@@ -355,6 +355,13 @@ export interface GroupOrder {
   users?: Array<string>
 }
 
+/** A user group that follows its leaf to another name. */
+export interface GroupRename {
+  group: string
+  before: string
+  after: string
+}
+
 /** `name`: of the object. `users`: ids of those who list the group. Others: see `UserRow`. */
 export interface GroupRow {
   name: string
@@ -577,6 +584,11 @@ export interface JobManifest {
   redacted: Array<string>
 }
 
+/** `suspended`: true stops the pods of the job and keeps the job; false starts it again. */
+export interface JobOrder {
+  suspended: boolean
+}
+
 /** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuMemoryUsedOfMiB`: its memory on the cards that report its use. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
   namespace: string
@@ -617,6 +629,13 @@ export interface JobWhy {
   version: string
   warnings: Array<Warning>
   waiting: Waiting | null
+}
+
+export interface JobWritten {
+  namespace: string
+  type: string
+  name: string
+  suspended: boolean
 }
 
 /** `lifetimeSeconds`: 600 to 86,400. `note`: what it is for, at most 200 characters. */
@@ -774,6 +793,10 @@ export interface NamespaceUse {
   used: number
 }
 
+/** The body of a write that needs none. */
+export interface NoBody {
+}
+
 /** `sharing` is null on a node that shares nothing. */
 export interface NodeDetail {
   generatedAt: string
@@ -804,6 +827,11 @@ export interface NodeList {
   sentence: Sentence
   facets: Record<string, Array<string>>
   items: Array<NodeRow>
+}
+
+/** `schedulable`: false cordons the node: no new pod gets it; true uncordons it. */
+export interface NodeOrder {
+  schedulable: boolean
 }
 
 /** A pod that holds GPUs of this node. `gpuIndexes` is empty if unknown. `pending`: it shares a GPU, and no usable annotation names it (PENDING in `kubectl inspect cgpu`). `units` of `aliyun.com/gpu-mem`: granted, or requested by a pending pod. A terminating pod keeps what it holds until it is gone. `heldSince`: when it was bound. */
@@ -854,6 +882,11 @@ export interface NodeRow {
   createdAt: string | null
   cpuTotalCores: number
   memoryTotalMiB: number
+}
+
+export interface NodeWritten {
+  name: string
+  schedulable: boolean
 }
 
 /** `attention`: what needs attention, the worst first. */
@@ -993,7 +1026,12 @@ export interface QuotaRow {
   byUser: Array<UserUse>
 }
 
-/** All nodes, parents before children in the order written, each with all `resources` in this order. */
+/** The whole tree, parents before children, the root first. */
+export interface QuotaTreeOrder {
+  nodes: Array<TreeNodeOrder>
+}
+
+/** All nodes, parents before children in the order written, each with all `resources` in this order. For administrators: `treeVersion` is what `If-Match` of a write names: it changes with the tree and not with its status; `none` = there is no tree, "" = the tree cannot be written here. `managed`: resources that the root names. */
 export interface QuotaTreePage {
   generatedAt: string
   stale: boolean
@@ -1003,6 +1041,23 @@ export interface QuotaTreePage {
   resources: Array<string>
   items: Array<QuotaTreeRow>
   faults: Array<TreeFault>
+  treeVersion: string
+  managed: Array<string>
+}
+
+/** What saving a tree does. Nothing is written. `fields`: refused cells; while there are some, the rest is empty. `nodes`: what differs from the stored tree. `whatIf`: pods and leaves, by the controller's plan. `overMax`: nodes that then use more than their max, where nothing is admitted. `raised`: leaves with a larger min. `governed`, `released`: namespaces that come under quota or leave it; `unknownNamespaces` do not exist. `groups`: user groups whose leaf is renamed. */
+export interface QuotaTreePreview {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  nodes: Array<TreeNodeChange>
+  whatIf: QuotaEffects | null
+  overMax: Array<string>
+  raised: Array<string>
+  governed: Array<string>
+  released: Array<string>
+  unknownNamespaces: Array<string>
+  groups: Array<GroupRename>
 }
 
 /** `shortName`: the part of `name` after its parent's prefix. */
@@ -1017,6 +1072,26 @@ export interface QuotaTreeRow {
   attributes: Record<string, string>
   bounds: Array<QuotaBounds>
   waitingPods: number
+}
+
+/** A tree as it was once. `actor`: "" = another client than the console wrote it. `yaml`: its `spec`; `nodes`: the same, as a write takes it. */
+export interface QuotaTreeVersion {
+  id: number
+  at: string
+  actor: string
+  summary: string
+  yaml: string
+  nodes: Array<TreeNodeOrder>
+}
+
+/** The newest first, at most 20. */
+export interface QuotaTreeVersions {
+  items: Array<QuotaTreeVersion>
+}
+
+/** The tree was written. `treeVersion`: its new version. */
+export interface QuotaTreeWritten {
+  treeVersion: string
 }
 
 /** `resources`: the managed resources in the order of the tables. `faults`: of the tree. */
@@ -1218,6 +1293,13 @@ export interface TaintRow {
   effect: string
 }
 
+/** `cell`: `name`, `namespaces`, or a bound such as `min.cpu`. Texts are "" for nothing. */
+export interface TreeCellChange {
+  cell: string
+  before: string
+  after: string
+}
+
 /** What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or `warning`. While one of them `stops`, nothing is admitted and nothing evicted. */
 export interface TreeFault {
   path: string
@@ -1225,6 +1307,23 @@ export interface TreeFault {
   message: string
   level: string
   stops: boolean
+}
+
+/** `change`: `added`, `removed` or `changed`. */
+export interface TreeNodeChange {
+  name: string
+  change: string
+  cells: Array<TreeCellChange>
+}
+
+/** A node as it should be written, by full names. `parent`: "" for the root. `formerly`: its name in the stored tree, "" for a new node. `min`, `max`: quantities by resource; an absent resource has no bound, "" at the root is unlimited. */
+export interface TreeNodeOrder {
+  name: string
+  parent: string
+  formerly: string
+  min: Record<string, string>
+  max: Record<string, string>
+  namespaces: Array<string>
 }
 
 /** What a user becomes; `groups`: all of them. */

@@ -64,6 +64,7 @@ from fairlead.console.boards.overview import (
     starved_leaves,
     top_consumers,
 )
+from fairlead.console.boards.quota.tree_edit import version_of
 from fairlead.console.boards.quota.tree_rows import tree_rows
 from fairlead.console.boards.quota.usage_rows import (
     WaitingJobs,
@@ -407,6 +408,24 @@ class BoardState:
             resources=list(self.quota_resources),
             items=tree_rows(self.quota_uses, self.quota_resources),
             faults=fault_rows(self.violations),
+            tree_version=version_of(self._quota_tree),
+            managed=sorted(root.resources) if (root := self.snapshot.quota) else [],
+        )
+
+    def tree_page(self, tree: QuotaTree) -> QuotaTreePage:
+        """The same page of a tree that this board state has not seen yet."""
+        root = tree.root
+        if root is None:
+            return msgspec.structs.replace(self.quota_tree, tree_version=version_of(tree))
+        resources = tuple(dict.fromkeys((*DEFAULT_RESOURCES, *managed_resources(root))))
+        uses = usage_of(msgspec.structs.replace(self.quota_state, tree=root))
+        return msgspec.structs.replace(
+            self.quota_tree,
+            resources=list(resources),
+            items=tree_rows(uses, resources),
+            faults=fault_rows(self._violations_of(tree, tree, self.quota_state)),
+            tree_version=version_of(tree),
+            managed=sorted(root.resources),
         )
 
     def what_if(self, asked: QuotaWhatIf) -> QuotaEffects:
@@ -415,10 +434,21 @@ class BoardState:
         """
         now = self._quota_tree
         tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
-        root = tree.sound_root
-        state = msgspec.structs.replace(self.quota_state, tree=root) if root is not None else None
+        state = self.state_under(tree)
         own = own_namespaces(self.snapshot.namespaces)
-        faults = fault_rows(validate(tree, now, state=state, own=own))
+        return self.effects_of(tree, validate(tree, now, state=state, own=own))
+
+    def state_under(self, tree: QuotaTree) -> QuotaState | None:
+        """The state under another tree; None if that is malformed."""
+        root = tree.sound_root
+        return msgspec.structs.replace(self.quota_state, tree=root) if root is not None else None
+
+    def effects_of(self, tree: QuotaTree, violations: Sequence[Violation]) -> QuotaEffects:
+        """What this tree would do, if its violations do not refuse it.
+
+        Raises UserError where plans do not come to an end.
+        """
+        faults = fault_rows(violations)
         valid = tree.root is not None and not any(fault.level == "error" for fault in faults)
         envelope: dict[str, Any] = {
             "generated_at": self.generated_at,

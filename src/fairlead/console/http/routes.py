@@ -64,8 +64,13 @@ from fairlead.console.http.subjects import (
 from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.http.writing.audit import AuditAnswers
+from fairlead.console.http.writing.cluster_actions import (
+    plan_job,
+    plan_job_deletion,
+    plan_node,
+)
 from fairlead.console.http.writing.credentials import CredentialPlans
-from fairlead.console.http.writing.frame import PlannedWrite, WriteFrame
+from fairlead.console.http.writing.frame import READ_ONLY, PlannedWrite, WriteFrame
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.http.writing.people_rows import (
     group_row,
@@ -75,6 +80,7 @@ from fairlead.console.http.writing.people_rows import (
     user_rows,
     users_sentence,
 )
+from fairlead.console.http.writing.quota_tree import plan_tree, tree_versions
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
@@ -103,7 +109,7 @@ from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.people.reach import reach_of
 from fairlead.model.people.rows import User
-from fairlead.ports import JobFiles, Ports, Timekeeper
+from fairlead.ports import ClusterWrites, JobFiles, Ports, Timekeeper
 from fairlead.rules.people.restricted import without_claimant
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.shown_manifest import shown_manifest
@@ -633,6 +639,10 @@ async def quota_tree(console: Console, request: Request, endpoint: Endpoint) -> 
     return await asyncio.to_thread(lambda: json_answer(request, board_state.quota_tree))
 
 
+async def quota_tree_versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, await tree_versions(console.desk))
+
+
 async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) -> Response:
     asked = parse_what_if(await own_body(request, _csrf(console, request)))
     board_state = await _states(console, request).latest()
@@ -733,6 +743,42 @@ async def _lines_of_all(console: Console, query: ChartQuery, asked: ChartRequest
     return history_lines(console.history, query, asked)
 
 
+async def plan_quota_tree(console: Console, request: Request, body: Any) -> PlannedWrite:
+    board_state = await console.board_states.latest("quota")
+    return await plan_tree(_writes(console), _desk(console), board_state, request, body)
+
+
+async def plan_node_change(console: Console, request: Request, body: Any) -> PlannedWrite:
+    board_state = await console.board_states.latest()
+    return await plan_node(_writes(console), board_state.snapshot, request, body)
+
+
+async def plan_job_change(console: Console, request: Request, body: Any) -> PlannedWrite:
+    _, each, _ = await _job(console, request)
+    return await plan_job(_writes(console), each.job, request, body)
+
+
+async def plan_deletion_of_job(console: Console, request: Request, body: Any) -> PlannedWrite:
+    _, each, _ = await _job(console, request)
+    return await plan_job_deletion(_writes(console), each.job, request)
+
+
+def _writes(console: Console) -> ClusterWrites:
+    if console.world.writes is None:
+        raise Refused(
+            404,
+            f"{console.world.name} has no API server: nothing can be written",
+            "look at the cluster itself",
+        )
+    return console.world.writes
+
+
+def _desk(console: Console) -> SignInDesk:
+    if console.desk is None:
+        raise READ_ONLY
+    return console.desk
+
+
 async def users(console: Console, request: Request, endpoint: Endpoint) -> Response:
     desk = console.roster_desk
     rows, sentence = user_rows(desk.roster.users), users_sentence(desk.roster.users)
@@ -803,6 +849,10 @@ async def audit(console: Console, request: Request, endpoint: Endpoint) -> Respo
 
 
 PLANS: Final[dict[str, Planning]] = {
+    "change_node": plan_node_change,
+    "change_job": plan_job_change,
+    "delete_job": plan_deletion_of_job,
+    "write_quota_tree": plan_quota_tree,
     "create_user": lambda console, request, body: console.plans.create_user(request, body),
     "change_user": lambda console, request, body: console.plans.change_user(request, body),
     "delete_user": lambda console, request, body: console.plans.delete_user(request, body),
@@ -859,6 +909,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "quota_usage": quota_usage,
     "quota_waiting": quota_waiting,
     "quota_tree": quota_tree,
+    "quota_tree_versions": quota_tree_versions,
     "quota_what_if": quota_what_if,
     "users": users,
     "user": user,

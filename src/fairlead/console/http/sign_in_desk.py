@@ -48,6 +48,7 @@ from fairlead.ports import (
     OidcProvider,
     SignInApi,
     SignIns,
+    TreeVersions,
 )
 from fairlead.rules.people.identities import (
     Roster,
@@ -142,13 +143,15 @@ class SignInTools(Struct, frozen=True, kw_only=True):
     """What signing in takes. `keys`: that sign cookies, the first one new ones. `code`: for a
     console that only this machine can reach. `external_url`: where browsers find the console, ""
     = by the host that they name. `records`: None = nothing is
-    noted. `credentials`: None = the console issues none.
+    noted. `credentials`: None = the console issues none. `versions`: of the
+    quota tree, None = they are not kept.
     """
 
     api: SignInApi
     store: SignIns
     records: IssuedRecords | None = None
     credentials: CredentialIssuer | None = None
+    versions: TreeVersions | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -185,6 +188,10 @@ class SignInDesk:
     def roster(self) -> Roster:
         """The users and groups of the cluster."""
         return self._roster
+
+    @property
+    def versions(self) -> TreeVersions | None:
+        return self._tools.versions
 
     @property
     def audit(self) -> AuditTrail | None:

@@ -27,7 +27,15 @@ from fairlead.console.pages.jobs import (
 from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
-from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
+from fairlead.console.pages.quota_tree import (
+    QuotaEffects,
+    QuotaTreeOrder,
+    QuotaTreePage,
+    QuotaTreePreview,
+    QuotaTreeVersions,
+    QuotaTreeWritten,
+    QuotaWhatIf,
+)
 from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.session import (
@@ -40,6 +48,12 @@ from fairlead.console.pages.session import (
     SignInOrder,
 )
 from fairlead.console.pages.writing.audit import AuditPage
+from fairlead.console.pages.writing.cluster_actions import (
+    JobOrder,
+    JobWritten,
+    NodeOrder,
+    NodeWritten,
+)
 from fairlead.console.pages.writing.people import (
     CredentialList,
     CredentialOrder,
@@ -55,7 +69,7 @@ from fairlead.console.pages.writing.people import (
     UserOrder,
     UserRow,
 )
-from fairlead.console.pages.writing.preview import Deleted, Preview
+from fairlead.console.pages.writing.preview import Deleted, NoBody, Preview
 from fairlead.model.people.permission import ANYONE, ConsoleResource, ConsoleVerb, Right
 
 BASE: Final = "/api/v1"
@@ -458,6 +472,19 @@ ENDPOINTS: Final = (
         example="/nodes/gpu-1",
     ),
     Endpoint(
+        "change_node",
+        "/nodes/{name}",
+        "Cordon a node, or uncordon it",
+        NodeWritten,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.NODES),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=NodeOrder,
+        action="nodes.update",
+        example="/nodes/gpu-1",
+        verb="PATCH",
+    ),
+    Endpoint(
         "jobs",
         "/jobs",
         "The Training jobs board: one row per job",
@@ -474,6 +501,32 @@ ENDPOINTS: Final = (
         _JOBS,
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain",
+    ),
+    Endpoint(
+        "change_job",
+        _JOB,
+        "Suspend a job, or resume it",
+        JobWritten,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.JOBS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=JobOrder,
+        action="jobs.update",
+        example="/jobs/team-a/mpijob/bert-pretrain",
+        verb="PATCH",
+    ),
+    Endpoint(
+        "delete_job",
+        _JOB,
+        "Delete a job with its pods",
+        Deleted,
+        Right(ConsoleVerb.DELETE, ConsoleResource.JOBS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=NoBody,
+        action="jobs.delete",
+        example="/jobs/team-a/mpijob/bert-pretrain",
+        verb="DELETE",
     ),
     Endpoint(
         "job_instances",
@@ -556,6 +609,28 @@ ENDPOINTS: Final = (
         "The quota tree: bounds, use and faults of every node",
         QuotaTreePage,
         Right(ConsoleVerb.GET, ConsoleResource.QUOTA_TREE),
+    ),
+    Endpoint(
+        "write_quota_tree",
+        "/quota/tree",
+        "Write the quota tree",
+        QuotaTreeWritten,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.QUOTA_TREE),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=QuotaTreeOrder,
+        action="quota.tree.update",
+        preview=QuotaTreePreview,
+        verb="PUT",
+        needs_version=True,
+    ),
+    Endpoint(
+        "quota_tree_versions",
+        "/quota/tree/versions",
+        "The last 20 versions of the quota tree",
+        QuotaTreeVersions,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.QUOTA_TREE),
+        errors=(400, 401, 403, 404, 503),
     ),
     Endpoint(
         "quota_what_if",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.console.pages.envelope import Envelope, Json, Sentence
+from fairlead.console.pages.envelope import Envelope, FieldFault, Json, Sentence
 from fairlead.console.pages.quota import TreeFault, WaitingUnit
+from fairlead.console.pages.writing.preview import Effect
 from fairlead.errors import UserError
 
 CHANGES_MAX = 1000
@@ -50,12 +51,18 @@ class QuotaTreeRow(Json, frozen=True):
 class QuotaTreePage(Envelope, frozen=True):
     """All nodes, parents before children in the order written,
     each with all `resources` in this order.
+
+    For administrators: `tree_version` is what `If-Match` of a write names: it changes with the tree
+    and not with its status; `none` = there is no tree, "" = the tree cannot be written here.
+    `managed`: resources that the root names.
     """
 
     sentence: Sentence
     resources: list[str]
     items: list[QuotaTreeRow]
     faults: list[TreeFault]
+    tree_version: str = ""
+    managed: list[str] = []
 
 
 class BoundsChange(Json, frozen=True, forbid_unknown_fields=True):
@@ -118,6 +125,100 @@ class QuotaEffects(Envelope, frozen=True):
     waiting: list[WaitingUnit] = []
     waiting_count: int = 0
     plans: int = 0
+
+
+class TreeNodeOrder(Json, frozen=True, forbid_unknown_fields=True):
+    """A node as it should be written, by full names. `parent`: "" for the root. `formerly`: its
+    name in the stored tree, "" for a new node.
+
+    `min`, `max`: quantities by resource; an absent resource has no bound, "" at the root is
+    unlimited.
+    """
+
+    name: str
+    parent: str = ""
+    formerly: str = ""
+    min: dict[str, str] = {}
+    max: dict[str, str] = {}
+    namespaces: list[str] = []
+
+
+class QuotaTreeOrder(Json, frozen=True, forbid_unknown_fields=True):
+    """The whole tree, parents before children, the root first."""
+
+    nodes: list[TreeNodeOrder]
+
+
+class TreeCellChange(Json, frozen=True):
+    """`cell`: `name`, `namespaces`, or a bound such as `min.cpu`. Texts are "" for nothing."""
+
+    cell: str
+    before: str
+    after: str
+
+
+class TreeNodeChange(Json, frozen=True):
+    """`change`: `added`, `removed` or `changed`."""
+
+    name: str
+    change: str
+    cells: list[TreeCellChange]
+
+
+class GroupRename(Json, frozen=True):
+    """A user group that follows its leaf to another name."""
+
+    group: str
+    before: str
+    after: str
+
+
+class QuotaTreePreview(Json, frozen=True):
+    """What saving a tree does. Nothing is written.
+
+    `fields`: refused cells; while there are some, the rest is empty. `nodes`: what differs from the
+    stored tree. `what_if`: pods and leaves, by the controller's plan. `over_max`: nodes that then
+    use more than their max, where nothing is admitted. `raised`: leaves with a larger min.
+    `governed`, `released`: namespaces that come under quota or leave it; `unknown_namespaces` do
+    not exist. `groups`: user groups whose leaf is renamed.
+    """
+
+    valid: bool
+    fields: list[FieldFault]
+    effects: list[Effect]
+    nodes: list[TreeNodeChange] = []
+    what_if: QuotaEffects | None = None
+    over_max: list[str] = []
+    raised: list[str] = []
+    governed: list[str] = []
+    released: list[str] = []
+    unknown_namespaces: list[str] = []
+    groups: list[GroupRename] = []
+
+
+class QuotaTreeWritten(Json, frozen=True):
+    """The tree was written. `tree_version`: its new version."""
+
+    tree_version: str
+
+
+class QuotaTreeVersion(Json, frozen=True):
+    """A tree as it was once. `actor`: "" = another client than the console wrote it. `yaml`: its
+    `spec`; `nodes`: the same, as a write takes it.
+    """
+
+    id: int
+    at: str
+    actor: str
+    summary: str
+    yaml: str
+    nodes: list[TreeNodeOrder]
+
+
+class QuotaTreeVersions(Json, frozen=True):
+    """The newest first, at most 20."""
+
+    items: list[QuotaTreeVersion]
 
 
 def parse_what_if(body: bytes) -> QuotaWhatIf:

@@ -28,7 +28,8 @@ _PATCH_TYPES = {
 class ApiRequest(Struct, frozen=True):
     """`verb`: the API's verb (`list`, `create`, …) for messages. `path` includes the query.
 
-    `seconds`: time limit of the answer; None = the usual one.
+    `seconds`: time limit of the answer; None = the usual one. `account`: the user that the
+    client impersonates; "" = what the connection has.
     """
 
     verb: str
@@ -38,6 +39,7 @@ class ApiRequest(Struct, frozen=True):
     content_type: str = "application/json"
     accept: str = "application/json"
     seconds: float | None = None
+    account: str = ""
 
 
 class Selection(Struct, frozen=True):

@@ -462,7 +462,11 @@ class Conversation:
             ("User-Agent", f"fairlead/{__version__}"),
             *([("Authorization", issued.authorization)] if issued.authorization else []),
             *([("Content-Type", request.content_type)] if request.body is not None else []),
-            *self._connection.impersonation,
+            *(
+                [("Impersonate-User", request.account)]
+                if request.account
+                else self._connection.impersonation
+            ),
         ]
 
 

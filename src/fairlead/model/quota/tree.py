@@ -138,7 +138,8 @@ class Violation(Struct, frozen=True):
     """A mistake in a tree (docs/spec/quota.md#validation). `path`: the name of the node.
 
     `stops`: nothing is admitted or evicted while it exists. `is_error` False: a warning, which does
-    not prevent writing the tree.
+    not prevent writing the tree. `cell`: the part of the node: `name`, `namespaces`, or a bound
+    such as `min.cpu`; "" = the node.
     """
 
     path: str
@@ -146,6 +147,7 @@ class Violation(Struct, frozen=True):
     message: str
     is_error: bool = True
     stops: bool = False
+    cell: str = ""
 
 
 class QuotaSettings(Struct, frozen=True):

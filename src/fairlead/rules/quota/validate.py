@@ -105,12 +105,12 @@ def validate_deletion(old: QuotaTree, groups: Sequence[LeafGroup] = ()) -> tuple
     )
 
 
-def _error(path: str, code: ViolationCode, message: str) -> Violation:
-    return Violation(path, code, f"{path}: {message}", stops=code in STOPPING)
+def _error(path: str, code: ViolationCode, message: str, cell: str = "") -> Violation:
+    return Violation(path, code, f"{path}: {message}", stops=code in STOPPING, cell=cell)
 
 
-def _warning(path: str, code: ViolationCode, message: str) -> Violation:
-    return Violation(path, code, f"{path}: {message}", is_error=False)
+def _warning(path: str, code: ViolationCode, message: str, cell: str = "") -> Violation:
+    return Violation(path, code, f"{path}: {message}", is_error=False, cell=cell)
 
 
 def _identity(tree: QuotaTree) -> Iterator[Violation]:
@@ -134,6 +134,7 @@ def _names(root: QuotaNode) -> Iterator[Violation]:
                 name,
                 ViolationCode.DUPLICATE_NAME,
                 f"{len(above)} nodes have this name ({places})",
+                "name",
             )
 
 
@@ -148,6 +149,7 @@ def _namespaces(
                 node.name,
                 ViolationCode.PARENT_WITH_NAMESPACES,
                 f"has children and namespaces ({sentence}); only a leaf has namespaces",
+                "namespaces",
             )
         for namespace in node.namespaces:
             other = leaf_of.get(namespace)
@@ -160,6 +162,7 @@ def _namespaces(
                     node.name,
                     ViolationCode.NAMESPACE_IN_TWO_LEAVES,
                     f"namespace {namespace} {sentence}",
+                    "namespaces",
                 )
             if namespace in PROTECTED or namespace in own:
                 owner = "Kubernetes'" if namespace in KUBERNETES_NAMESPACES else "Fairlead's"
@@ -167,12 +170,14 @@ def _namespaces(
                     node.name,
                     ViolationCode.PROTECTED_NAMESPACE,
                     f"namespace {namespace} is one of {owner} own and takes no quota",
+                    "namespaces",
                 )
             if there is not None and namespace not in there:
                 yield _warning(
                     node.name,
                     ViolationCode.NO_SUCH_NAMESPACE,
                     f"namespace {namespace} does not exist yet",
+                    "namespaces",
                 )
 
 
@@ -208,11 +213,13 @@ def _root_bounds(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violatio
                 f"min of {resource} is {_text(resource, least)} and max is "
                 f"{_text(resource, most)}; they must be equal at the root"
             )
-            yield _error(root.name, ViolationCode.ROOT_MIN_NOT_MAX, sentence)
+            yield _error(root.name, ViolationCode.ROOT_MIN_NOT_MAX, sentence, f"min.{resource}")
         if capacity is not None and most is not None and most > capacity.get(resource, 0):
             there = _text(resource, capacity.get(resource, 0))
             sentence = f"max of {resource} is {_text(resource, most)}, and the cluster has {there}"
-            yield _warning(root.name, ViolationCode.ROOT_EXCEEDS_CLUSTER, sentence)
+            yield _warning(
+                root.name, ViolationCode.ROOT_EXCEEDS_CLUSTER, sentence, f"max.{resource}"
+            )
 
 
 def _known(node: QuotaNode, root: str, known: Collection[str], named: str) -> Iterator[Violation]:
@@ -225,6 +232,7 @@ def _known(node: QuotaNode, root: str, known: Collection[str], named: str) -> It
             node.name,
             ViolationCode.UNKNOWN_RESOURCE,
             f"names {resource}, which {root} does not; it names {named}",
+            f"{'max' if resource in node.max or resource in node.unlimited else 'min'}.{resource}",
         )
 
 
@@ -234,6 +242,7 @@ def _unlimited_min(node: QuotaNode) -> Iterator[Violation]:
             node.name,
             ViolationCode.UNLIMITED_MIN,
             f"min of {resource} is unlimited; only the root's may be",
+            f"min.{resource}",
         )
 
 
@@ -245,7 +254,7 @@ def _own_bounds(node: QuotaNode) -> Iterator[Violation]:
                 f"min of {resource} is {_text(resource, least)}, more than its own max "
                 f"{_text(resource, most)}"
             )
-            yield _error(node.name, ViolationCode.MIN_EXCEEDS_MAX, sentence)
+            yield _error(node.name, ViolationCode.MIN_EXCEEDS_MAX, sentence, f"min.{resource}")
 
 
 def _ceilings(node: QuotaNode, above: Mapping[str, tuple[int, str]]) -> Iterator[Violation]:
@@ -256,7 +265,7 @@ def _ceilings(node: QuotaNode, above: Mapping[str, tuple[int, str]]) -> Iterator
                 f"max of {resource} is {_text(resource, most)}, more than the max "
                 f"{_text(resource, ceiling)} of {owner}"
             )
-            yield _error(node.name, ViolationCode.MAX_EXCEEDS_PARENT, sentence)
+            yield _error(node.name, ViolationCode.MAX_EXCEEDS_PARENT, sentence, f"max.{resource}")
 
 
 def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
@@ -281,6 +290,7 @@ def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
                 node.name,
                 ViolationCode.SUM_OF_MIN_EXCEEDS_PARENT,
                 f"{sentence} {_text(resource, own)}",
+                f"min.{resource}",
             )
         elif promised < own:
             sentence = (
@@ -288,7 +298,9 @@ def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
                 f"{_text(resource, own)} {resource}"
             )
             left = f"{sentence}; no child can claim the other {_text(resource, own - promised)}"
-            yield _warning(node.name, ViolationCode.SUM_OF_MIN_BELOW_PARENT, left)
+            yield _warning(
+                node.name, ViolationCode.SUM_OF_MIN_BELOW_PARENT, left, f"min.{resource}"
+            )
 
 
 def _attributes(root: QuotaNode) -> Iterator[Violation]:
@@ -384,13 +396,16 @@ def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterat
                     leaf,
                     ViolationCode.NAMESPACE_BUSY,
                     f"{sentence}; they are charged as they are",
+                    "namespaces",
                 )
             else:
                 hint = (
                     "wait until they have ended, or annotate the tree with "
                     f'{ANNOTATION_ADOPT_RUNNING}: "true"'
                 )
-                yield _error(leaf, ViolationCode.NAMESPACE_BUSY, f"{sentence}; {hint}")
+                yield _error(
+                    leaf, ViolationCode.NAMESPACE_BUSY, f"{sentence}; {hint}", "namespaces"
+                )
 
 
 def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]:
@@ -482,7 +497,7 @@ def over_max_now(
                     f"{sentence} until it uses less, and a pod of higher priority may take the "
                     "place of several"
                 )
-            yield _warning(node.name, ViolationCode.OVER_MAX_NOW, sentence)
+            yield _warning(node.name, ViolationCode.OVER_MAX_NOW, sentence, f"max.{resource}")
 
 
 def _lowered_min(
@@ -507,6 +522,7 @@ def _lowered_min(
                 node.name,
                 ViolationCode.UNDER_USE,
                 f"{sentence} ({concerned}); {texts[3]} of that become borrowed",
+                f"min.{resource}",
             )
 
 

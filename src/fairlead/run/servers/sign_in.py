@@ -69,6 +69,7 @@ class AskedSignIn:
                     store=store,
                     records=store,
                     credentials=world.credentials,
+                    versions=store,
                     keys=self._keys,
                     code=self.code,
                     provider=await self._opened(clients),

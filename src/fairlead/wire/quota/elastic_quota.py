@@ -8,8 +8,8 @@ parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -70,7 +70,9 @@ _EXACT: Final = 80
 """Digits of precision beyond the length of a text that keep every quantity exact."""
 _TEXT_MAX: Final = 60
 
-Fault = Callable[[str], None]
+
+class Fault(Protocol):
+    def __call__(self, what: str, cell: str = "") -> None: ...
 
 
 class WireTreeMeta(WireMeta, gc=False):
@@ -168,7 +170,8 @@ def _parse_node(
         report(
             "the node has no name"
             if written in (None, "")
-            else f"name is {_shown(written)} and not a name"
+            else f"name is {_shown(written)} and not a name",
+            "name",
         )
     if level > LEVELS_MAX:
         report(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")
@@ -241,15 +244,15 @@ def _parse_bounds(bound: str, wire: Any, report: Fault) -> tuple[Amounts, tuple[
     amounts: dict[str, int] = {}
     unlimited = []
     for resource, value in wire.items():
-        text = str(value)
+        text, cell = str(value), f"{bound}.{resource}"
         if not resource:
             report(f"{bound} has a resource without a name")
         elif not isinstance(value, str | int | float) or isinstance(value, bool):
-            report(f"{bound} of {resource} is {_shown(value)}, which is not a quantity")
+            report(f"{bound} of {resource} is {_shown(value)}, which is not a quantity", cell)
         elif _UNLIMITED.fullmatch(text):
             unlimited.append(resource)
         elif wrong := _fault_of(resource, text):
-            report(f"{bound} of {resource} is `{_cut(text)}`, {wrong}")
+            report(f"{bound} of {resource} is `{_cut(text)}`, {wrong}", cell)
         else:
             amounts[resource] = parse_quantity(text, scale=3 if resource == CPU else 0)
     return amounts or NOTHING, tuple(unlimited)
@@ -280,7 +283,10 @@ def _parse_namespaces(wire: Any, report: Fault) -> tuple[str, ...]:
         if isinstance(namespace, str) and namespace:
             found.append(namespace)
         else:
-            report(f"namespaces has {_shown(namespace)}, which is not the name of a namespace")
+            report(
+                f"namespaces has {_shown(namespace)}, which is not the name of a namespace",
+                "namespaces",
+            )
     return tuple(found)
 
 
@@ -330,8 +336,9 @@ def _parse_list_attribute(key: str, text: str, report: Fault) -> Amounts:
 
 
 def _reporter(path: str, faults: list[Violation]) -> Fault:
-    def report(what: str) -> None:
-        faults.append(Violation(path, ViolationCode.BAD_SHAPE, f"{path}: {what}", stops=True))
+    def report(what: str, cell: str = "") -> None:
+        message = f"{path}: {what}"
+        faults.append(Violation(path, ViolationCode.BAD_SHAPE, message, stops=True, cell=cell))
 
     return report
 

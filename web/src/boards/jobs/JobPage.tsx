@@ -7,6 +7,7 @@ import { PageHead } from "../../parts/PageHead";
 import { Gone, isGone } from "../../parts/Gone";
 import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
+import { JobActions } from "./JobActions";
 import { JobFacts } from "./JobFacts";
 import type { JobId } from "./JobsBoard";
 import { JobTabs } from "./JobTabs";
@@ -31,6 +32,7 @@ export function JobPage({ id }: { id: JobId }) {
         <Gone asked={asked} kind="job" />
         <Warnings of={[asked.data?.warnings]} />
         {!gone && <FailedRefresh asked={[asked]} />}
+        {!gone && asked.data && <JobActions id={id} job={asked.data.job} />}
         <JobFacts id={id} wide />
         {asked.data && <LifeBar life={asked.data.life} />}
         {asked.data && <JobTabs id={id} detail={asked.data} filters={filters} />}

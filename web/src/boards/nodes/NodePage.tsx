@@ -7,6 +7,7 @@ import { PageHead } from "../../parts/PageHead";
 import { Gone, isGone } from "../../parts/Gone";
 import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
+import { NodeActions } from "./NodeActions";
 import { NodeCharts } from "./NodeCharts";
 import { NodeFacts } from "./NodeFacts";
 import { nodeSentence } from "./sentence";
@@ -28,6 +29,7 @@ export function NodePage({ name }: { name: string }) {
         <Gone asked={asked} kind="node" />
         <Warnings of={[asked.data?.warnings]} />
         {!gone && <FailedRefresh asked={[asked]} />}
+        {!gone && asked.data && <NodeActions name={name} schedulable={asked.data.node.schedulable} />}
         <NodeFacts name={name} wide />
         {asked.data && asked.data.gpus.length > 0 && <NodeCharts filters={filters} perNode={false} />}
       </main>

@@ -26,7 +26,7 @@ export function Effects({ asked, isLate }: { asked: ReturnType<typeof useWhatIf>
   );
 }
 
-function EffectTables({ effects }: { effects: QuotaEffects }) {
+export function EffectTables({ effects }: { effects: QuotaEffects }) {
   const words = useWords();
   const { sentence } = effects;
   return (

@@ -505,6 +505,8 @@ class RestrictedBoard(BoardState):
                 for row in rows
             ],
             faults=fault_rows(self.violations),
+            tree_version="",
+            managed=[],
         )
 
 

@@ -33,6 +33,15 @@ def resume_action(job: Workload) -> PatchObject:
     )
 
 
+def stop_action(job: Workload) -> PatchObject:
+    """Suspend a job for its owner: quota does not resume it."""
+    return _turn(
+        job,
+        {ANNOTATION_SUSPENDED_FOR: None, ANNOTATION_SUSPENDED_PRIORITY: None},
+        is_suspended=True,
+    )
+
+
 def lower_action(job: Workload, count: int, priority: int = 0) -> ScaleJob:
     """Let at most `count` pods of a batch Job run."""
     own = job.own_parallelism or job.parallelism
