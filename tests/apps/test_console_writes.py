@@ -279,6 +279,16 @@ async def test_a_repeated_write_is_carried_out_once(tmp_path: Path) -> None:
         assert it.people.calls == ["create user eve"]
 
 
+async def test_a_key_is_not_used_up_by_a_write_that_was_not_noted(tmp_path: Path) -> None:
+    async with site(tmp_path) as it:
+        it.trail.is_down = True
+        assert (await it.anna.send("/users", "POST", NEW, Idempotency_Key="one"))[0] == 503
+        assert it.people.calls == []
+        it.trail.is_down = False
+        assert (await it.anna.send("/users", "POST", NEW, Idempotency_Key="one"))[0] == 201
+        assert it.people.calls == ["create user eve"]
+
+
 async def test_two_at_once_with_one_key_are_one(tmp_path: Path) -> None:
     async with site(tmp_path) as it:
         order = {"lifetimeSeconds": 600}

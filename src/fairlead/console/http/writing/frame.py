@@ -146,10 +146,13 @@ class WriteFrame:
             if not is_preview:
                 await self.note_refusal(request, endpoint, refused)
             raise
-        if key and not await tools.spent.spend(key, tools.now() + KEY_MS):
-            return self._again(key)
         begun = self._row(request, endpoint, AuditResult.BEGUN, planned)
         begun = structs.replace(begun, id=await tools.audit.append_audit(begun))
+        # After the row: a client that repeats a write that the store did not note may use its key.
+        if key and not await tools.spent.spend(key, tools.now() + KEY_MS):
+            ended = structs.replace(begun, begun_id=begun.id, id=0)
+            await self._append(self._at_end(ended, AuditResult.REFUSED, "exists"))
+            return self._again(key)
         # A client that goes away does not end an act, whose second row would then be missing.
         task = asyncio.create_task(self._carry_out(planned, begun, key))
         self._acts.add(task)
