@@ -41,7 +41,10 @@ def refused(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             ("cluster-exporter", "--listen", "127.0.0.1:0", "--identity", "a"),
             "`--identity` names a process in the Lease",
         ),
-        (("console", "--listen", "0.0.0.0:0"), "`0.0.0.0` can be reached from other machines"),
+        (
+            ("console", "--listen", "0.0.0.0:0"),
+            "without sign-in, every client that reaches `0.0.0.0`",
+        ),
         long_case(("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
         long_case(("api-server", "--listen", ":0"), "can be reached from other machines"),
         long_case(

@@ -486,7 +486,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "tree.seen": "保存后的效果如下。",
   "tree.previewFirst": "请先预览，再保存。",
   "tree.resources": "变更资源类型",
-  "tree.yaml": "YAML",
+  "tree.yaml": "YAML 视图",
   "tree.versions": "历史版本",
   "tree.otherResource": "其他资源",
   "tree.acts": "操作",
