@@ -95,6 +95,8 @@ def cluster() -> Iterator[ControlPlane]:
         install_job_kinds(made.admin)
         install_more_job_kinds(made.admin)
         made.admin.apply([namespace(SYSTEM), namespace(PLACE)])
+        people = of_file("people.yaml")
+        made.admin.apply([each for each in people if each["kind"] == "CustomResourceDefinition"])
         made.admin.apply(of_file("quota-controller.yaml"))
         made.admin.apply([tree(DEMO)])
         yield made
