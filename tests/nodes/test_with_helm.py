@@ -56,6 +56,8 @@ def test_a_release_is_ready_tested_and_removed(cluster: Cluster, tmp_path: Path,
     # These stay, as the page lists them.
     admin.delete("namespace", SYSTEM)
     admin.delete("crd", "elasticquotatrees.scheduling.sigs.k8s.io")
+    admin.delete("crd", "users.fairlead.io", "usergroups.fairlead.io")
+    admin.delete("namespace", "kube-ai")
     kinds = "clusterrole,clusterrolebinding,validatingwebhookconfiguration,namespace,crd"
     policies = "validatingadmissionpolicy,mutatingadmissionpolicy"
     names = admin.run("get", f"{kinds},{policies}", "--no-headers", "-o", "name").splitlines()

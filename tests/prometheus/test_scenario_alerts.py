@@ -57,7 +57,6 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
             r"GpuIdleAllocated "
             r".*gpu-a100-1 gpu=0"
         ): "notebook-maria holds a whole A100 and does nothing",
-        r"JobFailed .*job_name=detector-": "its stream: 15 of 100 jobs fail",
         r"JobFailed .*job_name=nightly-eval-": "its stream: 35 of 100 jobs fail",
         r"JobFailed .*job_name=translate-": "its stream: 10 of 100 jobs fail",
         (
