@@ -200,8 +200,10 @@ def _all_run(cluster: ControlPlane) -> bool:
     return len(kinds) == WORKLOADS and len(running_pods(cluster)) == wanted
 
 
-WORKLOADS = 7
-"""Console, cluster exporter, GPU exporter, node agent, scheduler, quota controller, webhook."""
+WORKLOADS = 8
+"""Console, cluster exporter, GPU exporter, node agent, scheduler, quota controller, people
+controller, webhook.
+"""
 
 
 @contextmanager
