@@ -233,7 +233,8 @@ class Load:
             body = answer.read()
             self.answers += answer.status == 200
             if answer.status != 200:
-                self.pages.append(f"{answer.status} {PAGE}: {body[:300]!r}, {self._consoles()}")
+                self.pages.append(f"{answer.status} {PAGE}: {body[:300]!r}")
+                self.pages += self._consoles()
         except (OSError, http.client.HTTPException):
             # The pod has gone, and with it the forwarded port.
             if self._forward.is_running:
