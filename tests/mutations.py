@@ -617,7 +617,7 @@ MUTATIONS = (
     Mutation(
         "sign-in: a token is issued before its row of the audit",
         "src/fairlead/console/http/audit_notes.py",
-        "    begun_id = await audit.append_audit(begun)",
+        "    begun_id = await audit.append_audit(row)",
         "    begun_id = 0",
         SIGN_IN,
         "no_token_is_issued",

@@ -368,6 +368,8 @@ class CredentialIssuer(Protocol):
         """Where users reach the API server. Raises UserError if that is not known."""
         ...
 
+    async def revoke(self, credential: Credential) -> None: ...
+
 
 class People(CredentialIssuer, Protocol):
     """Users, groups and credentials of the cluster, read and written with the rights of this
@@ -400,8 +402,6 @@ class People(CredentialIssuer, Protocol):
     async def credentials(self, user: str = "") -> list[Credential]:
         """Those that were not revoked, of one user or ("") all, the newest first."""
         ...
-
-    async def revoke(self, credential: Credential) -> None: ...
 
     async def revoke_all(self, user: str) -> int:
         """Revoke every token of the user; returns how many credentials were recorded."""

@@ -36,7 +36,7 @@ from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
-from fairlead.errors import Forbidden
+from fairlead.errors import Forbidden, StoreDown
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
 from fairlead.model.records.audit import AuditFilter
@@ -816,6 +816,20 @@ async def test_without_a_row_in_the_audit_no_token_is_issued() -> None:
         bob = await Browser(page).signed_in("token-of-bob")
         assert (await kubeconfig(bob, {}))[0] == 503
     assert credentials.issued == []
+
+
+async def test_an_own_credential_that_cannot_be_recorded_is_revoked() -> None:
+    credentials, records = FakeCredentials(), FakeRecords()
+
+    async def full(credential: Any) -> None:
+        raise StoreDown("the disk is full")
+
+    records.add_credential = full  # type: ignore[method-assign]
+    async with served(Parts(credentials=credentials, records=records)) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        assert (await kubeconfig(bob, {}))[0] == 503
+    assert credentials.revoked == ["bob-1"]
+    assert (records.audit[-1].result, records.audit[-1].code) == ("failed", "not-ready")
 
 
 async def test_a_refused_token_is_noted_with_its_code() -> None:

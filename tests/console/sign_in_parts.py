@@ -146,10 +146,11 @@ class FakeProvider:
 
 
 class FakeCredentials:
-    """`issued`: arguments of each call."""
+    """`issued`: arguments of each call. `revoked`: names."""
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.issued: list[tuple[str, int, str, str]] = []
+        self.revoked: list[str] = []
         self.failure = failure
 
     async def issue(
@@ -163,6 +164,9 @@ class FakeCredentials:
 
     async def address(self) -> ServerAddress:
         return ServerAddress("https://api.example:6443", b"PEM")
+
+    async def revoke(self, credential: Credential) -> None:
+        self.revoked.append(credential.name)
 
 
 class FakeRecords:

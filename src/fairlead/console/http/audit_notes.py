@@ -7,13 +7,13 @@ and the audit shows that its result is not known.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from msgspec import structs
 
 from fairlead.console.http.answers import refusal_of
-from fairlead.errors import StoreDown
+from fairlead.errors import OutsideError
 from fairlead.model.records.audit import AuditResult, AuditRow
 from fairlead.ports import AuditTrail
 
@@ -21,29 +21,53 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def audited(audit: AuditTrail | None, row: AuditRow) -> AsyncIterator[None]:
-    """Around one write. `row`: without a result; `audit`: None = no row is written.
+async def audited(
+    audit: AuditTrail | None, row: AuditRow, now: Callable[[], int]
+) -> AsyncIterator[None]:
+    """Both rows around one write. `row`: the first one; `audit`: None = no row is written.
 
     Raises StoreDown before the write if the first row cannot be stored, and what the write raises.
     """
     if audit is None:
         yield
         return
-    begun = structs.replace(row, result=AuditResult.BEGUN)
-    begun_id = await audit.append_audit(begun)
-    ended = structs.replace(row, result=AuditResult.OK, begun_id=begun_id)
+    begun_id = await audit.append_audit(row)
+    async with result_noted(audit, structs.replace(row, id=begun_id), now):
+        yield
+
+
+@asynccontextmanager
+async def result_noted(
+    audit: AuditTrail, begun: AuditRow, now: Callable[[], int]
+) -> AsyncIterator[None]:
+    """The second row, after a write. `begun`: the first one, which is stored. `now`: milliseconds
+    UTC. An answer of the API server is certain; all others may have come too late.
+    """
     try:
         yield
     except Exception as error:
         refused = refusal_of(error)
-        result = AuditResult.FAILED if refused.status >= 500 else AuditResult.REFUSED
-        await _store(audit, structs.replace(ended, result=result, code=refused.code))
+        result = AuditResult.REFUSED if refused.status < 500 else AuditResult.FAILED
+        await note(audit, ended_row(begun, now(), result, refused.code))
         raise
-    await _store(audit, ended)
+    await note(audit, ended_row(begun, now(), AuditResult.OK))
 
 
-async def _store(audit: AuditTrail, row: AuditRow) -> None:
+def ended_row(begun: AuditRow, at: int, result: AuditResult, code: str = "") -> AuditRow:
+    """The second row of the write that this one began."""
+    return structs.replace(begun, at=at, result=result, code=code, begun_id=begun.id, id=0)
+
+
+async def note(audit: AuditTrail, row: AuditRow) -> None:
+    """A row on which nothing depends: without it the result is unknown, or a refusal not noted."""
     try:
         await audit.append_audit(row)
-    except StoreDown as error:
-        _log.warning("the result of %s is not in the audit: %s", row.action, error.log_line)
+    except OutsideError as error:
+        _log.warning(
+            "audit: %s by %s (%s, request id %s) is not noted: %s",
+            row.action,
+            row.actor,
+            row.result,
+            row.request_id,
+            error.log_line,
+        )

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from fairlead.console.http.answers import JSON, Refused, json_answer, refusal_of
+from fairlead.console.http.issuing import NOTE_MAX
 from fairlead.console.http.sign_in_desk import Cookie, SignInDesk
 from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.console.pages.session import (
@@ -33,7 +34,6 @@ from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.people.credentials import render_kubeconfig
 
 LIFETIME_SECONDS: Final = (600, 86_400)
-NOTE_MAX: Final = 200
 _FAILURE_COOKIE: Final = "fairlead-sign-in-failed"
 _FAILURE_SECONDS: Final = 60
 _NEXT_COOKIE: Final = "fairlead-next"

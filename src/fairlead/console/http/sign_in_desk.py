@@ -24,6 +24,7 @@ from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.audit_notes import audited
+from fairlead.console.http.issuing import issue_recorded
 from fairlead.console.http.proxies import Peer, Proxies
 from fairlead.console.http.subjects import refused
 from fairlead.console.http.writes import check_json, check_origin, check_token
@@ -37,7 +38,6 @@ from fairlead.model.people.record import Credential, ServerAddress
 from fairlead.model.people.rows import User
 from fairlead.model.people.subject import SignInWay, Subject
 from fairlead.model.records.audit import KEPT_MS, AuditResult, AuditRow, AuditTarget
-from fairlead.model.records.rows import CredentialRecord
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 from fairlead.ports import (
@@ -372,11 +372,12 @@ class SignInDesk:
             request_id=request.state.request_id,
             summary=f"lifetime {seconds} s",
         )
-        async with audited(self._tools.records, row):
+        records = self._tools.records
+        async with audited(records, row, self._now):
             address = await credentials.address()
-            made, token = await credentials.issue(user.name, seconds, note, user.name)
-            if self._tools.records is not None:
-                await self._tools.records.add_credential(_record(made))
+            made, token = await issue_recorded(
+                credentials, records, user.name, seconds, note, user.name
+            )
         return made, token, address
 
     async def end(self, request: Request) -> Cookie:
@@ -704,17 +705,6 @@ class SignInDesk:
                     await self._tools.records.forget_audit(now - KEPT_MS)
             except OutsideError as error:
                 _log.warning("old sign-ins are not removed: %s", error.log_line)
-
-
-def _record(credential: Credential) -> CredentialRecord:
-    return CredentialRecord(
-        name=credential.name,
-        user=credential.user,
-        issued_at=round(credential.issued_at * 1000),
-        expires_at=round(credential.expires_at * 1000),
-        issued_by=credential.issued_by,
-        note=credential.note,
-    )
 
 
 def signed_out(what: str = "you are not signed in", hint: str = _BEGIN_AGAIN) -> Refused:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
+from fairlead.console.http.issuing import NOTE_MAX, issue_recorded
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written, not_there
 from fairlead.console.http.writing.people import PeoplePlans
@@ -21,11 +22,9 @@ from fairlead.console.pages.writing.people import (
     UserKubeconfigOrder,
 )
 from fairlead.console.pages.writing.preview import Deleted, Effect
-from fairlead.errors import FairleadError
 from fairlead.model.people.record import Credential
 from fairlead.model.people.rows import User
 from fairlead.model.records.audit import AuditTarget
-from fairlead.model.records.rows import CredentialRecord
 from fairlead.ports import CredentialRecords
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.files.manifest_yaml import render_manifests
@@ -35,7 +34,6 @@ LEAST_SECONDS: Final = 600
 MOST_SECONDS: Final = 30 * 86_400
 MOST_VALID: Final = 50
 """Credentials of one user that are valid at a time: each is a Secret of the cluster."""
-_NOTE_MAX: Final = 200
 
 
 class CredentialPlans:
@@ -160,8 +158,8 @@ class CredentialPlans:
         if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
             what = f"a token lives {LEAST_SECONDS} to {MOST_SECONDS} seconds, and not {seconds}"
             faults.append(FieldFault("lifetimeSeconds", "range", what))
-        if len(order.note) > _NOTE_MAX or not order.note.isprintable():
-            what = f"a note has at most {_NOTE_MAX} printable characters"
+        if len(order.note) > NOTE_MAX or not order.note.isprintable():
+            what = f"a note has at most {NOTE_MAX} printable characters"
             faults.append(FieldFault("note", "length", what))
         blocked = None
         if not user.status.service_account or user.is_disabled or user.is_ending:
@@ -193,26 +191,10 @@ class CredentialPlans:
     async def _issue(
         self, request: Request, user: User, order: CredentialOrder | UserKubeconfigOrder
     ) -> tuple[Credential, str]:
-        """Nothing is left of a credential that cannot be recorded."""
-        subject, people = subject_of(request), self._plans.people
+        subject, seconds = subject_of(request), order.lifetime_seconds
         actor = subject.user or subject.name
-        credential, token = await people.issue(user.name, order.lifetime_seconds, order.note, actor)
-        if self._records is None:
-            return credential, token
-        record = CredentialRecord(
-            credential.name,
-            user.name,
-            round(credential.issued_at * 1000),
-            round(credential.expires_at * 1000),
-            actor,
-            order.note,
-        )
-        try:
-            await self._records.add_credential(record)
-        except FairleadError:
-            await people.revoke(credential)
-            raise
-        return credential, token
+        people = self._plans.people
+        return await issue_recorded(people, self._records, user.name, seconds, order.note, actor)
 
     def _ms(self) -> int:
         return round(self._now() * 1000)

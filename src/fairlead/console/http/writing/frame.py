@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Literal
@@ -21,13 +20,13 @@ from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.http.answers import JSON, Refused, refusal_of
+from fairlead.console.http.answers import JSON, Refused
+from fairlead.console.http.audit_notes import ended_row, note, result_noted
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.preview import Effect, NoBody, Preview, decoded
-from fairlead.errors import FairleadError, OutsideError
 from fairlead.model.people.subject import Subject
 from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
 from fairlead.ports import AuditTrail, SignIns
@@ -42,7 +41,6 @@ READ_ONLY: Final = Refused(
     "start it with `fairlead console --sign-in on`",
     code="read-only",
 )
-_log = logging.getLogger(__name__)
 
 
 class Written(Struct, frozen=True):
@@ -150,11 +148,10 @@ class WriteFrame:
         begun = structs.replace(begun, id=await tools.audit.append_audit(begun))
         # After the row: a client that repeats a write that the store did not note may use its key.
         if key and not await tools.spent.spend(key, tools.now() + KEY_MS):
-            ended = structs.replace(begun, begun_id=begun.id, id=0)
-            await self._append(self._at_end(ended, AuditResult.REFUSED, "exists"))
+            await note(tools.audit, ended_row(begun, tools.now(), AuditResult.REFUSED, "exists"))
             return self._again(key)
         # A client that goes away does not end an act, whose second row would then be missing.
-        task = asyncio.create_task(self._carry_out(planned, begun, key))
+        task = asyncio.create_task(self._carry_out(tools, planned, begun, key))
         self._acts.add(task)
         task.add_done_callback(self._acts.discard)
         return await asyncio.shield(task)
@@ -171,20 +168,13 @@ class WriteFrame:
         row = self._row(
             request, endpoint, AuditResult.REFUSED, PlannedWrite(target=target, act=_nothing)
         )
-        await self._append(structs.replace(row, code=refused.code))
+        await note(self._tools.audit, structs.replace(row, code=refused.code))
 
-    async def _carry_out(self, planned: PlannedWrite, begun: AuditRow, key: str) -> Response:
-        ended = structs.replace(begun, begun_id=begun.id, id=0)
-        try:
+    async def _carry_out(
+        self, tools: WriteTools, planned: PlannedWrite, begun: AuditRow, key: str
+    ) -> Response:
+        async with result_noted(tools.audit, begun, tools.now):
             written = await planned.act()
-        except Exception as error:
-            refused = refusal_of(error)
-            # an answer of the API server is certain; all others may have come too late
-            is_refused = refused.status < 500 and isinstance(error, Refused | FairleadError)
-            result = AuditResult.REFUSED if is_refused else AuditResult.FAILED
-            await self._append(self._at_end(ended, result, refused.code))
-            raise
-        await self._append(self._at_end(ended, AuditResult.OK))
         answer = _plain(written.body, written.status)
         if key and not written.is_secret:
             self._answers[key] = answer
@@ -219,25 +209,6 @@ class WriteFrame:
             request_id=request.state.request_id,
             summary=planned.summary,
         )
-
-    def _at_end(self, row: AuditRow, result: AuditResult, code: str = "") -> AuditRow:
-        assert self._tools is not None
-        return structs.replace(row, at=self._tools.now(), result=result, code=code)
-
-    async def _append(self, row: AuditRow) -> None:
-        """A row that changes nothing: without it the result is unknown, or a refusal not noted."""
-        assert self._tools is not None
-        try:
-            await self._tools.audit.append_audit(row)
-        except OutsideError as error:
-            _log.warning(
-                "audit: %s by %s (%s, request id %s) is not noted: %s",
-                row.action,
-                row.actor,
-                row.result,
-                row.request_id,
-                error.log_line,
-            )
 
 
 def check_planned(planned: PlannedWrite) -> None:
