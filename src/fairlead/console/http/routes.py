@@ -801,24 +801,8 @@ def _people_answer(
     answer_type: Any,
 ) -> Response:
     query = parse_list_query(request.query_params.multi_items(), endpoint)
-    found = matching(rows, query)
-    if query.as_csv:
-        headers = {"Content-Disposition": f'attachment; filename="{endpoint.name}.csv"'}
-        return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
-    shown = page_of(found, query)
-    answer = answer_type(
-        generated_at=exact_timestamp(console.world.clock.now()),
-        stale=False,
-        version="",
-        warnings=[],
-        total=shown.total,
-        page=query.page,
-        size=query.size,
-        sentence=sentence,
-        facets=dict(rows.facets),
-        items=shown.rows,
-    )
-    return json_answer(request, _with_fields(answer, query) if query.fields else answer)
+    envelope = (exact_timestamp(console.world.clock.now()), False, "", list[Warning]())
+    return _rows_answer(request, endpoint, query, rows, sentence, answer_type, envelope)
 
 
 async def user(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -863,12 +847,9 @@ PLANS: Final[dict[str, Planning]] = {
         name: lambda console, request, body: console.credential_plans.issue_token(request, body)
         for name in ("issue_token", "issue_my_token")
     },
-    **{
-        name: lambda console, request, body: console.credential_plans.issue_kubeconfig(
-            request, body
-        )
-        for name in ("issue_kubeconfig",)
-    },
+    "issue_kubeconfig": lambda console, request, body: console.credential_plans.issue_kubeconfig(
+        request, body
+    ),
     **{
         name: lambda console, request, body: console.credential_plans.revoke(request, body)
         for name in ("revoke_token", "revoke_my_token")
@@ -943,6 +924,26 @@ def _list_answer(
     `query`: of who has read it already. `beside`: warnings of what the route asked for itself.
     """
     query = query or parse_list_query(request.query_params.multi_items(), endpoint)
+    envelope = (
+        board_state.generated_at,
+        board_state.is_stale(page),
+        board_state.version(page),
+        [*board_state.warnings(page, query.filters.get("job_type", ())), *beside],
+    )
+    return _rows_answer(request, endpoint, query, rows, sentence, answer_type, envelope, more)
+
+
+def _rows_answer(
+    request: Request,
+    endpoint: Endpoint,
+    query: ListQuery,
+    rows: RowSet[Any],
+    sentence: Sentence,
+    answer_type: Any,
+    envelope: tuple[str, bool, str, list[Warning]],
+    more: dict[str, Any] | None = None,
+) -> Response:
+    """The same with the values of its envelope."""
     found = matching(rows, query)
     if query.as_csv:
         table = endpoint.name.replace("_", "-")  # several tables are of one topic
@@ -950,10 +951,7 @@ def _list_answer(
         return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
     shown = page_of(found, query)
     answer = answer_type(
-        generated_at=board_state.generated_at,
-        stale=board_state.is_stale(page),
-        version=board_state.version(page),
-        warnings=[*board_state.warnings(page, query.filters.get("job_type", ())), *beside],
+        *envelope,
         total=shown.total,
         page=query.page,
         size=query.size,
