@@ -111,6 +111,24 @@ export function Faults({ of: faults, testId }: { of: readonly FieldFault[]; test
   );
 }
 
+/** The object as it is now, of a write that another client was before. */
+export function presentOf<Row>(error: Error | null): Row | null {
+  return error instanceof ApiError && error.code === "conflict" ? (error.current as Row | null) : null;
+}
+
+/** What another client has made of the object, and a way to write over it. */
+export function Conflict({ present, onOverwrite }: { present: string; onOverwrite: () => void }) {
+  const { t } = useWords();
+  return (
+    <p className="form-conflict">
+      {t("form.present", { present })}{" "}
+      <button type="button" className="link" onClick={onOverwrite}>
+        {t("form.overwrite")}
+      </button>
+    </p>
+  );
+}
+
 function WriteFault({ error }: { error: Error }) {
   const { t, code } = useWords();
   const fault = error instanceof ApiError ? error : null;

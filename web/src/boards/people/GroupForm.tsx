@@ -2,10 +2,9 @@
 import { useState } from "react";
 import { usePreview, useQuotaTree, useUsers, useWrite, type WriteOrder } from "../../api/queries";
 import type { GroupRow } from "../../api/types";
-import { ApiError } from "../../api/fetch";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
-import { allFaults, Faults, faultsOf, Field, FormDialog } from "../../parts/FormDialog";
+import { allFaults, Conflict, Faults, faultsOf, Field, FormDialog, presentOf } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 
 const EVERY_USER = new URLSearchParams({ size: "500" });
@@ -29,7 +28,7 @@ export function GroupForm({ group, onClose }: { group?: GroupRow; onClose: () =>
   const faults = allFaults(write.error, isReady ? preview.data : undefined);
   const toggle = (user: string) => setUsers(users.includes(user) ? users.filter((each) => each !== user) : [...users, user]);
   const error = write.error ?? preview.error;
-  const present = error instanceof ApiError && error.code === "conflict" ? (error.current as GroupRow | null) : null;
+  const present = presentOf<GroupRow>(error);
   return (
     <FormDialog
       title={group ? t("groups.change", { group: group.name }) : t("groups.new")}
@@ -73,19 +72,13 @@ export function GroupForm({ group, onClose }: { group?: GroupRow; onClose: () =>
       </Field>
       <Faults of={faults.filter(({ path }) => !/^(groupName|leaf|users)\b/.test(path))} />
       {present && (
-        <p className="form-conflict">
-          {t("form.present", { present: `${present.groupName}; ${present.users.join(", ") || "—"}` })}{" "}
-          <button
-            type="button"
-            className="link"
-            onClick={() => {
-              setVersion(present.version);
-              write.reset();
-            }}
-          >
-            {t("form.overwrite")}
-          </button>
-        </p>
+        <Conflict
+          present={`${present.groupName}; ${present.users.join(", ") || "—"}`}
+          onOverwrite={() => {
+            setVersion(present.version);
+            write.reset();
+          }}
+        />
       )}
     </FormDialog>
   );

@@ -2,10 +2,9 @@
 import { useState } from "react";
 import { useGroups, usePreview, useWrite, type WriteOrder } from "../../api/queries";
 import type { UserRow } from "../../api/types";
-import { ApiError } from "../../api/fetch";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
-import { allFaults, Faults, faultsOf, Field, FormDialog } from "../../parts/FormDialog";
+import { allFaults, Conflict, Faults, faultsOf, Field, FormDialog, presentOf } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
 import { PLAIN_ID } from "./words";
 
@@ -30,7 +29,7 @@ export function UserForm({ user, onClose }: { user?: UserRow; onClose: () => voi
   const toggle = (group: string) => setGroups(groups.includes(group) ? groups.filter((each) => each !== group) : [...groups, group]);
   const names = [...new Set([...known.map((group) => group.name), ...groups])];
   const error = write.error ?? preview.error;
-  const present = error instanceof ApiError && error.code === "conflict" ? (error.current as UserRow | null) : null;
+  const present = presentOf<UserRow>(error);
   return (
     <FormDialog
       title={user ? t("users.change", { user: user.id }) : t("users.new")}
@@ -75,19 +74,13 @@ export function UserForm({ user, onClose }: { user?: UserRow; onClose: () => voi
       </Field>
       <Faults of={faults.filter(({ path }) => !/^(userName|role|groups|external)\b/.test(path))} />
       {present && (
-        <p className="form-conflict">
-          {t("form.present", { present: `${present.userName}; ${present.groups.join(", ") || "—"}` })}{" "}
-          <button
-            type="button"
-            className="link"
-            onClick={() => {
-              setVersion(present.version);
-              write.reset();
-            }}
-          >
-            {t("form.overwrite")}
-          </button>
-        </p>
+        <Conflict
+          present={`${present.userName}; ${present.groups.join(", ") || "—"}`}
+          onOverwrite={() => {
+            setVersion(present.version);
+            write.reset();
+          }}
+        />
       )}
     </FormDialog>
   );
