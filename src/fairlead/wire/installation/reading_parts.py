@@ -105,7 +105,7 @@ loopback, so the probe runs inside, and only at the start: it costs a Python eac
 def console(chosen: Installation) -> list[Object]:
     """The boards.
 
-    There is no sign-in yet, so the console listens on its pod's loopback and has no Service.
+    It is installed without sign-in, so it listens on its pod's loopback and has no Service.
 
     One replica: without a Service a second one would have no clients, and it keeps an hour of
     charts in its memory.
