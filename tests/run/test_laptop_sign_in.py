@@ -1,4 +1,4 @@
-"""`fairlead up --sign-in`: the printed address has the code, and commands need none."""
+"""Signing in at `fairlead up`: the printed address has the code, and commands need none."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def token_for(kubeconfig: dict[str, Any], seconds: int) -> str:
 
 
 def test_the_code_signs_the_administrator_in_and_commands_still_move_time(tmp_path: Path) -> None:
-    laptop = Laptop(tmp_path, *BARE, "--sign-in")
+    laptop = Laptop(tmp_path, *BARE, is_open=False)
     try:
         page = laptop.wait_ready()["console"]
         assert "#" not in page, "no program needs the code"

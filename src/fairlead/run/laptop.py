@@ -56,6 +56,7 @@ from fairlead_sim.api.server import ApiServer
 
 HOST: Final = settings.LOOPBACK
 STORE_FILE: Final = "store.sqlite"
+SIGN_IN_HINT: Final = "start it with `fairlead up`, without --sign-in=false"
 LARGE_INTERVAL_SECONDS: Final = 30.0
 """`LARGE_INTERVAL_SECONDS`: interval between readings of a large world's cards.
 
@@ -152,7 +153,10 @@ async def run_laptop(
                     sockets.cluster_exporter
                 ),
                 ConsoleServer(
-                    world, ConsoleSettings(), past, desk=laptop_desk(world, code, store)
+                    world,
+                    ConsoleSettings(sign_in_hint=SIGN_IN_HINT),
+                    past,
+                    desk=laptop_desk(world, code, store),
                 ).service(sockets.console),
                 loops=(
                     simulation.driver.run(),
