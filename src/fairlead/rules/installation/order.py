@@ -18,6 +18,8 @@ _WRITTEN: Final = (
     "RoleBinding",
     "ConfigMap",
     "Service",
+    "PersistentVolumeClaim",
+    "Ingress",
     "NetworkPolicy",
     "PodDisruptionBudget",
     "ValidatingAdmissionPolicy",

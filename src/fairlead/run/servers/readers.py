@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
+from urllib.parse import urlsplit
 
 from fairlead import settings
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
@@ -31,14 +32,17 @@ from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
 from fairlead.run.replay import replayed_world
-from fairlead.run.servers.sign_in import AskedSignIn
+from fairlead.run.servers.sign_in import AskedSignIn, page_address
 from fairlead.run.wiring import followed_world, required_connection
 
 
 async def _run_console(asked: Invocation) -> None:
     args = asked.args
     host, _ = parse_address(args.listen)
-    chosen = ConsoleSettings(host, args.base_path, tuple(args.allowed_host))
+    hosts = [*filter(None, args.allowed_host)]
+    if page := page_address(args.external_url):
+        hosts.append(urlsplit(page).hostname or "")
+    chosen = ConsoleSettings(host, args.base_path, tuple(hosts))
     sign_in = AskedSignIn(asked, chosen)
     check_address(host, has_sign_in=sign_in.is_on)
     sock = free_or_named(asked)
