@@ -152,7 +152,10 @@ def test_a_release_from_its_beginning_to_its_end(
     settings = ("--set", "parts.console=false", "--set", "replicas=3")
     helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *settings)
     gone = installed - everything(cluster)
-    assert {row[2] for row in gone} == {"fairlead-console", "fairlead-reader"}
+    rights = {f"fairlead-console-{what}" for what in ("sign-in", "key", "tree", "people")}
+    limits = {f"fairlead-console-{what}" for what in ("secrets", "accounts", "tokens")}
+    names = {"fairlead-console", "fairlead-reader", *rights, *limits}
+    assert {row[2] for row in gone} == names
     path = "-o=jsonpath={.spec.replicas}"
     found = cluster.admin.run("get", "deployment", "fairlead-quota-controller", "-n", SYSTEM, path)
     assert found == "3"

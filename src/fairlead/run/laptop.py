@@ -47,7 +47,7 @@ from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
 from fairlead.rules.people.sign_in import KEY_BYTES
 from fairlead.run.hooks.world_people import give_rights
-from fairlead.run.invocation import url_of
+from fairlead.run.invocation import new_code_line, url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
@@ -130,7 +130,7 @@ async def run_laptop(
                 people=writer,
                 credentials=writer,
             )
-            code = OneTimeCode() if args.sign_in else None
+            code = laptop_code(url_of(sockets.console), messages) if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(
                 simulation.world.cluster,
@@ -197,6 +197,13 @@ async def laptop_store(args: argparse.Namespace) -> AsyncIterator[Store | None]:
 
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="fairlead-")
+
+
+def laptop_code(page: str, messages: Messages) -> OneTimeCode:
+    """The code that the start prints; it prints another after a browser came with an old one."""
+    code = OneTimeCode()
+    code.announce = lambda text: messages.info(new_code_line(f"{page}/", text))
+    return code
 
 
 def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> SignInDesk | None:

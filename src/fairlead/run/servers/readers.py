@@ -30,7 +30,14 @@ from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import UserError
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
-from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
+from fairlead.run.invocation import (
+    Invocation,
+    Process,
+    free_or_named,
+    lease_identity,
+    new_code_line,
+    url_of,
+)
 from fairlead.run.replay import replayed_world
 from fairlead.run.servers.sign_in import AskedSignIn, page_address
 from fairlead.run.wiring import followed_world, required_connection
@@ -53,7 +60,12 @@ async def _run_console(asked: Invocation) -> None:
         async with sign_in.desk(world) as desk:
             yield ConsoleServer(world, chosen, desk=desk).service(sock)
 
-    code = f"#code={sign_in.code.text}" if sign_in.code is not None else ""
+    code = ""
+    if sign_in.code is not None:
+        code = f"#code={sign_in.code.text}"
+        sign_in.code.announce = lambda text: asked.messages.info(
+            new_code_line(f"{url_of(sock)}{path}", text)
+        )
     await _run_reader(asked, sock, service, ("console", path + code), with_events=True)
 
 

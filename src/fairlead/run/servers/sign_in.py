@@ -147,9 +147,7 @@ def secret_place(text: str) -> tuple[str, str] | None:
         return None
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
-        raise UserError(
-            f"`{text[:200]}` is no Secret", "write --sign-in-key-secret NAMESPACE/NAME"
-        )
+        raise UserError(f"`{text[:200]}` is no Secret", "write --sign-in-key-secret NAMESPACE/NAME")
     return namespace, name
 
 

@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.model.installation import Installation
-from fairlead.settings import CONSOLE_PORT, LOOPBACK, SIGN_IN_KEY_SECRET, USERS_NAMESPACE
+from fairlead.settings import (
+    CONSOLE_POD,
+    CONSOLE_PORT,
+    LOOPBACK,
+    SIGN_IN_KEY_SECRET,
+    USERS_NAMESPACE,
+)
 from fairlead.wire.installation.object_parts import (
     ANYWHERE,
     IN_CLUSTER,
@@ -37,7 +43,7 @@ from fairlead.wire.installation.object_parts import (
 from fairlead.wire.installation.reading_parts import READER, sources
 from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
 
-CONSOLE: Final = "fairlead-console"
+_CONSOLE: Final = CONSOLE_POD
 _STATE: Final = "/var/lib/fairlead"
 _SECRETS: Final = "/etc/fairlead/console"
 _READY_PAGE: Final = f"http://{LOOPBACK}:{CONSOLE_PORT}/readyz"
@@ -83,13 +89,13 @@ def console(chosen: Installation) -> list[Object]:
         "serviceAccountName": READER,
         **pull_secrets(chosen),
         "nodeSelector": LINUX,
-        **(spread(CONSOLE) if has_server else {}),
+        **(spread(_CONSOLE) if has_server else {}),
         # The volume's files are the group's.
         "securityContext": {**NON_ROOT, "fsGroup": 65532} if is_signed else NON_ROOT,
         "containers": [container],
         **({"volumes": _volumes(chosen)} if is_signed else {}),
     }
-    place = PartPlace(CONSOLE, chosen.namespace)
+    place = PartPlace(_CONSOLE, chosen.namespace)
     made = deployment(place, chosen.replicas if has_server else 1, pod)
     if is_signed and chosen.store.size:
         # Two pods must not have one file, and on two nodes they cannot have the volume. `Recreate`
@@ -136,7 +142,7 @@ def _mounts() -> list[Object]:
 
 
 def _volumes(chosen: Installation) -> list[Object]:
-    claim: Object = {"persistentVolumeClaim": {"claimName": CONSOLE}}
+    claim: Object = {"persistentVolumeClaim": {"claimName": _CONSOLE}}
     return [
         {"name": "state", **(claim if chosen.store.size else {"emptyDir": {}})},
         {"name": "secrets", "secret": {"secretName": chosen.sign_in.secret, "optional": True}},
@@ -145,7 +151,7 @@ def _volumes(chosen: Installation) -> list[Object]:
 
 def console_access(chosen: Installation) -> list[Object]:
     """What leads to the console, which clients may come, and the volume of its store."""
-    place = PartPlace(CONSOLE, chosen.namespace)
+    place = PartPlace(_CONSOLE, chosen.namespace)
     if not chosen.sign_in.enabled:
         # `kubectl port-forward` reaches the loopback through the node.
         return network_policy(place, chosen)
@@ -207,9 +213,9 @@ def console_sign_in(chosen: Installation) -> list[Object]:
     key = [grant("", "secrets", "get", SIGN_IN_KEY_SECRET), grant("", "secrets", "create")]
     tree = [grant(QUOTA_GROUP, QUOTA_PLURAL, "create get patch")]
     return [
-        *cluster_rights(f"{CONSOLE}-sign-in", place, asked),
-        *rights(f"{CONSOLE}-key", place, chosen.namespace, key),
-        *rights(f"{CONSOLE}-tree", place, KUBE_SYSTEM, tree),
+        *cluster_rights(f"{_CONSOLE}-sign-in", place, asked),
+        *rights(f"{_CONSOLE}-key", place, chosen.namespace, key),
+        *rights(f"{_CONSOLE}-tree", place, KUBE_SYSTEM, tree),
     ]
 
 
@@ -224,4 +230,4 @@ def console_people(chosen: Installation) -> list[Object]:
         grant("", "serviceaccounts", "list delete impersonate"),
         grant("", "serviceaccounts/token", "create"),
     ]
-    return rights(f"{CONSOLE}-people", place, USERS_NAMESPACE, rules)
+    return rights(f"{_CONSOLE}-people", place, USERS_NAMESPACE, rules)
