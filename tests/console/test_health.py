@@ -35,6 +35,7 @@ ORDER = [
     "sharing-extender",
     "device-plugin",
     "quota-controller",
+    "people-controller",
     "job-kinds",
     "fluid",
     "helm",
@@ -331,6 +332,44 @@ def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
     assert rows(looks=DependencyLooks(WELL, served={}))["job-kinds"].state == "off"
     failing = sources(Source("pytorchjobs", SourceState.FAILING))
     assert rows(failing, DependencyLooks(WELL, served=served))["job-kinds"].state == "warn"
+
+
+PEOPLE = DependencyLooks(WELL, served={"users.fairlead.io": ("v1",)})
+
+
+def test_the_people_controller_is_wanted_where_users_are_served() -> None:
+    assert rows(looks=DependencyLooks(WELL, served={}))["people-controller"].state == "off"
+    assert rows(looks=DependencyLooks(WELL, served=None))["people-controller"].state == "off"
+    absent = rows(looks=PEOPLE)["people-controller"]
+    assert (absent.state, printed(absent)) == (
+        "warn",
+        "no pod has the label app.kubernetes.io/name=fairlead-people-controller",
+    )
+    assert absent.setting is not None and "parts.people=true" in absent.setting.text
+    for is_ready, state in ((True, "ok"), (False, "fail")):
+        made = component("p", "fairlead-people-controller", is_ready)
+        one = structs.replace(cluster([]), pods=(made,))
+        assert rows(one, PEOPLE)["people-controller"].state == state
+    other = structs.replace(cluster([]), pods=(component("q", "fairlead-quota-controller", True),))
+    assert rows(other, PEOPLE)["people-controller"].state == "warn"
+
+
+def test_the_store_by_its_answer() -> None:
+    look = ServerLook("db.example/fairlead", "postgresql 15.18", 0.002)
+    row = rows(store=look)["store"]
+    assert (row.state, printed(row), row.setting) == (
+        "ok",
+        "db.example/fairlead responds in 2 ms, version postgresql 15.18",
+        None,
+    )
+    assert rows(store=structs.replace(look, seconds=1.1))["store"].state == "warn"
+    gone = ServerLook("store", failure="the database does not answer", hint="look at its server")
+    row = rows(store=gone)["store"]
+    assert (row.state, printed(row)) == (
+        "fail",
+        "the database does not answer (look at its server)",
+    )
+    assert rows()["store"].state == "off"
 
 
 def test_fluid_by_what_is_served() -> None:
