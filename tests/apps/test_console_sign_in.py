@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from msgspec import structs
 from tests.console.clusters import living_cluster
 from tests.console.sign_in_parts import (
@@ -19,7 +18,6 @@ from tests.console.sign_in_parts import (
     BOB,
     ISSUER,
     KEY,
-    FakeCredentials,
     FakeProvider,
     FakeRecords,
     FakeSignInApi,
@@ -36,7 +34,6 @@ from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
-from fairlead.errors import Forbidden, StoreDown
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
 from fairlead.model.records.audit import AuditFilter
@@ -778,96 +775,6 @@ async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
         status, answer = await browser.sign_in("token-of-bob")
     assert (status, answer["error"]) == (503, "store: the disk is full")
     assert not browser.cookies and not parts.store.rows
-
-
-# --- an own kubeconfig ----------------------------------------------------------------------------
-
-
-async def kubeconfig(browser: Browser, body: Any) -> tuple[int, Any]:
-    csrf = (await browser.me())["csrf"]
-    return await browser.send("/me/kubeconfigs", "POST", body, **{HEADER: csrf})
-
-
-async def test_a_user_gets_a_kubeconfig_of_its_own_and_it_is_noted() -> None:
-    credentials, records = FakeCredentials(), FakeRecords()
-    parts = Parts(credentials=credentials, records=records)
-    async with served(parts) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        status, answer = await kubeconfig(bob, {"note": "laptop"})
-    assert (status, answer["credential"]) == (200, "bob-1")
-    read = yaml.safe_load(answer["kubeconfig"])
-    assert read["users"] == [{"name": "bob", "user": {"token": "fresh-token"}}]
-    assert read["contexts"][0]["context"]["namespace"] == "a-ns"
-    assert read["clusters"][0]["cluster"]["server"] == "https://api.example:6443"
-    assert credentials.issued == [("bob", 28_800, "laptop", "bob")]
-    begun, ended = records.audit[1:]
-    assert [(row.action, row.result, row.actor, row.begun_id) for row in (begun, ended)] == [
-        ("credential.create", "begun", "bob", 0),
-        ("credential.create", "ok", "bob", 2),
-    ]
-    assert [(row.name, row.user) for row in records.credentials] == [("bob-1", "bob")]
-    assert "fresh-token" not in repr(records.audit) + repr(records.credentials)
-
-
-async def test_without_a_row_in_the_audit_no_token_is_issued() -> None:
-    credentials = FakeCredentials()
-    parts = Parts(credentials=credentials, records=FakeRecords(down_after=1))
-    async with served(parts) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        assert (await kubeconfig(bob, {}))[0] == 503
-    assert credentials.issued == []
-
-
-async def test_an_own_credential_that_cannot_be_recorded_is_revoked() -> None:
-    credentials, records = FakeCredentials(), FakeRecords()
-
-    async def full(credential: Any) -> None:
-        raise StoreDown("the disk is full")
-
-    records.add_credential = full  # type: ignore[method-assign]
-    async with served(Parts(credentials=credentials, records=records)) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        assert (await kubeconfig(bob, {}))[0] == 503
-    assert credentials.revoked == ["bob-1"]
-    assert (records.audit[-1].result, records.audit[-1].code) == ("failed", "not-ready")
-
-
-async def test_a_refused_token_is_noted_with_its_code() -> None:
-    records = FakeRecords()
-    failing = FakeCredentials(Forbidden("kubernetes", "secrets is forbidden"))
-    async with served(Parts(credentials=failing, records=records)) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        status, answer = await kubeconfig(bob, {})
-    assert (status, answer["code"]) == (403, "forbidden")
-    assert (records.audit[-1].result, records.audit[-1].code) == ("refused", "forbidden")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"lifetimeSeconds": 599},
-        {"lifetimeSeconds": 86_401},
-        {"lifetimeSeconds": "1h"},
-        {"note": "x" * 201},
-        {"note": "a\nb"},
-        {"user": "anna"},
-    ],
-)
-async def test_a_lifetime_or_note_out_of_bounds_issues_nothing(body: Any) -> None:
-    credentials = FakeCredentials()
-    async with served(Parts(credentials=credentials)) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        assert (await kubeconfig(bob, body))[0] == 400
-    assert credentials.issued == []
-
-
-async def test_who_has_no_user_gets_no_kubeconfig() -> None:
-    parts = Parts(credentials=FakeCredentials())
-    code = OneTimeCode(monotonic=parts.clock)
-    async with served(parts, code=code) as page:
-        admin = await Browser(page).signed_in(code.text, "code")
-        status, answer = await kubeconfig(admin, {})
-    assert (status, answer["error"]) == (404, "there is no credential for `operator`")
 
 
 # --- looking as a user, and a store that is away --------------------------------------------------

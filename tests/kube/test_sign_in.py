@@ -285,12 +285,12 @@ def test_a_kubeconfig_from_the_console_works_and_is_revoked(
     made = browser.post(
         f"{console.server.url}/api/v1/me/kubeconfigs", {"note": "test"}, X_Fairlead_Csrf=csrf
     )
-    assert made.status == 200, made.body
+    assert made.status == 201, made.body
     path = tmp_path / "bob.kubeconfig"
     path.write_text(made.json["kubeconfig"], encoding="utf-8")
     kubectl = Kubectl(program("kubectl"), path, tmp_path)
     assert f"system:serviceaccount:{PLACE}:bob" in kubectl.run("auth", "whoami")
-    credential = made.json["credential"]
+    credential = made.json["id"]
     annotations = cluster.admin.run(
         *("get", "secret", credential, "-n", PLACE, "-o", "jsonpath={.metadata.annotations}")
     )
