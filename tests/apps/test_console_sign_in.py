@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -29,11 +30,12 @@ from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.proxies import Proxies
-from fairlead.console.http.sign_in_desk import COOKIE, STATE_COOKIE, OneTimeCode
+from fairlead.console.http.sign_in.tools import COOKIE, STATE_COOKIE, OneTimeCode
 from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
+from fairlead.errors import OutsideError
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
 from fairlead.model.records.audit import AuditFilter
@@ -775,6 +777,97 @@ async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
         status, answer = await browser.sign_in("token-of-bob")
     assert (status, answer["error"]) == (503, "store: the disk is full")
     assert not browser.cookies and not parts.store.rows
+
+
+# --- a sign-in and its token ----------------------------------------------------------------------
+
+
+def token_of_bob(parts: Parts, seconds: float, **bound: Any) -> str:
+    """A token that the API server accepts, with the claims that TokenRequest gives."""
+    claims: dict[str, Any] = {
+        "namespace": "kube-ai",
+        "serviceaccount": {"name": "bob", "uid": "account-1"},
+        **bound,
+    }
+    payload = json.dumps({"exp": parts.clock.at + seconds, "kubernetes.io": claims})
+    body = base64.urlsafe_b64encode(payload.encode()).decode().rstrip("=")
+    token = f"e30.{body}.c2ln"
+    parts.api.owners[token] = account("bob")
+    return token
+
+
+SECRET = {"secret": {"name": "bob-1", "uid": "u-1"}}
+
+
+async def test_a_sign_in_ends_when_its_token_does() -> None:
+    parts = Parts()
+    token = token_of_bob(parts, 1800.0)
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in(token)
+        assert bob.set[COOKIE]["max-age"] == "1800"
+        parts.clock.at += 1799.0
+        assert await bob.code() == ""
+        parts.clock.at += 1.5
+        assert await bob.code() == "signed-out"
+        later = await Browser(page).signed_in(token_of_bob(parts, 30 * 86_400.0))
+        assert later.set[COOKIE]["max-age"] == str(24 * 3600), "a sign-in has its own end, too"
+
+
+async def test_the_cluster_s_time_decides_when_a_token_ends() -> None:
+    """The clocks of console and cluster differ by an hour."""
+    parts = Parts()
+    token = token_of_bob(parts, 1800.0 - 3600.0)
+    async with served(parts, cluster_now=lambda: parts.clock.at - 3600.0) as page:
+        bob = await Browser(page).signed_in(token)
+        assert bob.set[COOKIE]["max-age"] == "1800"
+
+
+@pytest.mark.parametrize(
+    ("bound", "looked_at"),
+    [(SECRET, "secrets/bob-1/u-1"), ({}, "serviceaccounts/bob/account-1")],
+)
+async def test_a_revoked_token_ends_its_sign_in_within_a_second(
+    bound: dict[str, Any], looked_at: str
+) -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in(token_of_bob(parts, 8 * HOURS, **bound))
+        other = await Browser(page).signed_in("token-of-bob")
+        for _ in range(3):
+            assert await bob.code() == ""
+        assert parts.api.looks == [looked_at], "the API server is asked once a second"
+        parts.api.gone.add(looked_at)
+        parts.clock.at += 1.01
+        status, answer = await bob.send("/me")
+        assert (status, answer["code"]) == (401, "signed-out")
+        assert answer["error"] == "the token with which you signed in was revoked"
+        assert len(parts.store.rows) == 1, "the sign-in has ended, and the other one has not"
+        assert await other.code() == ""
+        parts.api.gone.clear()
+        parts.clock.at += 1.01
+        assert await bob.code() == "signed-out"
+
+
+async def test_an_api_server_that_is_away_ends_no_sign_in() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in(token_of_bob(parts, 8 * HOURS, **SECRET))
+        parts.api.failure = OutsideError("kubernetes", "it does not answer")
+        assert await bob.code() == ""
+        parts.clock.at += 1.01
+        parts.api.failure, parts.api.gone = None, {"secrets/bob-1/u-1"}
+        assert await bob.code() == "signed-out"
+
+
+async def test_a_token_of_another_namespace_or_form_is_bound_to_nothing() -> None:
+    parts = Parts()
+    foreign = token_of_bob(parts, 8 * HOURS, namespace="team-a", **SECRET)
+    slashed = token_of_bob(parts, 8 * HOURS, secret={"name": "../x", "uid": "u-1"})
+    async with served(parts) as page:
+        for token in (foreign, slashed, "token-of-bob"):
+            bob = await Browser(page).signed_in(token)
+            assert await bob.code() == ""
+    assert parts.api.looks == []
 
 
 # --- looking as a user, and a store that is away --------------------------------------------------

@@ -13,10 +13,12 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.health import HealthFacts, health_rows, health_sentence
 from fairlead.console.http.health_answers import KEPT_SECONDS, HealthAnswers
 from fairlead.console.pages.health import HealthRow
+from fairlead.errors import StoreDown
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.node import Node
 from fairlead.model.pod import Condition, Pod, PodPhase
 from fairlead.model.quota.tree import QuotaTree
+from fairlead.model.records.rows import StoreFacts
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source, SourceState
@@ -370,6 +372,31 @@ def test_the_store_by_its_answer() -> None:
         "the database does not answer (look at its server)",
     )
     assert rows()["store"].state == "off"
+
+
+async def test_the_store_is_asked_once_in_a_while_and_names_what_it_answers() -> None:
+    now, asked = [100.0], list[float]()
+    health = HealthAnswers(lambda: now[0])
+
+    async def facts() -> StoreFacts:
+        asked.append(now[0])
+        now[0] += 0.004
+        if len(asked) > 1:
+            raise StoreDown("the database does not answer", "look at its server")
+        return StoreFacts("postgresql", "15.18", "db.example/fairlead", "0003", "1")
+
+    look = await health.store_look(facts)
+    assert (look.address, look.version, look.failure) == (
+        "db.example/fairlead",
+        "postgresql 15.18",
+        "",
+    )
+    assert look.seconds == pytest.approx(0.004)
+    assert await health.store_look(facts) == look
+    now[0] += KEPT_SECONDS
+    look = await health.store_look(facts)
+    assert (look.failure, look.hint) == ("the database does not answer", "look at its server")
+    assert len(asked) == 2
 
 
 def test_fluid_by_what_is_served() -> None:

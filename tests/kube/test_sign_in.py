@@ -174,8 +174,12 @@ def test_tokens_that_do_not_count_are_refused_with_the_reason(
 def test_a_revoked_credential_signs_in_no_more(cluster: ControlPlane, console: Console) -> None:
     cluster.admin.run("create", "secret", "generic", "bob-1", "-n", PLACE)
     token = token_of(cluster, "bob", "--bound-object-kind=Secret", "--bound-object-name=bob-1")
-    assert sign_in(console, token)[1] == 200
+    browser, status, _ = sign_in(console, token)
+    assert (status, me(console, browser)[0]) == (200, 200)
     cluster.admin.run("delete", "secret", "bob-1", "-n", PLACE)
+    gone = time.monotonic()
+    wait_until("the sign-in has ended", lambda: me(console, browser)[0] == 401, 30)
+    assert time.monotonic() - gone < 2
     began = time.monotonic()
     wait_until("the token does not count", lambda: sign_in(console, token)[1] == 401, 30)
     assert time.monotonic() - began < 13

@@ -47,7 +47,7 @@ from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes.console import Console
 from fairlead.console.http.routes.table import console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
 from fairlead.console.http.writing.frame import WriteFrame
 from fairlead.errors import OutsideError, UserError
@@ -164,6 +164,8 @@ class ConsoleServer:
                 self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
                 if self.world.timekeeper is not None:
                     self.hints.versions.note_time(self.world.timekeeper.version)
+                if self._desk is not None:
+                    self.hints.versions.note_people(*self._desk.people)
                 pending = self.hints.unannounced
             is_shown = not self.board_states.is_behind
             if self.board_states.is_overdue and (pending or self.board_states.is_watched):

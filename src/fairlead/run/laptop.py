@@ -29,7 +29,8 @@ from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
-from fairlead.console.http.sign_in_desk import OneTimeCode, SignInDesk, SignInTools
+from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.sign_in.tools import OneTimeCode, SignInTools
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.own_files import absolute, make_private
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
@@ -126,7 +127,6 @@ async def run_laptop(
                 sign_in=KubeSignInApi(api),
                 writes=KubeClusterWrites(api),
                 people=writer,
-                credentials=writer,
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -203,8 +203,9 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
             api=world.sign_in,
             store=store,
             records=store,
-            credentials=world.credentials,
             versions=store,
+            store_facts=store.facts,
+            cluster_now=world.clock.now,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,
             is_simulated=True,

@@ -226,14 +226,12 @@ function within(params: URLSearchParams, { from, to }: TimeRange): URLSearchPara
   return asked;
 }
 
-/** Users and groups are followed by the server, and no hint comes when they change. */
-const PEOPLE_REFRESH_MS = 3_000;
-export const useUsers = (params: URLSearchParams) => useAnswer<UserList>("users", "/users", params, true, PEOPLE_REFRESH_MS);
-export const useGroups = (params: URLSearchParams) => useAnswer<GroupList>("groups", "/groups", params, true, PEOPLE_REFRESH_MS);
+export const useUsers = (params: URLSearchParams) => useAnswer<UserList>("users", "/users", params);
+export const useGroups = (params: URLSearchParams) => useAnswer<GroupList>("groups", "/groups", params);
 export const useAudit = (params: URLSearchParams) => useAnswer<AuditPage>("audit", "/audit", params, true, 10_000);
-/** `path`: of the user or of `/me`; its credentials are read from the API server itself. */
 export const useRights = () => useQuery({ queryKey: ["me", "rights"], queryFn: ({ signal }) => getJson<OwnRights>("/me/rights", undefined, signal), staleTime: 0 });
 
+/** `path`: of the user or of `/me`; its credentials are read from the API server itself. */
 export const useCredentials = (path: string) => useQuery({ queryKey: ["credentials", path], queryFn: ({ signal }) => getJson<CredentialList>(`${path}/tokens`, undefined, signal), staleTime: 0 });
 
 export interface WriteOrder {

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.boards.change_hints import PEOPLE_TOPICS, ChangeHints
 from fairlead.console.charts.history import History
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
@@ -18,8 +18,8 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
-from fairlead.console.http.sign_in_answers import SignInAnswers
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.answers import SignInAnswers
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import (
     EveryClientIsAdmin,
     Subjects,
@@ -79,6 +79,13 @@ class Console(msgspec.Struct):
 
     def now_ms(self) -> int:
         return round(self.world.clock.now() * 1000)
+
+    def people_versions(self) -> dict[str, str]:
+        """Of the topics of administrators alone, now."""
+        if self.desk is not None:
+            self.hints.versions.note_people(*self.desk.people)
+        now = self.hints.versions.as_text()
+        return {topic: now[topic] for topic in PEOPLE_TOPICS}
 
     @property
     def sign_in(self) -> SignInAnswers:

@@ -138,7 +138,11 @@ def _timekeeper(console: Console) -> Timekeeper:
 async def health(console: Console, request: Request, endpoint: Endpoint) -> Response:
     """Also answers while the caches are not filled, with the reason."""
     facts = await console.health.facts(
-        console.world, console.board_states, console.history.seconds, console.base_path
+        console.world,
+        console.board_states,
+        console.history.seconds,
+        console.base_path,
+        console.desk.store_facts if console.desk is not None else None,
     )
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())
@@ -150,7 +154,10 @@ async def health(console: Console, request: Request, endpoint: Endpoint) -> Resp
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await states_of(console, request).latest()).versions)
+    found = (await states_of(console, request).latest()).versions
+    if subject_of(request).is_admin:
+        found = {**found, **console.people_versions()}
+    return json_answer(request, found)
 
 
 async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:

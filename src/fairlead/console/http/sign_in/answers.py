@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from fairlead.console.http.answers import JSON, Refused, json_answer, refusal_of
-from fairlead.console.http.sign_in_desk import Cookie, SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.sign_in.tools import Cookie
 from fairlead.console.pages.session import (
     ActAs,
     SignedIn,
