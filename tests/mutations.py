@@ -697,8 +697,8 @@ MUTATIONS = (
     Mutation(
         "people: a store that is away is well",
         "src/fairlead/console/boards/health.py",
-        '        if look.failure:\n            return _Found("fail", [_failure(look)], is_settable=False)',
-        '        if False:\n            return _Found("fail", [_failure(look)], is_settable=False)',
+        '"fail", [_failure(look)], is_settable=False',
+        '"ok", [_failure(look)], is_settable=False',
         "tests/console/test_health.py",
         "store_by_its",
     ),
