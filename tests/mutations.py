@@ -680,7 +680,7 @@ MUTATIONS = (
     ),
     Mutation(
         "people: the table of rights has every namespace as an own one",
-        "src/fairlead/console/boards/rights.py",
+        "src/fairlead/console/http/sign_in/own_rights.py",
         "if _may(subject, verb, resource, _FOREIGN)",
         "if _may(subject, verb, resource, own)",
         "tests/console/test_own_rights.py",

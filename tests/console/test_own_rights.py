@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.console.boards.rights import console_rights, kubectl_rights
+from fairlead.console.http.sign_in.own_rights import console_rights, kubectl_rights
 from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.model.people.rows import BoundRole, UserRole
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject

@@ -10,7 +10,6 @@ from starlette.responses import Response, StreamingResponse
 
 from fairlead import __version__
 from fairlead.console.boards.health import health_rows, health_sentence, health_summary
-from fairlead.console.boards.rights import console_rights, kubectl_rights
 from fairlead.console.http.answers import Refused, json_answer
 from fairlead.console.http.routes.console import (
     Answering,
@@ -19,6 +18,7 @@ from fairlead.console.http.routes.console import (
     states_of,
     while_allowed,
 )
+from fairlead.console.http.sign_in.own_rights import console_rights, kubectl_rights
 from fairlead.console.http.subjects import (
     EVENT_STREAM,
     subject_of,
