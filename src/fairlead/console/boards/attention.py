@@ -216,9 +216,7 @@ def is_troubled(pod: Pod) -> bool:
     return (
         pod.deleted_at is not None
         or not pod.node
-        or any(
-            each.state == ContainerState.WAITING for each in (*pod.init_statuses, *pod.statuses)
-        )
+        or any(each.state == ContainerState.WAITING for each in (*pod.init_statuses, *pod.statuses))
     )
 
 

@@ -24,7 +24,7 @@ Row = TypeVar("Row")
 FACET_MAX: Final = 500
 _UNKNOWN: Final = (None, "")
 _QUERIES_KEPT: Final = 16
-"""Queries of one row set whose results are kept: what many browsers ask for, not each typed word."""
+"""Queries of one row set whose results are kept, for the next browser."""
 
 _Asked = tuple[frozenset[tuple[str, frozenset[str]]], tuple["SortKey", ...]]
 
@@ -74,6 +74,10 @@ class RowSet(Struct, Generic[Row], frozen=True, dict=True):
             self._kept[asked] = rows
         return rows
 
+    def has_found(self, query: ListQuery) -> bool:
+        """Whether the rows of this query are kept."""
+        return not query.q and (frozenset(query.filters.items()), query.sort) in self._kept
+
     def _sought(self, query: ListQuery) -> Sequence[Row]:
         entries = self.entries
         if needle := query.q.lower():
@@ -88,7 +92,7 @@ class RowSet(Struct, Generic[Row], frozen=True, dict=True):
         return sorted_rows(rows, query.sort, keys_of(self.row_type), self.ties)
 
 
-class Named(Sequence[Row]):
+class CompletedRows(Sequence[Row]):
     """Rows of which only those that are looked at are completed, by `named`."""
 
     def __init__(self, rows: Sequence[Row], named: Callable[[Row], Row]) -> None:
@@ -191,4 +195,3 @@ def choices(values: Iterable[str]) -> list[str]:
 
 def lowered(*values: str) -> tuple[str, ...]:
     return tuple(value.lower() for value in values)
-

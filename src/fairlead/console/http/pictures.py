@@ -30,11 +30,11 @@ from fairlead.rules.people.restricted import restricted
 PICTURES_MAX: Final = 256
 """Pictures that are kept; those with an open stream are kept beyond."""
 MADE_AT_ONCE_PODS: Final = 5_000
-"""A picture of at most so many own pods takes a few milliseconds, less than a thread waits for its
+"""A picture with at most this number of own pods takes a few milliseconds, less than a thread waits for its
 turn while the next board state is made. So it is made in the event loop.
 """
 _JOBS: Final = (
-    *("job_places", "instances_by_namespace", "plain_instances", "held_since"),
+    *("job_places", "instances_by_namespace", "plain_instances", "ids_of_instances", "held_since"),
     *("share_why", "rooms", "quota"),
 )
 _SHARED_PARTS: Final = {
@@ -128,7 +128,7 @@ class Picture:
 
     async def latest(self, *parts: str) -> BoardState:
         """The board state to answer from, with these parts made."""
-        return await self.of(await self._board_states.latest(*_shared_by(parts)), *parts)
+        return await self.of(await self._board_states.latest(*shared_by(parts)), *parts)
 
     async def packed(self, part: str) -> Packed:
         board = await self.latest(part)
@@ -136,7 +136,7 @@ class Picture:
 
     async def of(self, whole: SharedBoard, *parts: str) -> RestrictedBoard:
         """The board state that belongs to this one of the whole cluster."""
-        await self._board_states.prepare(whole, *_shared_by(parts))
+        await self._board_states.prepare(whole, *shared_by(parts))
         async with self._making:
             board = self._board if self._whole is whole else None
             if board is None or any(part not in vars(board) for part in parts if is_kept(part)):
@@ -169,7 +169,8 @@ class Picture:
             self._whole = self._board = None
 
 
-def _shared_by(parts: Iterable[str]) -> Iterable[str]:
+def shared_by(parts: Iterable[str]) -> Iterable[str]:
+    """The parts of the whole of which these parts of a picture are made."""
     return dict.fromkeys(each for part in ("", *parts) for each in _SHARED_PARTS.get(part, ()))
 
 

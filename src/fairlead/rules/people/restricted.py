@@ -62,7 +62,9 @@ def restricted(snapshot: ClusterSnapshot, reach: Reach) -> ClusterSnapshot:
 
 
 def _own_pods(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-    if not any([pod.gates for pod in pods]):  # a list, because there may be thousands
+    """The same object if none waits: there may be thousands."""
+    gated = [pod for pod in pods if pod.gates]
+    if not gated:
         return pods
     return tuple(_own_pod(pod) if QUOTA_GATE in pod.gates else pod for pod in pods)
 

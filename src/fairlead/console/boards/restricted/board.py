@@ -39,7 +39,7 @@ from fairlead.console.boards.overview import cluster_sentence
 from fairlead.console.boards.quota.usage_rows import quota_entry
 from fairlead.console.boards.quota.waiting import PlannedQuota, fault_rows
 from fairlead.console.boards.restricted.nameless import nameless
-from fairlead.console.boards.rows import Entry, Named, RowSet, choices
+from fairlead.console.boards.rows import CompletedRows, Entry, RowSet, choices
 from fairlead.console.boards.search import search
 from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Pool
 from fairlead.console.pages.envelope import Sentence, Warning
@@ -120,10 +120,10 @@ class SharedBoard(BoardState):
 
     def has_instances(self, each: JobInstances) -> bool:
         """Whether it is this very object, and not one that names less."""
-        return id(each) in self._ids_of_instances
+        return id(each) in self.ids_of_instances
 
     @cached_property
-    def _ids_of_instances(self) -> frozenset[int]:
+    def ids_of_instances(self) -> frozenset[int]:
         return frozenset(map(id, self.instances))
 
     @cached_property
@@ -616,7 +616,10 @@ class _NamedGpus(RowSet[ListedGpu], frozen=True, kw_only=True):
     def found(self, query: ListQuery) -> Sequence[ListedGpu]:
         if query.q:
             return RowSet.found(self, query)
-        return Named(self.shared.found(query), self.named)
+        return CompletedRows(self.shared.found(query), self.named)
+
+    def has_found(self, query: ListQuery) -> bool:
+        return self.shared.has_found(query)
 
 
 def _by(rows: Iterable[_Row], key: Callable[[_Row], str]) -> dict[str, list[_Row]]:
