@@ -30,8 +30,8 @@ from fairlead.rules.people.restricted import restricted
 PICTURES_MAX: Final = 256
 """Pictures that are kept; those with an open stream are kept beyond."""
 MADE_AT_ONCE_PODS: Final = 5_000
-"""A picture with at most this number of own pods takes a few milliseconds, less than a thread waits for its
-turn while the next board state is made. So it is made in the event loop.
+"""A picture with at most this number of own pods takes a few milliseconds. That is less than a
+thread waits for its turn while the next board state is made, so it is made in the event loop.
 """
 _JOBS: Final = (
     *("job_places", "instances_by_namespace", "plain_instances", "ids_of_instances", "held_since"),
