@@ -188,7 +188,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: a route answers from the whole board state",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/console.py",
         "    return console.pictures.of(subject_of(request))",
         "    return console.board_states",
         TENANTS,
@@ -252,7 +252,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: the claimant in a manifest",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/jobs.py",
         "manifest = without_claimant(manifest, reach)",
         "pass",
         TENANTS,
@@ -372,7 +372,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: lines of charts of all",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/charts.py",
         "return reach.seen(await _lines_of_all(console, *narrowed))",
         "return await _lines_of_all(console, query, asked)",
         TENANTS,
@@ -387,7 +387,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: hints of all",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/session.py",
         "hints = console.hints if reach is None else console.pictures.picture(reach).hints",
         "hints = console.hints",
         STREAMS,
@@ -403,7 +403,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: the Health page has addresses",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/session.py",
         "rows = health_summary(rows)",
         "pass",
         TENANTS,
@@ -435,7 +435,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: the number of changes of all",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/session.py",
         "return str(console.pictures.picture(reach).versions.count)",
         "return str(console.world.cluster.version)",
         TENANTS,
@@ -530,7 +530,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: the origin of a sign-in is not checked",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "        check_origin(request)\n        check_json(request)",
         "        check_json(request)",
         SIGN_IN,
@@ -538,8 +538,8 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: the browser keeps its id",
-        "src/fairlead/console/http/sign_in_desk.py",
-        "            await self._end(hash_of(before.id))",
+        "src/fairlead/console/http/sign_in/desk.py",
+        "            await self._signed_in.end(hash_of(before.id))",
         "            pass",
         SIGN_IN,
         "new_id",
@@ -554,7 +554,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: enabling brings sign-ins back",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/signed_in_subjects.py",
         "                self._ended.put_nowait(name)",
         "                pass",
         SIGN_IN,
@@ -592,7 +592,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: an answer of the provider is good for any browser",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "            state_text(signed.id).encode(), state.encode()",
         "            state.encode(), state.encode()",
         SIGN_IN,
@@ -600,7 +600,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: an answer of the provider works twice",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "        if not await self._tools.store.spend(hash_of(signed.id), ends_at):",
         "        if False:",
         SIGN_IN,
@@ -624,7 +624,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: the audit comes after the sign-in",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "        await self._note(request, BEGIN, row.way, who)\n"
         "        await self._tools.store.add_sign_in(row)",
         "        await self._tools.store.add_sign_in(row)\n"
