@@ -242,6 +242,10 @@ CONSOLE = Account(
             for kind in ("users", "usergroups")
             for verb, ask in (("create", _created), ("patch", _patched_at), ("delete", _deleted))
         },
+        (USERS_PLACE, "secrets", "get"): _sent("get", "GET", f"{IN_USERS}/secrets/absent"),
+        (USERS_PLACE, "serviceaccounts", "get"): _sent(
+            "get", "GET", f"{IN_USERS}/serviceaccounts/absent"
+        ),
         (USERS_PLACE, "secrets", "create"): _created(f"{IN_USERS}/secrets"),
         (USERS_PLACE, "secrets", "patch"): _patched_at(f"{IN_USERS}/secrets"),
         (USERS_PLACE, "secrets", "delete"): _deleted(f"{IN_USERS}/secrets"),
@@ -381,7 +385,8 @@ def test_each_right_to_write_is_needed(control_plane: ControlPlane, account: Acc
     def allows(right: Right) -> bool:
         place, resource, verb = right
         plural, _, subresource = resource.partition("/")
-        name = NAMES.get((account.name, plural), "") if verb != "create" else ""
+        is_named = verb != "create" and (plural != "secrets" or place == SYSTEM)
+        name = NAMES.get((account.name, plural), "") if is_named else ""
         words = {"group": GROUPS.get(plural, ""), "subresource": subresource, "name": name}
         return bool(ask_for(client, user, verb, plural, place, **words)["allowed"])
 

@@ -226,8 +226,8 @@ def console_people(chosen: Installation) -> list[Object]:
     place = PartPlace(READER, chosen.namespace)
     rules = [
         grant(PEOPLE_GROUP, f"{USERS} {USER_GROUPS}", "list watch create patch delete"),
-        grant("", "secrets", "list create patch delete"),
-        grant("", "serviceaccounts", "list delete impersonate"),
+        grant("", "secrets", "get list create patch delete"),
+        grant("", "serviceaccounts", "get list delete impersonate"),
         grant("", "serviceaccounts/token", "create"),
     ]
     return rights(f"{_CONSOLE}-people", place, USERS_NAMESPACE, rules)
