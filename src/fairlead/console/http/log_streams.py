@@ -49,9 +49,12 @@ class LogStreams:
             task.cancel()
 
     async def answer(
-        self, files: JobFiles, each: JobInstances, asked: Mapping[str, str]
+        self, files: JobFiles, each: JobInstances, asked: Mapping[str, str], account: str
     ) -> Response:
-        """Refuses a pod that is not the job's (404), and a container that has no log yet (404)."""
+        """Refuses a pod that is not the job's (404), and a container that has no log yet (404).
+
+        `account`: the user as whom the API server is asked, "" = the server itself.
+        """
         chosen = chosen_container(each, asked.get("pod", ""), asked.get("container", ""))
         if isinstance(chosen, Refusal):
             raise Refused(404, chosen.reason, "look at the job's instances")
@@ -68,7 +71,7 @@ class LogStreams:
                 "close some tabs",
                 {"Retry-After": "10"},
             )
-        pieces = files.log(pod.namespace, pod.name, wish)
+        pieces = files.log(pod.namespace, pod.name, wish, account)
         first = asyncio.create_task(_first(pieces))
         try:
             await asyncio.wait({first}, timeout=FIRST_SECONDS if wish.follow else None)

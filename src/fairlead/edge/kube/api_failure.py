@@ -16,6 +16,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.errors import ChangedMeanwhile, Forbidden, NotFound, OutsideError
+from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 SYSTEM = "kubernetes"
@@ -128,9 +129,21 @@ def failure_of_answer(
     )
 
 
+def is_impersonation(failure: ApiFailure) -> bool:
+    """Whether the client was not allowed to act for another user."""
+    return failure.status == 403 and _IMPERSONATE in failure.message
+
+
 def _hint(status: int, message: str, server: str) -> str:
     if status == 401:
         return "log in again, or check the user of this context in the kubeconfig"
+    if status == 403 and _IMPERSONATE in message:
+        if '"serviceaccounts"' in message and f'"{USERS_NAMESPACE}"' in message:
+            return (
+                "the console's account needs the right `impersonate` of `serviceaccounts` in "
+                f"namespace `{USERS_NAMESPACE}`"
+            )
+        return "the console acts for users only: make yourself a user, and sign in as it"
     if status == 403:
         return "ask for a role that allows it; `kubectl auth can-i --list` shows what you may do"
     if status == 400 and "HTTP request to an HTTPS server" in message:
@@ -206,5 +219,6 @@ class _Claims(Struct):
     exp: float | None = None
 
 
+_IMPERSONATE = " cannot impersonate resource "
 _UNKNOWN_PATH = "the server could not find the requested resource"
 _JSON_HINT = "check that the address is an API server's, and that nothing in between answers for it"
