@@ -106,9 +106,16 @@ def csrf_token(console: Console, request: Request) -> str | None:
 
 
 def while_allowed(
-    console: Console, request: Request, endpoint: Endpoint, stream: Response
+    console: Console,
+    request: Request,
+    endpoint: Endpoint,
+    stream: Response,
+    may_go_on: Callable[[], Awaitable[bool]] | None = None,
 ) -> Response:
-    return WhileAllowed(stream, lambda: until_denied(console.subjects, request, endpoint.right))
+    """The stream until the subject loses the right. `may_go_on`: what else is asked each time."""
+    return WhileAllowed(
+        stream, lambda: until_denied(console.subjects, request, endpoint.right, may_go_on)
+    )
 
 
 def cluster_writes(console: Console) -> ClusterWrites:

@@ -76,8 +76,9 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await named_job(console, request)
-    manifest = await _job_files(console).manifest(each.job)
-    reach = reach_of(subject_of(request))
+    subject = subject_of(request)
+    manifest = await _job_files(console).manifest(each.job, subject.account)
+    reach = reach_of(subject)
     if reach is not None:
         manifest = without_claimant(manifest, reach)
     text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
@@ -94,8 +95,15 @@ def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, _ = await named_job(console, request)
-    log = await console.logs.answer(_job_files(console), each, dict(request.query_params))
-    return while_allowed(console, request, endpoint, log)
+    files, account = _job_files(console), subject_of(request).account
+    log = await console.logs.answer(files, each, dict(request.query_params), account)
+    return while_allowed(
+        console,
+        request,
+        endpoint,
+        log,
+        lambda: console.logs.may_go_on(files, each.job.namespace, account),
+    )
 
 
 async def named_job(
@@ -124,7 +132,7 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     board_state, each, found = await named_job(console, request)
     if console.world.job_files is None:
         return found
-    events = await console.events.of(console.world.job_files, each)
+    events = await console.events.of(console.world.job_files, each, subject_of(request).account)
     if isinstance(events, Warning):
         return structs.replace(found, warnings=[*found.warnings, events])
     return board_state.job_with_events(each, found, events)
