@@ -6,9 +6,13 @@ Oracles are kubectl, the API server's own audit, and `quota_truth`.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ from tests.kube.quota_line import bounded, deployment
 from tests.kube.quota_truth import QuotaTruth
 from tests.kube.servers import run_arena
 from tests.kube.team_line import (
+    NODE,
     Object,
     Team,
     Visitor,
