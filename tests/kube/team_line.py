@@ -143,7 +143,9 @@ class Team:
             each = json.loads(line)
             about = each.get("objectRef", {})
             kind = (about.get("resource"), about.get("subresource", ""))
-            if kind == (resource, subresource) and namespace in ("", about.get("namespace")):
+            is_about = kind == (resource, subresource)
+            is_over = each["stage"] == "ResponseComplete"
+            if is_about and is_over and namespace in ("", about.get("namespace")):
                 found.append(each.get("impersonatedUser", {}).get("username", ""))
         return found
 
