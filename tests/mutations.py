@@ -25,6 +25,8 @@ TREE, ACTIONS = (
 EDIT = "src/fairlead/console/boards/quota/tree_edit.py"
 WRITES = "tests/apps/test_console_writes.py"
 FRAME = "src/fairlead/console/http/writing/frame.py"
+JOBS = "src/fairlead/console/http/routes/jobs.py"
+LOGS = "tests/apps/test_console_logs.py"
 VITEST = "web: test/gpumap.test.ts"
 
 
@@ -720,6 +722,62 @@ MUTATIONS = (
         "audit.c.result != str(AuditResult.BEGUN), has_second",
         "tests/stores/test_contract.py",
         "sqlite and begun",
+    ),
+    Mutation(
+        "as the user: logs with the console's rights",
+        JOBS,
+        "console.logs.answer(files, each, dict(request.query_params), account)",
+        'console.logs.answer(files, each, dict(request.query_params), "")',
+        LOGS,
+        "asked_as_the_user",
+    ),
+    Mutation(
+        "as the user: manifests with the console's rights",
+        JOBS,
+        ".manifest(each.job, subject.account)",
+        '.manifest(each.job, "")',
+        LOGS,
+        "asked_as_the_user",
+    ),
+    Mutation(
+        "as the user: events with the console's rights",
+        "src/fairlead/edge/queries/job_files.py",
+        "Selection(namespace, fields=fields, account=account)",
+        "Selection(namespace, fields=fields)",
+        LOGS,
+        "asked_as_the_user",
+    ),
+    Mutation(
+        "as the user: the events of one user are shown to another",
+        "src/fairlead/console/http/job_event_answers.py",
+        "            (account, each.job.namespace, uids),",
+        '            ("", each.job.namespace, uids),',
+        "tests/apps/test_console_events.py",
+        "no_answer_to_another",
+    ),
+    Mutation(
+        "as the user: an open log outlives the right",
+        "src/fairlead/console/http/subjects.py",
+        "if may_go_on is not None and not await may_go_on():",
+        "if False:",
+        STREAMS,
+        "withdraws",
+    ),
+    Mutation(
+        "as the user: an API server that does not answer ends logs",
+        "src/fairlead/console/http/log_streams.py",
+        "        return True\n\n\nasync def _first",
+        "        return False\n\n\nasync def _first",
+        STREAMS,
+        "withdraws",
+    ),
+    Mutation(
+        "writes: the row of a refused write has no object",
+        FRAME,
+        "target = named_target(endpoint.action, request.path_params, own)",
+        "target = AuditTarget()",
+        WRITES,
+        "names_its_object",
     ),
 )
 

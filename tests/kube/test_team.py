@@ -355,8 +355,11 @@ def at_rest(team: Team, ruth: Visitor, truth: QuotaTruth, edit: list[Object]) ->
     """The preview once all admitted pods are Ready, and the console has seen it."""
 
     def is_still() -> bool:
-        admitted = [each for each in team.cluster.admin.get("pods") if is_admitted(each)]
-        return all(each["status"]["phase"] == "Running" for each in admitted)
+        pods = [
+            *team.cluster.admin.get("pods", "-n", "others"),
+            *team.cluster.admin.get("pods", "-n", "team-one"),
+        ]
+        return all(each["status"]["phase"] == "Running" for each in pods if is_admitted(each))
 
     def seen() -> bool:
         waiting = sum(truth.waiting().values())
