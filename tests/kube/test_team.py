@@ -1,5 +1,5 @@
 """A team is let in, on a real control plane: from a group to a job that runs, and what the console
-writes and reads for users, whom the API server judges once more.
+writes and reads as its users.
 
 Oracles are kubectl, the API server's own audit, and `quota_truth`.
 """

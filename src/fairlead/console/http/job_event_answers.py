@@ -42,8 +42,8 @@ class EventAnswers:
         )
 
     async def of(self, files: JobFiles, each: JobInstances, account: str) -> Answer:
-        """The events of the job and of its pods, or why they are not known. `account`: the user as
-        whom the API server is asked, "" = the server itself.
+        """The events of the job and of its pods, or why they are not known. `account`: the user
+        that asks the API server, "" = the server itself.
         """
         uids = frozenset({each.job.uid, *(pod.uid for pod in each.pods)} - {""})
         found = await self._answers.of(

@@ -72,7 +72,7 @@ class LogStreams:
     ) -> Response:
         """Refuses a pod that is not the job's (404), and a container that has no log yet (404).
 
-        `account`: the user as whom the API server is asked, "" = the server itself.
+        `account`: the user that asks the API server, "" = the server itself.
         """
         chosen = chosen_container(each, asked.get("pod", ""), asked.get("container", ""))
         if isinstance(chosen, Refusal):

@@ -45,7 +45,7 @@ class ApiRequest(Struct, frozen=True):
 class Selection(Struct, frozen=True):
     """The objects of a resource to select: with no field set all, in all namespaces.
 
-    `account`: the user as whom they are listed; "" = what the connection has.
+    `account`: the user that lists them; "" = what the connection has.
     """
 
     namespace: str | None = None
