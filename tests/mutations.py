@@ -188,7 +188,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: a route answers from the whole board state",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/console.py",
         "    return console.pictures.of(subject_of(request))",
         "    return console.board_states",
         TENANTS,
@@ -252,7 +252,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: the claimant in a manifest",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/jobs.py",
         "manifest = without_claimant(manifest, reach)",
         "pass",
         TENANTS,
@@ -372,7 +372,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: lines of charts of all",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/charts.py",
         "return reach.seen(await _lines_of_all(console, *narrowed))",
         "return await _lines_of_all(console, query, asked)",
         TENANTS,
@@ -387,7 +387,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: hints of all",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/session.py",
         "hints = console.hints if reach is None else console.pictures.picture(reach).hints",
         "hints = console.hints",
         STREAMS,
@@ -403,7 +403,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: the Health page has addresses",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/session.py",
         "rows = health_summary(rows)",
         "pass",
         TENANTS,
@@ -435,7 +435,7 @@ MUTATIONS = (
     ),
     Mutation(
         "researcher: the number of changes of all",
-        "src/fairlead/console/http/routes.py",
+        "src/fairlead/console/http/routes/session.py",
         "return str(console.pictures.picture(reach).versions.count)",
         "return str(console.world.cluster.version)",
         TENANTS,

@@ -44,7 +44,8 @@ from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures
-from fairlead.console.http.routes import Console, console_routes
+from fairlead.console.http.routes.console import Console
+from fairlead.console.http.routes.table import console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in_desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects

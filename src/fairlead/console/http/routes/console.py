@@ -1,0 +1,127 @@
+"""What the answers of the routes share: the console, and what a request may see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.charts.history import History
+from fairlead.console.http.answers import Refused
+from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.health_answers import HealthAnswers
+from fairlead.console.http.job_event_answers import EventAnswers
+from fairlead.console.http.log_streams import LogStreams
+from fairlead.console.http.pictures import Pictures, States
+from fairlead.console.http.serving_answers import ServingAnswers
+from fairlead.console.http.sign_in_answers import SignInAnswers
+from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.subjects import (
+    EveryClientIsAdmin,
+    Subjects,
+    WhileAllowed,
+    subject_of,
+    until_denied,
+)
+from fairlead.console.http.writing.credentials import CredentialPlans
+from fairlead.console.http.writing.frame import READ_ONLY, PlannedWrite, WriteFrame
+from fairlead.console.http.writing.people import PeoplePlans
+from fairlead.console.pages.endpoints import Endpoint
+from fairlead.ports import ClusterWrites, Ports
+
+
+class Console(msgspec.Struct):
+    """What the routes speak from. `desk`: None = there is no sign-in.
+
+    `csrf`: what writes send back where there is no sign-in.
+    """
+
+    world: Ports
+    board_states: BoardStates
+    pictures: Pictures
+    history: History
+    hints: ChangeHints
+    speed: Callable[[], float]
+    csrf: str
+    logs: LogStreams
+    events: EventAnswers
+    servings: ServingAnswers
+    health: HealthAnswers
+    subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
+    base_path: str = "/"
+    desk: SignInDesk | None = None
+    writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
+
+    @property
+    def roster_desk(self) -> SignInDesk:
+        """Raises Refused, 404, where users do not sign in, and so are not followed."""
+        if self.desk is None:
+            raise Refused(
+                404,
+                "this console does not read users, because they do not sign in",
+                "start it with `fairlead console --sign-in on`",
+            )
+        return self.desk
+
+    @property
+    def plans(self) -> PeoplePlans:
+        snapshot = self.world.cluster.snapshot
+        return PeoplePlans(self.world.people, lambda: snapshot().namespace_names)
+
+    @property
+    def credential_plans(self) -> CredentialPlans:
+        records = self.desk.credential_records if self.desk is not None else None
+        return CredentialPlans(self.plans, records, self.world.clock.now)
+
+    def now_ms(self) -> int:
+        return round(self.world.clock.now() * 1000)
+
+    @property
+    def sign_in(self) -> SignInAnswers:
+        return SignInAnswers(self.desk, self.base_path)
+
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
+
+
+Planning = Callable[[Console, Request, Any], Awaitable[PlannedWrite]]
+"""Plans a write with its body (`http/writing/frame`)."""
+
+
+def states_of(console: Console, request: Request) -> States:
+    """The board states that this subject may see."""
+    return console.pictures.of(subject_of(request))
+
+
+def csrf_token(console: Console, request: Request) -> str | None:
+    """What a write of this client sends back; None = its token is proof enough."""
+    return console.csrf if console.desk is None else request.state.csrf
+
+
+def while_allowed(
+    console: Console, request: Request, endpoint: Endpoint, stream: Response
+) -> Response:
+    return WhileAllowed(stream, lambda: until_denied(console.subjects, request, endpoint.right))
+
+
+def cluster_writes(console: Console) -> ClusterWrites:
+    if console.world.writes is None:
+        raise Refused(
+            404,
+            f"{console.world.name} has no API server: nothing can be written",
+            "look at the cluster itself",
+        )
+    return console.world.writes
+
+
+def sign_in_desk(console: Console) -> SignInDesk:
+    if console.desk is None:
+        raise READ_ONLY
+    return console.desk

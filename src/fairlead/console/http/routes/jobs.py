@@ -1,0 +1,179 @@
+"""Answers about jobs: lists, one job, its pods, Events, YAML, logs; serving jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from msgspec import structs
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.job_files import instance_logs
+from fairlead.console.boards.notices import warnings_beside
+from fairlead.console.http.answers import Refused, json_answer
+from fairlead.console.http.routes.console import Answering, Console, states_of, while_allowed
+from fairlead.console.http.routes.rows import list_answer
+from fairlead.console.http.subjects import (
+    subject_of,
+)
+from fairlead.console.pages.endpoints import Endpoint
+from fairlead.console.pages.envelope import Envelope, Warning
+from fairlead.console.pages.jobs import (
+    InstanceList,
+    JobDetail,
+    JobEvents,
+    JobList,
+    JobManifest,
+    JobWhy,
+)
+from fairlead.console.pages.serving.jobs import ServingList
+from fairlead.model.actions import Manifest
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.people.reach import reach_of
+from fairlead.ports import JobFiles
+from fairlead.rules.people.restricted import without_claimant
+from fairlead.wire.files.manifest_yaml import render_manifests
+from fairlead.wire.files.shown_manifest import shown_manifest
+
+
+async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await states_of(console, request).latest("jobs", "jobs_sentence")
+    more = {"missing_types": board_state.missing_types}
+    return list_answer(
+        request,
+        endpoint,
+        board_state,
+        board_state.jobs,
+        board_state.jobs_sentence,
+        JobList,
+        "jobs",
+        more,
+    )
+
+
+async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, await _job_with_events(console, request))
+
+
+async def job_instances(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _, each, found = await named_job(console, request)
+    return json_answer(
+        request, InstanceList(*_envelope(found), found.instances, instance_logs(each))
+    )
+
+
+async def job_events_of(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    found = await _job_with_events(console, request)
+    return json_answer(request, JobEvents(*_envelope(found), found.events))
+
+
+async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    found = (await named_job(console, request))[2]
+    return json_answer(request, JobWhy(*_envelope(found), found.job.waiting))
+
+
+async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _, each, found = await named_job(console, request)
+    manifest = await _job_files(console).manifest(each.job)
+    reach = reach_of(subject_of(request))
+    if reach is not None:
+        manifest = without_claimant(manifest, reach)
+    text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
+    return json_answer(request, JobManifest(*_envelope(found), text, redacted))
+
+
+def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
+    """In a thread: an object may have a megabyte,
+    and the page of everybody else waits for the event loop.
+    """
+    shown, redacted = shown_manifest(manifest)
+    return render_manifests([shown]), redacted
+
+
+async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _, each, _ = await named_job(console, request)
+    log = await console.logs.answer(_job_files(console), each, dict(request.query_params))
+    return while_allowed(console, request, endpoint, log)
+
+
+async def named_job(
+    console: Console, request: Request
+) -> tuple[BoardState, JobInstances, JobDetail]:
+    """The job that the path names. Refuses (404) a job that does not exist."""
+    namespace, type_, name = (
+        request.path_params[key][:253] for key in ("namespace", "type", "name")
+    )
+    board_state = await states_of(console, request).latest("instances", "explainer")
+    each, found = (
+        board_state.job_instances(namespace, type_, name),
+        board_state.job(namespace, type_, name),
+    )
+    if each is None or found is None:
+        raise Refused(
+            404,
+            f"there is no {type_} `{name}` in namespace `{namespace}`",
+            "look at the list of jobs",
+        )
+    return board_state, each, found
+
+
+async def _job_with_events(console: Console, request: Request) -> JobDetail:
+    """With all that is kept of it and its pods; what is followed are warnings only."""
+    board_state, each, found = await named_job(console, request)
+    if console.world.job_files is None:
+        return found
+    events = await console.events.of(console.world.job_files, each)
+    if isinstance(events, Warning):
+        return structs.replace(found, warnings=[*found.warnings, events])
+    return board_state.job_with_events(each, found, events)
+
+
+def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:
+    return found.generated_at, found.stale, found.version, found.warnings
+
+
+def _job_files(console: Console) -> JobFiles:
+    if console.world.job_files is None:
+        raise Refused(
+            404,
+            f"{console.world.name} has no API server: logs and manifests are not kept",
+            "look at the cluster itself",
+        )
+    return console.world.job_files
+
+
+async def serving(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    if console.world.servings is None:
+        raise Refused(
+            404,
+            f"{console.world.name} has no API server: serving jobs are not kept",
+            "look at the cluster itself",
+        )
+    objects = await console.servings.of(console.world.servings)
+    board_state = await states_of(console, request).latest()
+
+    def answer() -> Response:
+        rows = board_state.serving_jobs(objects)
+        sentence = board_state.serving_sentence([entry.row for entry in rows.entries])
+        beside = warnings_beside(objects.sources)
+        return list_answer(
+            request, endpoint, board_state, rows, sentence, ServingList, "serving", beside=beside
+        )
+
+    # In a thread: all pods are looked through.
+    return await asyncio.to_thread(answer)
+
+
+ANSWERS: Final[dict[str, Answering]] = {
+    "jobs": jobs,
+    "job": job,
+    "job_instances": job_instances,
+    "job_events": job_events_of,
+    "job_why": job_why,
+    "job_manifest": job_manifest,
+    "job_logs": job_logs,
+    "serving": serving,
+}
+"""By the name of their endpoint."""

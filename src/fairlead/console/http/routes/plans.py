@@ -1,0 +1,68 @@
+"""The writes of the cluster: what each endpoint plans for the frame of `http/writing`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from fairlead.console.http.routes.console import Console, Planning, cluster_writes, sign_in_desk
+from fairlead.console.http.routes.jobs import named_job
+from fairlead.console.http.writing.cluster_actions import (
+    plan_job,
+    plan_job_deletion,
+    plan_node,
+)
+from fairlead.console.http.writing.frame import PlannedWrite
+from fairlead.console.http.writing.quota_tree import plan_tree
+
+
+async def plan_quota_tree(console: Console, request: Request, body: Any) -> PlannedWrite:
+    board_state = await console.board_states.latest("quota")
+    return await plan_tree(
+        cluster_writes(console), sign_in_desk(console), board_state, request, body
+    )
+
+
+async def plan_node_change(console: Console, request: Request, body: Any) -> PlannedWrite:
+    board_state = await console.board_states.latest()
+    return await plan_node(cluster_writes(console), board_state.snapshot, request, body)
+
+
+async def plan_job_change(console: Console, request: Request, body: Any) -> PlannedWrite:
+    _, each, _ = await named_job(console, request)
+    return await plan_job(cluster_writes(console), each.job, request, body)
+
+
+async def plan_deletion_of_job(console: Console, request: Request, body: Any) -> PlannedWrite:
+    _, each, _ = await named_job(console, request)
+    return await plan_job_deletion(cluster_writes(console), each.job, request)
+
+
+PLANS: Final[dict[str, Planning]] = {
+    "change_node": plan_node_change,
+    "change_job": plan_job_change,
+    "delete_job": plan_deletion_of_job,
+    "write_quota_tree": plan_quota_tree,
+    "create_user": lambda console, request, body: console.plans.create_user(request, body),
+    "change_user": lambda console, request, body: console.plans.change_user(request, body),
+    "delete_user": lambda console, request, body: console.plans.delete_user(request, body),
+    "create_group": lambda console, request, body: console.plans.create_group(request, body),
+    "change_group": lambda console, request, body: console.plans.change_group(request, body),
+    "delete_group": lambda console, request, body: console.plans.delete_group(request, body),
+    **{
+        name: lambda console, request, body: console.credential_plans.issue_token(request, body)
+        for name in ("issue_token", "issue_my_token")
+    },
+    "issue_kubeconfig": lambda console, request, body: console.credential_plans.issue_kubeconfig(
+        request, body
+    ),
+    **{
+        name: lambda console, request, body: console.credential_plans.revoke(request, body)
+        for name in ("revoke_token", "revoke_my_token")
+    },
+    "revoke_tokens": lambda console, request, body: console.credential_plans.revoke_all(
+        request, body
+    ),
+}
+"""The writes of the cluster, by the name of their endpoint."""
