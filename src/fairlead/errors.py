@@ -77,8 +77,9 @@ class AlreadyExists(ChangedMeanwhile):
 
 
 class InvalidObject(OutsideError):
-    """The API server refuses the values of an object. `causes`: each field's path with what is wrong
-    with it; () = the server names none.
+    """The API server refuses the values of an object.
+
+    `causes`: each field's path with what is wrong with it; () = the server names none.
     """
 
     def __init__(

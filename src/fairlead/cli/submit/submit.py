@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 
 class SubmitVerb(NamedTuple):
-    """What a verb submits. `read_spec` makes the job spec of the arguments, a namespace and what the
-    machine has. `needs_command`: without one the verb prints its help.
+    """What a verb submits.
+
+    `read_spec` makes the job spec of the arguments, a namespace and what the machine has.
+    `needs_command`: without one the verb prints its help.
     """
 
     submission: Submission
@@ -147,7 +149,10 @@ def _exists(words: SubmitMessages, spec: JobSpec, submission: Submission) -> Use
 
 
 def written_objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
-    """The objects in the order of creation. Raises UserError for pods that no API server accepts."""
+    """The objects in the order of creation.
+
+    Raises UserError for pods that no API server accepts.
+    """
     from msgspec.structs import replace
 
     version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]

@@ -1,5 +1,4 @@
-"""Whether a job that does not exist yet would start now: quota and nodes are asked, as for pods that
-wait.
+"""Whether a job that does not exist yet would start now.
 
 Quota counts the pods as if they existed since this moment: the next plan admits all of them, or
 gives the reason. Where quota does not count the namespace, the nodes alone decide.
@@ -104,9 +103,7 @@ def _by_nodes(nodes: Sequence[Node], rooms: NodeRooms, pods: Sequence[Pod]) -> W
         why = rooms.why(pod)
         if why is not None:
             never = why.kind in ("never", "absent")
-            return WouldStart(
-                StartState.NEVER if never else StartState.WAITS, len(pods), pod=pod
-            )
+            return WouldStart(StartState.NEVER if never else StartState.WAITS, len(pods), pod=pod)
     if any(pod.requests.get(GPU_MEMORY) for pod in pods):
         return WouldStart(StartState.UNKNOWN, len(pods))
     seated = _seated(nodes, rooms, pods)

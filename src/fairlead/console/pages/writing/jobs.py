@@ -42,8 +42,10 @@ class JobFormList(Json, frozen=True):
 
 
 class JobSubmission(Json, frozen=True):
-    """A job to submit. `flags`: those of `arena submit TYPE` without their dashes: a text, a list of
-    texts, or true or false. Files of the user's machine (`config-file`, `file`) are none of them.
+    """A job to submit.
+
+    `flags`: those of `arena submit TYPE` without their dashes: a text, a list of texts, or true or
+    false. Files of the user's machine (`config-file`, `file`) are none of them.
     """
 
     type: str
@@ -54,9 +56,11 @@ class JobSubmission(Json, frozen=True):
 
 
 class SubmitVerdict(Json, frozen=True):
-    """Whether the job starts, from the cluster as it is now. `state`: `starts`, `waits`, `never` (it
-    can never run here as it is written) or `unknown`. `reason`: of quota, as the board has it, ""
-    = another. `message`: the sentence, `clauses`: its parts for translation.
+    """Whether the job starts, from the cluster as it is now.
+
+    `state`: `starts`, `waits`, `never` (it can never run here as it is written) or `unknown`.
+    `reason`: of quota, as the board has it, "" = another. `message`: the sentence, `clauses`: its
+    parts for translation.
     """
 
     state: Literal["starts", "waits", "never", "unknown"]
