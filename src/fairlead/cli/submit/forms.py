@@ -177,7 +177,9 @@ class _Reading:
         """Notes the fault, and leaves out what is wrong. False if that is not known."""
         path = _path_of(error, self._verb.flags)
         name = path.removeprefix("flags.")
-        is_missing = path.startswith("flags.") and name not in self._flags
+        is_flag = path.startswith("flags.")
+        typed = {"name": self._name, "command": self._command}
+        is_missing = name not in self._flags if is_flag else not typed.get(path, path).strip()
         self.faults.append(FieldFault(path, _MISSING if is_missing else _RULE, _text(error)))
         if path in self._mended:
             return False

@@ -79,6 +79,7 @@ _FIELDS: Final = (
 )
 """Parts of a field's path in an object -> the field of the form; the first that matches counts."""
 _OF_TENSORBOARD: Final = ((r"image$", "tensorboard-image"), (r"args|command", "logdir"))
+_PREFIX: Final = "failed to validate command args: "
 _BODY_FIELDS: Final = ("name", "namespace", "command")
 _RIGHT: Final = Right(ConsoleVerb.CREATE, ConsoleResource.JOBS)
 """Needed in the namespace of the body."""
@@ -104,9 +105,10 @@ class _Ready(Struct, frozen=True):
 class _Faulty(Exception):
     """What is wrong with the body, found while the job was made."""
 
-    def __init__(self, *faults: FieldFault) -> None:
+    def __init__(self, *faults: FieldFault, line: str = "") -> None:
         super().__init__(*faults)
         self.faults = faults
+        self.line = line
 
 
 class Submitting(Struct, frozen=True):
@@ -123,7 +125,7 @@ class Submitting(Struct, frozen=True):
         try:
             ready = await self._ready(subject, order, is_trial=is_trial)
         except _Faulty as error:
-            return _refused(order, error.faults)
+            return _refused(order, error.faults, error.line)
         if is_trial:
             return _planned(order, ready, await self._preview(board, subject, ready))
         return _planned(order, ready, None, lambda: self._create(subject, ready))
@@ -139,7 +141,8 @@ class Submitting(Struct, frozen=True):
             objects = await asyncio.to_thread(self.forms.objects, job, replace(served, user=user))
         except UserError as error:
             field = "flags.data" if "volumes" in error.what else "flags.gpumemory"
-            raise _Faulty(FieldFault(field, "value", error.what)) from error
+            what = error.what.removeprefix(_PREFIX)
+            raise _Faulty(FieldFault(field, "value", what), line=job.line) from error
         if priority is None:
             notes = (*notes, "whether the priority class exists is unknown: it may not be read")
         return _Ready(job, objects, priority or 0, notes)
@@ -354,12 +357,12 @@ def _without_keys(manifest: Manifest) -> Manifest:
     return shown_manifest(manifest)[0] if manifest["kind"] == "Secret" else manifest
 
 
-def _refused(order: JobSubmission, faults: Sequence[FieldFault]) -> PlannedWrite:
+def _refused(order: JobSubmission, faults: Sequence[FieldFault], line: str) -> PlannedWrite:
     return PlannedWrite(
         target=AuditTarget("", order.namespace[:253], order.name[:253]),
         act=_nothing,
         faults=faults,
-        preview=SubmitPreview(valid=False, fields=list(faults), effects=[]),
+        preview=SubmitPreview(valid=False, fields=list(faults), effects=[], line=line),
     )
 
 
