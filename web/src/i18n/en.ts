@@ -1098,7 +1098,7 @@ export const en = {
   "submit.verdict": "Does it start?",
   "submit.line": "Equal command",
   "submit.manifests": "Objects",
-  "submit.incomplete": "Fill in what is required.",
+  "submit.incomplete": "Shown when every field is filled in correctly.",
   "submit.notServed": "{kind}, not served by this cluster",
   "submit.readOnly": "Without sign-in this console writes nothing.",
   "submit.readOnlyNext": "Start it with `fairlead console --sign-in on`, or use `arena submit`.",

@@ -1099,7 +1099,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "submit.verdict": "能否启动",
   "submit.line": "等价命令",
   "submit.manifests": "资源对象",
-  "submit.incomplete": "请先填写必填项。",
+  "submit.incomplete": "正确填写各字段后显示。",
   "submit.notServed": "{kind}（集群未提供）",
   "submit.readOnly": "未启用登录时控制台不写入任何内容。",
   "submit.readOnlyNext": "请用 `fairlead console --sign-in on` 启动控制台，或使用 `arena submit`。",

@@ -13,21 +13,26 @@ interface Props {
 }
 
 export function FlagField({ flag, value, faults, onChange }: Props) {
-  const { t } = useWords();
+  const { t, locale } = useWords();
   const key = `flag.${flag.name}`;
   const spelled = `--${flag.name}`;
   const label = isMessageKey(key) ? t(key) : spelled;
+  // The command's help is English; a translated label stands alone.
+  const help = label === spelled || locale === "en" ? flag.help : "";
   const test = `flag-${flag.name}`;
   if (flag.kind === "truth") {
     return (
       <div className="form-field" data-faulty={faults.length > 0}>
         <label className="submit-truth">
           <input type="checkbox" checked={value === true} onChange={(event) => onChange(event.target.checked)} data-testid={test} />
-          <span className="form-label">{label}</span>
-          {label !== spelled && <code>{spelled}</code>}
-          <span className="dim form-hint" lang="en">
-            {flag.help}
+          <span className="form-label">
+            {label} {label !== spelled && <code>{spelled}</code>}
           </span>
+          {help && (
+            <span className="dim form-hint" lang="en">
+              {help}
+            </span>
+          )}
         </label>
         <Faults of={faults} />
       </div>
@@ -35,7 +40,7 @@ export function FlagField({ flag, value, faults, onChange }: Props) {
   }
   const text = String(value);
   return (
-    <Field label={label} note={label === spelled ? "" : spelled} help={flag.help} faults={faults}>
+    <Field label={label} note={label === spelled ? "" : spelled} help={help} faults={faults}>
       {flag.kind === "many" ? (
         <textarea className="mono" rows={Math.min(6, Math.max(1, text.split("\n").length))} value={text} placeholder={flag.placeholder} spellCheck={false} onChange={(event) => onChange(event.target.value)} data-testid={test} />
       ) : (

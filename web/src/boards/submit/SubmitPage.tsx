@@ -12,7 +12,7 @@ import { Answered, Bones, Empty } from "../../parts/States";
 import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
-import { type Draft, type FlagValue, type Section, sectionOf, submissionOf, valueOf } from "./draft";
+import { type Draft, type FlagValue, flagsOf, type Section, submissionOf, valueOf } from "./draft";
 import { FlagField } from "./FlagField";
 import { Outcome } from "./Outcome";
 import "./submit.css";
@@ -72,10 +72,9 @@ function JobEditor({ forms }: { forms: JobFormList }) {
       },
     });
   };
-  const flags = (section: Section) => form.flags.filter((flag) => sectionOf(flag.name) === section);
   const field = (flag: JobFlag) => <FlagField key={flag.name} flag={flag} value={valueOf(draft, flag)} faults={faultsOf(faults, `flags.${flag.name}`)} onChange={(value) => setFlag(flag.name, value)} />;
-  const group = (section: Section) => flags(section).map(field);
-  const more = flags("more");
+  const group = (section: Section) => flagsOf(section, form).map(field);
+  const more = flagsOf("more", form);
   return (
     <form className="submit-page" onSubmit={submit} noValidate aria-labelledby={id}>
       <div className="submit-form">

@@ -13,17 +13,55 @@ export interface Draft {
 }
 
 export type Section = "main" | "size" | "data" | "place" | "more";
-export const SECTIONS = ["main", "size", "data", "place", "more"] as const;
 
-const ROLES = "worker|ps|chief|evaluator|head|task|driver|executor";
-const OF: readonly (readonly [Section, RegExp])[] = [
-  ["main", /^(image|task-images|main-class|jar)$/],
-  ["size", new RegExp(`^(workers|gpus|cpu|memory|gpumemory|ps|ps-gpus|chief|evaluator|replicas|(${ROLES})-(replicas|cpu|memory|gpus?|cpu-request|memory-request)|min-available|min-workers|max-workers)$`)],
-  ["data", /^(env|data|working-dir|sync-mode|sync-source|tensorboard|logdir)$/],
-  ["place", /^(priority|selector|toleration|gang|queue|running-timeout|ttl-after-finished|retry|label|annotation)$/],
-];
+/** In the order of the form. What is in no section is among the rare flags, in the order of the command's help. */
+const OF: Readonly<Record<Exclude<Section, "more">, readonly string[]>> = {
+  main: ["image", "task-images", "main-class", "jar"],
+  size: [
+    "workers",
+    "worker-replicas",
+    "replicas",
+    "task-replicas",
+    "gpus",
+    "worker-gpu",
+    "task-gpus",
+    "cpu",
+    "worker-cpu",
+    "task-cpu",
+    "executor-cpu-request",
+    "memory",
+    "worker-memory",
+    "task-memory",
+    "executor-memory-request",
+    "gpumemory",
+    "ps",
+    "ps-gpus",
+    "ps-cpu",
+    "ps-memory",
+    "chief",
+    "chief-cpu",
+    "chief-memory",
+    "evaluator",
+    "evaluator-cpu",
+    "evaluator-memory",
+    "head-gpu",
+    "head-cpu",
+    "head-memory",
+    "driver-cpu-request",
+    "driver-memory-request",
+    "min-workers",
+    "max-workers",
+    "min-available",
+  ],
+  data: ["env", "working-dir", "data", "sync-mode", "sync-source", "tensorboard", "logdir"],
+  place: ["priority", "queue", "gang", "selector", "toleration", "running-timeout", "ttl-after-finished", "retry", "label", "annotation"],
+};
+const NAMED: ReadonlySet<string> = new Set(Object.values(OF).flat());
 
-export const sectionOf = (name: string): Section => OF.find(([, pattern]) => pattern.test(name))?.[0] ?? "more";
+export function flagsOf(section: Section, form: JobForm): readonly JobFlag[] {
+  if (section === "more") return form.flags.filter(({ name }) => !NAMED.has(name));
+  return OF[section].flatMap((name) => form.flags.filter((flag) => flag.name === name));
+}
 
 /** The value of a flag as the form shows it. */
 export function valueOf(draft: Draft, flag: JobFlag): FlagValue {
