@@ -17,6 +17,7 @@ from tests.console.worlds import still_world
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
 from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports
@@ -44,8 +45,11 @@ async def console(
     settings: ConsoleSettings | None = None,
     past: Iterator[ClusterSnapshot] | None = None,
     desk: SignInDesk | None = None,
+    forms: JobForms | None = None,
 ) -> AsyncIterator[Page]:
-    server = ConsoleServer(world or still_world(living_cluster()), settings, past, desk=desk)
+    server = ConsoleServer(
+        world or still_world(living_cluster()), settings, past, desk=desk, forms=forms
+    )
     sock = bind_socket("127.0.0.1", 0)
     service = server.service(sock)
     task = asyncio.create_task(service.run())

@@ -80,7 +80,7 @@ class SubmitForms:
         return written_objects(job.spec, job.submission, served)
 
 
-_NO_KEYS: Final = SshKeys("", "")
+_NO_KEYS: Final = SshKeys("not made yet", "not made yet")
 
 
 class _NoMachine:
@@ -106,7 +106,7 @@ class _Reading:
         self._name = asked.name
         self._command = asked.command
         self._flags: dict[str, bool | str | list[str]] = {}
-        self._mended: set[str] = set()
+        self._mended: set[tuple[str, bool]] = set()
         self.faults: list[FieldFault] = []
 
     def result(self) -> WrittenJob | list[FieldFault]:
@@ -132,6 +132,9 @@ class _Reading:
                 self.faults.append(FieldFault(path, _TYPE, f"`{name}` must be {wanted}"))
             else:
                 self._flags[name] = value
+        if "\0" in self._command:
+            self._command = "true"
+            self.faults.append(FieldFault("command", _TYPE, "it has a NUL character"))
 
     def _check_namespace(self) -> None:
         try:
@@ -177,24 +180,31 @@ class _Reading:
         """Notes the fault, and leaves out what is wrong. False if that is not known."""
         path = _path_of(error, self._verb.flags)
         name = path.removeprefix("flags.")
-        is_flag = path.startswith("flags.")
-        typed = {"name": self._name, "command": self._command}
-        is_missing = name not in self._flags if is_flag else not typed.get(path, path).strip()
-        self.faults.append(FieldFault(path, _MISSING if is_missing else _RULE, _text(error)))
-        if path in self._mended:
+        is_missing = not self._is_given(path)
+        if all(each.path != path for each in self.faults):
+            self.faults.append(FieldFault(path, _MISSING if is_missing else _RULE, _text(error)))
+        if (path, is_missing) in self._mended:
             return False
-        self._mended.add(path)
+        self._mended.add((path, is_missing))
         if path == "name":
             self._name = "job"
         elif path == "command":
             self._command = "true"
-        elif not is_missing and name in self._flags:
-            del self._flags[name]
+        elif not is_missing:
+            self._flags.pop(name, None)
         elif name in _STAND_INS:
             self._flags[name] = _STAND_INS[name]
         else:
             return False
-        return True
+        return bool(path)
+
+    def _is_given(self, path: str) -> bool:
+        """Whether the body has a value there."""
+        if path.startswith("flags."):
+            name = path.removeprefix("flags.")
+            return name in self._flags and self._flags[name] != self._verb.flags[name].standard
+        texts = {"name": self._name, "command": self._command}
+        return bool(texts.get(path, path).strip())
 
 
 class _NoCommand(UserError):

@@ -67,7 +67,8 @@ async def job_types(console: Console, request: Request, endpoint: Endpoint) -> R
         structs.replace(form, is_served=form.type not in missing)
         for form in job_forms(console).forms()
     ]
-    names = (board_state.snapshot.namespace_names or ()) if subject.is_admin else subject.namespaces
+    every = board_state.snapshot.namespace_names
+    names = ({"default"} if every is None else every) if subject.is_admin else subject.namespaces
     return json_answer(request, JobFormList(items, sorted(names)))
 
 
