@@ -25,6 +25,10 @@ TREE, ACTIONS = (
 EDIT = "src/fairlead/console/boards/quota/tree_edit.py"
 WRITES = "tests/apps/test_console_writes.py"
 FRAME = "src/fairlead/console/http/writing/frame.py"
+SUBMIT, SUBMITTING = (
+    "tests/apps/test_console_submit.py",
+    "src/fairlead/console/http/writing/jobs.py",
+)
 VITEST = "web: test/gpumap.test.ts"
 
 
@@ -468,10 +472,50 @@ MUTATIONS = (
     Mutation(
         "writes: the right is not checked",
         "src/fairlead/console/http/subjects.py",
-        '    require(request, right, request.path_params.get("namespace", ""))',
+        '    require(request, right, request.path_params.get("namespace", any_own))',
         "    pass",
         WRITES,
         "researcher_writes_nothing",
+    ),
+    Mutation(
+        "submit: the objects are not created as the user",
+        SUBMITTING,
+        "        return await self.writes.write(action, account) or manifest",
+        "        return await self.writes.write(action) or manifest",
+        SUBMIT,
+        "submits_as_the_user",
+    ),
+    Mutation(
+        "submit: the dry run is not asked as the user",
+        SUBMITTING,
+        "                await self.writes.write(action, subject.account)",
+        "                await self.writes.write(action)",
+        SUBMIT,
+        "preview_tries_every_object",
+    ),
+    Mutation(
+        "submit: the namespace of the body is not checked",
+        SUBMITTING,
+        "        require(request, _RIGHT, order.namespace)",
+        "        pass",
+        SUBMIT,
+        "foreign_namespace",
+    ),
+    Mutation(
+        "submit: a failure half way leaves what was made",
+        SUBMITTING,
+        "        for each in reversed(made):",
+        "        for each in ():",
+        SUBMIT,
+        "half_way",
+    ),
+    Mutation(
+        "submit: the verdict names other teams",
+        "src/fairlead/console/boards/submitting/verdict.py",
+        "        shown = board.shown_waiting(found.waiting)",
+        "        shown = found.waiting",
+        "tests/console/test_submit_verdict.py",
+        "no_name_of_another_team",
     ),
     Mutation(
         "writes: a later change is overwritten",
