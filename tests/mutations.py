@@ -574,7 +574,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: the origin of a sign-in is not checked",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "        check_origin(request)\n        check_json(request)",
         "        check_json(request)",
         SIGN_IN,
@@ -582,8 +582,8 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: the browser keeps its id",
-        "src/fairlead/console/http/sign_in_desk.py",
-        "            await self._end(hash_of(before.id))",
+        "src/fairlead/console/http/sign_in/desk.py",
+        "            await self._signed_in.end(hash_of(before.id))",
         "            pass",
         SIGN_IN,
         "new_id",
@@ -598,7 +598,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: enabling brings sign-ins back",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/signed_in_subjects.py",
         "                self._ended.put_nowait(name)",
         "                pass",
         SIGN_IN,
@@ -636,7 +636,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: an answer of the provider is good for any browser",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "            state_text(signed.id).encode(), state.encode()",
         "            state.encode(), state.encode()",
         SIGN_IN,
@@ -644,7 +644,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: an answer of the provider works twice",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "        if not await self._tools.store.spend(hash_of(signed.id), ends_at):",
         "        if False:",
         SIGN_IN,
@@ -668,7 +668,7 @@ MUTATIONS = (
     ),
     Mutation(
         "sign-in: the audit comes after the sign-in",
-        "src/fairlead/console/http/sign_in_desk.py",
+        "src/fairlead/console/http/sign_in/desk.py",
         "        await self._note(request, BEGIN, row.way, who)\n"
         "        await self._tools.store.add_sign_in(row)",
         "        await self._tools.store.add_sign_in(row)\n"

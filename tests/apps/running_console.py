@@ -16,7 +16,7 @@ from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot

@@ -31,7 +31,7 @@ from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.proxies import Proxies
-from fairlead.console.http.sign_in_desk import COOKIE, STATE_COOKIE, OneTimeCode
+from fairlead.console.http.sign_in.tools import COOKIE, STATE_COOKIE, OneTimeCode
 from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.ports import Ports
 
 

@@ -20,7 +20,7 @@ from tests.console.worlds import still_world
 from tests.kube.addresses import free_port
 from tests.kube.oidc_provider import CLIENT, PASSWORD, SECRET, UID, USER, provider
 
-from fairlead.console.http.sign_in_desk import OneTimeCode
+from fairlead.console.http.sign_in.tools import OneTimeCode
 from fairlead.edge.oidc.provider import OidcSettings, OpenIdProvider
 from fairlead.model.people.rows import ExternalUser, UserRole
 

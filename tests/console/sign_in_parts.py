@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import structs
 
-from fairlead.console.http.sign_in_desk import SignInDesk, SignInTools
+from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.sign_in.tools import SignInTools
 from fairlead.edge.people.sign_ins_in_memory import SignInsInMemory
 from fairlead.errors import StoreDown
 from fairlead.model.access import Identity

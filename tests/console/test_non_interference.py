@@ -16,11 +16,13 @@ import pytest
 from tests.examples import examples
 
 from fairlead.apps.console_server import ConsoleServer
+from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.boards.search import TEXT_MAX
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.queries import CHART_NAMES
 from fairlead.console.charts.restricted import OF_ALL_TEAMS
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
+from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
 
 from .clusters import EPOCH
@@ -38,6 +40,7 @@ from .tenants import (
 )
 from .worlds import StillCluster
 
+FORMS: Final = SubmitForms(lambda: SshKeys("", ""))
 STREAMS: Final = ("changes",)
 JOB: Final = {"namespace": "team-a", "type": "pytorchjob", "name": "bert"}
 PATHS: Final = {
@@ -104,7 +107,7 @@ class Asked:
     def __init__(self, others: Others, subject: Subject = BOB) -> None:
         self.world = world(others)
         self.subjects = SignedIn(subject)
-        self.server = ConsoleServer(self.world, subjects=self.subjects)
+        self.server = ConsoleServer(self.world, subjects=self.subjects, forms=FORMS)
 
     async def begin(self) -> None:
         whole = await self.server.board_states.latest()

@@ -10,7 +10,7 @@ from tests.console.sign_in_parts import Parts
 from tests.stores.rows import audit_row
 from tests.waiting import until
 
-from fairlead.console.http import sign_in_desk
+from fairlead.console.http.sign_in import signed_in_subjects
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.opened import open_store
 from fairlead.model.records.audit import AuditFilter
@@ -21,7 +21,7 @@ DAY = 24 * 60 * 60
 async def test_a_row_of_the_audit_is_kept_for_400_days(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sign_in_desk, "EXPIRE_SECONDS", 0.01)
+    monkeypatch.setattr(signed_in_subjects, "EXPIRE_SECONDS", 0.01)
     store = await open_store(StoreAddress(SQLITE, file=str(tmp_path / "store")))
     parts = Parts(store=store, records=store)
     parts.clock.at = 500.0 * DAY

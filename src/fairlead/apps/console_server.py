@@ -47,7 +47,7 @@ from fairlead.console.http.pictures import Pictures
 from fairlead.console.http.routes.console import Console
 from fairlead.console.http.routes.table import console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
 from fairlead.console.http.writing.frame import WriteFrame
 from fairlead.console.http.writing.job_forms import JobForms

@@ -29,7 +29,8 @@ from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
-from fairlead.console.http.sign_in_desk import OneTimeCode, SignInDesk, SignInTools
+from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.sign_in.tools import OneTimeCode, SignInTools
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.own_files import absolute, make_private
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads

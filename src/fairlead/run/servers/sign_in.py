@@ -12,7 +12,8 @@ from fairlead.apps.console_server import ConsoleSettings, base_path_of
 from fairlead.apps.server import is_loopback
 from fairlead.cli.servers.sign_in_flags import ON
 from fairlead.console.http.proxies import Proxies
-from fairlead.console.http.sign_in_desk import OneTimeCode, SignInDesk, SignInTools
+from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.sign_in.tools import OneTimeCode, SignInTools
 from fairlead.edge.files.own_files import make_private, state_home
 from fairlead.edge.files.sign_in_key import own_key, read_keys
 from fairlead.errors import OutsideError, UserError

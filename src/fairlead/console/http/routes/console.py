@@ -18,8 +18,8 @@ from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.pictures import Pictures, States
 from fairlead.console.http.serving_answers import ServingAnswers
-from fairlead.console.http.sign_in_answers import SignInAnswers
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.answers import SignInAnswers
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import (
     EveryClientIsAdmin,
     Subjects,

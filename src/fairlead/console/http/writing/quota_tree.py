@@ -28,7 +28,7 @@ from fairlead.console.boards.quota.tree_edit import (
     version_of,
 )
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.sign_in_desk import SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import PlannedWrite, Written
 from fairlead.console.pages.quota_tree import (

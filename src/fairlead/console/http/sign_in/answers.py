@@ -15,7 +15,8 @@ from starlette.responses import RedirectResponse, Response
 
 from fairlead.console.http.answers import JSON, Refused, json_answer, refusal_of
 from fairlead.console.http.issuing import NOTE_MAX
-from fairlead.console.http.sign_in_desk import Cookie, SignInDesk
+from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.sign_in.tools import Cookie
 from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.console.pages.session import (
     ActAs,

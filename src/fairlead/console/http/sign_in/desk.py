@@ -1,0 +1,408 @@
+"""How users sign in and out, look as another user, and get a credential of their own.
+
+No token, code or cookie stands in a log or a message.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from msgspec import structs
+from starlette.requests import Request
+
+from fairlead.console.http.answers import Refused
+from fairlead.console.http.audit_notes import audited
+from fairlead.console.http.issuing import issue_recorded
+from fairlead.console.http.proxies import Peer
+from fairlead.console.http.sign_in.signed_in_subjects import SignedInSubjects
+from fairlead.console.http.sign_in.tools import (
+    BEGIN_AGAIN,
+    COOKIE,
+    STATE_COOKIE,
+    Actor,
+    Cookie,
+    SignInTools,
+    signed_out,
+)
+from fairlead.console.http.subjects import refused
+from fairlead.console.http.writes import check_json, check_origin, check_token
+from fairlead.console.http.writing.frame import WriteTools
+from fairlead.errors import OutsideError
+from fairlead.model.access import Identity
+from fairlead.model.people.external import OidcRequest
+from fairlead.model.people.permission import Denied
+from fairlead.model.people.record import Credential, ServerAddress
+from fairlead.model.people.rows import User
+from fairlead.model.people.subject import SignInWay, Subject
+from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
+from fairlead.model.records.sign_ins import SignIn
+from fairlead.model.refusal import Refusal
+from fairlead.ports import (
+    AuditTrail,
+    CredentialRecords,
+    OidcProvider,
+    TreeVersions,
+)
+from fairlead.rules.people.identities import (
+    Roster,
+    check_account,
+    user_of_account,
+)
+from fairlead.rules.people.sign_in import (
+    ID_BYTES,
+    LONGEST_MS,
+    TOKEN_MAX,
+    SignedId,
+    csrf_of,
+    derived,
+    hash_of,
+    new_state,
+    read_cookie,
+    signed_cookie,
+    state_ends_at,
+    state_text,
+)
+from fairlead.settings import USERS_NAMESPACE
+
+BEGIN: Final = "session.begin"
+END: Final = "session.end"
+ISSUE: Final = "credential.create"
+"""Actions in the audit."""
+
+
+class SignInDesk:
+    """One console."""
+
+    def __init__(self, tools: SignInTools) -> None:
+        self._tools = tools
+        self._signed_in = SignedInSubjects(tools)
+
+    @property
+    def roster(self) -> Roster:
+        """The users and groups of the cluster."""
+        return self._signed_in.roster
+
+    async def of(self, request: Request) -> Subject:
+        """The subject of a request (`SignedInSubjects.of`)."""
+        return await self._signed_in.of(request)
+
+    def loops(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        """What runs beside the server."""
+        return self._signed_in.loops()
+
+    @property
+    def ways(self) -> list[str]:
+        """The ways to sign in that this console offers."""
+        code = [str(SignInWay.CODE)] if self._tools.code is not None else []
+        oidc = [str(SignInWay.OIDC)] if self._tools.provider is not None else []
+        return [*code, *oidc, str(SignInWay.TOKEN)]
+
+    @property
+    def versions(self) -> TreeVersions | None:
+        return self._tools.versions
+
+    @property
+    def audit(self) -> AuditTrail | None:
+        return self._tools.records
+
+    @property
+    def credential_records(self) -> CredentialRecords | None:
+        return self._tools.records
+
+    def write_tools(self) -> WriteTools | None:
+        """What writes take; None without a store for their audit."""
+        audit = self._tools.records
+        if audit is None:
+            return None
+        return WriteTools(
+            audit=audit,
+            spent=self._tools.store,
+            source_ip=lambda request: self._tools.proxies.peer(request).address,
+            now=self._signed_in.now,
+        )
+
+    def is_tls(self, request: Request) -> bool:
+        """Whether the browser came by TLS, so that its cookies may be sent by nothing else."""
+        return self._tools.proxies.peer(request).is_tls
+
+    async def users_to_act_as(self, request: Request) -> list[User]:
+        """The users that this sign-in may look as: with the code of a simulated cluster all users,
+        else none.
+        """
+        row = await self._signed_in.acting(request)
+        return sorted(self.roster.users.values(), key=lambda each: each.name) if row else []
+
+    async def begin(self, request: Request, way: str, secret: str) -> Cookie:
+        """A new sign-in with a token or a code; an old one of this browser ends.
+
+        Raises Refused: 401 `signed-out` for a secret that is not accepted, 403 `no-user` or `csrf`,
+        400 for a text that can be no token, 429 after too many tries.
+        """
+        check_origin(request)
+        check_json(request)
+        peer = self._tools.proxies.peer(request)
+        if len(secret) > TOKEN_MAX:
+            raise Refused(
+                400,
+                f"the token has {len(secret)} characters",
+                f"a token has at most {TOKEN_MAX}; paste the token alone",
+            )
+        self._signed_in.require_ready()
+        self._signed_in.tries.begin(peer)
+        async with self._audited(request, way):
+            if way == SignInWay.CODE:
+                identity = await self._by_code(secret)
+            else:
+                identity = await self._by_token(secret)
+            row, cookie = self._made(peer, SignInWay(way), identity.name, groups=identity.groups)
+            await self._begun(request, row)
+        self._signed_in.tries.succeeded(peer)
+        return cookie
+
+    async def begin_at_provider(self, request: Request) -> tuple[str, Cookie]:
+        """The provider's address for this browser, and a cookie that knows it when it comes back.
+
+        Raises Refused: 404 without a provider, 429 after too many tries.
+        """
+        provider, peer = self._provider(), self._tools.proxies.peer(request)
+        self._signed_in.require_ready()
+        state = new_state(secrets.token_bytes(ID_BYTES), self._signed_in.now())
+        key = self._tools.keys[0]
+        address = await provider.sign_in_address(self._asked(request, SignedId(state, key)))
+        return address, Cookie(STATE_COOKIE, signed_cookie(state, key), 600, peer.is_tls)
+
+    async def finish_at_provider(
+        self, request: Request, code: str, state: str, error: str
+    ) -> Cookie:
+        """A new sign-in when the browser comes back from the provider.
+
+        Raises Refused: 400 for a state that is not of this browser, is too old, or was used; 401
+        for a token that is not accepted; 403 `no-user`.
+        """
+        provider, peer = self._provider(), self._tools.proxies.peer(request)
+        self._signed_in.tries.begin(peer)
+        signed = read_cookie(request.cookies.get(STATE_COOKIE, ""), self._tools.keys)
+        if signed is None or not secrets.compare_digest(
+            state_text(signed.id).encode(), state.encode()
+        ):
+            raise Refused(400, "this answer of the provider is not for this browser", BEGIN_AGAIN)
+        ends_at = state_ends_at(signed.id)
+        if self._signed_in.now() >= ends_at:
+            raise Refused(400, "signing in at the provider took too long", BEGIN_AGAIN)
+        if not await self._tools.store.spend(hash_of(signed.id), ends_at):
+            raise Refused(400, "this answer of the provider was used already", BEGIN_AGAIN)
+        async with self._audited(request, SignInWay.OIDC):
+            if error or not code:
+                raise signed_out(f"the provider does not sign you in: {error[:200] or 'no code'}")
+            self._signed_in.require_ready()
+            identity = await provider.identity_of(code, self._asked(request, signed))
+            if isinstance(identity, Refusal):
+                raise signed_out(identity.reason)
+            row, cookie = self._made(peer, SignInWay.OIDC, identity.text)
+            await self._begun(request, row)
+        self._signed_in.tries.succeeded(peer)
+        return cookie
+
+    async def act_as(self, request: Request, user: str) -> Cookie:
+        """Look as a user of a simulated cluster, or ("") as oneself again.
+
+        Raises Refused: 403 for every other cluster and way to sign in, 404 without such a user.
+        """
+        row = await self._signed_in.acting(request)
+        if row is None:
+            raise Refused(
+                403,
+                "only a client with the code of a simulated cluster may look as a user",
+                "sign in with a token of the user",
+            )
+        if user and user not in self.roster.users:
+            raise Refused(404, f"there is no user `{user[:100]}`", "look at the list of users")
+        peer = self._tools.proxies.peer(request)
+        made, cookie = self._made(
+            peer, SignInWay.CODE, row.identity, user=user, groups=row.groups, ends_at=row.ends_at
+        )
+        await self._begun(request, made)
+        return cookie
+
+    async def issue(
+        self, request: Request, subject: Subject, seconds: int, note: str
+    ) -> tuple[Credential, str, ServerAddress]:
+        """A credential of the user of this request, its token, and where it works.
+
+        Raises Refused: 404 without a User, or where the console issues none, 403 `no-user` while
+        the user has no ServiceAccount.
+        """
+        credentials, user = self._tools.credentials, self.roster.users.get(subject.user)
+        if credentials is None or user is None:
+            raise Refused(
+                404,
+                f"there is no credential for `{subject.name}`"[:300],
+                "only a user has one; an administrator makes users",
+            )
+        denied = check_account(user)
+        if denied is not None:
+            raise refused(denied)
+        row = AuditRow(
+            at=self._signed_in.now(),
+            actor=user.name,
+            action=ISSUE,
+            result=AuditResult.BEGUN,
+            role=str(subject.role),
+            source_ip=self._tools.proxies.peer(request).address,
+            target=AuditTarget("User", USERS_NAMESPACE, user.name),
+            request_id=request.state.request_id,
+            summary=f"lifetime {seconds} s",
+        )
+        records = self._tools.records
+        async with audited(records, row, self._signed_in.now):
+            address = await credentials.address()
+            made, token = await issue_recorded(
+                credentials, records, user.name, seconds, note, user.name
+            )
+        return made, token, address
+
+    async def end(self, request: Request) -> Cookie:
+        """Sign out at every replica. Raises Refused, 403 `csrf`, for a write of another page."""
+        signed = self._signed_in.signed(request)
+        row = await self._signed_in.row(hash_of(signed.id)) if signed is not None else None
+        if row is not None:
+            check_token(request, row.csrf)
+            check_origin(request)
+            await self._note(request, END, row.way, Actor(row.user or row.identity))
+            await self._signed_in.end(row.hash)
+        return self._gone(request, COOKIE)
+
+    def ended_state(self, request: Request) -> Cookie:
+        """Removes the cookie of a sign-in at the provider."""
+        return self._gone(request, STATE_COOKIE)
+
+    async def _by_code(self, secret: str) -> Identity:
+        code = self._tools.code
+        if code is None:
+            raise Refused(
+                400,
+                "this console has no one-time code",
+                f"ways to sign in: {', '.join(self.ways)}",
+            )
+        if not code.spend(secret):
+            raise signed_out(
+                "this code is wrong, was used, or is too old",
+                "start the console again, which prints a new one, or sign in with a token",
+            )
+        return await self._signed_in.own_identity()
+
+    async def _by_token(self, secret: str) -> Identity:
+        found = await self._signed_in.owner(secret)
+        if isinstance(found, Refusal):
+            raise signed_out(found.reason, "use a new token of this cluster")
+        user = user_of_account(found.name, self.roster.users)
+        refusal = check_account(user) if user is not None else None
+        if refusal is not None:
+            raise refused(refusal)
+        return found
+
+    def _made(
+        self,
+        peer: Peer,
+        way: SignInWay,
+        identity: str,
+        *,
+        user: str = "",
+        groups: tuple[str, ...] = (),
+        ends_at: int = 0,
+    ) -> tuple[SignIn, Cookie]:
+        """A row with a new id, and its cookie."""
+        id, now = secrets.token_bytes(ID_BYTES), self._signed_in.now()
+        row = SignIn(
+            hash=hash_of(id),
+            identity=identity,
+            user=user,
+            way=way,
+            began_at=now,
+            seen_at=now,
+            ends_at=ends_at or now + LONGEST_MS,
+            csrf=csrf_of(id),
+            groups=groups,
+            source_ip=peer.address,
+        )
+        value = signed_cookie(id, self._tools.keys[0])
+        return row, Cookie(COOKIE, value, (row.ends_at - now) // 1000, peer.is_tls)
+
+    async def _begun(self, request: Request, row: SignIn) -> None:
+        """Store the sign-in, if its user may sign in. What this browser had before ends: no other
+        client knows the id that it has now.
+        """
+        subject = await self._signed_in.subject(row)
+        if isinstance(subject, Denied):
+            raise refused(subject)
+        row = structs.replace(row, user=row.user or subject.user)
+        who = Actor(row.user or row.identity, str(subject.role))
+        await self._note(request, BEGIN, row.way, who)
+        await self._tools.store.add_sign_in(row)
+        before = self._signed_in.signed(request)
+        if before is not None:
+            await self._signed_in.end(hash_of(before.id))
+
+    @asynccontextmanager
+    async def _audited(self, request: Request, way: str) -> AsyncIterator[None]:
+        """Notes a sign-in that is refused. One that succeeds is noted before it is stored."""
+        try:
+            yield
+        except Refused as error:
+            if error.status in (401, 403):
+                await self._note(request, BEGIN, way, Actor(), error.code)
+            raise
+        except OutsideError:  # no failure of the client: a store that comes back finds it free
+            self._signed_in.tries.succeeded(self._tools.proxies.peer(request))
+            raise
+
+    async def _note(
+        self, request: Request, action: str, way: str, who: Actor, code: str = ""
+    ) -> None:
+        """A row of the audit. Raises StoreDown: without a row nothing is done."""
+        if self._tools.records is None:
+            return
+        row = AuditRow(
+            at=self._signed_in.now(),
+            actor=who.name,
+            action=action,
+            result=AuditResult.REFUSED if code else AuditResult.OK,
+            role=who.role,
+            source_ip=self._tools.proxies.peer(request).address,
+            request_id=request.state.request_id,
+            code=code,
+            summary=f"way: {way}",
+        )
+        await self._tools.records.append_audit(row)
+
+    def _gone(self, request: Request, name: str) -> Cookie:
+        return Cookie(name, "", 0, self._tools.proxies.peer(request).is_tls)
+
+    def _asked(self, request: Request, signed: SignedId) -> OidcRequest:
+        state = state_text(signed.id)
+        return OidcRequest(
+            state=state,
+            nonce=derived(signed.key, "nonce", state),
+            verifier=derived(signed.key, "verifier", state),
+            callback=self._callback(request),
+        )
+
+    def _callback(self, request: Request) -> str:
+        """Where the provider sends the browser back. The guard has looked at the host."""
+        external = self._tools.external_url
+        if not external:
+            scheme = "https" if self._tools.proxies.peer(request).is_tls else "http"
+            external = f"{scheme}://{request.headers.get('host', '')}{self._tools.base_path}"
+        return f"{external.rstrip('/')}/api/v1/signin/oidc/callback"
+
+    def _provider(self) -> OidcProvider:
+        if self._tools.provider is None:
+            raise Refused(
+                404,
+                "this console has no OpenID Connect provider",
+                f"ways to sign in: {', '.join(self.ways)}",
+            )
+        return self._tools.provider

@@ -1,0 +1,129 @@
+"""What signing in takes: keys, store, code and provider; cookies; the count of failures."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.console.http.answers import Refused
+from fairlead.console.http.proxies import Peer, Proxies
+from fairlead.ports import (
+    CredentialIssuer,
+    IssuedRecords,
+    OidcProvider,
+    SignInApi,
+    SignIns,
+    TreeVersions,
+)
+from fairlead.rules.people.sign_in import (
+    CODE_SECONDS,
+    TRIES_MAX,
+    Tries,
+)
+
+COOKIE: Final = "fairlead-sign-in"
+STATE_COOKIE: Final = "fairlead-oidc"
+BEGIN_AGAIN: Final = "sign in again"
+
+
+class Cookie(Struct, frozen=True):
+    """A cookie to set. `value`: "" removes it."""
+
+    name: str
+    value: str
+    seconds: int
+    is_secure: bool
+
+
+class Actor(Struct, frozen=True):
+    """The actor of a row of the audit; "" = not known."""
+
+    name: str = ""
+    role: str = ""
+
+
+class OneTimeCode:
+    """A code that signs in once. `seconds`: how long it works. `monotonic`: a clock that nothing
+    sets.
+    """
+
+    def __init__(
+        self, seconds: float = CODE_SECONDS, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.text = secrets.token_urlsafe(24)
+        self._is_used = False
+        self._monotonic = monotonic
+        self._ends_at = monotonic() + seconds
+
+    def spend(self, given: str) -> bool:
+        """Whether it is the code, for the first time, in time."""
+        is_right = secrets.compare_digest(given.encode(), self.text.encode())
+        if not is_right or self._is_used or self._monotonic() >= self._ends_at:
+            return False
+        self._is_used = True
+        return True
+
+
+class SignInTools(Struct, frozen=True, kw_only=True):
+    """What signing in takes.
+
+    `keys`: that sign cookies, the first one new ones. `code`: for a console that only this machine
+    can reach. `external_url`: where browsers find the console, "" = by the host that they name.
+    `records`: None = nothing is noted. `credentials`: None = the console issues none. `versions`:
+    of the quota tree, None = they are not kept.
+    """
+
+    api: SignInApi
+    store: SignIns
+    records: IssuedRecords | None = None
+    credentials: CredentialIssuer | None = None
+    versions: TreeVersions | None = None
+    keys: tuple[bytes, ...]
+    code: OneTimeCode | None = None
+    provider: OidcProvider | None = None
+    issuer: str = ""
+    proxies: Proxies = Proxies()
+    external_url: str = ""
+    is_simulated: bool = False
+    base_path: str = "/"
+    now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+
+
+class TryCount:
+    """The failures of each address, so that no client guesses tokens."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._tries = Tries()
+        self._monotonic = monotonic
+
+    def begin(self, peer: Peer) -> None:
+        """Counts as a failure until it has succeeded: a client may send many at once."""
+        self.check(peer)
+        self.failed(peer)
+
+    def check(self, peer: Peer) -> None:
+        """Raises Refused, 429, after too many failures."""
+        wait = self._tries.wait(peer.address, self._monotonic())
+        if wait:
+            raise Refused(
+                429,
+                f"signing in failed {TRIES_MAX} times within a minute from `{peer.address}`",
+                f"try again in {wait:.0f} s",
+                {"Retry-After": str(round(wait))},
+            )
+
+    def failed(self, peer: Peer) -> None:
+        self._tries.failed(peer.address, self._monotonic())
+
+    def succeeded(self, peer: Peer) -> None:
+        self._tries.succeeded(peer.address)
+
+
+def signed_out(what: str = "you are not signed in", hint: str = BEGIN_AGAIN) -> Refused:
+    """401: the page leads to signing in."""
+    return Refused(401, what, hint)
