@@ -257,8 +257,10 @@ OF_EVERY_USER = (
     *("own_kubeconfig", "issue_my_token", "revoke_my_token"),
 )
 """Writes that are about the own session and the own credentials."""
-OF_OWN_NAMESPACES = ("change_job", "delete_job")
-"""Writes that a researcher may in the own namespaces; tests/apps/test_console_cluster_actions."""
+OF_OWN_NAMESPACES = ("create_job", "change_job", "delete_job")
+"""Writes that a researcher may in the own namespaces: tests/apps/test_console_submit and
+test_console_cluster_actions.
+"""
 
 
 @pytest.mark.parametrize(

@@ -296,7 +296,7 @@ _REFUSALS: Final = (AlreadyExists, InvalidObject, Forbidden, NotFound)
 
 
 def _faults_of(error: OutsideError, manifest: Manifest, flags: Iterable[str]) -> list[FieldFault]:
-    """What the API server says, at the fields of the form. `flags`: those of the form."""
+    """The refusal of the API server, at the fields of the form. `flags`: those of the form."""
     kind = manifest["kind"]
     if isinstance(error, AlreadyExists):
         what = f"there is a {kind} `{manifest['metadata']['name']}` already: choose another name"
