@@ -89,7 +89,6 @@ async def followed_world(
             sign_in=KubeSignInApi(api),
             writes=KubeClusterWrites(api),
             people=people,
-            credentials=people,
         )
 
 
