@@ -52,6 +52,7 @@ from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
 from fairlead.model.people.rows import User, UserGroup
+from fairlead.model.people.token_bounds import BoundObject
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -346,6 +347,10 @@ class SignInApi(Protocol):
         """The user to which the token belongs, or why the API server does not accept it."""
         ...
 
+    async def is_there(self, bound: BoundObject) -> bool:
+        """Whether the object still exists; True if the process may not know."""
+        ...
+
     async def own_identity(self) -> Identity:
         """The user that this process is."""
         ...
@@ -427,8 +432,8 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies`, `sign_in`, `writes`, `people` and `credentials` in a saved snapshot,
-    which has no API server.
+    `servings`, `dependencies`, `sign_in`, `writes` and `people` in a saved snapshot, which has no
+    API server.
     """
 
     cluster: Cluster
@@ -444,7 +449,6 @@ class Ports(Struct, frozen=True):
     sign_in: SignInApi | None = None
     writes: ClusterWrites | None = None
     people: People | None = None
-    credentials: CredentialIssuer | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------

@@ -251,7 +251,7 @@ async def test_a_foreign_object_is_as_absent_as_one_that_does_not_exist() -> Non
 
 OF_EVERY_USER = (
     *("act_as", "begin_sign_in", "end_sign_in"),
-    *("own_kubeconfig", "issue_my_token", "revoke_my_token"),
+    *("issue_my_kubeconfig", "issue_my_token", "revoke_my_token"),
 )
 """Writes that are about the own session and the own credentials."""
 OF_OWN_NAMESPACES = ("change_job", "delete_job")

@@ -164,6 +164,8 @@ class ConsoleServer:
                 self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
                 if self.world.timekeeper is not None:
                     self.hints.versions.note_time(self.world.timekeeper.version)
+                if self._desk is not None:
+                    self.hints.versions.note_people(*self._desk.people)
                 pending = self.hints.unannounced
             is_shown = not self.board_states.is_behind
             if self.board_states.is_overdue and (pending or self.board_states.is_watched):

@@ -127,7 +127,6 @@ async def run_laptop(
                 sign_in=KubeSignInApi(api),
                 writes=KubeClusterWrites(api),
                 people=writer,
-                credentials=writer,
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -204,8 +203,9 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
             api=world.sign_in,
             store=store,
             records=store,
-            credentials=world.credentials,
             versions=store,
+            store_facts=store.facts,
+            cluster_now=world.clock.now,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,
             is_simulated=True,

@@ -85,7 +85,6 @@ async def followed_world(
             sign_in=KubeSignInApi(api),
             writes=KubeClusterWrites(api),
             people=people,
-            credentials=people,
         )
 
 

@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveToSignIn } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -226,11 +226,11 @@ function within(params: URLSearchParams, { from, to }: TimeRange): URLSearchPara
   return asked;
 }
 
-/** Users and groups are followed by the server, and no hint comes when they change. */
-const PEOPLE_REFRESH_MS = 3_000;
-export const useUsers = (params: URLSearchParams) => useAnswer<UserList>("users", "/users", params, true, PEOPLE_REFRESH_MS);
-export const useGroups = (params: URLSearchParams) => useAnswer<GroupList>("groups", "/groups", params, true, PEOPLE_REFRESH_MS);
+export const useUsers = (params: URLSearchParams) => useAnswer<UserList>("users", "/users", params);
+export const useGroups = (params: URLSearchParams) => useAnswer<GroupList>("groups", "/groups", params);
 export const useAudit = (params: URLSearchParams) => useAnswer<AuditPage>("audit", "/audit", params, true, 10_000);
+export const useRights = () => useQuery({ queryKey: ["me", "rights"], queryFn: ({ signal }) => getJson<OwnRights>("/me/rights", undefined, signal), staleTime: 0 });
+
 /** `path`: of the user or of `/me`; its credentials are read from the API server itself. */
 export const useCredentials = (path: string) => useQuery({ queryKey: ["credentials", path], queryFn: ({ signal }) => getJson<CredentialList>(`${path}/tokens`, undefined, signal), staleTime: 0 });
 

@@ -142,6 +142,13 @@ export interface ConditionRow {
   at: string | null
 }
 
+/** What the user may do in this console. `where`: `everywhere`, or `own`: in the own namespaces. `verbs`: some of `get`, `create`, `update`, `delete`. */
+export interface ConsoleRight {
+  resource: string
+  where: string
+  verbs: Array<string>
+}
+
 export interface Consumer {
   namespace: string
   gpus: number
@@ -638,10 +645,19 @@ export interface JobWritten {
   suspended: boolean
 }
 
-/** `lifetimeSeconds`: 600 to 86,400. `note`: what it is for, at most 200 characters. */
-export interface KubeconfigOrder {
-  lifetimeSeconds?: number
-  note?: string
+/** A role that is bound to the user. `namespaces`: where; `isClusterWide`: by a ClusterRoleBinding. `rules`: none of a role that is not Fairlead's. */
+export interface KubectlRight {
+  role: string
+  namespaces: Array<string>
+  isClusterWide: boolean
+  rules: Array<KubectlRule>
+}
+
+/** `kind`: `write` (all usual verbs), `read` (get, list, watch), or `other` (`verbs`). `resources`: with their API group, such as `jobs.batch`. */
+export interface KubectlRule {
+  kind: string
+  verbs: Array<string>
+  resources: Array<string>
 }
 
 export interface LastXid {
@@ -911,11 +927,10 @@ export interface Overview {
   recentWarnings: Array<RecentWarning>
 }
 
-/** `kubeconfig`: YAML with the token, which is kept nowhere. `credential`: the name under which it is revoked. */
-export interface OwnKubeconfig {
-  kubeconfig: string
-  credential: string
-  expiresAt: string
+/** `kubectl`: none for a client that is no user. */
+export interface OwnRights {
+  console: Array<ConsoleRight>
+  kubectl: Array<KubectlRight>
 }
 
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.boards.change_hints import PEOPLE_TOPICS, ChangeHints
 from fairlead.console.charts.history import History
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
@@ -79,6 +79,13 @@ class Console(msgspec.Struct):
 
     def now_ms(self) -> int:
         return round(self.world.clock.now() * 1000)
+
+    def people_versions(self) -> dict[str, str]:
+        """Of the topics of administrators alone, now."""
+        if self.desk is not None:
+            self.hints.versions.note_people(*self.desk.people)
+        now = self.hints.versions.as_text()
+        return {topic: now[topic] for topic in PEOPLE_TOPICS}
 
     @property
     def sign_in(self) -> SignInAnswers:

@@ -54,9 +54,12 @@ PLANS: Final[dict[str, Planning]] = {
         name: lambda console, request, body: console.credential_plans.issue_token(request, body)
         for name in ("issue_token", "issue_my_token")
     },
-    "issue_kubeconfig": lambda console, request, body: console.credential_plans.issue_kubeconfig(
-        request, body
-    ),
+    **{
+        name: lambda console, request, body: console.credential_plans.issue_kubeconfig(
+            request, body
+        )
+        for name in ("issue_kubeconfig", "issue_my_kubeconfig")
+    },
     **{
         name: lambda console, request, body: console.credential_plans.revoke(request, body)
         for name in ("revoke_token", "revoke_my_token")
