@@ -40,7 +40,7 @@ from fairlead.run.invocation import (
 )
 from fairlead.run.replay import replayed_world
 from fairlead.run.servers.sign_in import AskedSignIn, page_address
-from fairlead.run.wiring import followed_world, required_connection
+from fairlead.run.wiring import followed_world, required_connection, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:
@@ -58,7 +58,7 @@ async def _run_console(asked: Invocation) -> None:
     @asynccontextmanager
     async def service(world: Ports) -> AsyncIterator[ServedApp]:
         async with sign_in.desk(world) as desk:
-            yield ConsoleServer(world, chosen, desk=desk).service(sock)
+            yield ConsoleServer(world, chosen, desk=desk, forms=submit_forms()).service(sock)
 
     code = ""
     if sign_in.code is not None:
