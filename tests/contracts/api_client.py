@@ -48,14 +48,17 @@ class Answer:
 class ApiClient:
     """One API server, reached by its kubeconfig. `name` is `simulated` or `real`.
 
-    Requests share a connection, one per thread: each handshake costs both sides CPU time.
+    Requests to the real one share a connection, one per thread, because each handshake costs both
+    sides CPU time. With `keeps_connections` those to the simulated one do, too: it then waits a
+    moment for them when it ends.
     """
 
-    def __init__(self, name: str, kubeconfig: Path) -> None:
+    def __init__(self, name: str, kubeconfig: Path, *, keeps_connections: bool = False) -> None:
         document = yaml.load(kubeconfig.read_text(encoding="utf-8"), yaml.CSafeLoader)
         cluster, self._user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self.name = name
         self.kubeconfig = kubeconfig
+        self._keeps_connections = keeps_connections or name == "real"
         self._impersonation: list[tuple[str, str]] = []
         self._of_thread = threading.local()
         self._address = urlsplit(cluster["server"])
@@ -135,7 +138,10 @@ class ApiClient:
         except BaseException:
             connection.close()
             raise
-        self._of_thread.connection = connection
+        if self._keeps_connections:
+            self._of_thread.connection = connection
+        else:
+            connection.close()
         return Answer(
             response.status,
             _decoded(raw),

@@ -37,7 +37,7 @@ def api(request: pytest.FixtureRequest) -> ApiClient:
 
 @functools.cache
 def _client(name: str, kubeconfig: Path) -> ApiClient:
-    return ApiClient(name, kubeconfig)
+    return ApiClient(name, kubeconfig, keeps_connections=True)
 
 
 @pytest.fixture
