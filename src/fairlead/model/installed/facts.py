@@ -14,6 +14,7 @@ from fairlead.model.installation import Installation
 from fairlead.model.moment import Moment
 from fairlead.model.node import Taint
 from fairlead.model.node_choice import NodeChoice
+from fairlead.settings import SIMULATED_BUILD
 
 
 class Unread(Struct, frozen=True):
@@ -30,6 +31,11 @@ class ServerFact(Struct, frozen=True):
     version: str
     numbers: tuple[int, int] | None
     ahead_seconds: float | None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether containers of the cluster run no program, as on the laptop."""
+        return self.version.endswith(SIMULATED_BUILD)
 
 
 class InventoryFact(Struct, frozen=True):
