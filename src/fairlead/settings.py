@@ -56,11 +56,6 @@ CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 Specification: docs/spec/telemetry.md#cluster-exporter.
 """
 
-SIMULATED_BUILD: Final = "+fairlead"
-"""The end of the version that the API server of a simulated cluster reports. Containers of its pods
-run no program.
-"""
-
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: addresses of its clock and its GPU values.
 """

@@ -19,8 +19,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead.model.access import Identity
+from fairlead.model.installed.facts import SIMULATED_BUILD
 from fairlead.ports import Clock
-from fairlead.settings import SIMULATED_BUILD
 from fairlead_sim.api import discovery
 from fairlead_sim.api.access import Access, access_request
 from fairlead_sim.api.kube_path import parse_path

@@ -35,8 +35,8 @@ from fairlead.model.installation import (
     SYSTEM_NAMESPACE,
     SYSTEM_PART,
 )
+from fairlead.model.installed.facts import SIMULATED_BUILD
 from fairlead.model.refusal import Refusal
-from fairlead.settings import SIMULATED_BUILD
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import release_name, release_ref
 
