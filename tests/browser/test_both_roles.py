@@ -7,16 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
 from tests.apps.tree_writes import FakeWrites
-from tests.browser.chromium import Window, window
+from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, settle
 from tests.browser.still_console import served
-from tests.browser.test_people import MemoryTrail
+from tests.browser.test_people import MemoryTrail, open_row, press
 from tests.browser.test_sign_in import AXE, signed_in, tab_to
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import MemoryPeople, member, team
@@ -52,7 +52,8 @@ ENGLISH: Final = """() => {
         if (element.closest('script, noscript, style, code, pre, .mono, svg, [lang=en]')) continue;
         const own = [...element.childNodes].filter(node => node.nodeType === 3)
             .map(node => node.textContent).join(' ');
-        const named = ['aria-label', 'title', 'placeholder'].map(each => element.getAttribute(each));
+        const named = ['aria-label', 'title', 'placeholder']
+            .map(each => element.getAttribute(each));
         for (const text of [own, ...named])
             if (text && words.test(text)) found.push(text.trim().slice(0, 120));
     }
@@ -68,7 +69,12 @@ def pages() -> list[str]:
 
 
 @pytest.fixture
-def still() -> Iterator[str]:
+def writes() -> FakeWrites:
+    return FakeWrites()
+
+
+@pytest.fixture
+def still(writes: FakeWrites) -> Iterator[str]:
     """A cluster that stands still; Anna is an administrator, and Bob works in one namespace."""
     bound = BoundRole(f"bob:{SPACE}:fairlead-researcher", SPACE, "fairlead-researcher")
     shared = BoundRole("bob:clusterRole:x", "", "fairlead-researcher-cluster")
@@ -78,7 +84,7 @@ def still() -> Iterator[str]:
     groups = (structs.replace(team("a"), status=GroupStatus("root.a", (SPACE,))), team("b"))
     people = MemoryPeople(users, groups)
     world = still_world(living_cluster())
-    world = structs.replace(world, people=people, writes=FakeWrites())
+    world = structs.replace(world, people=people, writes=writes)
     desk = Parts(FakeSignInApi(users, groups), records=MemoryTrail()).desk()
     with served(world, desk) as address:
         yield address
@@ -111,3 +117,49 @@ SERIOUS: Final = """async () => {
     return violations.filter(each => ['serious', 'critical'].includes(each.impact))
         .flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 160)}`));
 }"""
+
+
+def test_a_researcher_works_by_keyboard_alone(
+    still: str, writes: FakeWrites, browser: Browser
+) -> None:
+    """Signs in, stops an own job, reads what is allowed, gets a token and revokes it, signs out."""
+    with window(browser, still) as tab:
+        tab.page.goto(f"{still}/jobs")
+        expect(tab.at("signin-token")).to_be_visible()
+        tab_to(tab, "Kubernetes token")
+        tab.page.keyboard.type("token-of-bob")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-jobs")).to_be_visible()
+
+        open_row(tab, f"{SPACE}/pytorchjob/bert")
+        press(tab, "action-full-page")
+        expect(tab.at("page-job")).to_be_visible()
+        press(tab, "action-suspend")
+        expect(tab.page.locator("dialog[open]")).to_contain_text(f"{SPACE}/bert")
+        press(tab, "confirm-suspend")
+        expect(tab.page.locator("dialog[open]")).to_have_count(0)
+        ((action, account),) = writes.asked
+        assert (action.target.title, account) == (
+            f"PyTorchJob {SPACE}/bert",
+            "system:serviceaccount:kube-ai:bob",
+        )
+
+        press(tab, "action-person")
+        tab_to(tab, "My access")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-access")).to_be_visible()
+        expect(tab.at("table-rights")).to_contain_text("in your namespaces")
+        expect(tab.at("table-kubectl")).to_contain_text("jobs.batch")
+        expect(tab.at("table-kubectl")).to_contain_text(SPACE)
+        press(tab, "action-token")
+        tab_to(tab, "form-submit")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("issued-text")).to_contain_text("token-of-bob-0")
+        tab.page.keyboard.press("Escape")
+        expect(tab.at("issued")).to_have_count(0)
+        press(tab, "Revoke bob-0")
+        press(tab, "form-submit")
+        expect(tab.at("credentials")).not_to_contain_text("bob-0")
+        press(tab, "action-person")
+        press(tab, "action-sign-out")
+        expect(tab.at("page-signin")).to_be_visible()
