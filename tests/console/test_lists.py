@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import (
@@ -56,7 +58,7 @@ def row_set(*rows: Sample) -> RowSet[Sample]:
     )
 
 
-def names(rows: list[Sample]) -> list[str]:
+def names(rows: Sequence[Sample]) -> list[str]:
     return [row.name for row in rows]
 
 
@@ -92,6 +94,70 @@ def test_the_refusal_of_an_unknown_parameter_names_the_known_ones() -> None:
 def test_repeated_filters_mean_or_and_empty_ones_mean_all() -> None:
     asked = query("mode=share&mode=MIG&status=")
     assert asked.filters == {"mode": frozenset({"share", "mig"})}
+
+
+class Counted(list[Entry[Sample]]):
+    """Entries that count how often they are looked through."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[Entry[Sample]]:
+        self.looks += 1
+        return super().__iter__()
+
+
+def counted(*rows: Sample) -> tuple[RowSet[Sample], Counted]:
+    whole = row_set(*rows)
+    entries = Counted(whole.entries)
+    return RowSet(whole.row_type, entries), entries
+
+
+FILTERED = ListQuery(filters={"team": frozenset({"a"})})
+SORTED = ListQuery(sort=(SortKey("loadPercent", descending=True),))
+SAMPLES = [Sample("x", "a", 1.0), Sample("y", "b", 3.0), Sample("z", "a", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [(FILTERED, ["x", "z"]), (SORTED, ["y", "z", "x"])], ids=str
+)
+def test_the_same_rows_are_sought_once_for_all_browsers(
+    asked: ListQuery, expected: list[str]
+) -> None:
+    rows, entries = counted(*SAMPLES)
+    assert not rows.has_found(asked)
+    for page in (1, 2, 3):
+        found = matching(rows, structs.replace(asked, page=page, size=1))
+        assert [row.name for row in found] == expected
+    assert rows.has_found(asked)
+    assert entries.looks == 1
+
+
+def test_other_filters_and_another_order_are_another_query() -> None:
+    rows, _ = counted(*SAMPLES)
+    matching(rows, FILTERED)
+    matching(rows, SORTED)
+    both = ListQuery(filters={"team": frozenset({"b"})}, sort=(SortKey("loadPercent"),))
+    assert [row.name for row in matching(rows, both)] == ["y"]
+    assert [row.name for row in matching(rows, FILTERED)] == ["x", "z"]
+
+
+def test_what_q_finds_is_not_kept_and_few_queries_are() -> None:
+    rows, entries = counted(*SAMPLES)
+    assert len(matching(rows, ListQuery())) == 3
+    entries.looks = 0
+    for _ in range(2):
+        assert [row.name for row in matching(rows, ListQuery(q="y"))] == ["y"]
+    assert entries.looks == 2
+    for number in range(100):
+        matching(rows, ListQuery(filters={"team": frozenset({f"team-{number}"})}))
+    assert (
+        sum(
+            rows.has_found(ListQuery(filters={"team": frozenset({f"team-{number}"})}))
+            for number in range(100)
+        )
+        <= 16
+    )
+    assert rows.has_found(ListQuery(filters={"team": frozenset({"team-99"})}))
 
 
 @pytest.mark.parametrize("key", ["colour", "part", "tags"])

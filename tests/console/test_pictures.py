@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from msgspec.structs import replace
@@ -14,16 +15,20 @@ from fairlead.console.boards.holders import holder_rows
 from fairlead.console.boards.jobs_rows import job_rows, paths_by_namespace
 from fairlead.console.boards.overview import held_by_namespace
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
+from fairlead.console.boards.rows import matching, page_of
 from fairlead.console.http import pictures
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates
 from fairlead.console.http.pictures import Pictures
+from fairlead.console.pages.list_query import ListQuery, SortKey
 from fairlead.kinds.instances import all_instances
+from fairlead.model.keys import QUOTA_CONDITION
+from fairlead.model.node import Condition
 from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import LOCAL_ADMIN
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.people.restricted import restricted
 
-from .clusters import EPOCH, pod
+from .clusters import EPOCH, GATED, pod
 from .tenants import BOB, MARK, Others, snapshot, world
 from .worlds import StillClock, StillCluster
 
@@ -125,6 +130,18 @@ def test_shared_rows_of_jobs_are_those_that_the_restricted_snapshot_gives() -> N
     assert board.jobs == expected
 
 
+def test_a_gated_pod_of_an_own_job_is_seen_without_the_names_that_it_waits_for() -> None:
+    seen = snapshot(Others())
+    waits = next(job for job in seen.jobs if job.name == "waits")
+    condition = Condition(QUOTA_CONDITION, "False", "WaitingForIdleQuota", f"for {MARK}", EPOCH)
+    gated = pod("waits-worker-1", job=waits, gates=GATED, conditions=[condition])
+    board = board_of(replace(seen, pods=(*seen.pods, gated)))
+    (each,) = (each for each in board.instances if each.job.name == "waits")
+    assert "waits-worker-1" in {member.name for member in each.pods}
+    assert board.instances == all_instances(board.snapshot)
+    assert not any(MARK in repr(member) for member in each.pods)
+
+
 def test_what_is_shared_of_pods_is_what_the_restricted_snapshot_gives() -> None:
     board = board_of(snapshot(Others()))
     alone = BoardState(board.snapshot, LATER)
@@ -157,6 +174,64 @@ def test_a_pod_of_another_namespace_that_names_the_job_as_its_owner_is_not_seen(
     (each,) = (each for each in board.instances if each.job.name == "bert")
     assert [member.name for member in each.pods] == ["bert-worker-0", "bert-worker-1"]
     assert board.jobs.entries[0].row.instances.running == 2
+
+
+@pytest.mark.parametrize("parts", ["jobs", "overview", "holders", "waiting", "instances", "places"])
+async def test_what_a_picture_shares_is_made_before_it(parts: str) -> None:
+    """A picture is made in the event loop: what is expensive of the whole must be there already."""
+    watched = Watched()
+    watched.world.cluster.show(snapshot(Others(jobs=2, held=2)))  # type: ignore[attr-defined]
+    reach = reach_of(BOB)
+    assert reach is not None
+    whole = await watched.states.latest(*pictures.shared_by([parts]))
+    before = set(vars(whole)), set(vars(whole.snapshot))
+    await watched.pictures.picture(reach).of(whole, parts)
+    assert set(vars(whole)) == before[0]
+    assert set(vars(whole.snapshot)) == before[1]
+
+
+@pytest.mark.parametrize(("most", "is_in_thread"), [(1_000, False), (1, True)])
+async def test_a_picture_of_many_pods_is_made_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, most: int, is_in_thread: bool
+) -> None:
+    made_in: list[bool] = []
+
+    def noted(seen: ClusterSnapshot, reach: Reach) -> ClusterSnapshot:
+        made_in.append(threading.current_thread() is not threading.main_thread())
+        return restricted(seen, reach)
+
+    monkeypatch.setattr(pictures, "MADE_AT_ONCE_PODS", most)
+    monkeypatch.setattr(pictures, "restricted", noted)
+    await Watched().show(snapshot(Others()), 0.0)
+    assert made_in == [is_in_thread]
+
+
+QUERIES = [
+    ListQuery(),
+    ListQuery(filters={"status": frozenset(("allocated",))}),
+    ListQuery(sort=(SortKey("memoryUsedMiB", descending=True), SortKey("index"))),
+    ListQuery(q="bert"),
+    ListQuery(q="gpu-1", filters={"GPU": frozenset("01")}),
+]
+
+
+@pytest.mark.parametrize("has_readings", [True, False])
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+def test_cards_that_are_found_are_those_of_the_builder(
+    query: ListQuery, has_readings: bool
+) -> None:
+    """Own holders are named where a card is shown, and by what `q` finds."""
+    seen = snapshot(Others(held=2, splits=2))
+    if not has_readings:
+        seen = replace(seen, gpus=tuple(replace(each, holders=()) for each in seen.gpus))
+    board = board_of(seen)
+    expected = listed_gpus(board.occupancy, EPOCH, lambda pod: pod.namespace in BOB.namespaces)
+    for _ in range(2):
+        found = matching(board.gpus, query)
+        assert list(found) == list(matching(expected, query))
+        assert [found[place] for place in range(len(found))] == list(found)
+        assert page_of(found, query).total == len(found)
+    assert any(row.holders for row in found) or not has_readings
 
 
 @pytest.mark.parametrize("has_readings", [True, False])

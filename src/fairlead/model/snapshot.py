@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -110,6 +111,11 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     def pods_in(self, namespace: str) -> list[Pod]:
         return self._pods_by_namespace.get(namespace, [])
 
+    @property
+    def pod_namespaces(self) -> Iterable[str]:
+        """Namespaces that have pods."""
+        return self._pods_by_namespace
+
     def pods_owned_by(self, uid: str) -> list[Pod]:
         """Pods with an ownerReference to this uid (not those of an owner's owner)."""
         return self._pods_by_owner.get(uid, [])
@@ -161,11 +167,11 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
 
         def of(field: str) -> tuple[Any, ...]:
             rows = self._by_namespace[field]
-            return tuple(row for name in names for row in rows.get(name, ()))
+            return tuple(chain.from_iterable(rows.get(name, ()) for name in names))
 
         return ClusterSnapshot(
             nodes=self.nodes,
-            pods=tuple(pod for name in names for pod in self.pods_in(name)),
+            pods=tuple(chain.from_iterable(map(self.pods_in, names))),
             sources=self.sources,
             taken_at=self.taken_at,
             version=self.version,
@@ -178,6 +184,16 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
             budgets=of("budgets"),
             namespaces=of("namespaces"),
         )
+
+    def index_for_parts(self) -> None:
+        """Makes the indexes that `within` and its parts use, which takes a while."""
+        self.within(())
+        len(self.node_by_name)
+
+    def with_node_index_of(self, whole: ClusterSnapshot) -> ClusterSnapshot:
+        """This snapshot, which has the nodes of `whole`, with the same index of them."""
+        vars(self)["node_by_name"] = whole.node_by_name
+        return self
 
     @property
     def main_sources(self) -> Mapping[str, Source]:

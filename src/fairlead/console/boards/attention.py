@@ -59,7 +59,7 @@ def hardware_lines(nodes: Sequence[NodeOccupancy]) -> tuple[AttentionLine, ...]:
 
 def attention_lines(
     snapshot: ClusterSnapshot,
-    gpu_pods: Iterable[Pod],
+    troubled: Iterable[Pod],
     hardware: Iterable[AttentionLine],
     starved: Sequence[StarvedLeaf],
     leaf_of: Mapping[str, str],
@@ -68,13 +68,12 @@ def attention_lines(
     idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
-    """`gpu_pods`: those that ask for GPUs; `hardware`: those of `hardware_lines`; `starved`:
-    leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
+    """`troubled`: `is_troubled` pods that ask for GPUs; `hardware`: those of `hardware_lines`;
+    `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
 
     `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of
     waiting jobs appear as jobs.
     """
-    pods = [pod for pod in gpu_pods if not pod.is_finished]
 
     def of_pod(pod: Pod) -> AttentionObject:
         return _pod(pod, job_by_pod)
@@ -83,7 +82,7 @@ def attention_lines(
         *hardware,
         *_starved_lines(starved, snapshot.pods, leaf_of),
         *_job_lines(jobs, now),
-        *_pod_lines(pods, snapshot.node_by_name, of_pod, now),
+        *_pod_lines(troubled, snapshot.node_by_name, of_pod, now),
         *_idle_lines(idle, of_pod),
     )
     return sorted(found, key=lambda line: _LEVELS.index(line.level))[:LINES_MAX]
@@ -208,6 +207,17 @@ def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Itera
         yield structs.replace(
             line, why=first.sentence or Sentence("why-said", {"said": message}, message)
         )
+
+
+def is_troubled(pod: Pod) -> bool:
+    """Whether a line may name the pod, now or later, if it stays as it is."""
+    if pod.is_finished:
+        return False
+    return (
+        pod.deleted_at is not None
+        or not pod.node
+        or any(each.state == ContainerState.WAITING for each in (*pod.init_statuses, *pod.statuses))
+    )
 
 
 def _pod_lines(

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.console.boards.attention import attention_lines, hardware_lines
+from fairlead.console.boards.attention import attention_lines, hardware_lines, is_troubled
 from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
@@ -512,7 +512,7 @@ class BoardState:
             sentence=self.gpus_sentence,
             attention=attention_lines(
                 self.snapshot,
-                self.gpu_pods,
+                self.troubled_pods,
                 self.hardware_lines,
                 starved,
                 leaf_of,
@@ -538,6 +538,10 @@ class BoardState:
     @cached_property
     def gpu_pods(self) -> list[Pod]:
         return [pod for pod in self.snapshot.pods if has_gpu(pod)]
+
+    @cached_property
+    def troubled_pods(self) -> list[Pod]:
+        return [pod for pod in self.gpu_pods if is_troubled(pod)]
 
     @cached_property
     def held_by_namespace(self) -> Mapping[str, Sequence[float]]:

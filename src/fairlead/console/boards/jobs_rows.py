@@ -149,7 +149,7 @@ def job_row(
         state=state,
         waiting=explainer.explain(wait, pods) if wait else None,
         duration_seconds=int(job_duration(job, now)),
-        held_seconds=held_seconds(pods, now),
+        held_seconds=seconds_since(held_since(pods), now),
         gpus_requested=requested_gpus(job),
         gpus_allocated=neat(use.gpus),
         gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
@@ -320,12 +320,14 @@ def waits_since(each: JobInstances) -> float | None:
     )
 
 
-def held_seconds(pods: Iterable[Pod], now: float) -> int | None:
-    since = min(
-        (pod.held_since for pod in pods if pod.is_holding and pod.held_since is not None),
-        default=None,
-    )
-    return None if since is None else max(0, int(now - since))
+def held_since(pods: Iterable[Pod]) -> float | None:
+    """When the first of the pods that hold devices was bound; None = none holds any."""
+    bound = (pod.held_since for pod in pods if pod.is_holding)
+    return min((at for at in bound if at is not None), default=None)
+
+
+def seconds_since(at: float | None, now: float) -> int | None:
+    return None if at is None else max(0, int(now - at))
 
 
 def is_on_silent_node(pod: Pod, silent: Collection[str]) -> bool:

@@ -7,11 +7,11 @@ which its row does not show).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from types import UnionType
-from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin
+from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, overload
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,10 @@ Row = TypeVar("Row")
 
 FACET_MAX: Final = 500
 _UNKNOWN: Final = (None, "")
+_QUERIES_KEPT: Final = 16
+"""Queries of one row set whose results are kept, for the next browser."""
+
+_Asked = tuple[frozenset[tuple[str, frozenset[str]]], tuple["SortKey", ...]]
 
 
 class Entry(Struct, Generic[Row], frozen=True, gc=False):
@@ -36,7 +40,7 @@ class Entry(Struct, Generic[Row], frozen=True, gc=False):
     answers: Mapping[str, tuple[str, ...]]
 
 
-class RowSet(Struct, Generic[Row], frozen=True):
+class RowSet(Struct, Generic[Row], frozen=True, dict=True):
     """All rows of one board in their default order, with the choices of each filter.
 
     `row_type` gives the keys. `ties` is the field that breaks ties; "" where the default order
@@ -47,6 +51,67 @@ class RowSet(Struct, Generic[Row], frozen=True):
     entries: Sequence[Entry[Row]]
     facets: Mapping[str, list[str]] = {}
     ties: str = "name"
+
+    @cached_property
+    def _kept(self) -> dict[_Asked, Sequence[Row]]:
+        """What the queries of the last clients found."""
+        return {}
+
+    def found(self, query: ListQuery) -> Sequence[Row]:
+        """All rows that match, sorted. `sort` and `fields` are known keys.
+
+        What filters and an order find is kept for the next client; what `q` finds is not, because
+        every letter that is typed is another query.
+        """
+        asked = frozenset(query.filters.items()), query.sort
+        kept = None if query.q else self._kept.get(asked)
+        if kept is not None:
+            return kept
+        rows = self._sought(query)
+        if not query.q:
+            if len(self._kept) >= _QUERIES_KEPT:
+                self._kept.clear()
+            self._kept[asked] = rows
+        return rows
+
+    def has_found(self, query: ListQuery) -> bool:
+        """Whether the rows of this query are kept."""
+        return not query.q and (frozenset(query.filters.items()), query.sort) in self._kept
+
+    def _sought(self, query: ListQuery) -> Sequence[Row]:
+        entries = self.entries
+        if needle := query.q.lower():
+            entries = [entry for entry in entries if needle in entry.text]
+        for name, values in query.filters.items():
+            entries = [
+                entry for entry in entries if not values.isdisjoint(entry.answers.get(name, ()))
+            ]
+        rows = [entry.row for entry in entries]
+        if not query.sort:
+            return rows
+        return sorted_rows(rows, query.sort, keys_of(self.row_type), self.ties)
+
+
+class CompletedRows(Sequence[Row]):
+    """Rows of which only those that are looked at are completed, by `named`."""
+
+    def __init__(self, rows: Sequence[Row], named: Callable[[Row], Row]) -> None:
+        self._rows = rows
+        self._named = named
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return [self._named(row) for row in self._rows[place]]
+        return self._named(self._rows[place])
 
 
 class RowPage(Struct, Generic[Row], frozen=True):
@@ -80,18 +145,14 @@ def _types_in(annotation: Any) -> set[Any]:
     return {origin or annotation}
 
 
-def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
+def matching(rows: RowSet[Row], query: ListQuery) -> Sequence[Row]:
     """All rows that match, sorted.
 
     Raises UserError for a key of `sort` or `fields` that rows do not have.
     """
     check_keys("sort", (key.key for key in query.sort), sortable_keys(rows.row_type))
     check_keys("fields", query.fields, list(keys_of(rows.row_type)))
-    needle = query.q.lower()
-    found = [entry.row for entry in rows.entries if _matches(entry, needle, query.filters)]
-    return (
-        sorted_rows(found, query.sort, keys_of(rows.row_type), rows.ties) if query.sort else found
-    )
+    return rows.found(query)
 
 
 def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
@@ -134,11 +195,3 @@ def choices(values: Iterable[str]) -> list[str]:
 
 def lowered(*values: str) -> tuple[str, ...]:
     return tuple(value.lower() for value in values)
-
-
-def _matches(entry: Entry[Row], needle: str, filters: Mapping[str, frozenset[str]]) -> bool:
-    if needle and needle not in entry.text:
-        return False
-    return all(
-        not values.isdisjoint(entry.answers.get(name, ())) for name, values in filters.items()
-    )

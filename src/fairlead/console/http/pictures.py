@@ -8,11 +8,13 @@ they would reveal that another tenant changed something.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from typing import Any, Final, Protocol
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TOPICS, ChangeHints, TopicVersions
@@ -27,22 +29,37 @@ from fairlead.rules.people.restricted import restricted
 
 PICTURES_MAX: Final = 256
 """Pictures that are kept; those with an open stream are kept beyond."""
+MADE_AT_ONCE_PODS: Final = 5_000
+"""A picture with at most this number of own pods takes a few milliseconds. That is less than a
+thread waits for its turn while the next board state is made, so it is made in the event loop.
+"""
+_JOBS: Final = (
+    *("job_places", "instances_by_namespace", "plain_instances", "ids_of_instances", "held_since"),
+    *("share_why", "rooms", "quota"),
+)
 _SHARED_PARTS: Final = {
+    "": ("pod_counts",),
     "nodes": ("nodes", "nodes_sentence"),
     "gpus": ("nameless_gpus", "places_of_gpus", "totals"),
     "gpu_map": ("nameless_map",),
     "overview": (
-        *("totals", "idle", "hardware_lines", "pools", "faulty_gpus", "quota", "jobs"),
-        *("gpu_pods_by_namespace", "held_by_namespace", "job_by_pod"),
+        *("totals", "idle", "hardware_lines", "pools", "faulty_gpus", "job_by_pod"),
+        *("gpu_pods_by_namespace", "troubled_pods_by_namespace", "held_by_namespace"),
+        *_JOBS,
     ),
-    "jobs": ("share_why", "rooms", "quota", "jobs", "job_places", "instances_by_namespace"),
-    "holders": ("holders", "holder_places", "idle"),
+    "instances": ("instances_by_namespace", "plain_instances"),
+    "jobs": _JOBS,
+    "explainer": ("share_why", "rooms", "quota"),
+    "holders": ("holder_places", "idle"),
+    "places": _JOBS,
+    "job_by_pod": ("job_by_pod",),
+    "idle": ("idle",),
     "quota": ("quota", "violations"),
     "waiting": ("quota_plan",),
     "offers": ("offers", "borrowable", "quota"),
 }
-"""Part of a picture -> parts of the whole that it is made of. They are made beforehand, and kept
-new.
+"""Part of a picture -> parts of the whole that it is made of; "" = of every picture. They are made
+beforehand in a thread, and kept new.
 """
 
 
@@ -111,8 +128,7 @@ class Picture:
 
     async def latest(self, *parts: str) -> BoardState:
         """The board state to answer from, with these parts made."""
-        shared = dict.fromkeys(each for part in parts for each in _SHARED_PARTS.get(part, ()))
-        return await self.of(await self._board_states.latest(*shared), *parts)
+        return await self.of(await self._board_states.latest(*shared_by(parts)), *parts)
 
     async def packed(self, part: str) -> Packed:
         board = await self.latest(part)
@@ -120,14 +136,21 @@ class Picture:
 
     async def of(self, whole: SharedBoard, *parts: str) -> RestrictedBoard:
         """The board state that belongs to this one of the whole cluster."""
+        await self._board_states.prepare(whole, *shared_by(parts))
         async with self._making:
-            if self._whole is not whole or self._board is None:
-                self._board = await asyncio.to_thread(self._made, whole)
-                self._whole = whole
-            board = self._board
-            if any(part not in vars(board) for part in parts):
-                await asyncio.to_thread(prepared, board, parts)
+            board = self._board if self._whole is whole else None
+            if board is None or any(part not in vars(board) for part in parts if is_kept(part)):
+                large = whole.pods_within(self.reach.namespaces) > MADE_AT_ONCE_PODS
+                board = await (asyncio.to_thread if large else _at_once)(
+                    self._prepared, whole, board, parts
+                )
+                self._whole, self._board = whole, board
         return board
+
+    def _prepared(
+        self, whole: SharedBoard, board: RestrictedBoard | None, parts: Iterable[str]
+    ) -> RestrictedBoard:
+        return prepared(board or self._made(whole), filter(is_kept, parts))
 
     def _made(self, whole: SharedBoard) -> RestrictedBoard:
         snapshot = restricted(whole.snapshot, self.reach)
@@ -144,6 +167,21 @@ class Picture:
         """Lets go of the board state of an older whole, which may be large."""
         if self._whole is not whole:
             self._whole = self._board = None
+
+
+def shared_by(parts: Iterable[str]) -> Iterable[str]:
+    """The parts of the whole of which these parts of a picture are made."""
+    return dict.fromkeys(each for part in ("", *parts) for each in _SHARED_PARTS.get(part, ()))
+
+
+@lru_cache
+def is_kept(part: str) -> bool:
+    """Whether a picture keeps this part. The others are the whole's, or made for each request."""
+    return isinstance(inspect.getattr_static(RestrictedBoard, part, None), cached_property)
+
+
+async def _at_once(make: Callable[..., RestrictedBoard], *given: Any) -> RestrictedBoard:
+    return make(*given)
 
 
 class Pictures:

@@ -49,15 +49,24 @@ def restricted(snapshot: ClusterSnapshot, reach: Reach) -> ClusterSnapshot:
     """
     root = restricted_tree(snapshot.quota, reach) if snapshot.quota else None
     tree, own = snapshot.quota_tree, snapshot.within(reach.namespaces)
-    return replace(
+    part = replace(
         own,
-        pods=tuple(_own_pod(pod) if QUOTA_GATE in pod.gates else pod for pod in own.pods),
+        pods=_own_pods(own.pods),
         jobs=tuple(_own_job(job, reach) for job in own.jobs),
         events=restricted_events(own.events),
         quota=root,
         quota_tree=QuotaTree(tree.name, tree.namespace, root) if tree and root else None,
         sources={name: _without_names(source) for name, source in snapshot.sources.items()},
     )
+    return part.with_node_index_of(snapshot)
+
+
+def _own_pods(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """The same object if none waits: there may be thousands."""
+    gated = [pod for pod in pods if pod.gates]
+    if not gated:
+        return pods
+    return tuple(_own_pod(pod) if QUOTA_GATE in pod.gates else pod for pod in pods)
 
 
 def _own_pod(pod: Pod) -> Pod:
@@ -78,6 +87,14 @@ def _own_job(job: Job, reach: Reach) -> Job:
     if not _names_another(job.annotations.get(ANNOTATION_SUSPENDED_FOR), reach):
         return job
     return replace(job, annotations={**job.annotations, ANNOTATION_SUSPENDED_FOR: ANOTHER_TEAM})
+
+
+def is_plain(each: JobInstances) -> bool:
+    """Whether it looks the same to everyone who may see its namespace."""
+    job = each.job
+    return ANNOTATION_SUSPENDED_FOR not in job.annotations and all(
+        pod.namespace == job.namespace and QUOTA_GATE not in pod.gates for pod in each.pods
+    )
 
 
 def restricted_instances(each: JobInstances, reach: Reach) -> JobInstances:

@@ -26,11 +26,12 @@ from fairlead.console.boards.holders import holder_row_set
 from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.jobs_rows import (
     Explainer,
-    held_seconds,
+    held_since,
     job_entry,
     job_row,
     job_row_set,
     paths_by_namespace,
+    seconds_since,
 )
 from fairlead.console.boards.node_detail import gpu_rows
 from fairlead.console.boards.nodes_rows import node_row
@@ -38,7 +39,7 @@ from fairlead.console.boards.overview import cluster_sentence
 from fairlead.console.boards.quota.usage_rows import quota_entry
 from fairlead.console.boards.quota.waiting import PlannedQuota, fault_rows
 from fairlead.console.boards.restricted.nameless import nameless
-from fairlead.console.boards.rows import Entry, RowSet, choices
+from fairlead.console.boards.rows import CompletedRows, Entry, RowSet, choices
 from fairlead.console.boards.search import search
 from fairlead.console.pages.cluster import AttentionLine, FaultyGpu, Pool
 from fairlead.console.pages.envelope import Sentence, Warning
@@ -46,6 +47,7 @@ from fairlead.console.pages.gpu_map import GpuMap, MapNode
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobDetail, JobRow, Waiting
+from fairlead.console.pages.list_query import ListQuery
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.console.pages.quota_tree import QuotaTreePage, QuotaTreeRow
@@ -69,6 +71,7 @@ from fairlead.rules.jobs.waiting import Wait
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.people.restricted import ANOTHER_TEAM as SOME_TEAM
 from fairlead.rules.people.restricted import (
+    is_plain,
     is_quota_reason,
     restricted_events,
     restricted_instances,
@@ -103,16 +106,35 @@ class SharedBoard(BoardState):
     """The board state of the whole cluster, with what the boards of researchers share of it."""
 
     @cached_property
+    def pod_counts(self) -> Mapping[str, int]:
+        """Pods in each namespace; made with it: the indexes by which pictures are cut out."""
+        self.snapshot.index_for_parts()
+        return {name: len(self.snapshot.pods_in(name)) for name in self.snapshot.pod_namespaces}
+
+    def pods_within(self, namespaces: Iterable[str]) -> int:
+        return sum(self.pod_counts.get(name, 0) for name in namespaces)
+
+    @cached_property
     def instances_by_namespace(self) -> Mapping[str, Sequence[JobInstances]]:
         return _by(self.instances, lambda each: each.job.namespace)
 
     def has_instances(self, each: JobInstances) -> bool:
         """Whether it is this very object, and not one that names less."""
-        return id(each) in self._ids_of_instances
+        return id(each) in self.ids_of_instances
 
     @cached_property
-    def _ids_of_instances(self) -> frozenset[int]:
+    def ids_of_instances(self) -> frozenset[int]:
         return frozenset(map(id, self.instances))
+
+    @cached_property
+    def plain_instances(self) -> frozenset[int]:
+        """Ids of those that name nothing of another team, however few namespaces a reader has."""
+        return frozenset(id(each) for each in self.instances if is_plain(each))
+
+    @cached_property
+    def held_since(self) -> Mapping[tuple[str, str, str], float | None]:
+        """Key of a job -> since when it holds devices."""
+        return {each.job.key: held_since(each.pods) for each in self.instances}
 
     @cached_property
     def job_places(self) -> Mapping[str, Sequence[tuple[int, Entry[JobRow]]]]:
@@ -127,6 +149,10 @@ class SharedBoard(BoardState):
     @cached_property
     def gpu_pods_by_namespace(self) -> Mapping[str, Sequence[Pod]]:
         return _by(self.gpu_pods, lambda pod: pod.namespace)
+
+    @cached_property
+    def troubled_pods_by_namespace(self) -> Mapping[str, Sequence[Pod]]:
+        return _by(self.troubled_pods, lambda pod: pod.namespace)
 
     @cached_property
     def nameless_gpus(self) -> RowSet[ListedGpu]:
@@ -227,17 +253,41 @@ class RestrictedBoard(BoardState):
     @property
     def gpus(self) -> RowSet[ListedGpu]:
         """Not kept: of 40,000 cards it would be the largest part of a picture."""
-        shared = self._whole.nameless_gpus
-        words, own = FilterKeys(), dict[int, Entry[ListedGpu]]()
-        for name, pods in self._own_nodes.items():
-            places = self._whole.places_of_gpus[name]
-            if all(map(self._is_seated, pods)):
-                own |= self._with_holders(places, pods)
-            else:
-                on = self.occupancy.by_node[name]
-                rows = gpu_entries(on, words, self._whole.now, self._is_own)
-                own |= dict(zip(places, rows, strict=True))
-        return structs.replace(shared, entries=_Overlaid(shared.entries, own))
+        shared, nodes = self._whole.nameless_gpus, self._own_nodes
+        own: dict[str, dict[int, Entry[ListedGpu]]] = {}
+
+        def of_node(name: str) -> dict[int, Entry[ListedGpu]]:
+            if name not in own:
+                own[name] = self._own_cards(name, nodes[name])
+            return own[name]
+
+        def named(row: ListedGpu) -> ListedGpu:
+            if row.node not in nodes:
+                return row
+            for place, entry in of_node(row.node).items():
+                if shared.entries[place].row is row:
+                    return entry.row
+            return row
+
+        def entries() -> Sequence[Entry[ListedGpu]]:
+            every = list(shared.entries)
+            for name in nodes:
+                for place, entry in of_node(name).items():
+                    every[place] = entry
+            return every
+
+        return _NamedGpus(
+            ListedGpu, _Late(entries), shared.facets, shared.ties, shared=shared, named=named
+        )
+
+    def _own_cards(self, name: str, pods: Sequence[Pod]) -> dict[int, Entry[ListedGpu]]:
+        """Place among all cards -> row with the names of own holders, of the cards of a node."""
+        places = self._whole.places_of_gpus[name]
+        if all(map(self._is_seated, pods)):
+            return self._with_holders(places, pods)
+        on = self.occupancy.by_node[name]
+        rows = gpu_entries(on, FilterKeys(), self._whole.now, self._is_own)
+        return dict(zip(places, rows, strict=True))
 
     def _is_own(self, pod: Pod) -> bool:
         return pod.namespace in self._reach.namespaces
@@ -315,8 +365,9 @@ class RestrictedBoard(BoardState):
 
     @cached_property
     def instances(self) -> tuple[JobInstances, ...]:
+        plain = self._whole.plain_instances
         return tuple(
-            restricted_instances(each, self._reach)
+            each if id(each) in plain else restricted_instances(each, self._reach)
             for name in sorted(self._reach.namespaces)
             for each in self._whole.instances_by_namespace.get(name, ())
         )
@@ -329,6 +380,11 @@ class RestrictedBoard(BoardState):
     @cached_property
     def gpu_pods(self) -> list[Pod]:
         found = self._whole.gpu_pods_by_namespace
+        return [pod for name in sorted(self._reach.namespaces) for pod in found.get(name, ())]
+
+    @cached_property
+    def troubled_pods(self) -> list[Pod]:
+        found = self._whole.troubled_pods_by_namespace
         return [pod for name in sorted(self._reach.namespaces) for pod in found.get(name, ())]
 
     @cached_property
@@ -366,7 +422,8 @@ class RestrictedBoard(BoardState):
                 each, self.occupancy, leaves, self.now, self.explainer, self.silent_nodes
             )
             return job_entry(made, each.job)
-        duration, held = int(job_duration(each.job, self.now)), held_seconds(each.pods, self.now)
+        since = self._whole.held_since[each.job.key]
+        duration, held = int(job_duration(each.job, self.now)), seconds_since(since, self.now)
         if (duration, held) == (row.duration_seconds, row.held_seconds):
             return entry
         shown = structs.replace(row, duration_seconds=duration, held_seconds=held)
@@ -528,24 +585,41 @@ class _RestrictedExplainer(Explainer):
         return structs.replace(found, sentence=words)
 
 
-class _Overlaid(Sequence[Entry[ListedGpu]]):
-    """A long list with some entries replaced, without a copy of it."""
+class _Late(Sequence[Entry[ListedGpu]]):
+    """A long list that is made when a client looks at it."""
 
-    def __init__(
-        self, below: Sequence[Entry[ListedGpu]], above: Mapping[int, Entry[ListedGpu]]
-    ) -> None:
-        self._below = below
-        self._above = above
+    def __init__(self, made: Callable[[], Sequence[Entry[ListedGpu]]]) -> None:
+        self._made = made
+
+    @cached_property
+    def _rows(self) -> Sequence[Entry[ListedGpu]]:
+        return self._made()
 
     def __len__(self) -> int:
-        return len(self._below)
+        return len(self._rows)
 
     def __getitem__(self, place: Any) -> Any:
-        return self._above.get(place) or self._below[place]
+        return self._rows[place]
 
     def __iter__(self) -> Iterator[Entry[ListedGpu]]:
-        above = self._above
-        return (above.get(place) or entry for place, entry in enumerate(self._below))
+        return iter(self._rows)
+
+
+class _NamedGpus(RowSet[ListedGpu], frozen=True, kw_only=True):
+    """`shared`, with the names of own holders: they matter to what `q` finds, and to what is shown
+    of the cards on a page, but to no filter and to no order.
+    """
+
+    shared: RowSet[ListedGpu]
+    named: Callable[[ListedGpu], ListedGpu]
+
+    def found(self, query: ListQuery) -> Sequence[ListedGpu]:
+        if query.q:
+            return RowSet.found(self, query)
+        return CompletedRows(self.shared.found(query), self.named)
+
+    def has_found(self, query: ListQuery) -> bool:
+        return self.shared.has_found(query)
 
 
 def _by(rows: Iterable[_Row], key: Callable[[_Row], str]) -> dict[str, list[_Row]]:

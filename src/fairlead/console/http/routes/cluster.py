@@ -15,7 +15,7 @@ from fairlead.console.boards.rows import matching
 from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
 from fairlead.console.http.answers import Refused, json_answer, packed_answer
 from fairlead.console.http.routes.console import Answering, Console, states_of
-from fairlead.console.http.routes.rows import list_answer
+from fairlead.console.http.routes.rows import list_answer, long_list_answer
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
@@ -55,34 +55,16 @@ async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await states_of(console, request).latest("gpus")
-    # In a thread, because there may be 40,000 rows and other requests must not wait for them.
-    return await asyncio.to_thread(
-        lambda: list_answer(
-            request,
-            endpoint,
-            board_state,
-            board_state.gpus,
-            board_state.gpus_sentence,
-            GpuList,
-            "gpus",
-        )
-    )
+    board_state = await states_of(console, request).latest("gpus", "gpus_sentence")
+    rows, sentence = board_state.gpus, board_state.gpus_sentence
+    return await long_list_answer(request, endpoint, board_state, rows, sentence, GpuList, "gpus")
 
 
 async def holders(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await states_of(console, request).latest("holders")
-    # In a thread: there may be 50,000 pods, and the sentence speaks of all of them.
-    return await asyncio.to_thread(
-        lambda: list_answer(
-            request,
-            endpoint,
-            board_state,
-            board_state.holders,
-            board_state.holders_sentence,
-            HolderList,
-            "gpus",
-        )
+    board_state = await states_of(console, request).latest("holders", "holders_sentence")
+    rows, sentence = board_state.holders, board_state.holders_sentence
+    return await long_list_answer(
+        request, endpoint, board_state, rows, sentence, HolderList, "gpus"
     )
 
 

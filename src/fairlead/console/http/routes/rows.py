@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -44,6 +45,30 @@ def list_answer(
         [*board_state.warnings(page, query.filters.get("job_type", ())), *beside],
     )
     return rows_answer(request, endpoint, query, rows, sentence, answer_type, envelope, more)
+
+
+async def long_list_answer(
+    request: Request,
+    endpoint: Endpoint,
+    board_state: BoardState,
+    rows: RowSet[Any],
+    sentence: Sentence,
+    answer_type: Any,
+    page: str,
+) -> Response:
+    """The same of a list that may have 50,000 rows: sought in a thread, because other requests must
+    not wait for it, but answered at once if the same rows were found for another client.
+    """
+    query = parse_list_query(request.query_params.multi_items(), endpoint)
+
+    def answer() -> Response:
+        return list_answer(
+            request, endpoint, board_state, rows, sentence, answer_type, page, query=query
+        )
+
+    if rows.has_found(query) and not query.as_csv:
+        return answer()
+    return await asyncio.to_thread(answer)
 
 
 def rows_answer(
