@@ -161,6 +161,7 @@ export const en = {
   "ago.m": "{n}m ago",
   "ago.h": "{n}h ago",
   "ago.d": "{n}d ago",
+  "nowhere.admins": "Only administrators see this page.",
   "nowhere.why": "No page exists at {path}.",
 
   "error.unreachable": "The console's server does not respond.",
