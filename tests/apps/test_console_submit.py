@@ -228,6 +228,7 @@ async def test_a_name_that_is_taken_is_409(tmp_path: Any) -> None:
         assert [each["path"] for each in answer["fields"]] == ["name"]
         tried = (await send("bob", body(), "?dryRun=true"))[1]
         assert [(each["path"], each["rule"]) for each in tried["fields"]] == [("name", "exists")]
+        assert tried["verdict"] is None
         assert len(writes.made) == 1
 
 
