@@ -27,6 +27,14 @@ _IGNORED: Final = re.compile(
     r"|\.suspend$|\.creationTimestamp$"
 )
 """What the API server, quota and admission write."""
+_DEFAULTS: Final = frozenset(
+    (
+        ("spec.launcherCreationPolicy", "AtStartup"),
+        ("spec.mpiImplementation", "OpenMPI"),
+        ("spec.sshAuthMountPath", "/root/.ssh"),
+    )
+)
+"""What the API server adds by the operators' definitions."""
 _RESOURCES: Final = {
     "nvidia.com/gpu": r"gpus?$",
     "aliyun.com/gpu-mem": "gpumemory",
@@ -79,7 +87,7 @@ def cloned(
 
     `job`: without secret values, as a page shows it.
     """
-    wanted = leaves(job)
+    wanted = dict(leaves(job).items() - _DEFAULTS)
     images = _values(job, "image")
     flags: Flags = {name: value for name, value in _START.items() if name in forms}
     if images and "image" in forms:
