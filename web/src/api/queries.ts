@@ -286,7 +286,8 @@ export function useWrite<T>() {
 }
 
 /** What this write would change, or why it would be refused. Nothing is written. */
-export function usePreview<T = Preview>(order: WriteOrder | null) {
+/** `refreshMs`: how often it is asked again of a cluster that changes; `false` = never. */
+export function usePreview<T = Preview>(order: WriteOrder | null, refreshMs: number | false = false) {
   const csrf = useMe().data?.csrf;
   return useQuery({
     queryKey: ["preview", order && [order.method, order.path, order.body, order.version, order.params?.toString()]],
@@ -296,6 +297,7 @@ export function usePreview<T = Preview>(order: WriteOrder | null) {
     },
     placeholderData: keepPreviousData,
     retry: false,
+    refetchInterval: refreshMs,
     staleTime: 0,
     enabled: order !== null && csrf !== undefined,
   });

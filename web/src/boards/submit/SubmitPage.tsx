@@ -39,6 +39,8 @@ export function SubmitPage() {
   );
 }
 
+/** Others submit jobs meanwhile. */
+const VERDICT_MS = 10_000;
 /** What is missing is no fault before the first try to submit. */
 const MISSING = "required";
 
@@ -55,7 +57,7 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
   const order: WriteOrder = { method: "POST", path: "/jobs", body: submissionOf(draft, form) };
   const asked = JSON.stringify(order);
   const isStill = useLate(asked) === asked;
-  const preview = usePreview<SubmitPreview>(isStill ? order : null);
+  const preview = usePreview<SubmitPreview>(isStill && !write.isPending && !isArriving ? order : null, VERDICT_MS);
   const isLate = !isStill || preview.isFetching;
   const found = preview.data?.fields ?? [];
   const faults = isTried ? found : found.filter(({ rule }) => rule !== MISSING);
