@@ -70,7 +70,7 @@ def test_what_a_clone_does_not_carry_over_is_named(words: list[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Without empty values, and without what says that a job begins suspended."""
+    """Without empty values, and without the fields of a job that begins suspended."""
     if isinstance(value, dict):
         found = {key: _plain(each) for key, each in value.items() if key != "suspend"}
         return {key: each for key, each in found.items() if each not in (None, "", {}, [], 0)}
