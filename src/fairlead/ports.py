@@ -337,7 +337,18 @@ class ClusterWrites(Protocol):
         ...
 
     async def write(self, action: ObjectAction, account: str = "") -> Manifest | None:
-        """The object after the action, if the API server returns it."""
+        """The object after the action, if the API server returns it.
+
+        Raises AlreadyExists if an object to create is there, InvalidObject for refused values.
+        """
+        ...
+
+    async def served(self, group: str, plural: str) -> tuple[str, ...]:
+        """The versions of a resource that the cluster serves now; () = none."""
+        ...
+
+    async def spec_fields(self, api_version: str, kind: str) -> frozenset[str] | None:
+        """The fields in `spec` of a served kind; None = unknown."""
         ...
 
 

@@ -52,8 +52,9 @@ async def check_right(subjects: Subjects, request: Request, right: Right) -> Non
     """
     if right.is_open:
         return
-    request.state.subject = await subjects.of(request)
-    require(request, right, request.path_params.get("namespace", ""))
+    subject = request.state.subject = await subjects.of(request)
+    any_own = min(subject.namespaces, default="") if right.in_body else ""
+    require(request, right, request.path_params.get("namespace", any_own))
 
 
 async def until_denied(

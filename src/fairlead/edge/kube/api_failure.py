@@ -29,6 +29,7 @@ class ApiFailure(OutsideError):
     """A failure.
 
     `status`: HTTP's (0 = no answer), `reason`: the API's code, `message`: the server's sentence.
+    `causes`: fields of the object, each with what is wrong with it.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class ApiFailure(OutsideError):
         reason: str = "",
         message: str = "",
         retry_after: float | None = None,
+        causes: tuple[tuple[str, str], ...] = (),
     ):
         super().__init__(SYSTEM, what, hint)
         self.status = status
         self.reason = reason
         self.message = message or what
         self.retry_after = retry_after
+        self.causes = causes
 
 
 class ForbiddenByServer(ApiFailure, Forbidden):
@@ -72,12 +75,30 @@ class Unreachable(ApiFailure):
     """No answer: refused, no route, unknown name, cut off, timed out, or TLS failed."""
 
 
+class StatusCause(Struct):
+    """One of the causes of a refusal: the path of a field, and what is wrong with it."""
+
+    field: str | None = None
+    message: str | None = None
+
+
+class StatusDetails(Struct):
+    causes: list[StatusCause] | None = None
+
+
 class Status(Struct):
     """The `Status` object of an answer."""
 
     message: str | None = None
     reason: str | None = None
     code: int | None = None
+    details: StatusDetails | None = None
+
+    @property
+    def causes(self) -> tuple[tuple[str, str], ...]:
+        """Each field with what is wrong with it."""
+        found = (self.details and self.details.causes) or ()
+        return tuple((each.field or "", each.message or "") for each in found)
 
 
 _status_decoder = msgspec.json.Decoder(Status)
@@ -126,6 +147,7 @@ def failure_of_answer(
         reason=answer.reason or "",
         message=message,
         retry_after=parse_retry_after(retry_after),
+        causes=answer.causes,
     )
 
 
