@@ -143,6 +143,10 @@ def test_a_team_is_let_in_works_and_is_let_out(team: Team, ruth: Visitor) -> Non
         shown = json.dumps(bob.ask(f"{job}/why")[1]["waiting"])
         assert "root.a.1" in shown and "others" not in shown and "root.b" not in shown
 
+        explained = run_arena("get", "first", "--explain", kubeconfig=kubeconfig)
+        assert "root.a.1 uses 0 of guaranteed 0" in explained
+        assert "first" in run_arena("list", kubeconfig=kubeconfig)
+
         flags = {"image": "app:1", "cpu": "5", "workers": "1"}
         order = {"type": "mpijob", "namespace": "team-one", "command": "sleep 1000", "flags": flags}
         status, shown = bob.ask("/jobs?dryRun=true", "POST", {**order, "name": "second"})
