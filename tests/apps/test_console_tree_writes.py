@@ -260,7 +260,7 @@ async def test_attributes_are_edited_and_kept_where_the_edit_has_none() -> None:
         editor.node("root")["attributes"] = None
         leaf = editor.node("root.a.1")
         assert "resourceflavors" in leaf["attributes"], "ACK's own field is shown as one of them"
-        leaf["attributes"] = {"fairlead.io/user-order": "fair"}
+        leaf["attributes"]["fairlead.io/user-order"] = "fair"
         _, preview = await editor.put(dry=True)
         cells = [each["cells"] for each in preview["nodes"] if each["name"] == "root.a.1"]
         assert cells == [
