@@ -54,10 +54,10 @@ With the value parts.gpuSharing=false, or scheduler=control-plane, it is not nee
 
 2. Give the image to the nodes: push it to a registry that they reach,
 
-     skopeo copy --all oci-archive:image/{archive}:fairlead:{version} \\
-       docker://REGISTRY/fairlead:{version}
+     fairlead-venv/bin/fairlead bundle push ../{bundle} REGISTRY
 
-   or import it on every node; the name is then fairlead:{version}, which is the default:
+   (step 3 makes fairlead-venv; skopeo can push it, too), or import it on every node; the name is
+   then fairlead:{version}, which is the default:
 
      ctr -n k8s.io images import image/{archive}
 
@@ -131,6 +131,7 @@ def write_bundle(folder: Path, version: str, files: dict[str, Path]) -> Path:
     readme = _README.format(
         version=version,
         archive=archive,
+        bundle=f"fairlead-{version}-bundle.tar",
         objects=OBJECTS,
         sums=SUMS,
         first=PYTHONS[0],

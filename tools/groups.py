@@ -65,7 +65,12 @@ _IN_BOTH_WORLDS = (
     *("boards_over_time", "laptop_time", "kubectl_sim"),
 )
 BOTH_WORLDS = (*(f"tests/kube/test_{name}.py" for name in _IN_BOTH_WORLDS), "tests/kube/numbers")
-"""Half of tests/kube by time, so that no group takes much longer than the others."""
+_OF_INSTALLATIONS = (
+    *("chart", "chart_values", "installation", "removal", "rolling_upgrade"),
+    *("deploy", "deploy_admission", "people", "sign_in", "node_agent_rights"),
+)
+INSTALLATIONS = tuple(f"tests/kube/test_{name}.py" for name in _OF_INSTALLATIONS)
+"""With these, thirds of tests/kube by time, so that no group takes much longer than the others."""
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
 JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
@@ -197,7 +202,10 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED, COMPATIBILITY, POLICIES, *BOTH_WORLDS)),
+            *_but((QUOTA, DISCOVERED, COMPATIBILITY, POLICIES, *BOTH_WORLDS, *INSTALLATIONS)),
+        ),
+        _cluster_group(
+            "installed", "installation, chart, users and removal on a real one", *INSTALLATIONS
         ),
         _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
         _with_image(

@@ -135,6 +135,19 @@ OIDC_PROVIDER = Family(
     "github.com/zitadel/oidc/v3",
     {"oidc-provider": "github.com/zitadel/oidc/v3/example/server"},
 )
+# To it `fairlead bundle push` pushes in the tests. Without the stores of clouds it builds in half a
+# minute.
+_REGISTRY = "github.com/distribution/distribution/v3"
+_CLOUD_STORES = ("azure", "gcs", "middleware/cloudfront", "s3-aws")
+REGISTRY = Family(
+    "registry",
+    _REGISTRY,
+    {"registry": f"{_REGISTRY}/cmd/registry"},
+    tuple(
+        Edit("cmd/registry/main.go", f'\t_ "{_REGISTRY}/registry/storage/driver/{each}"\n', "")
+        for each in _CLOUD_STORES
+    ),
+)
 # The peer of `python -m bench quota_admissions`, which builds it when it is first run; no test
 # needs it.
 KUEUE = Family(
@@ -171,7 +184,7 @@ PROMETHEUS = Family(
 )
 BUILT = (
     *(KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PROMETHEUS_ADAPTER),
-    *(HELM3, HELM4, OIDC_PROVIDER),
+    *(HELM3, HELM4, OIDC_PROVIDER, REGISTRY),
 )
 MONITORING = (PROMETHEUS_OPERATOR, PROMETHEUS)
 # Enforces NetworkPolicies by iptables and ipset; others need `nft … queue`, which kernels may lack.

@@ -36,11 +36,14 @@ from toolchains import REPOSITORY
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
 CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
-REAL_FIRST = ("browser", "kube")
-"""The longest groups, which begin first.
+REAL_FIRST = ("kube", "quota", "installed", "browser", "nodes", "worlds", "kubelet")
+"""The longest groups begin first, so that no long one is left alone at the end.
 
-One more than these run at a time: they work for half of their time and wait for the other half.
 Only one group at a time has the real node: `kubelet` begins early in the run, `cdi` late.
+"""
+CHECKS_AT_ONCE, REALS_AT_ONCE = 8, 4
+"""Groups that run at a time on two cores. One of real components works for half of its time, and
+waits for the other half.
 """
 NEWER_LOCK = REPOSITORY / "build" / "debian.lock.json"
 BUDGET_SECONDS = {"check": 4 * 60, "warm": 30 * 60, "cold": 60 * 60}
@@ -69,11 +72,15 @@ def run_tests(only: Sequence[str]) -> int:
         problem = (
             _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
         )
-        outcomes += _run_side_by_side([_broken_by(problem, group) for group in checks], CHECK_FIRST)
+        outcomes += _run_side_by_side(
+            [_broken_by(problem, group) for group in checks], CHECK_FIRST, CHECKS_AT_ONCE
+        )
     finally:
         checked.set()
         preparation.join()
-    real_outcomes = _run_side_by_side([_broken_by(problem, group) for group in reals], REAL_FIRST)
+    real_outcomes = _run_side_by_side(
+        [_broken_by(problem, group) for group in reals], REAL_FIRST, REALS_AT_ONCE
+    )
     chance = try_again(real_outcomes)
     print(f"part of the divided tests: FAIRLEAD_TURN={turn}")
     return _report([*outcomes, *real_outcomes], chance, time.monotonic() - started, budget)
@@ -102,13 +109,11 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
     return [group for group in groups if not only or group.name in only or together in only]
 
 
-def _run_side_by_side(groups: list[Group], first: Sequence[str]) -> list[Outcome]:
-    """The outcomes of the groups, in their order. Those named `first` begin first.
-
-    One more runs at a time than are named.
-    """
-    queue = sorted(groups, key=lambda group: group.name not in first)
-    with ThreadPoolExecutor(len(first) + 1) as pool:
+def _run_side_by_side(groups: list[Group], first: Sequence[str], at_once: int) -> list[Outcome]:
+    """The outcomes of the groups, in their order. Those named `first` begin first, in its order."""
+    ranks = {name: rank for rank, name in enumerate(first)}
+    queue = sorted(groups, key=lambda group: ranks.get(group.name, len(first)))
+    with ThreadPoolExecutor(at_once) as pool:
         done = list(pool.map(run_group, queue))
     return sorted(done, key=lambda outcome: groups.index(outcome.group))
 

@@ -52,6 +52,7 @@ from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
 from fairlead.model.people.rows import User, UserGroup
+from fairlead.model.people.token_bounds import BoundObject
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
@@ -270,22 +271,30 @@ class LogRequest(Struct, frozen=True):
 class JobFiles(Protocol):
     """Details of a job that only the API server has, read on demand.
 
-    All raise Forbidden with the right that is missing, NotFound for what is gone, else
-    OutsideError.
+    `account`: the user that is impersonated, "" = the server's own rights. All raise Forbidden with
+    the right that is missing, NotFound for what is gone, else OutsideError.
     """
 
-    def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
+    def log(
+        self, namespace: str, pod: str, wish: LogRequest, account: str
+    ) -> AsyncGenerator[bytes, None]:
         """The log's bytes as they come. Close the generator to end the request.
 
         It reads at most half a MiB ahead of what is taken from it.
         """
         ...
 
-    async def manifest(self, job: Job) -> Manifest:
+    async def may_read_logs(self, namespace: str, account: str) -> bool:
+        """Whether the API server still lets the account read logs of this namespace."""
+        ...
+
+    async def manifest(self, job: Job, account: str) -> Manifest:
         """The job's object as it is now, with everything in it."""
         ...
 
-    async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
+    async def events(
+        self, namespace: str, uids: Collection[str], account: str
+    ) -> tuple[Event, ...]:
         """All events, of every type, that are kept of the
         objects of a namespace with these uids.
         """
@@ -328,7 +337,18 @@ class ClusterWrites(Protocol):
         ...
 
     async def write(self, action: ObjectAction, account: str = "") -> Manifest | None:
-        """The object after the action, if the API server returns it."""
+        """The object after the action, if the API server returns it.
+
+        Raises AlreadyExists if an object to create is there, InvalidObject for refused values.
+        """
+        ...
+
+    async def served(self, group: str, plural: str) -> tuple[str, ...]:
+        """The versions of a resource that the cluster serves now; () = none."""
+        ...
+
+    async def spec_fields(self, api_version: str, kind: str) -> frozenset[str] | None:
+        """The fields in `spec` of a served kind; None = unknown."""
         ...
 
 
@@ -344,6 +364,10 @@ class SignInApi(Protocol):
 
     async def owner_of(self, token: str) -> Identity | Refusal:
         """The user to which the token belongs, or why the API server does not accept it."""
+        ...
+
+    async def is_there(self, bound: BoundObject) -> bool:
+        """Whether the object still exists; True if the process may not know."""
         ...
 
     async def own_identity(self) -> Identity:
@@ -427,8 +451,8 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies`, `sign_in`, `writes`, `people` and `credentials` in a saved snapshot,
-    which has no API server.
+    `servings`, `dependencies`, `sign_in`, `writes` and `people` in a saved snapshot, which has no
+    API server.
     """
 
     cluster: Cluster
@@ -444,7 +468,6 @@ class Ports(Struct, frozen=True):
     sign_in: SignInApi | None = None
     writes: ClusterWrites | None = None
     people: People | None = None
-    credentials: CredentialIssuer | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------

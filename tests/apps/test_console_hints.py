@@ -7,10 +7,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import AbstractAsyncContextManager
 
 import aiohttp
 import pytest
+from msgspec import structs
 from tests.console.clusters import cluster, living_cluster, reading, training_job
+from tests.console.sign_in_parts import BOB, Parts
 from tests.console.worlds import StillCluster, StillReadings, still_world
 from tests.waiting import until
 
@@ -18,7 +21,8 @@ from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.pages.endpoints import BASE
 
-from .running_console import console
+from .running_console import Page, console
+from .test_console_sign_in import Browser
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:
@@ -65,6 +69,43 @@ async def test_a_change_becomes_hints_for_the_topics_that_show_it() -> None:
         )
         versions = await page.json("/versions")
         assert all(versions[hint["topic"]] == hint["version"] for hint in hints)
+
+
+async def test_users_and_groups_send_hints_to_administrators_alone() -> None:
+    parts = Parts()
+    world = still_world(living_cluster())
+    async with console(world, desk=parts.desk()) as page:
+        anna = await Browser(page).signed_in("token-of-anna")
+        bob = await Browser(page).signed_in("token-of-bob")
+        async with opened(page, anna) as of_admin, opened(page, bob) as of_researcher:
+            first = [json.loads(each) for each in await lines_until(of_admin.content, 9)]
+            assert {"users", "groups"} < {each["topic"] for each in first}
+            seen = {
+                json.loads(each)["topic"] for each in await lines_until(of_researcher.content, 7)
+            }
+            parts.api.change(structs.replace(BOB, user_name="Robert"))
+            hints = [json.loads(each) for each in await lines_until(of_admin.content, 2)]
+            assert [each["topic"] for each in hints] == ["users", "groups"]
+            for path in ("/users", "/groups"):
+                answer = (await anna.send(path))[1]
+                assert {"topic": path[1:], "version": answer["version"]} in hints
+            versions = (await anna.send("/versions"))[1]
+            assert versions["users"] == hints[0]["version"]
+            assert not {"users", "groups"} & (await bob.send("/versions"))[1].keys()
+            # What the researcher receives next is a change of the cluster.
+            assert isinstance(world.cluster, StillCluster)
+            old = world.cluster.snapshot()
+            world.cluster.show(structs.replace(old, nodes=old.nodes[:-1]))
+            seen |= {
+                json.loads(each)["topic"] for each in await lines_until(of_researcher.content, 1)
+            }
+            assert seen.isdisjoint({"users", "groups"})
+
+
+def opened(page: Page, browser: Browser) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    """The stream of hints of a browser that is signed in."""
+    cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    return page.session.get(f"{page.url}{BASE}/changes", headers={"Cookie": cookies})
 
 
 async def test_answers_hints_and_versions_count_alike() -> None:

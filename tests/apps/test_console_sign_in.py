@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from msgspec import structs
 from tests.console.clusters import living_cluster
 from tests.console.sign_in_parts import (
@@ -19,7 +19,6 @@ from tests.console.sign_in_parts import (
     BOB,
     ISSUER,
     KEY,
-    FakeCredentials,
     FakeProvider,
     FakeRecords,
     FakeSignInApi,
@@ -36,7 +35,7 @@ from fairlead.console.http.writes import HEADER
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
-from fairlead.errors import Forbidden, StoreDown
+from fairlead.errors import OutsideError
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
 from fairlead.model.records.audit import AuditFilter
@@ -780,94 +779,95 @@ async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
     assert not browser.cookies and not parts.store.rows
 
 
-# --- an own kubeconfig ----------------------------------------------------------------------------
+# --- a sign-in and its token ----------------------------------------------------------------------
 
 
-async def kubeconfig(browser: Browser, body: Any) -> tuple[int, Any]:
-    csrf = (await browser.me())["csrf"]
-    return await browser.send("/me/kubeconfigs", "POST", body, **{HEADER: csrf})
+def token_of_bob(parts: Parts, seconds: float, **bound: Any) -> str:
+    """A token that the API server accepts, with the claims that TokenRequest gives."""
+    claims: dict[str, Any] = {
+        "namespace": "kube-ai",
+        "serviceaccount": {"name": "bob", "uid": "account-1"},
+        **bound,
+    }
+    payload = json.dumps({"exp": parts.clock.at + seconds, "kubernetes.io": claims})
+    body = base64.urlsafe_b64encode(payload.encode()).decode().rstrip("=")
+    token = f"e30.{body}.c2ln"
+    parts.api.owners[token] = account("bob")
+    return token
 
 
-async def test_a_user_gets_a_kubeconfig_of_its_own_and_it_is_noted() -> None:
-    credentials, records = FakeCredentials(), FakeRecords()
-    parts = Parts(credentials=credentials, records=records)
+SECRET = {"secret": {"name": "bob-1", "uid": "u-1"}}
+
+
+async def test_a_sign_in_ends_when_its_token_does() -> None:
+    parts = Parts()
+    token = token_of_bob(parts, 1800.0)
     async with served(parts) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        status, answer = await kubeconfig(bob, {"note": "laptop"})
-    assert (status, answer["credential"]) == (200, "bob-1")
-    read = yaml.safe_load(answer["kubeconfig"])
-    assert read["users"] == [{"name": "bob", "user": {"token": "fresh-token"}}]
-    assert read["contexts"][0]["context"]["namespace"] == "a-ns"
-    assert read["clusters"][0]["cluster"]["server"] == "https://api.example:6443"
-    assert credentials.issued == [("bob", 28_800, "laptop", "bob")]
-    begun, ended = records.audit[1:]
-    assert [(row.action, row.result, row.actor, row.begun_id) for row in (begun, ended)] == [
-        ("credential.create", "begun", "bob", 0),
-        ("credential.create", "ok", "bob", 2),
-    ]
-    assert [(row.name, row.user) for row in records.credentials] == [("bob-1", "bob")]
-    assert "fresh-token" not in repr(records.audit) + repr(records.credentials)
+        bob = await Browser(page).signed_in(token)
+        assert bob.set[COOKIE]["max-age"] == "1800"
+        parts.clock.at += 1799.0
+        assert await bob.code() == ""
+        parts.clock.at += 1.5
+        assert await bob.code() == "signed-out"
+        later = await Browser(page).signed_in(token_of_bob(parts, 30 * 86_400.0))
+        assert later.set[COOKIE]["max-age"] == str(24 * 3600), "a sign-in has its own end, too"
 
 
-async def test_without_a_row_in_the_audit_no_token_is_issued() -> None:
-    credentials = FakeCredentials()
-    parts = Parts(credentials=credentials, records=FakeRecords(down_after=1))
-    async with served(parts) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        assert (await kubeconfig(bob, {}))[0] == 503
-    assert credentials.issued == []
-
-
-async def test_an_own_credential_that_cannot_be_recorded_is_revoked() -> None:
-    credentials, records = FakeCredentials(), FakeRecords()
-
-    async def full(credential: Any) -> None:
-        raise StoreDown("the disk is full")
-
-    records.add_credential = full  # type: ignore[method-assign]
-    async with served(Parts(credentials=credentials, records=records)) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        assert (await kubeconfig(bob, {}))[0] == 503
-    assert credentials.revoked == ["bob-1"]
-    assert (records.audit[-1].result, records.audit[-1].code) == ("failed", "not-ready")
-
-
-async def test_a_refused_token_is_noted_with_its_code() -> None:
-    records = FakeRecords()
-    failing = FakeCredentials(Forbidden("kubernetes", "secrets is forbidden"))
-    async with served(Parts(credentials=failing, records=records)) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        status, answer = await kubeconfig(bob, {})
-    assert (status, answer["code"]) == (403, "forbidden")
-    assert (records.audit[-1].result, records.audit[-1].code) == ("refused", "forbidden")
+async def test_the_cluster_s_time_decides_when_a_token_ends() -> None:
+    """The clocks of console and cluster differ by an hour."""
+    parts = Parts()
+    token = token_of_bob(parts, 1800.0 - 3600.0)
+    async with served(parts, cluster_now=lambda: parts.clock.at - 3600.0) as page:
+        bob = await Browser(page).signed_in(token)
+        assert bob.set[COOKIE]["max-age"] == "1800"
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        {"lifetimeSeconds": 599},
-        {"lifetimeSeconds": 86_401},
-        {"lifetimeSeconds": "1h"},
-        {"note": "x" * 201},
-        {"note": "a\nb"},
-        {"user": "anna"},
-    ],
+    ("bound", "looked_at"),
+    [(SECRET, "secrets/bob-1/u-1"), ({}, "serviceaccounts/bob/account-1")],
 )
-async def test_a_lifetime_or_note_out_of_bounds_issues_nothing(body: Any) -> None:
-    credentials = FakeCredentials()
-    async with served(Parts(credentials=credentials)) as page:
-        bob = await Browser(page).signed_in("token-of-bob")
-        assert (await kubeconfig(bob, body))[0] == 400
-    assert credentials.issued == []
+async def test_a_revoked_token_ends_its_sign_in_within_a_second(
+    bound: dict[str, Any], looked_at: str
+) -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in(token_of_bob(parts, 8 * HOURS, **bound))
+        other = await Browser(page).signed_in("token-of-bob")
+        for _ in range(3):
+            assert await bob.code() == ""
+        assert parts.api.looks == [looked_at], "the API server is asked once a second"
+        parts.api.gone.add(looked_at)
+        parts.clock.at += 1.01
+        status, answer = await bob.send("/me")
+        assert (status, answer["code"]) == (401, "signed-out")
+        assert answer["error"] == "the token with which you signed in was revoked"
+        assert len(parts.store.rows) == 1, "the sign-in has ended, and the other one has not"
+        assert await other.code() == ""
+        parts.api.gone.clear()
+        parts.clock.at += 1.01
+        assert await bob.code() == "signed-out"
 
 
-async def test_who_has_no_user_gets_no_kubeconfig() -> None:
-    parts = Parts(credentials=FakeCredentials())
-    code = OneTimeCode(monotonic=parts.clock)
-    async with served(parts, code=code) as page:
-        admin = await Browser(page).signed_in(code.text, "code")
-        status, answer = await kubeconfig(admin, {})
-    assert (status, answer["error"]) == (404, "there is no credential for `operator`")
+async def test_an_api_server_that_is_away_ends_no_sign_in() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in(token_of_bob(parts, 8 * HOURS, **SECRET))
+        parts.api.failure = OutsideError("kubernetes", "it does not answer")
+        assert await bob.code() == ""
+        parts.clock.at += 1.01
+        parts.api.failure, parts.api.gone = None, {"secrets/bob-1/u-1"}
+        assert await bob.code() == "signed-out"
+
+
+async def test_a_token_of_another_namespace_or_form_is_bound_to_nothing() -> None:
+    parts = Parts()
+    foreign = token_of_bob(parts, 8 * HOURS, namespace="team-a", **SECRET)
+    slashed = token_of_bob(parts, 8 * HOURS, secret={"name": "../x", "uid": "u-1"})
+    async with served(parts) as page:
+        for token in (foreign, slashed, "token-of-bob"):
+            bob = await Browser(page).signed_in(token)
+            assert await bob.code() == ""
+    assert parts.api.looks == []
 
 
 # --- looking as a user, and a store that is away --------------------------------------------------

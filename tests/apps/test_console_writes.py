@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec import structs
 from tests.console.clusters import living_cluster
 from tests.console.people_parts import FORBIDDEN, MemoryPeople, member, team
@@ -86,7 +87,9 @@ async def site(path: Path, *work: UserWork) -> AsyncIterator[Site]:
     people = MemoryPeople(users, groups, work)
     store = await open_store(store_address(f"sqlite:///{path / 'store.sqlite'}"))
     trail = Trail(store, people)
-    desk = Parts(FakeSignInApi(users, groups), records=trail).desk()
+    api = FakeSignInApi(users, groups)
+    api.owners["token-of-root"] = api.own
+    desk = Parts(api, records=trail).desk()
     world = structs.replace(still_world(living_cluster()), people=people)
     try:
         async with console(world, desk=desk) as page:
@@ -179,6 +182,35 @@ async def test_a_researcher_writes_nothing_of_administrators(tmp_path: Path) -> 
                 assert (status, answer["code"]) == (403, "forbidden"), endpoint.name
         assert it.people.calls == []
         assert ("users.create", "refused", "forbidden") in await it.ends()
+
+
+async def test_the_row_of_a_refused_write_names_its_object(tmp_path: Path) -> None:
+    """Also where it was refused before it was planned, and its object was not read."""
+    kinds = {
+        "change_node": "Node",
+        "write_quota_tree": "ElasticQuotaTree",
+        **dict.fromkeys(("create_user", "change_user", "delete_user"), "User"),
+        **dict.fromkeys(("create_group", "change_group", "delete_group"), "UserGroup"),
+        **dict.fromkeys(("issue_token", "issue_kubeconfig", "revoke_tokens"), "User"),
+        "revoke_token": "Credential",
+    }
+    refused = [each for each in ENDPOINTS if each.action and each.name in kinds]
+    assert {each.name for each in refused} == set(kinds)
+    async with site(tmp_path) as it:
+        for endpoint in refused:
+            sent = await it.bob.send(
+                filled(endpoint.path), endpoint.method, endpoint.body and {}, If_Match='"1"'
+            )
+            assert sent[0] == 403, endpoint.name
+        malformed = await it.anna.send("/users/bob", "PUT", {"role": 1}, If_Match='"1"')
+        assert malformed[0] == 422
+        rows = [
+            each
+            for each in reversed(await it.trail.store.audit_page(AuditFilter(), 100))
+            if each.result == AuditResult.REFUSED
+        ]
+    assert [each.target.kind for each in rows] == [*(kinds[each.name] for each in refused), "User"]
+    assert (rows[-1].target.namespace, rows[-1].target.name) == ("kube-ai", "bob")
 
 
 async def test_without_sign_in_the_console_is_read_only() -> None:
@@ -423,6 +455,64 @@ async def test_a_user_has_a_bounded_number_of_credentials(tmp_path: Path) -> Non
     async with site(tmp_path) as it:
         made = [await it.bob.send("/me/tokens", "POST", {}) for _ in range(MOST_VALID + 1)]
         assert [status for status, _ in made] == [201] * MOST_VALID + [409]
+        status, answer = await it.bob.send("/me/kubeconfigs", "POST", {})
+        assert (status, answer["code"]) == (409, "blocked")
+
+
+async def test_an_own_kubeconfig_is_a_write_as_every_other(tmp_path: Path) -> None:
+    async with site(tmp_path) as it:
+        path, order = "/me/kubeconfigs", {"note": "laptop"}
+        status, answer = await it.bob.send(f"{path}?dryRun=true", "POST", order)
+        assert (status, answer["valid"], it.people.calls) == (200, True, [])
+        status, made = await it.bob.send(path, "POST", order, Idempotency_Key="one")
+        assert (status, made["id"], made["fileName"]) == (201, "bob-0", "kubeconfig-bob.yaml")
+        read = yaml.safe_load(made["kubeconfig"])
+        assert read["users"] == [{"name": "bob", "user": {"token": "token-of-bob-0"}}]
+        assert read["contexts"][0]["context"]["namespace"] == "a-ns"
+        assert read["clusters"][0]["cluster"]["server"] == "https://api.example:6443"
+        again = await it.bob.send(path, "POST", order, Idempotency_Key="one")
+        assert (again[0], again[1]["code"]) == (409, "exists")
+        assert it.people.calls == ["issue bob 28800"]
+        assert await it.ends() == [
+            ("credentials.create", "ok", ""),
+            ("credentials.create", "refused", "exists"),
+        ]
+        rows = [(row.actor, row.target.name) for row, _ in it.trail.rows]
+        assert set(rows) == {("bob", "bob")}
+        status, answer = await it.bob.send(path, "POST", {"namespace": "b-ns"})
+        assert (status, answer["fields"][0]["rule"]) == (422, "no-right")
+        it.trail.is_down = True
+        assert (await it.bob.send(path, "POST", {}))[0] == 503
+        assert it.people.calls == ["issue bob 28800"]
+
+
+@pytest.mark.parametrize(
+    ("order", "path"),
+    [
+        ({"lifetimeSeconds": 599}, "lifetimeSeconds"),
+        ({"lifetimeSeconds": "1h"}, "lifetimeSeconds"),
+        ({"note": "x" * 201}, "note"),
+        ({"note": "a\nb"}, "note"),
+    ],
+    ids=str,
+)
+async def test_an_own_kubeconfig_has_bounds(tmp_path: Path, order: Any, path: str) -> None:
+    async with site(tmp_path) as it:
+        status, answer = await it.bob.send("/me/kubeconfigs", "POST", order)
+        assert (status, [each["path"] for each in answer["fields"]]) == (422, [path]), answer
+        status, _ = await it.bob.send("/me/kubeconfigs", "POST", {**order, "user": "anna"})
+        assert status == 400, "the user is the one who is signed in"
+        assert it.people.calls == []
+
+
+async def test_who_is_no_user_gets_no_credential(tmp_path: Path) -> None:
+    """The account of the first run, which may make users."""
+    async with site(tmp_path) as it:
+        first = await Browser(it.page).signed_in("token-of-root")
+        first.headers[HEADER] = (await first.me())["csrf"]
+        status, answer = await first.send("/me/kubeconfigs", "POST", {})
+        assert (status, answer["code"]) == (409, "blocked")
+        assert answer["hint"] == "make a user for yourself, and sign in as that user"
 
 
 async def test_a_user_has_the_own_credentials_and_no_others(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
-from tests.console.sign_in_parts import BOB, FakeCredentials, FakeSignInApi, Parts
+from tests.console.people_parts import MemoryPeople, member
+from tests.console.sign_in_parts import BOB, FakeRecords, FakeSignInApi, Parts
 from tests.console.worlds import still_world
 from tests.kube.addresses import free_port
 from tests.kube.oidc_provider import CLIENT, PASSWORD, SECRET, UID, USER, provider
@@ -157,8 +158,10 @@ def check_axe(tab: Window) -> None:
 
 
 def test_a_user_downloads_a_kubeconfig_by_keyboard(browser: Browser) -> None:
-    parts = Parts(credentials=FakeCredentials())
-    with signing_in(parts) as address, window(browser, address) as tab:
+    people = MemoryPeople((member("anna", role=UserRole.ADMIN),), ())
+    world = structs.replace(still_world(living_cluster()), people=people)
+    parts = Parts(records=FakeRecords())
+    with served(world, parts.desk()) as address, window(browser, address) as tab:
         signed_in(tab, address, "token-of-anna", "/me", "access")
         tab_to(tab, "24 h")
         tab.page.keyboard.press("Enter")
@@ -167,9 +170,9 @@ def test_a_user_downloads_a_kubeconfig_by_keyboard(browser: Browser) -> None:
             tab.page.keyboard.press("Enter")
         assert saved.value.suggested_filename == "anna.kubeconfig"
         text = Path(saved.value.path()).read_text(encoding="utf-8")
-        assert yaml.safe_load(text)["users"][0]["user"] == {"token": "fresh-token"}
-        expect(tab.at("kubeconfig-made")).to_contain_text("anna-1")
-        assert "fresh-token" not in tab.page.content()
+        assert yaml.safe_load(text)["users"][0]["user"] == {"token": "token-of-anna-0"}
+        expect(tab.at("kubeconfig-made")).to_contain_text("anna-0")
+        assert "token-of-anna-0" not in tab.page.content()
         check_axe(tab)
         tab.keep("access-kubeconfig")
 

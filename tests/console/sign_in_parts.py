@@ -15,7 +15,6 @@ from fairlead.errors import StoreDown
 from fairlead.model.access import Identity
 from fairlead.model.changes import Changes, Observe, changed, listed
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
-from fairlead.model.people.record import Credential, ServerAddress
 from fairlead.model.people.rows import (
     KIND_GROUPS,
     KIND_USERS,
@@ -26,6 +25,7 @@ from fairlead.model.people.rows import (
     UserRole,
     UserStatus,
 )
+from fairlead.model.people.token_bounds import BoundObject
 from fairlead.model.records.audit import AuditRow
 from fairlead.model.records.rows import CredentialRecord
 from fairlead.model.records.sign_ins import SignIn
@@ -88,6 +88,9 @@ class FakeSignInApi:
         self.makers = {"operator"}
         self.users, self.groups = users, groups
         self.reviews = 0
+        self.looks: list[str] = []
+        self.gone: set[str] = set()
+        self.failure: Exception | None = None
         self._changes: asyncio.Queue[Changes[Any]] = asyncio.Queue()
 
     def change(self, user: User) -> None:
@@ -115,6 +118,12 @@ class FakeSignInApi:
         self.reviews += 1
         await asyncio.sleep(0)
         return self.owners.get(token, Refusal("the API server does not accept this token"))
+
+    async def is_there(self, bound: BoundObject) -> bool:
+        self.looks.append(bound.text)
+        if self.failure is not None:
+            raise self.failure
+        return bound.text not in self.gone
 
     async def own_identity(self) -> Identity:
         return self.own
@@ -144,30 +153,6 @@ class FakeProvider:
     def _fail(self) -> None:
         if self.failure is not None:
             raise self.failure
-
-
-class FakeCredentials:
-    """`issued`: arguments of each call. `revoked`: names."""
-
-    def __init__(self, failure: Exception | None = None) -> None:
-        self.issued: list[tuple[str, int, str, str]] = []
-        self.revoked: list[str] = []
-        self.failure = failure
-
-    async def issue(
-        self, user: str, seconds: int, note: str, issued_by: str
-    ) -> tuple[Credential, str]:
-        if self.failure is not None:
-            raise self.failure
-        self.issued.append((user, seconds, note, issued_by))
-        at = 1_800_000_000.0
-        return Credential(f"{user}-1", user, at, at + seconds, issued_by, note), "fresh-token"
-
-    async def address(self) -> ServerAddress:
-        return ServerAddress("https://api.example:6443", b"PEM")
-
-    async def revoke(self, credential: Credential) -> None:
-        self.revoked.append(credential.name)
 
 
 class FakeRecords:

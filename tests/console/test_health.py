@@ -13,10 +13,12 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.health import HealthFacts, health_rows, health_sentence
 from fairlead.console.http.health_answers import KEPT_SECONDS, HealthAnswers
 from fairlead.console.pages.health import HealthRow
+from fairlead.errors import StoreDown
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.node import Node
 from fairlead.model.pod import Condition, Pod, PodPhase
 from fairlead.model.quota.tree import QuotaTree
+from fairlead.model.records.rows import StoreFacts
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source, SourceState
@@ -35,6 +37,7 @@ ORDER = [
     "sharing-extender",
     "device-plugin",
     "quota-controller",
+    "people-controller",
     "job-kinds",
     "fluid",
     "helm",
@@ -331,6 +334,69 @@ def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
     assert rows(looks=DependencyLooks(WELL, served={}))["job-kinds"].state == "off"
     failing = sources(Source("pytorchjobs", SourceState.FAILING))
     assert rows(failing, DependencyLooks(WELL, served=served))["job-kinds"].state == "warn"
+
+
+PEOPLE = DependencyLooks(WELL, served={"users.fairlead.io": ("v1",)})
+
+
+def test_the_people_controller_is_wanted_where_users_are_served() -> None:
+    assert rows(looks=DependencyLooks(WELL, served={}))["people-controller"].state == "off"
+    assert rows(looks=DependencyLooks(WELL, served=None))["people-controller"].state == "off"
+    absent = rows(looks=PEOPLE)["people-controller"]
+    assert (absent.state, printed(absent)) == (
+        "warn",
+        "no pod has the label app.kubernetes.io/name=fairlead-people-controller",
+    )
+    assert absent.setting is not None and "parts.people=true" in absent.setting.text
+    for is_ready, state in ((True, "ok"), (False, "fail")):
+        made = component("p", "fairlead-people-controller", is_ready)
+        one = structs.replace(cluster([]), pods=(made,))
+        assert rows(one, PEOPLE)["people-controller"].state == state
+    other = structs.replace(cluster([]), pods=(component("q", "fairlead-quota-controller", True),))
+    assert rows(other, PEOPLE)["people-controller"].state == "warn"
+
+
+def test_the_store_by_its_answer() -> None:
+    look = ServerLook("db.example/fairlead", "postgresql 15.18", 0.002)
+    row = rows(store=look)["store"]
+    assert (row.state, printed(row), row.setting) == (
+        "ok",
+        "db.example/fairlead responds in 2 ms, version postgresql 15.18",
+        None,
+    )
+    assert rows(store=structs.replace(look, seconds=1.1))["store"].state == "warn"
+    gone = ServerLook("store", failure="the database does not answer", hint="look at its server")
+    row = rows(store=gone)["store"]
+    assert (row.state, printed(row)) == (
+        "fail",
+        "the database does not answer (look at its server)",
+    )
+    assert rows()["store"].state == "off"
+
+
+async def test_the_store_is_asked_once_in_a_while_and_names_what_it_answers() -> None:
+    now, asked = [100.0], list[float]()
+    health = HealthAnswers(lambda: now[0])
+
+    async def facts() -> StoreFacts:
+        asked.append(now[0])
+        now[0] += 0.004
+        if len(asked) > 1:
+            raise StoreDown("the database does not answer", "look at its server")
+        return StoreFacts("postgresql", "15.18", "db.example/fairlead", "0003", "1")
+
+    look = await health.store_look(facts)
+    assert (look.address, look.version, look.failure) == (
+        "db.example/fairlead",
+        "postgresql 15.18",
+        "",
+    )
+    assert look.seconds == pytest.approx(0.004)
+    assert await health.store_look(facts) == look
+    now[0] += KEPT_SECONDS
+    look = await health.store_look(facts)
+    assert (look.failure, look.hint) == ("the database does not answer", "look at its server")
+    assert len(asked) == 2
 
 
 def test_fluid_by_what_is_served() -> None:

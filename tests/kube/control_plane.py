@@ -21,10 +21,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.kube.addresses import address_beyond_loopback, free_port, is_listening
+from tests.kube.administrator import Administrator
 from tests.kube.certificates import Authority, KeyPair, write_signing_key
 from tests.kube.component import Component, ComponentError
 from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
-from tests.kube.kubectl import Kubectl, KubectlError
+from tests.kube.kubectl import KubectlError
 from tests.kube.kwok_stages import write_stages
 from tests.kube.programs import module_folder, program
 from tests.waiting import wait_until
@@ -69,7 +70,14 @@ class ControlPlane:
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
         self.kubeconfig = self.write_kubeconfig("admin", self.admin_pair)
-        self.admin = Kubectl(program("kubectl"), self.kubeconfig, folder)
+        self.admin = Administrator(
+            program("kubectl"),
+            self.kubeconfig,
+            folder,
+            port=self.port,
+            authority=self.authority,
+            pair=self.admin_pair,
+        )
         self.components = {component.name: component for component in self._describe_components()}
 
     @property
@@ -203,10 +211,12 @@ class ControlPlane:
                     f"{component.exit_status}\n{component.log_tail()}"
                 )
         try:
-            self.admin.run("get", "serviceaccount", "default", "-n", "default")
+            accounts = self.admin.get(
+                "serviceaccounts", "-n", "default", "--field-selector=metadata.name=default"
+            )
         except KubectlError:
             return False
-        return True
+        return bool(accounts)
 
     def _describe_components(self) -> Iterator[Component]:
         write_signing_key(self.folder / "service-accounts.key")

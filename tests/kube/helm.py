@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import subprocess
@@ -53,8 +54,15 @@ class Helm:
 def packed_chart(folder: Path) -> Path:
     """The chart as one file in the folder."""
     path = folder / f"fairlead-{__version__}.tgz"
-    path.write_bytes(chart_tool().package())
+    path.write_bytes(_package())
     return path
+
+
+@functools.cache
+def _package() -> bytes:
+    """Two seconds of CPU, for the same bytes each time."""
+    packed: bytes = chart_tool().package()
+    return packed
 
 
 def chart_tool() -> ModuleType:

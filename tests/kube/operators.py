@@ -1,9 +1,9 @@
 """Starts the real operators of training jobs, mpi-operator and training-operator, as plain
 processes beside a test cluster.
 
-training-operator reads its certificate from a folder of which a machine has only one. So a lock
-lets one pair run at a time: a fixture that holds it must end with its module, or the next one waits
-for it. (mpi-operator is built without its fixed port: `tools/kube_programs`.)
+training-operator serves with the certificate in its TMPDIR, but begins only when there is one in a
+folder of which a machine has only one, too. So a lock lets one pair start at a time. (mpi-operator
+is built without its fixed port: `tools/kube_programs`.)
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import os
 import shutil
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.kube.addresses import free_port
+from tests.kube.certificates import KeyPair
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.crds import install_job_kinds
@@ -28,7 +29,9 @@ MPI_NAMESPACE = "mpi-operator"
 """The namespace of its lease."""
 TRAINING_NAMESPACE = "kubeflow"
 """The namespace of its secret."""
-CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
+CERTIFICATES = Path("k8s-webhook-server/serving-certs")
+"""The folder of its certificate, in MACHINE and in its TMPDIR."""
+MACHINE = Path("/tmp")
 WEBHOOKS = ("tfjob", "pytorchjob")
 _LOCK = Path("/tmp/fairlead-test-operators.lock")
 _READY_SECONDS = 120.0
@@ -39,13 +42,24 @@ def running_operators(cluster: ControlPlane) -> Iterator[None]:
     """Both operators at work in this cluster for the block, with their CRDs and training-operator's
     webhook.
     """
-    with only_run("operators run", _LOCK):
+    with ExitStack() as leaving:
         install_job_kinds(cluster.admin)
         cluster.admin.apply(
             [_core("Namespace", name) for name in (MPI_NAMESPACE, TRAINING_NAMESPACE)]
         )
-        with _mpi_operator(cluster), _training_operator(cluster):
-            yield
+        leaving.enter_context(_mpi_operator(cluster))
+        with only_run("operator starts", _LOCK):
+            leaving.enter_context(_training_operator(cluster))
+        yield
+
+
+@contextmanager
+def running_mpi_operator(cluster: ControlPlane) -> Iterator[None]:
+    """mpi-operator alone, which needs no turn, with all CRDs."""
+    install_job_kinds(cluster.admin)
+    cluster.admin.apply([_core("Namespace", MPI_NAMESPACE)])
+    with _mpi_operator(cluster):
+        yield
 
 
 @contextmanager
@@ -81,26 +95,36 @@ def _training_operator(cluster: ControlPlane) -> Iterator[None]:
         [_core("Secret", "training-operator-webhook-cert", namespace=TRAINING_NAMESPACE)]
     )
     pair = cluster.issue("training-operator-webhook", names=["127.0.0.1"])
-    CERTIFICATES.mkdir(parents=True, exist_ok=True)
-    try:
-        shutil.copy(pair.certificate, CERTIFICATES / "tls.crt")
-        shutil.copy(pair.key, CERTIFICATES / "tls.key")
-        with _started(cluster, "training-operator", flags) as component:
+    with ExitStack() as leaving:
+        own = cluster.folder / "training-operator"
+        leaving.callback(shutil.rmtree, own, ignore_errors=True)
+        _put(pair, own)
+        _put(pair, MACHINE)
+        try:
+            component = leaving.enter_context(_started(cluster, "training-operator", flags, own))
             component.wait_until(
                 lambda: _answers(f"http://127.0.0.1:{probe}/readyz"), _READY_SECONDS
             )
-            cluster.admin.apply([_webhooks(cluster, webhook)])
-            yield
-            cluster.admin.delete("validatingwebhookconfigurations", "training-operator")
-    finally:
-        shutil.rmtree(CERTIFICATES.parent, ignore_errors=True)
+        finally:
+            shutil.rmtree((MACHINE / CERTIFICATES).parent)
+        cluster.admin.apply([_webhooks(cluster, webhook)])
+        yield
+        cluster.admin.delete("validatingwebhookconfigurations", "training-operator")
+
+
+def _put(pair: KeyPair, place: Path) -> None:
+    (place / CERTIFICATES).mkdir(parents=True, exist_ok=True)
+    shutil.copy(pair.certificate, place / CERTIFICATES / "tls.crt")
+    shutil.copy(pair.key, place / CERTIFICATES / "tls.key")
 
 
 @contextmanager
-def _started(cluster: ControlPlane, name: str, flags: Sequence[str]) -> Iterator[Component]:
-    # A small environment: KUBECONFIG overrides mpi-operator's flag, TMPDIR moves the certificates,
-    # and a proxy receives even loopback requests.
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+def _started(
+    cluster: ControlPlane, name: str, flags: Sequence[str], temporary: Path = MACHINE
+) -> Iterator[Component]:
+    # A small environment: KUBECONFIG overrides mpi-operator's flag, and a proxy receives even
+    # loopback requests.
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TMPDIR": str(temporary)}
     component = Component(name, [program(name), *flags], cluster.logs / f"{name}.log", environment)
     try:
         component.start()

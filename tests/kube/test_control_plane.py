@@ -93,6 +93,60 @@ def test_a_limited_account_may_do_what_its_rules_allow(cluster: ControlPlane) ->
         reader.get("nodes")
 
 
+@pytest.mark.parametrize(
+    ("resources", "arguments"),
+    [
+        ("nodes", ()),
+        ("no", ("-l", "kubernetes.io/hostname=gpu-1")),
+        ("nodes,namespaces", ()),
+        ("pods", ("-n", "default", "--selector=job-name")),
+        ("pod", ("-A", "--field-selector", "status.phase=Succeeded")),
+        ("jobs.batch", ("-n", "default")),
+        ("deploy", ("-n", "default")),
+        ("events", ("-n", "default", "-l", "absent")),
+        ("priorityclasses", ("-n", "default")),
+    ],
+)
+def test_the_administrator_reads_what_kubectl_prints(
+    cluster: ControlPlane, resources: str, arguments: tuple[str, ...]
+) -> None:
+    kubectl = Kubectl(program("kubectl"), cluster.kubeconfig, cluster.folder)
+
+    def are_alike() -> bool:  # a lease of a node is renewed meanwhile
+        return cluster.admin.get(resources, *arguments) == kubectl.get(resources, *arguments)
+
+    wait_until("both are alike", are_alike)
+
+
+@pytest.mark.parametrize("verb", ["create", "apply"])
+def test_the_administrator_writes_strictly_and_what_is_refused_has_the_words_of_kubectl(
+    cluster: ControlPlane, verb: str
+) -> None:
+    write = getattr(cluster.admin, verb)
+    good, bad = (
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"{verb}-{name}", "namespace": "default"},
+            **more,
+        }
+        for name, more in (("good", {"data": {"a": "b"}}), ("bad", {"date": {"a": "b"}}))
+    )
+    with pytest.raises(KubectlError, match=r'(?s)kubectl.*unknown field "(\.|)date"'):
+        write([bad, good])
+    of_default = cluster.admin.get("cm", "-n", "default")
+    assert [each["data"] for each in of_default if each["metadata"]["name"] == f"{verb}-good"] == [
+        {"a": "b"}
+    ]
+    assert f"{verb}-bad" not in {each["metadata"]["name"] for each in of_default}
+    manager = "kubectl-create" if verb == "create" else "kubectl"
+    shown = cluster.admin.run(
+        *("get", "cm", f"{verb}-good", "-n", "default", "--show-managed-fields"),
+        *("-o", "jsonpath={.metadata.managedFields[*].manager}"),
+    )
+    assert shown == manager
+
+
 def test_an_mpijob_keeps_the_status_that_is_written_for_it(cluster: ControlPlane) -> None:
     install_job_kinds(cluster.admin)
     worker = {"replicas": 2, "template": {"spec": pod_spec(gpus=4)}}

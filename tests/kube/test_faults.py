@@ -344,7 +344,7 @@ class TestScraperThatNeverReads:
             deaf = [_ask_and_never_read(server.address) for _ in range(20)]
             started = time.monotonic()
             wait_for_allocated(server, counts.allocated)
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < 30, "they that do not read hold it up"
             _stops_in_time(server)
             for connection in deaf:
                 connection.close()

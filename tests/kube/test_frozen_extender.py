@@ -26,6 +26,7 @@ from tests.waiting import wait_until
 
 Object = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/fairlead-gpushare"
 CONTROLLER = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
 MASTERS = "system:masters"
@@ -183,30 +184,46 @@ def test_the_api_server_compares_the_term_of_each_write_with_the_lease(
     )
 
 
-def test_a_gate_is_opened_only_in_the_term_of_the_lease(
+def test_the_quota_controller_writes_only_in_the_term_of_the_lease(
     cluster: ControlPlane, api: ApiClient, pods: list[str]
 ) -> None:
     """Without a Lease nothing is compared."""
     path = LEASE.replace("gpushare", "quota")
-    gate = [{"name": "fairlead.io/quota"}]
-    pods.append("gated")
-    api.post(PODS, pod("gated", schedulingGates=gate))
+    pods += ["gated", "victim"]
+    api.post(PODS, pod("gated", schedulingGates=[{"name": "fairlead.io/quota"}]))
+    api.post(PODS, pod("victim"))
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "turned"}}
+    main = {"containers": [{"name": "c", "image": "a:1"}], "restartPolicy": "Never"}
+    api.post(JOBS, {**job, "spec": {"suspend": True, "template": {"spec": main}}})
     acting = api.as_user(CONTROLLER, MASTERS)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "victim"}}
+    waits = {"type": "fairlead.io/QuotaAdmitted", "status": "False"}
+    patches = {
+        f"{PODS}/gated": {"spec": {"schedulingGates": None}},
+        f"{PODS}/gated/status": {"status": {"conditions": [waits]}},
+        f"{JOBS}/turned": {"spec": {"suspend": False}},
+        "/api/v1/namespaces/default": {"metadata": {"annotations": {"fairlead.io/leaf": "a"}}},
+    }
 
-    def admit(manager: str) -> int:
-        patch = {"spec": {"schedulingGates": None}}
-        return acting.patch(f"{PODS}/gated", patch, fieldManager=manager, dryRun="All").status
+    def write(manager: str) -> set[int]:
+        query = {"fieldManager": manager, "dryRun": "All"}
+        answers = [acting.patch(place, patch, **query) for place, patch in patches.items()]
+        answers.append(acting.post(f"{PODS}/victim/eviction", eviction, **query))
+        return {each.status for each in answers}
 
-    assert admit("fairlead") == 200
-    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    meta = {"name": "fairlead-quota", "namespace": SYSTEM}
-    spec = {"holderIdentity": "a", "leaseDurationSeconds": 5, "leaseTransitions": 2}
-    made = api.post(path.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
-    uid = made.body["metadata"]["uid"]
-    until_real("the term counts", lambda: admit(f"fairlead-quota-1-{uid}") == 403)
-    assert [admit(f"fairlead-quota-{term}-{uid}") for term in (2, 3)] == [200, 200]
-    labels = {"metadata": {"labels": {"a": "b"}}}
-    assert acting.patch(f"{PODS}/gated", labels, dryRun="All").status == 200
+    try:
+        assert write("fairlead") == {200, 201}
+        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        meta = {"name": "fairlead-quota", "namespace": SYSTEM}
+        spec = {"holderIdentity": "a", "leaseDurationSeconds": 5, "leaseTransitions": 2}
+        made = api.post(path.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+        uid = made.body["metadata"]["uid"]
+        until_real("the term counts", lambda: write(f"fairlead-quota-1-{uid}") == {403})
+        assert write("fairlead") == {403}
+        for term in (2, 3):
+            assert write(f"fairlead-quota-{term}-{uid}") == {200, 201}, term
+    finally:
+        api.delete(f"{JOBS}/turned", propagationPolicy="Background")
 
 
 def test_after_a_new_installation_the_terms_of_the_former_lease_do_not_count(

@@ -35,6 +35,7 @@ from tests.kube.objects import namespace
 from tests.kube.people_bounds import BEFORE, WRITES, Write
 from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM, install_crd, tree
+from tests.kube.used_rights import unused
 from tests.waiting import until, wait_until
 
 from fairlead.apps.people.people_controller import PeopleController
@@ -42,6 +43,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.people.people_api import KubePeopleApi
+from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.model.actions import Outcome, Result
 from fairlead.model.changes import Changes
 from fairlead.model.people.actions import PeopleAction
@@ -85,7 +87,8 @@ def group(name: str, leaf: str, **more: Any) -> Object:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
-    with running_control_plane() as made:
+    audited = (f"system:serviceaccount:{SYSTEM}:{ACCOUNT}",)
+    with running_control_plane(audited=audited) as made:
         install_crd(made)
         made.admin.apply([namespace(each) for each in (SYSTEM, *SPACES)])
         made.admin.apply(of_file("people.yaml"))
@@ -286,6 +289,16 @@ def test_what_may_not_change_does_not(api: ApiClient) -> None:
     assert (shown["deletable"], shown["disabled"]) == (True, False)
 
 
+def test_the_page_health_finds_that_users_are_served(admin: ApiClient, account: Connection) -> None:
+    async def served() -> Any:
+        async with KubeApi(account) as api:
+            return (await DependencyQuery(api).look()).served
+
+    found = asyncio.run(served())
+    versions = admin.ask("GET", "/apis/fairlead.io").body["versions"]
+    assert found["users.fairlead.io"] == tuple(each["version"] for each in versions)
+
+
 # --- what bounds the controller's account ---------------------------------------------------------
 
 
@@ -370,6 +383,7 @@ ADMIN_MAY = {
     *each_of((*READ, *CHANGE), (*WORK, *ADMINISTERED)),
     *USE,
     *each_of(READ, (*OVERSEEN, *OBSERVED)),
+    "patch nodes",
     *EVERY_USER_MAY,
 }
 """Everywhere."""
@@ -382,7 +396,8 @@ NO_RESEARCHER_MAY = {
 }
 NO_ADMIN_MAY = {
     *each_of((*READ, *CHANGE), ("secrets",)),
-    *each_of(CHANGE, ("clusterroles.rbac.authorization.k8s.io", "daemonsets.apps", "nodes")),
+    *each_of(CHANGE, ("clusterroles.rbac.authorization.k8s.io", "daemonsets.apps")),
+    *each_of(("create", "update", "delete"), ("nodes",)),
     *("patch pods/status", "create pods/eviction", "create serviceaccounts/token"),
     *("impersonate users", "bind clusterroles.rbac.authorization.k8s.io"),
 }
@@ -756,6 +771,8 @@ def test_failing_calls_and_other_clients_change_nothing_of_the_end(
                 bare = {"metadata": {"labels": {"fairlead.io/user": None}}}
                 admins = f"{RBAC}/clusterrolebindings/ann:clusterRole:fairlead-admin"
                 patch(api, admins, bare)
+                other = f"{RBAC}/namespaces/namespace1/rolebindings"
+                patch(api, f"{other}/bob:namespace1:fairlead-researcher", bare)
                 api.ask("DELETE", f"/api/v1/namespaces/{PLACE}/serviceaccounts/bob")
                 surplus = {
                     "metadata": {
@@ -820,3 +837,87 @@ def test_deleting_renaming_and_refusals(api: ApiClient, account: Connection) -> 
             assert not {name for _, name in held(api) if name.startswith("bob")}
 
     asyncio.run(story())
+
+
+# --- two at the same moment -----------------------------------------------------------------------
+
+
+def test_of_two_groups_created_at_once_on_one_leaf_one_gives_rights(
+    api: ApiClient, account: Connection
+) -> None:
+    """No webhook stands in the way here, as for two requests that each pass it."""
+    names = ("team-x", "team-y")
+
+    async def story() -> None:
+        post(api, user("bob", "team-x"), user("eve", "team-y"))
+        async with controlling(account):
+            for _ in range(3):
+                made = [asyncio.to_thread(post, api, group(each, "root.a")) for each in names]
+                await asyncio.gather(*made)
+                await until(lambda: leaf_reasons() == ["Bound", "LeafAlreadyBound"], 60)
+                first, second = sorted(names, key=lambda each: reason_of(each) != "Bound")
+                message = ready(api, f"{GROUPS}/{second}")[1]
+                assert message == f"the leaf root.a belongs to the group {first}"
+                winner, loser = ("bob", "eve") if first == "team-x" else ("eve", "bob")
+                with_rights = of_researcher(winner, "namespace1") | of_researcher(loser)
+                await until(lambda wanted=with_rights: held(api) == wanted, 60)  # type: ignore[misc]
+                # The other one has the leaf as soon as it is free.
+                assert api.ask("DELETE", f"{GROUPS}/{first}").status == 200
+                await until(lambda each=second: reason_of(each) == "Bound", 60)  # type: ignore[misc]
+                moved = of_researcher(loser, "namespace1") | of_researcher(winner)
+                await until(lambda wanted=moved: held(api) == wanted, 60)  # type: ignore[misc]
+                assert api.ask("DELETE", f"{GROUPS}/{second}").status == 200
+
+    def reason_of(name: str) -> str:
+        return ready(api, f"{GROUPS}/{name}")[0]
+
+    def leaf_reasons() -> list[str]:
+        return sorted(reason_of(each) for each in names)
+
+    asyncio.run(story())
+
+
+def test_of_two_users_created_at_once_with_one_id_one_exists(
+    cluster: ControlPlane, api: ApiClient
+) -> None:
+    """`B_ob` and `B@ob` make one id; the second is refused, and changes nothing of the first."""
+    desk = environment(cluster.folder, KUBECONFIG=str(cluster.kubeconfig))
+    post(api, group("team-a", "root.a"))
+
+    async def create(name: str) -> Any:
+        words = ("user", "create", name, "--group", "team-a")
+        return await asyncio.to_thread(run_main, "fairlead", words, desk)
+
+    async def story() -> None:
+        names = ("B_ob", "B@ob")
+        ended = await asyncio.gather(*(create(each) for each in names))
+        made = [name for name, each in zip(names, ended, strict=True) if each.returncode == 0]
+        (refused,) = (each.stderr for each in ended if each.returncode != 0)
+        assert len(made) == 1, ended
+        assert "b-ob" in refused and ("already exists" in refused or "another user" in refused)
+        assert api.ask("GET", f"{USERS}/b-ob").body["spec"]["userName"] == made[0]
+
+    asyncio.run(story())
+
+
+# --- after all tests above ------------------------------------------------------------------------
+
+BOUND = {
+    f"bind clusterroles.rbac.authorization.k8s.io/{role}"
+    for role in (
+        "fairlead-researcher",
+        "fairlead-researcher-cluster",
+        "fairlead-admin",
+        "fairlead-credentials",
+    )
+}
+"""No request has the verb `bind`: the API server asks for it when a binding is created."""
+
+
+def test_each_right_of_the_account_was_used(cluster: ControlPlane) -> None:
+    """Its requests are in the audit log. Rights about kinds that the cluster does not serve are
+    left out; `tests/kube/test_each_right.py` takes away each `bind`.
+    """
+    granted, not_used = unused(cluster, ACCOUNT, SYSTEM)
+    assert granted >= BOUND
+    assert not_used == BOUND

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 from tests.kube.clocks import HOUR
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
+from tests.kube.fault_proxy import FaultProxy, held_back, running_fault_proxy
 from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
 from tests.kube.quota_line import (
     DEMO,
@@ -143,6 +143,42 @@ def test_of_two_controllers_one_works_and_the_other_goes_on(
         third.stop()
         if not controller.component.is_running:
             controller.start()
+
+
+def test_a_frozen_controller_evicts_no_pod_after_another_has_the_lease(
+    cluster: ControlPlane, proxy: FaultProxy, truth: QuotaTruth, controller: QuotaController
+) -> None:
+    """Its request is held at a proxy until another controller works and no pod waits any more. Then
+    it reaches the API server.
+    """
+    controller.stop()
+    frozen = QuotaController(cluster, "frozen", server=proxy.server)
+    other = QuotaController(cluster, "quota-1")
+    try:
+        frozen.start()
+        for step, place in enumerate(PLACES[:2]):
+            cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
+            settled(truth, wanted(step))
+        eviction = proxy.plan(held_back("eviction"))
+        cluster.admin.create([deployment("late", PLACES[2], 1, "5")])
+        wait_until("an eviction is on its way", lambda: eviction.strikes == 1)
+        frozen.component.freeze()
+        clear(cluster, PLACES[2:3])
+        other.start()
+        wait_until("the other one works", lambda: leading(other) == [1.0])
+        proxy.release(eviction)
+        assert eviction.answered == 403
+        frozen.component.thaw()
+        wait_until("the first one works no more", lambda: leading(frozen, other) == [0.0, 1.0])
+        settled(truth, wanted(1))
+        assert truth.evicted == {}
+        assert truth.faults == []
+    finally:
+        proxy.forget()
+        frozen.component.thaw()
+        frozen.stop()
+        other.stop()
+        controller.start()
 
 
 def leading(*controllers: QuotaController) -> list[float]:

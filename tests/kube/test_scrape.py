@@ -23,6 +23,7 @@ EXPECTED = {
     ("fairlead-cluster-exporter", "exporter", 9401),
     ("fairlead-quota-controller", "controller", 9402),
     ("fairlead-node-agent", "agent", 9403),
+    ("fairlead-people-controller", "controller", 9404),
     ("fairlead-scheduler", "extender", 12345),
 }
 """The application, the container and its port of each expected target."""

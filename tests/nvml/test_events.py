@@ -42,9 +42,12 @@ def test_an_event_without_a_card_is_of_none(driver: NvmlDriver, state: StubState
 
 def test_asking_does_not_wait(driver: NvmlDriver) -> None:
     driver.cards()
-    began = time.monotonic()
-    assert driver.xids() == []
-    assert time.monotonic() - began < 0.1
+    took = []
+    for _ in range(5):  # a busy machine has quick moments, too
+        began = time.monotonic()
+        assert driver.xids() == []
+        took.append(time.monotonic() - began)
+    assert min(took) < 0.1, took
 
 
 def test_a_card_that_fell_off_the_bus_is_still_named(driver: NvmlDriver, state: StubState) -> None:

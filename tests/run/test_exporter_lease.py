@@ -44,8 +44,8 @@ TOKEN_PATH = (
     f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/serviceaccounts/fairlead-cluster-exporter/token"
 )
 TOKEN_REQUEST = b'{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}'
-TIMES = LeaseTimes(length=2, safe=1.4, renew=0.2, patience=1.0, fence=1.0)
-"""A seventh of the shipped times."""
+TIMES = LeaseTimes(length=4, safe=2.8, renew=0.4, patience=2.0, fence=2.0)
+"""Two sevenths of the shipped times."""
 
 
 class Cuttable(KubeLease):
@@ -180,7 +180,7 @@ async def test_one_prints_the_others_wait() -> None:
             )
             second.lease.is_cut = True
             took = await seen(lambda: not second.prints_the_cluster, replicas)
-            assert took < TIMES.safe + 0.5
+            assert took < TIMES.length, "from then on another may print"
             await seen(lambda: third.prints_the_cluster, replicas)
             assert holder() == "third"
             second.lease.is_cut = False

@@ -78,6 +78,31 @@ def test_a_client_that_is_no_command_is_refused(
     assert f'admission webhook "people.fairlead.io" denied the request: {why}' in answer.message
 
 
+def test_deletions_are_judged_as_by_the_webhook(laptop: Cluster) -> None:
+    """The same cases as on the real API server, in `tests/kube/test_admission_webhook.py`."""
+    merge = {"Content-Type": "application/merge-patch+json"}
+    kept = {"spec": {"deletable": False}}
+    assert laptop.api.ask("PATCH", f"{USERS}/bob", kept, headers=merge).status == 200
+    for path, why in (
+        (f"{GROUPS}/teama", "these users list the group teama: bob"),
+        (f"{USERS}/ann", "ann is the last administrator that is not disabled"),
+        (f"{USERS}/bob", "bob has `deletable: false`"),
+        (USERS, "ann is the last administrator that is not disabled"),
+    ):
+        answer = laptop.api.ask("DELETE", path)
+        assert answer.status == 403, answer.body
+        assert f'admission webhook "people.fairlead.io" denied the request: {why}' in answer.message
+        assert laptop.api.ask("DELETE", path, query={"dryRun": "All"}).status == 403
+    forced = {"metadata": {"annotations": {"fairlead.io/force-delete": "true"}}}
+    assert laptop.api.ask("PATCH", f"{USERS}/bob", forced, headers=merge).status == 200
+    assert laptop.api.ask("DELETE", f"{USERS}/bob").status == 200
+    free = {"metadata": {"finalizers": []}}  # the people controller would do this
+    assert laptop.api.ask("PATCH", f"{USERS}/bob", free, headers=merge).status == 200
+    assert laptop.api.ask("DELETE", f"{GROUPS}/teama").status == 200
+    laptop.done("user", "create", "Ada", "--role", "admin")
+    assert laptop.api.ask("DELETE", f"{USERS}/ann").status == 200
+
+
 def test_the_last_administrator_stays_and_a_finalizer_is_written(laptop: Cluster) -> None:
     headers = {"Content-Type": "application/merge-patch+json"}
 

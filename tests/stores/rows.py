@@ -25,6 +25,7 @@ def sign_in(number: int = 1, **changes: object) -> SignIn:
         csrf=f"csrf-{number}",
         groups=("researchers", "研究 🚀"),
         source_ip="2001:db8::1",
+        bound_to="secrets/bob-x7k2p/6f9619ff-8b86-d011-b42d-00c04fc964ff",
     )
     return structs.replace(row, **changes)
 

@@ -122,9 +122,9 @@ BAD_FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "the file has 9 rows and lists 10",
     ),
     "another schema": (
-        lambda lines: changed(lines, 0, b'"schema":"0002"', b'"schema":"0001"'),
+        lambda lines: changed(lines, 0, b'"schema":"0003"', b'"schema":"0001"'),
         "the file has a store of schema `0001`, format 1; this Fairlead imports schema "
-        "`0002`, format 1",
+        "`0003`, format 1",
     ),
     "another table": (
         lambda lines: changed(lines, 1, b'"table":"audit"', b'"table":"users"'),
@@ -200,7 +200,7 @@ async def test_rows_of_an_older_schema_are_not_exported(
     migrate(address, target=VERSIONS[0])
     with pytest.raises(UserError) as caught:
         list(SqlAdministration(address).export())
-    assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0002`"
+    assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0003`"
     with pytest.raises(UserError):
         SqlAdministration(address).check()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sqlite3
@@ -30,11 +31,26 @@ from fairlead.edge.store.sql_store import SqlStore
 from fairlead.edge.store.tables import VERSION_TABLE, VERSIONS, meta, metadata
 from fairlead.errors import StoreDown, UserError
 from fairlead.model.records.audit import AuditFilter
+from fairlead.model.records.sign_ins import SignIn
 
 PARTS = {"sqlite": 3, "postgresql": 6, "mariadb": 3}
 """Of the statements a run tries one part: a new database takes a second in PostgreSQL."""
 WRITES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DELETE")
 """A process that ends between two questions leaves the same store as before the first."""
+
+
+OLD_SIGN_IN = (
+    *("hash", "identity", "user_id", "way", "began_at", "seen_at", "ends_at", "csrf"),
+    *("group_names", "source_ip"),
+)
+"""The columns of a sign-in in the schemas 0001 and 0002."""
+
+
+def _in_row(row: SignIn, column: str) -> object:
+    if column == "group_names":
+        return json.dumps(list(row.groups))
+    value = row.user if column == "user_id" else getattr(row, column)
+    return str(value) if isinstance(value, str) else value
 
 
 def version_of(address: StoreAddress) -> str:
@@ -147,15 +163,21 @@ def test_an_empty_store_comes_to_the_tables_of_the_program(address: StoreAddress
 async def test_rows_of_an_earlier_schema_are_kept(address: StoreAddress, version: str) -> None:
     migrate.migrate(address, target=version)
     assert version_of(address) == version
+    before = sign_in(bound_to="")  # no schema before 0003 has it
     old = SqlStore(address)
-    await old.add_sign_in(sign_in())
+    with connected(address) as connection:
+        values = {column: _in_row(before, column) for column in OLD_SIGN_IN}
+        named = ", ".join(f":{column}" for column in OLD_SIGN_IN)
+        statement = f"INSERT INTO sign_ins ({', '.join(OLD_SIGN_IN)}) VALUES ({named})"
+        connection.execute(text(statement), values)
+        connection.commit()
     number = await old.append_audit(audit_row())
     await old.close()
     with connected(address) as connection:
         identity = connection.scalar(select(meta.c.value).where(meta.c.name == "id"))
     store = await open_store(address)
     assert (await store.facts()).id == identity
-    assert await store.sign_in(sign_in().hash) == sign_in()
+    assert await store.sign_in(before.hash) == before
     [row] = await store.audit_page(AuditFilter(), 10)
     assert row == audit_row(id=number)
     await store.close()

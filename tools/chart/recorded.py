@@ -6,6 +6,7 @@ text whose value is not known is refused.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -121,7 +122,7 @@ def _recording(
 ) -> Any:
     """A value of the type with the alternatives of the point, else with the first one of each."""
     values: dict[str, Any] = {}
-    for each in msgspec.structs.fields(type_):
+    for each in _fields(type_):
         path = f"{prefix}{each.name}"
         if path in fields:
             values[each.name] = _marked(fields[path], point)
@@ -138,6 +139,11 @@ def _recording(
         type_.__name__, (), bases=(type_,), namespace={"__getattribute__": find}, frozen=True
     )
     return recording(**values)
+
+
+@functools.cache
+def _fields(type_: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(type_)
 
 
 def _marked(field: Field, point: Point) -> Any:

@@ -51,6 +51,7 @@ from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
+from fairlead.run.wiring import submit_forms
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
@@ -127,7 +128,6 @@ async def run_laptop(
                 sign_in=KubeSignInApi(api),
                 writes=KubeClusterWrites(api),
                 people=writer,
-                credentials=writer,
             )
             code = OneTimeCode() if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
@@ -153,7 +153,11 @@ async def run_laptop(
                     sockets.cluster_exporter
                 ),
                 ConsoleServer(
-                    world, ConsoleSettings(), past, desk=laptop_desk(world, code, store)
+                    world,
+                    ConsoleSettings(),
+                    past,
+                    desk=laptop_desk(world, code, store),
+                    forms=submit_forms(),
                 ).service(sockets.console),
                 loops=(
                     simulation.driver.run(),
@@ -204,8 +208,9 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
             api=world.sign_in,
             store=store,
             records=store,
-            credentials=world.credentials,
             versions=store,
+            store_facts=store.facts,
+            cluster_now=world.clock.now,
             keys=(secrets.token_bytes(KEY_BYTES),),
             code=code,
             is_simulated=True,

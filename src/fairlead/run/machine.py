@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairlead.cli.frame.context import LoadBackend
     from fairlead.edge.files.laptop_state import RunningLaptop
     from fairlead.edge.files.own_files import OwnFile
+    from fairlead.edge.registry.push import BundlePush
     from fairlead.edge.store.administration import SqlAdministration
     from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.model.devices.gpu_chip import LoadCard
@@ -54,6 +55,12 @@ class OwnMachine:
         from fairlead.edge.files.offline_bundle import extract_bundle
 
         return extract_bundle(name, folder)
+
+    def registry(self, address: str, user: str, password_file: str, ca_file: str) -> BundlePush:
+        from fairlead.edge.registry.address import registry_address
+        from fairlead.edge.registry.push import BundlePush
+
+        return BundlePush(registry_address(address, user, password_file, ca_file))
 
     def config(self) -> Mapping[str, str]:
         from fairlead.edge.files.arena_config import read_arena_config

@@ -186,6 +186,7 @@ class Writes:
             propagation=options.get("propagationPolicy")
             or ("Orphan" if options.get("orphanDependents") else "Background"),
             resource_version=conditions.get("resourceVersion"),
+            user=request.who.name,
         )
 
     def _addressed(self, request: ReceivedRequest, obj: Object) -> Object:

@@ -1,4 +1,5 @@
-"""Admission before a write: mutating policies change the object, validating ones refuse it.
+"""Admission before a write or a deletion: mutating policies change the object, validating ones
+refuse it.
 
 It is called for the cluster's own controllers, too. A pod that a ReplicaSet creates from a template
 is judged like one that a user creates; only status, and what kubelets write to their pods, is not
@@ -15,10 +16,12 @@ Object = dict[str, Any]
 
 CREATE = "CREATE"
 UPDATE = "UPDATE"
+DELETE = "DELETE"
 
 
 class Write(NamedTuple):
-    """`user` sends the request, "" = a part of the cluster itself. `old` is None for a create.
+    """`user` sends the request, "" = a part of the cluster itself. `old` is None for a create;
+    for a deletion `new` is the same object.
     `subresource`: `binding`, `token`, or ""; of a token, `new` is the TokenRequest and `old` the
     ServiceAccount."""
 

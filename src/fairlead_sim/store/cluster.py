@@ -41,7 +41,7 @@ from fairlead_sim.schema.status import (
     stale_write,
 )
 from fairlead_sim.store import defaults, deletion, subresources
-from fairlead_sim.store.admission import CREATE, UPDATE, Admission, Write
+from fairlead_sim.store.admission import CREATE, DELETE, UPDATE, Admission, Write
 from fairlead_sim.store.custom_builtin import builtin_definitions
 from fairlead_sim.store.custom_definitions import CustomDefinitions
 from fairlead_sim.store.pod_account import with_account
@@ -321,6 +321,7 @@ class StoredCluster:
         uid: str | None = None,
         propagation: str = "Background",
         resource_version: str | None = None,
+        user: str = "",
     ) -> Object:
         """Delete, or begin to: a running pod gets its grace (the kubelet ends it with
         `grace_seconds=0`), finalizers keep an object.
@@ -336,6 +337,7 @@ class StoredCluster:
             found = old["metadata"][key]
             if wanted is not None and wanted != found:
                 raise failed_delete_precondition(ref, name, what, wanted, found)
+        self._admitted(Write(DELETE, ref, user, old, old))
         return deletion.delete(self, ref, old, grace_seconds, propagation)
 
     def bind(self, namespace: str, name: str, binding: Object, user: str = "") -> Object:

@@ -281,7 +281,9 @@ NOT_HERE: Final = {
         (f"store {word}" for word in ("check", "migrate", "export", "import")),
         "no text of the cluster; rows are JSON",
     ),
-    **dict.fromkeys(("bundle verify", "bundle extract"), "no text of the cluster: test_bundle"),
+    **dict.fromkeys(
+        ("bundle verify", "bundle extract", "bundle push"), "no text of the cluster: test_bundle"
+    ),
     **dict.fromkeys(
         (
             *(f"user {word}" for word in ("create", "list", "show", "update", "delete", "import")),

@@ -142,6 +142,13 @@ export interface ConditionRow {
   at: string | null
 }
 
+/** What the user may do in this console. `where`: `everywhere`, or `own`: in the own namespaces. `verbs`: some of `get`, `create`, `update`, `delete`. */
+export interface ConsoleRight {
+  resource: string
+  where: string
+  verbs: Array<string>
+}
+
 export interface Consumer {
   namespace: string
   gpus: number
@@ -559,6 +566,31 @@ export interface JobEvents {
   items: Array<EventRow>
 }
 
+/** One flag of `arena submit TYPE`, without its dashes. `kind`: a text, many texts, or a truth. `standard`: the value without the flag (`true` or `false` of a truth). `placeholder`, `help`: in English, as the command's own help has them. */
+export interface JobFlag {
+  name: string
+  kind: 'many' | 'text' | 'truth'
+  standard: string
+  placeholder: string
+  help: string
+}
+
+/** What a job of a type takes. `isServed`: whether the cluster serves its kind. `command`: what the command is, in English; `needsCommand`: it must be given. */
+export interface JobForm {
+  type: string
+  kind: string
+  isServed: boolean
+  needsCommand: boolean
+  command: string
+  flags: Array<JobFlag>
+}
+
+/** `namespaces`: those in which the subject may submit. */
+export interface JobFormList {
+  items: Array<JobForm>
+  namespaces: Array<string>
+}
+
 /** `missingTypes`: types of jobs that this cluster does not serve; one asked for is a warning. */
 export interface JobList {
   generatedAt: string
@@ -622,6 +654,24 @@ export interface JobRow {
   live: boolean
 }
 
+/** A job to submit. `flags`: those of `arena submit TYPE` without their dashes: a text, a list of texts, or true or false. Files of the user's machine (`config-file`, `file`) are none of them. */
+export interface JobSubmission {
+  type: string
+  namespace: string
+  name: string
+  command?: string
+  flags?: Record<string, boolean | string | Array<string>>
+}
+
+/** `created`: the objects, in order. `type`: of the job that was created, which another kind may replace. */
+export interface JobSubmitted {
+  namespace: string
+  type: string
+  name: string
+  line: string
+  created: Array<Effect>
+}
+
 /** `waiting`: null of a job that does not wait. */
 export interface JobWhy {
   generatedAt: string
@@ -638,10 +688,19 @@ export interface JobWritten {
   suspended: boolean
 }
 
-/** `lifetimeSeconds`: 600 to 86,400. `note`: what it is for, at most 200 characters. */
-export interface KubeconfigOrder {
-  lifetimeSeconds?: number
-  note?: string
+/** A role that is bound to the user. `namespaces`: where; `isClusterWide`: by a ClusterRoleBinding. `rules`: none of a role that is not Fairlead's. */
+export interface KubectlRight {
+  role: string
+  namespaces: Array<string>
+  isClusterWide: boolean
+  rules: Array<KubectlRule>
+}
+
+/** `kind`: `write` (all usual verbs), `read` (get, list, watch), or `other` (`verbs`). `resources`: with their API group, such as `jobs.batch`. */
+export interface KubectlRule {
+  kind: string
+  verbs: Array<string>
+  resources: Array<string>
 }
 
 export interface LastXid {
@@ -911,11 +970,10 @@ export interface Overview {
   recentWarnings: Array<RecentWarning>
 }
 
-/** `kubeconfig`: YAML with the token, which is kept nowhere. `credential`: the name under which it is revoked. */
-export interface OwnKubeconfig {
-  kubeconfig: string
-  credential: string
-  expiresAt: string
+/** `kubectl`: none for a client that is no user. */
+export interface OwnRights {
+  console: Array<ConsoleRight>
+  kubectl: Array<KubectlRight>
 }
 
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */
@@ -1285,6 +1343,26 @@ export interface StarvedLeaf {
   min: number
   used: number
   waitingPods: number
+}
+
+/** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. */
+export interface SubmitPreview {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  line: string
+  manifests: string
+  notes: Array<string>
+  verdict: SubmitVerdict | null
+}
+
+/** Whether the job starts, from the cluster as it is now. `state`: `starts`, `waits`, `never` (it can never run here as it is written) or `unknown`. `reason`: of quota, as the board has it, "" = another. `message`: the sentence, `clauses`: its parts for translation. */
+export interface SubmitVerdict {
+  state: 'never' | 'starts' | 'unknown' | 'waits'
+  reason: string
+  message: string
+  sentence: Sentence
+  clauses: Array<Sentence>
 }
 
 export interface TaintRow {

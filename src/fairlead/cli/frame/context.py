@@ -446,6 +446,13 @@ class Machine(Protocol):
         """As `check_bundle`, and write the files into the folder if there is no fault."""
         ...
 
+    def registry(self, address: str, user: str, password_file: str, ca_file: str) -> ImageRegistry:
+        """A registry of images, which is not asked yet. `user`, `ca_file`: "" = none.
+
+        Raises UserError for what is no address, and for files that cannot be read.
+        """
+        ...
+
     def config(self) -> Mapping[str, str]:
         """The settings of arena's config file; empty if there is none.
 
@@ -492,6 +499,21 @@ class Machine(Protocol):
         """The body of a page.
 
         Raises OutsideError when it cannot be had, UserError for what is no address.
+        """
+        ...
+
+
+class ImageRegistry(Protocol):
+    """Where images of a bundle are pushed. Blocking."""
+
+    def push(self, bundle: str, note: Callable[[str, int, str], None]) -> list[str]:
+        """Push the images of a bundle that was checked; returns their names in the registry.
+
+        `note` gets each blob that was dealt with: digest, bytes, and `sent`, `there` or
+        `taken over` (from another image of the registry).
+
+        Raises UserError for a bundle without images, and OutsideError if the registry cannot be
+        reached or refuses them; another push then sends only what is missing.
         """
         ...
 

@@ -306,6 +306,11 @@ VERBS: Final = (
         "check such a bundle and write its files into a folder",
     ),
     Verb(
+        ("bundle", "push"),
+        "installation.bundle_push",
+        "check such a bundle and push its images to a registry",
+    ),
+    Verb(
         ("time",),
         "servers.simulated_time",
         "show and change the time of the laptop's simulated cluster",

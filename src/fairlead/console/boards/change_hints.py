@@ -18,6 +18,10 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 
 TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "serving", "quota", "health", "clock")
+"""Topics of every subject."""
+PEOPLE_TOPICS: Final = ("users", "groups")
+"""Topics of administrators alone."""
+ALL_TOPICS: Final = (*TOPICS, *PEOPLE_TOPICS)
 STREAMS_MAX: Final = 256
 HEARTBEAT_SECONDS: Final = 15.0
 _CONCERNS: Final = {
@@ -31,6 +35,8 @@ _CONCERNS: Final = {
     "events": ("overview", "jobs"),
     "sources": ("health",),
     "time": ("clock",),
+    "users": ("users", "groups"),
+    "groups": ("groups",),
 }
 """Part of the snapshot -> topics that show it. `owners`: what the plan asks of pods' owners and
 budgets.
@@ -43,17 +49,21 @@ class TopicVersions:
     """The version of each topic, by comparing the parts of two snapshots
     (the same object = unchanged).
 
-    Versions begin above `start`.
+    Versions begin above `start`. `topics`: those that its readers have.
     """
 
-    def __init__(self, start: int = 0) -> None:
+    def __init__(self, start: int = 0, topics: tuple[str, ...] = ALL_TOPICS) -> None:
         self._parts: dict[str, Any] = {}
         self._count = start
-        self._versions = dict.fromkeys(TOPICS, 0)
+        self._versions = dict.fromkeys(topics, 0)
 
     def note_time(self, version: int) -> None:
         """Counts the topic `clock` up if the time was changed: `version` is not the last call's."""
         self._count_moved({"time": version})
+
+    def note_people(self, users: Mapping[str, Any], groups: Mapping[str, Any]) -> None:
+        """Counts the topics of people up if users or groups differ from the last call's."""
+        self._count_moved({"users": users, "groups": groups})
 
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
         """Count up the topics whose contents differ from the last call's."""
@@ -174,7 +184,7 @@ class ChangeHints:
                     continue
                 stream.wake.clear()
                 topics, stream.pending = stream.pending, set()
-                yield b"".join(self._event(topic) for topic in TOPICS if topic in topics)
+                yield b"".join(self._event(topic) for topic in ALL_TOPICS if topic in topics)
         finally:
             self._streams.discard(stream)
 

@@ -35,12 +35,14 @@ from fairlead.settings import (
     GPU_EXTENDER_POD,
     NODE_AGENT_POD,
     PART_LABEL,
+    PEOPLE_CONTROLLER_POD,
     QUOTA_CONTROLLER_POD,
 )
-from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP, QUOTA_PLURAL
+from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP, PEOPLE_GROUP, QUOTA_PLURAL, USERS
 
 SLOW_SECONDS: Final = 1.0
 DATASETS: Final = f"{FLUID_DATASETS}.{FLUID_GROUP}"
+PEOPLE: Final = f"{USERS}.{PEOPLE_GROUP}"
 NAMED: Final = 5
 _CORE: Final = ("nodes", "pods")
 
@@ -53,10 +55,11 @@ AFFECTED_CONTENT: Final = {
     "sharing-extender": "scheduling of pods that request a part of a GPU",
     "device-plugin": "start of pods that share a GPU",
     "quota-controller": "admission of pods that wait for quota, and reclaiming of borrowed GPUs",
+    "people-controller": "rights of users and groups: changes take no effect without it",
     "job-kinds": "jobs of these kinds on the Training jobs board",
     "fluid": "datasets and their caches",
     "helm": "installing and upgrading components",
-    "store": "data about the past: usage, cost and charts",
+    "store": "signing in, every write and the audit",
     "clock-skew": "times in the log of the console, and when its certificates expire",
     "base-url": "links, copied addresses and the event stream",
 }
@@ -84,6 +87,7 @@ SETTINGS: Final = {
     "sharing-extender": _part("gpuSharing"),
     "device-plugin": f"{_part('nodeAgent')}, and label the nodes cgpu=true",
     "quota-controller": _part("quota"),
+    "people-controller": _part("people"),
     "job-kinds": "install an operator, such as training-operator or mpi-operator",
     "fluid": "install Fluid",
     "store": "set --prometheus URL to keep series longer than the process",
@@ -95,7 +99,7 @@ class HealthFacts(Struct, frozen=True):
     """The observations. `snapshot` contains the source of GPU telemetry; `nodes`: nodes with GPUs.
 
     `looks` None: there is no API server (a saved snapshot). `history_seconds`: span of the built-in
-    history.
+    history. `store`: None = the console has none, because users do not sign in.
     """
 
     snapshot: ClusterSnapshot
@@ -104,6 +108,7 @@ class HealthFacts(Struct, frozen=True):
     is_simulated: bool
     history_seconds: float
     base_path: str
+    store: ServerLook | None = None
 
 
 class _Found(Struct, frozen=True):
@@ -481,24 +486,31 @@ def _readable(served: Iterable[str], readable: Iterable[str]) -> tuple[str, ...]
     return tuple(version for version in served if version in known)
 
 
-def _fluid(facts: HealthFacts) -> _Found:
+def _people_controller(facts: HealthFacts) -> _Found:
+    versions = _served(facts, PEOPLE)
+    if isinstance(versions, _Found):
+        return versions
+    return _component(facts, PEOPLE_CONTROLLER_POD) or _nowhere(PEOPLE_CONTROLLER_POD, "warn")
+
+
+def _served(facts: HealthFacts, name: str) -> str | _Found:
+    """The versions of custom resources that the cluster serves; a row that is `off` for none."""
     served = facts.looks.served if facts.looks else None
     if served is None:
         return _Found(
             "off", [Sentence("health-not-known", {}, "it is unknown what the cluster serves")]
         )
-    versions = "/".join(served.get(DATASETS, ()))
-    if not versions:
-        return _Found(
-            "off",
-            [
-                Sentence(
-                    "health-not-served",
-                    {"name": DATASETS},
-                    f"this cluster does not serve {DATASETS}",
-                )
-            ],
-        )
+    versions = "/".join(served.get(name, ()))
+    if versions:
+        return versions
+    text = f"this cluster does not serve {name}"
+    return _Found("off", [Sentence("health-not-served", {"name": name}, text)])
+
+
+def _fluid(facts: HealthFacts) -> _Found:
+    versions = _served(facts, DATASETS)
+    if isinstance(versions, _Found):
+        return versions
     return _Found(
         "ok",
         [
@@ -516,6 +528,12 @@ def _helm(facts: HealthFacts) -> _Found:
 
 
 def _store(facts: HealthFacts) -> _Found:
+    look = facts.store
+    if look is not None:
+        if look.failure:
+            return _Found("fail", [_failure(look)], is_settable=False)
+        is_slow = look.seconds is not None and look.seconds > SLOW_SECONDS
+        return _Found("warn" if is_slow else "ok", [_answers(look)], is_settable=False)
     if facts.looks is not None and facts.looks.prometheus is not None:
         return _Found(
             "off",
@@ -599,6 +617,7 @@ _JUDGES: Final[Mapping[str, Callable[[HealthFacts], _Found]]] = {
     "sharing-extender": _extender,
     "device-plugin": _device_plugin,
     "quota-controller": _quota_controller,
+    "people-controller": _people_controller,
     "job-kinds": _job_kinds,
     "fluid": _fluid,
     "helm": _helm,

@@ -21,22 +21,6 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def audited(
-    audit: AuditTrail | None, row: AuditRow, now: Callable[[], int]
-) -> AsyncIterator[None]:
-    """Both rows around one write. `row`: the first one; `audit`: None = no row is written.
-
-    Raises StoreDown before the write if the first row cannot be stored, and what the write raises.
-    """
-    if audit is None:
-        yield
-        return
-    begun_id = await audit.append_audit(row)
-    async with result_noted(audit, structs.replace(row, id=begun_id), now):
-        yield
-
-
-@asynccontextmanager
 async def result_noted(
     audit: AuditTrail, begun: AuditRow, now: Callable[[], int]
 ) -> AsyncIterator[None]:

@@ -7,16 +7,19 @@ once in `KEPT_SECONDS`, for any number of pages.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from fairlead.console.boards.health import HealthFacts
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.kept_answers import KeptAnswers
+from fairlead.errors import StoreDown
 from fairlead.model.dependency import DependencyLooks, ServerLook
+from fairlead.model.records.rows import StoreFacts
 from fairlead.ports import Dependencies, Ports
 
 KEPT_SECONDS: Final = 10.0
+StoreQuestion = Callable[[], Awaitable[StoreFacts]]
 PATIENCE_SECONDS: Final = 5.0
 """A server that takes longer counts as one that does not answer, until it does."""
 
@@ -27,12 +30,19 @@ class HealthAnswers:
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
     ) -> None:
+        self._clock = clock
         self._answers: KeptAnswers[str, DependencyLooks] = KeptAnswers(
             KEPT_SECONDS, patience, clock=clock
         )
+        self._store: KeptAnswers[str, ServerLook] = KeptAnswers(KEPT_SECONDS, patience, clock=clock)
 
     async def facts(
-        self, world: Ports, board_states: BoardStates, history_seconds: float, base_path: str
+        self,
+        world: Ports,
+        board_states: BoardStates,
+        history_seconds: float,
+        base_path: str,
+        store: StoreQuestion | None = None,
     ) -> HealthFacts:
         """What the page is judged from. Before the caches are filled nodes are not known."""
         looks = (
@@ -46,7 +56,31 @@ class HealthAnswers:
             )
         else:
             snapshot, nodes = world.cluster.snapshot().with_gpus((), world.gpus.source()), ()
-        return HealthFacts(snapshot, nodes, looks, world.is_simulated, history_seconds, base_path)
+        return HealthFacts(
+            snapshot=snapshot,
+            nodes=nodes,
+            looks=looks,
+            is_simulated=world.is_simulated,
+            history_seconds=history_seconds,
+            base_path=base_path,
+            store=None if store is None else await self.store_look(store),
+        )
+
+    async def store_look(self, store: StoreQuestion) -> ServerLook:
+        """What the store answered lately."""
+        found = await self._store.of("store", lambda: self._look_at_store(store))
+        return found or ServerLook(
+            "store", failure=f"the store has not answered for {self._store.patience:g} s"
+        )
+
+    async def _look_at_store(self, store: StoreQuestion) -> ServerLook:
+        begun = self._clock()
+        try:
+            facts = await store()
+        except StoreDown as error:
+            return ServerLook("store", failure=error.what, hint=error.hint)
+        version = f"{facts.engine} {facts.engine_version}"
+        return ServerLook(facts.place, version, self._clock() - begun)
 
     async def looks(self, dependencies: Dependencies, name: str) -> DependencyLooks:
         """What they answered lately. `name`: the cluster's, where it does not answer in time."""

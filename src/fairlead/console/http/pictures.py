@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.boards.change_hints import TOPICS, ChangeHints, TopicVersions
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.http.answers import Packed, pack
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates, prepared
@@ -118,7 +118,7 @@ class Picture:
         self._monotonic = monotonic
         self._board_states = board_states
         self._world = world
-        self.versions = TopicVersions(int(world.clock.now()))
+        self.versions = TopicVersions(int(world.clock.now()), TOPICS)
         self.hints = ChangeHints(self.versions)
         self._whole: SharedBoard | None = None
         self._board: RestrictedBoard | None = None

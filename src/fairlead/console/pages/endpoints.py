@@ -40,9 +40,8 @@ from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.session import (
     ActAs,
-    KubeconfigOrder,
     Me,
-    OwnKubeconfig,
+    OwnRights,
     SignedIn,
     SignInMethods,
     SignInOrder,
@@ -53,6 +52,12 @@ from fairlead.console.pages.writing.cluster_actions import (
     JobWritten,
     NodeOrder,
     NodeWritten,
+)
+from fairlead.console.pages.writing.jobs import (
+    JobFormList,
+    JobSubmission,
+    JobSubmitted,
+    SubmitPreview,
 )
 from fairlead.console.pages.writing.people import (
     CredentialList,
@@ -296,6 +301,14 @@ AUDIT_PARAMETERS: Final = (
 ENDPOINTS: Final = (
     Endpoint("me", "/me", "Who is looking, at which cluster", Me, _SESSION, errors=(400, 401, 403)),
     Endpoint(
+        "my_rights",
+        "/me/rights",
+        "What the user may do in the console and with kubectl",
+        OwnRights,
+        _SESSION,
+        errors=(400, 401, 403),
+    ),
+    Endpoint(
         "act_as",
         "/me/as",
         "Look as a user of a simulated cluster, or as oneself again",
@@ -303,15 +316,6 @@ ENDPOINTS: Final = (
         Right(ConsoleVerb.UPDATE, ConsoleResource.SESSION),
         errors=(400, 401, 403, 404, 415),
         body=ActAs,
-    ),
-    Endpoint(
-        "own_kubeconfig",
-        "/me/kubeconfigs",
-        "A new kubeconfig of the user who is signed in, with a token that is kept nowhere",
-        OwnKubeconfig,
-        Right(ConsoleVerb.CREATE, ConsoleResource.MY_CREDENTIALS),
-        errors=(400, 401, 403, 404, 415, 502, 503),
-        body=KubeconfigOrder,
     ),
     Endpoint(
         "sign_in_methods",
@@ -492,6 +496,26 @@ ENDPOINTS: Final = (
         _JOBS,
         parameters=(*LIST_PARAMETERS, *JOB_FILTERS),
         example="/jobs?job_status=Pending&sort=-gpusRequested",
+    ),
+    Endpoint(
+        "create_job",
+        "/jobs",
+        "Submit a job, as `arena submit` does",
+        JobSubmitted,
+        Right(ConsoleVerb.CREATE, ConsoleResource.JOBS, in_body=True),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=JobSubmission,
+        action="jobs.create",
+        preview=SubmitPreview,
+    ),
+    Endpoint(
+        "job_types",
+        "/job-types",
+        "The kinds of jobs that can be submitted, with the fields of their forms",
+        JobFormList,
+        _JOBS,
+        errors=(400, 401, 403, 404, 503),
     ),
     Endpoint(
         "job",
@@ -774,6 +798,17 @@ ENDPOINTS: Final = (
         parameters=(DRY_RUN,),
         errors=WRITE_ERRORS,
         body=CredentialOrder,
+        action="credentials.create",
+    ),
+    Endpoint(
+        "issue_my_kubeconfig",
+        "/me/kubeconfigs",
+        "Issue a token to oneself, in a kubeconfig; it is shown once",
+        IssuedKubeconfig,
+        Right(ConsoleVerb.CREATE, ConsoleResource.MY_CREDENTIALS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=UserKubeconfigOrder,
         action="credentials.create",
     ),
     Endpoint(

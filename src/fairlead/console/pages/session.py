@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from fairlead.console.pages.clock import ClockFace
-from fairlead.console.pages.envelope import Json, Timestamp
+from fairlead.console.pages.envelope import Json
 from fairlead.errors import UserError
 
 Form = TypeVar("Form", bound=Json)
@@ -62,21 +62,42 @@ class ActAs(Json, frozen=True, forbid_unknown_fields=True):
     user: str
 
 
-class KubeconfigOrder(Json, frozen=True, forbid_unknown_fields=True):
-    """`lifetime_seconds`: 600 to 86,400. `note`: what it is for, at most 200 characters."""
-
-    lifetime_seconds: int = 28_800
-    note: str = ""
-
-
-class OwnKubeconfig(Json, frozen=True):
-    """`kubeconfig`: YAML with the token, which is kept nowhere. `credential`: the name under which
-    it is revoked.
+class ConsoleRight(Json, frozen=True):
+    """What the user may do in this console. `where`: `everywhere`, or `own`: in the own namespaces.
+    `verbs`: some of `get`, `create`, `update`, `delete`.
     """
 
-    kubeconfig: str
-    credential: str
-    expires_at: Timestamp
+    resource: str
+    where: str
+    verbs: list[str]
+
+
+class KubectlRule(Json, frozen=True):
+    """`kind`: `write` (all usual verbs), `read` (get, list, watch), or `other` (`verbs`).
+    `resources`: with their API group, such as `jobs.batch`.
+    """
+
+    kind: str
+    verbs: list[str]
+    resources: list[str]
+
+
+class KubectlRight(Json, frozen=True):
+    """A role that is bound to the user. `namespaces`: where; `is_cluster_wide`: by a
+    ClusterRoleBinding. `rules`: none of a role that is not Fairlead's.
+    """
+
+    role: str
+    namespaces: list[str]
+    is_cluster_wide: bool
+    rules: list[KubectlRule]
+
+
+class OwnRights(Json, frozen=True):
+    """`kubectl`: none for a client that is no user."""
+
+    console: list[ConsoleRight]
+    kubectl: list[KubectlRight]
 
 
 class ClusterName(Json, frozen=True):

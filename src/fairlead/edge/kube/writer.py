@@ -114,15 +114,16 @@ class KubeWriter:
                 return event_request(action, now)
             case RecordObjectEvent():
                 return object_event_request(action, now)
-            case AdmitPod():
+            case AdmitPod() | EvictPod() | SetPodCondition():
                 return _in_term(pod_request(action), manager)
-            case EvictPod() | SetPodCondition():
-                return pod_request(action)
             case ScaleJob():
-                return scale_request(action)
+                return _in_term(scale_request(action), manager)
             case WriteTreeStatus():
-                return tree_status_request(action)
-            case CreateObject() | PatchObject() | DeleteObject():
+                return _in_term(tree_status_request(action), manager)
+            case PatchObject():
+                target = await self._resource(action.target)
+                return _in_term(object_request(action, target), manager)
+            case CreateObject() | DeleteObject():
                 return object_request(action, await self._resource(target_of(action)))
 
     async def _resource(self, target: ObjectRef) -> Resource:

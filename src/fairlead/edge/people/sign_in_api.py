@@ -7,6 +7,7 @@ A token is sent in the body of a TokenReview and stands in no message.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -16,15 +17,17 @@ from msgspec import structs
 from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT
 from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import SECRETS, SERVICE_ACCOUNTS, Resource
 from fairlead.edge.kube.who_am_i import REVIEWS
 from fairlead.edge.people.people_api import USER_SUBJECT
-from fairlead.errors import OutsideError
+from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.access import Identity
 from fairlead.model.changes import Observe
+from fairlead.model.people.token_bounds import BoundObject
 from fairlead.model.refusal import Refusal
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.names import PEOPLE_GROUP, USERS
+from fairlead.wire.people.credentials import WireSecretHead
 
 _AUTHENTICATION: Final = "authentication.k8s.io"
 _AUTHORIZATION: Final = "authorization.k8s.io"
@@ -37,6 +40,8 @@ ACCESS_REVIEWS: Final = Resource(
 FOLLOWED: Final = tuple(
     structs.replace(kind, is_optional=True) for kind in (USER_SUBJECT, GROUP_SUBJECT)
 )
+_BOUND: Final = {each.plural: each for each in (SECRETS, SERVICE_ACCOUNTS)}
+_log = logging.getLogger(__name__)
 _REFUSED: Final = "the API server does not accept this token"
 
 
@@ -53,6 +58,7 @@ class KubeSignInApi:
         self._api = api
         self._rng = rng
         self._sleep = sleep
+        self._is_blind = False
 
     async def follow(self, observe: Observe) -> None:
         await Follower(self._api, observe, rng=self._rng, sleep=self._sleep).run(FOLLOWED)
@@ -62,6 +68,21 @@ class KubeSignInApi:
         if not status.get("authenticated"):
             return Refusal(_reason(str(status.get("error") or "")))
         return _identity(status.get("user"))
+
+    async def is_there(self, bound: BoundObject) -> bool:
+        try:
+            found = await self._api.get(
+                _BOUND[bound.plural], bound.name, USERS_NAMESPACE, WireSecretHead
+            )
+        except NotFound:
+            return False
+        except Forbidden as error:
+            if not self._is_blind:
+                _log.warning("sign-ins outlive revoked tokens: %s", error.log_line)
+            self._is_blind = True
+            return True
+        uid: str = found.metadata.uid or ""
+        return uid == bound.uid
 
     async def own_identity(self) -> Identity:
         status = await self._ask(REVIEWS, None)

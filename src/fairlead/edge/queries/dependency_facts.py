@@ -20,10 +20,10 @@ from fairlead.errors import Forbidden, OutsideError
 from fairlead.kinds.registry import KINDS
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.wire.metrics.gpu_readings import METRICS
-from fairlead.wire.names import FLUID_GROUP
+from fairlead.wire.names import FLUID_GROUP, PEOPLE_GROUP
 
 _VERSION = ApiRequest("get", "GET", "/version")
-_GROUPS = (FLUID_GROUP, *sorted({kind.GROUP for kind in KINDS}))
+_GROUPS = (FLUID_GROUP, PEOPLE_GROUP, *sorted({kind.GROUP for kind in KINDS}))
 _SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
 
 

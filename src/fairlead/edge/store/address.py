@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
+from fairlead.edge.connection.password_file import read_password
 from fairlead.errors import UserError
 
 SQLITE: Final = "sqlite"
@@ -82,7 +83,7 @@ def store_address(url: str, password_file: str = "", authority: str = "") -> Sto
         host=parts.hostname,
         port=port or _PORTS[parts.scheme],
         database=database,
-        password=_password(password_file) if password_file else "",
+        password=read_password(password_file) if password_file else "",
         is_encrypted=_is_encrypted(parts.query) or bool(authority),
         authority=authority,
     )
@@ -108,15 +109,3 @@ def _is_encrypted(query: str) -> bool:
                 "the only one is `tls=verify`",
             )
     return bool(query)
-
-
-def _password(name: str) -> str:
-    """The file's text without the line end, which editors add."""
-    try:
-        text = Path(name).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else "") or "it is not UTF-8"
-        raise UserError(
-            f"the password file `{name}` cannot be read: {reason}", "name a readable file"
-        ) from error
-    return text.removesuffix("\n").removesuffix("\r")

@@ -100,6 +100,7 @@ class SqlStore:
             "csrf": sign_in.csrf,
             "group_names": msgspec.json.encode([*map(_whole, sign_in.groups)]).decode(),
             "source_ip": _cut(sign_in.source_ip, KEY_LENGTH),
+            "bound_to": _whole(sign_in.bound_to),
         }
         await self._write(lambda connection: connection.execute(insert(sign_ins).values(values)))
 
@@ -351,6 +352,7 @@ def _sign_in(row: Row[Any]) -> SignIn:
         row.csrf,
         tuple(msgspec.json.decode(row.group_names, type=list[str])),
         row.source_ip,
+        row.bound_to or "",
     )
 
 

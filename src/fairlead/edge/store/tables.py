@@ -28,7 +28,7 @@ MYSQL_OPTIONS: Final[dict[str, Any]] = {
 }
 """`utf8mb4_bin`: texts that differ in case only are different, as in the other engines."""
 
-VERSIONS: Final = ("0001", "0002")
+VERSIONS: Final = ("0001", "0002", "0003")
 """Of the schema, oldest first: those of the files in `migrations/versions`, without Alembic, which
 takes a third of a second to load.
 """
@@ -82,6 +82,7 @@ sign_ins = Table(
     _key("csrf"),
     _text("group_names"),
     _key("source_ip"),
+    Column("bound_to", LONG_TEXT, nullable=True),
     Index("sign_ins_user", "user_id"),
     **MYSQL_OPTIONS,
 )

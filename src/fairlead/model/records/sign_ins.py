@@ -17,7 +17,8 @@ class SignIn(Struct, frozen=True):
     `identity`: the user as the API server or the OIDC provider names it (`issuer#sub`), `groups`
     those that came with it. `user`: the id of the User object, "" = there is none (an administrator
     who may update `users`). `csrf`: the value that writes must send back. `began_at`, `seen_at`:
-    when it began and was last used. `ends_at`: when it ends, however much it is used.
+    when it began and was last used. `ends_at`: when it ends, however much it is used. `bound_to`:
+    the object with which the token of the sign-in ends (`BoundTo.text`), "" = none.
 
     Role and namespaces are not part of it: they are read at each request.
     """
@@ -32,6 +33,7 @@ class SignIn(Struct, frozen=True):
     csrf: str
     groups: tuple[str, ...] = ()
     source_ip: str = ""
+    bound_to: str = ""
 
 
 class SpentKey(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Admission of users, groups and their tokens as a hook of the simulated cluster.
 
 In a real cluster the admission webhook judges users and groups, and the policy `fairlead-renewal`
-the tokens. The simulated cluster asks nothing before a deletion.
+the tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead.wire.names import PEOPLE_GROUP, USER_GROUPS, USERS
 from fairlead.wire.people.people_objects import WirePerson, parse_group, parse_user
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, ROLE_BINDINGS, SERVICE_ACCOUNTS
-from fairlead_sim.store.admission import Write
+from fairlead_sim.store.admission import DELETE, Write
 from fairlead_sim.store.cluster import StoredCluster
 
 _PREFIX: Final = account_name(USERS_NAMESPACE, "")
@@ -50,15 +50,15 @@ class PeoplePolicies:
 
     def _person(self, write: Write) -> None:
         """What a part of the cluster writes itself, and what changes no spec, is not judged."""
-        old = write.old
-        if old is not None and old.get("spec") == write.new.get("spec"):
+        old, new = write.old, None if write.verb == DELETE else write.new
+        if old is not None and new is not None and old.get("spec") == new.get("spec"):
             return
         refusal: Refusal | None = None
         if write.ref.plural == USERS:
-            before, after = _row(old, parse_user), _row(write.new, parse_user)
+            before, after = _row(old, parse_user), _row(new, parse_user)
             refusal = refuse_user_write(before, after, self._record(write.user))
         elif write.ref.plural == USER_GROUPS:
-            group, changed = _row(old, parse_group), _row(write.new, parse_group)
+            group, changed = _row(old, parse_group), _row(new, parse_group)
             refusal = refuse_group_write(group, changed, self._record(write.user))
         if refusal is not None:
             message = f'admission webhook "people.fairlead.io" denied the request: {refusal.reason}'

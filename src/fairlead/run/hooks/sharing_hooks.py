@@ -47,7 +47,7 @@ from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.scenario import Scenario
 from fairlead_sim.scheduler.hooks import Hooks, HookVictims, Object, Unfit
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.admission import CREATE, Write
+from fairlead_sim.store.admission import CREATE, DELETE, Write
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
@@ -76,6 +76,8 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     def admission(write: Write) -> Object:
         if write.subresource == "token" or write.ref.group == PEOPLE_GROUP:
             return judge_people(write)
+        if write.verb == DELETE:  # only users and groups are judged when they are deleted
+            return write.new
         return admit_quota(write._replace(new=admit(write)))
 
     return Hooks(

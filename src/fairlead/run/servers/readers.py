@@ -29,11 +29,11 @@ from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import UserError
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
-from fairlead.run.connections import required_connection
 from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
 from fairlead.run.replay import replayed_world
+from fairlead.run.servers.connections import required_connection
 from fairlead.run.servers.sign_in import AskedSignIn
-from fairlead.run.wiring import followed_world
+from fairlead.run.wiring import followed_world, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:
@@ -48,7 +48,7 @@ async def _run_console(asked: Invocation) -> None:
     @asynccontextmanager
     async def service(world: Ports) -> AsyncIterator[ServedApp]:
         async with sign_in.desk(world) as desk:
-            yield ConsoleServer(world, chosen, desk=desk).service(sock)
+            yield ConsoleServer(world, chosen, desk=desk, forms=submit_forms()).service(sock)
 
     code = f"#code={sign_in.code.text}" if sign_in.code is not None else ""
     await _run_reader(asked, sock, service, ("console", path + code), with_events=True)

@@ -17,9 +17,9 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.queries.admission_api import KubeAdmissionApi
 from fairlead.model.installation import OwnAccounts
-from fairlead.run.connections import required_connection
 from fairlead.run.invocation import Invocation, url_of
 from fairlead.run.servers.certificate import serving_certificate
+from fairlead.run.servers.connections import required_connection
 
 _LINGER_SECONDS: Final = 3.0
 """API servers keep connections to a webhook, and a pod without an answer is refused."""

@@ -4,7 +4,7 @@ import { Button } from "antd";
 import { useState } from "react";
 import { ApiError, postJson } from "../../api/fetch";
 import { useMe } from "../../api/queries";
-import type { Me, OwnKubeconfig } from "../../api/types";
+import type { IssuedKubeconfig, Me } from "../../api/types";
 import { exactTime, parseTime } from "../../format/format";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
@@ -14,6 +14,7 @@ import { Panel } from "../../parts/Panel";
 import { saveText } from "../../parts/save";
 import { Answered, Bones, Empty, FailedRefresh, useFaultWords } from "../../parts/States";
 import { Credentials } from "../people/Credentials";
+import { Rights } from "./Rights";
 
 export function AccessPage() {
   const { t } = useWords();
@@ -62,6 +63,7 @@ function Access({ me }: { me: Me }) {
         )}
         <p className="dim access-note">{t(isAdmin ? "access.admin" : "access.researcher")}</p>
       </Panel>
+      <Rights />
       {user.id && me.way !== "none" && <Kubeconfig me={me} />}
       {user.id && me.way !== "none" && (
         <Panel slug="access-credentials" title={t("cred.title")}>
@@ -80,7 +82,7 @@ function Kubeconfig({ me }: { me: Me }) {
   const words = useFaultWords();
   const [hours, setHours] = useState<number>(8);
   const issue = useMutation({
-    mutationFn: () => postJson<OwnKubeconfig>("/me/kubeconfigs", { lifetimeSeconds: hours * 3600, note: t("access.note") }, me.csrf),
+    mutationFn: () => postJson<IssuedKubeconfig>("/me/kubeconfigs", { lifetimeSeconds: hours * 3600, note: t("access.note") }, me.csrf),
     onSuccess: (made) => saveText(`${me.user.id}.kubeconfig`, made.kubeconfig, "application/yaml"),
   });
   return (
@@ -100,7 +102,7 @@ function Kubeconfig({ me }: { me: Me }) {
       </div>
       {issue.data && (
         <p role="status" data-testid="kubeconfig-made">
-          {t("access.made", { credential: issue.data.credential, until: exactTime(parseTime(issue.data.expiresAt)) })} <Command text={`kubectl --kubeconfig ${me.user.id}.kubeconfig get pods`} />
+          {t("access.made", { credential: issue.data.id, until: exactTime(parseTime(issue.data.expiresAt)) })} <Command text={`kubectl --kubeconfig ${me.user.id}.kubeconfig get pods`} />
         </p>
       )}
       {issue.error && (

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.boards.change_hints import PEOPLE_TOPICS, ChangeHints
 from fairlead.console.charts.history import History
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
@@ -29,13 +29,16 @@ from fairlead.console.http.subjects import (
 )
 from fairlead.console.http.writing.credentials import CredentialPlans
 from fairlead.console.http.writing.frame import READ_ONLY, PlannedWrite, WriteFrame
+from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.ports import ClusterWrites, Ports
 
 
 class Console(msgspec.Struct):
-    """What the routes speak from. `desk`: None = there is no sign-in.
+    """What the routes speak from.
+
+    `desk`: None = there is no sign-in. `forms`: None = jobs cannot be submitted.
 
     `csrf`: what writes send back where there is no sign-in.
     """
@@ -54,6 +57,7 @@ class Console(msgspec.Struct):
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
     desk: SignInDesk | None = None
+    forms: JobForms | None = None
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
 
     @property
@@ -79,6 +83,13 @@ class Console(msgspec.Struct):
 
     def now_ms(self) -> int:
         return round(self.world.clock.now() * 1000)
+
+    def people_versions(self) -> dict[str, str]:
+        """Of the topics of administrators alone, now."""
+        if self.desk is not None:
+            self.hints.versions.note_people(*self.desk.people)
+        now = self.hints.versions.as_text()
+        return {topic: now[topic] for topic in PEOPLE_TOPICS}
 
     @property
     def sign_in(self) -> SignInAnswers:
@@ -106,9 +117,16 @@ def csrf_token(console: Console, request: Request) -> str | None:
 
 
 def while_allowed(
-    console: Console, request: Request, endpoint: Endpoint, stream: Response
+    console: Console,
+    request: Request,
+    endpoint: Endpoint,
+    stream: Response,
+    may_go_on: Callable[[], Awaitable[bool]] | None = None,
 ) -> Response:
-    return WhileAllowed(stream, lambda: until_denied(console.subjects, request, endpoint.right))
+    """The stream until the subject loses the right. `may_go_on`: what else is asked each time."""
+    return WhileAllowed(
+        stream, lambda: until_denied(console.subjects, request, endpoint.right, may_go_on)
+    )
 
 
 def cluster_writes(console: Console) -> ClusterWrites:
@@ -119,6 +137,16 @@ def cluster_writes(console: Console) -> ClusterWrites:
             "look at the cluster itself",
         )
     return console.world.writes
+
+
+def job_forms(console: Console) -> JobForms:
+    if console.forms is None:
+        raise Refused(
+            404,
+            f"jobs cannot be submitted to {console.world.name}",
+            "use `arena submit` with a kubeconfig of the cluster",
+        )
+    return console.forms
 
 
 def sign_in_desk(console: Console) -> SignInDesk:

@@ -49,7 +49,8 @@ def _people_answer(
     answer_type: Any,
 ) -> Response:
     query = parse_list_query(request.query_params.multi_items(), endpoint)
-    envelope = (exact_timestamp(console.world.clock.now()), False, "", list[Warning]())
+    version = console.people_versions()[endpoint.name]
+    envelope = (exact_timestamp(console.world.clock.now()), False, version, list[Warning]())
     return rows_answer(request, endpoint, query, rows, sentence, answer_type, envelope)
 
 

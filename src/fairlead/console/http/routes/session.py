@@ -18,6 +18,7 @@ from fairlead.console.http.routes.console import (
     states_of,
     while_allowed,
 )
+from fairlead.console.http.sign_in.own_rights import console_rights, kubectl_rights
 from fairlead.console.http.subjects import (
     EVENT_STREAM,
     subject_of,
@@ -25,11 +26,11 @@ from fairlead.console.http.subjects import (
 from fairlead.console.http.web_files import page_build
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
-from fairlead.console.pages.endpoints import Endpoint
+from fairlead.console.pages.endpoints import ENDPOINTS, Endpoint
 from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.console.pages.health import HealthPage
 from fairlead.console.pages.openapi import openapi_document
-from fairlead.console.pages.session import ClusterName, Features, Me, Person
+from fairlead.console.pages.session import ClusterName, Features, Me, OwnRights, Person
 from fairlead.model.people.reach import reach_of
 from fairlead.model.people.rows import User
 from fairlead.ports import Timekeeper
@@ -66,6 +67,16 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
     return json_answer(request, body)
 
 
+async def my_rights(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    subject, desk = subject_of(request), console.desk
+    user = desk.roster.users.get(subject.user) if desk is not None else None
+    body = OwnRights(
+        console=console_rights(subject, [each.right for each in ENDPOINTS]),
+        kubectl=kubectl_rights(user.status.bindings if user is not None else ()),
+    )
+    return json_answer(request, body)
+
+
 async def _acted(console: Console, request: Request) -> list[User]:
     return [] if console.desk is None else await console.desk.users_to_act_as(request)
 
@@ -73,11 +84,6 @@ async def _acted(console: Console, request: Request) -> list[User]:
 async def act_as(console: Console, request: Request, endpoint: Endpoint) -> Response:
     body = await own_body(request, csrf_token(console, request))
     return await console.sign_in.act_as(request, body)
-
-
-async def own_kubeconfig(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    body = await own_body(request, csrf_token(console, request))
-    return await console.sign_in.own_kubeconfig(request, subject_of(request), body)
 
 
 async def sign_in_methods(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -132,7 +138,11 @@ def _timekeeper(console: Console) -> Timekeeper:
 async def health(console: Console, request: Request, endpoint: Endpoint) -> Response:
     """Also answers while the caches are not filled, with the reason."""
     facts = await console.health.facts(
-        console.world, console.board_states, console.history.seconds, console.base_path
+        console.world,
+        console.board_states,
+        console.history.seconds,
+        console.base_path,
+        console.desk.store_facts if console.desk is not None else None,
     )
     rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())
@@ -144,7 +154,10 @@ async def health(console: Console, request: Request, endpoint: Endpoint) -> Resp
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await states_of(console, request).latest()).versions)
+    found = (await states_of(console, request).latest()).versions
+    if subject_of(request).is_admin:
+        found = {**found, **console.people_versions()}
+    return json_answer(request, found)
 
 
 async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -168,8 +181,8 @@ async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
+    "my_rights": my_rights,
     "act_as": act_as,
-    "own_kubeconfig": own_kubeconfig,
     "sign_in_methods": sign_in_methods,
     "begin_sign_in": begin_sign_in,
     "end_sign_in": end_sign_in,

@@ -14,27 +14,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from fairlead.console.http.answers import JSON, Refused, json_answer, refusal_of
-from fairlead.console.http.issuing import NOTE_MAX
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.sign_in.tools import Cookie
-from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.console.pages.session import (
     ActAs,
-    KubeconfigOrder,
-    OwnKubeconfig,
     SignedIn,
     SignInFailure,
     SignInMethods,
     SignInOrder,
     parse_body,
 )
-from fairlead.errors import FairleadError, UserError
-from fairlead.model.people.subject import Subject
+from fairlead.errors import FairleadError
 from fairlead.rules.people.sign_in import local_path
-from fairlead.wire.files.manifest_yaml import render_manifests
-from fairlead.wire.people.credentials import render_kubeconfig
 
-LIFETIME_SECONDS: Final = (600, 86_400)
 _FAILURE_COOKIE: Final = "fairlead-sign-in-failed"
 _FAILURE_SECONDS: Final = 60
 _NEXT_COOKIE: Final = "fairlead-next"
@@ -67,18 +59,6 @@ class SignInAnswers:
         return self._with(
             _done(is_signed_in=True), await self._needed().act_as(request, asked.user)
         )
-
-    async def own_kubeconfig(self, request: Request, subject: Subject, body: bytes) -> Response:
-        order = parse_body(body, KubeconfigOrder, '{"lifetimeSeconds": 28800}')
-        check_order(order)
-        made, token, address = await self._needed().issue(
-            request, subject, order.lifetime_seconds, order.note
-        )
-        namespace = min(subject.namespaces, default="default")
-        config = render_kubeconfig(made.user, {"token": token}, namespace, address)
-        text = render_manifests([config])
-        issued = OwnKubeconfig(text, made.name, exact_timestamp(made.expires_at))
-        return Response(msgspec.json.encode(issued), 200, {"Cache-Control": "no-store"}, JSON)
 
     async def start_at_provider(self, request: Request) -> Response:
         desk = self._needed()
@@ -141,21 +121,6 @@ class SignInAnswers:
                 samesite="lax",
             )
         return answer
-
-
-def check_order(order: KubeconfigOrder) -> None:
-    """Raises UserError for a lifetime or a note that is out of bounds."""
-    low, high = LIFETIME_SECONDS
-    if not low <= order.lifetime_seconds <= high:
-        raise UserError(
-            f"a lifetime of {order.lifetime_seconds} s is out of bounds",
-            f"send `lifetimeSeconds` from {low} to {high}",
-        )
-    if len(order.note) > NOTE_MAX or not order.note.isprintable():
-        raise UserError(
-            f"the note has {len(order.note)} characters, or some that cannot be printed",
-            f"send at most {NOTE_MAX} in one line",
-        )
 
 
 def _done(*, is_signed_in: bool) -> Response:

@@ -1,4 +1,4 @@
-"""How users sign in and out, look as another user, and get a credential of their own.
+"""How users sign in and out, and look as another user.
 
 No token, code or cookie stands in a log or a message.
 """
@@ -6,7 +6,7 @@ No token, code or cookie stands in a log or a message.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -14,8 +14,6 @@ from msgspec import structs
 from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.audit_notes import audited
-from fairlead.console.http.issuing import issue_recorded
 from fairlead.console.http.proxies import Peer
 from fairlead.console.http.sign_in.signed_in_subjects import SignedInSubjects
 from fairlead.console.http.sign_in.tools import (
@@ -34,10 +32,11 @@ from fairlead.errors import OutsideError
 from fairlead.model.access import Identity
 from fairlead.model.people.external import OidcRequest
 from fairlead.model.people.permission import Denied
-from fairlead.model.people.record import Credential, ServerAddress
-from fairlead.model.people.rows import User
+from fairlead.model.people.rows import User, UserGroup
 from fairlead.model.people.subject import SignInWay, Subject
-from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
+from fairlead.model.people.token_bounds import NO_BOUNDS, TokenBounds
+from fairlead.model.records.audit import AuditResult, AuditRow
+from fairlead.model.records.rows import StoreFacts
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
 from fairlead.ports import (
@@ -65,11 +64,10 @@ from fairlead.rules.people.sign_in import (
     state_ends_at,
     state_text,
 )
-from fairlead.settings import USERS_NAMESPACE
+from fairlead.wire.people.token_claims import token_bounds
 
 BEGIN: Final = "session.begin"
 END: Final = "session.end"
-ISSUE: Final = "credential.create"
 """Actions in the audit."""
 
 
@@ -84,6 +82,11 @@ class SignInDesk:
     def roster(self) -> Roster:
         """The users and groups of the cluster."""
         return self._signed_in.roster
+
+    @property
+    def people(self) -> tuple[Mapping[str, User], Mapping[str, UserGroup]]:
+        """Users and groups as they are now; other objects after a change."""
+        return self.roster.users, self.roster.groups
 
     async def of(self, request: Request) -> Subject:
         """The subject of a request (`SignedInSubjects.of`)."""
@@ -103,6 +106,10 @@ class SignInDesk:
     @property
     def versions(self) -> TreeVersions | None:
         return self._tools.versions
+
+    @property
+    def store_facts(self) -> Callable[[], Awaitable[StoreFacts]] | None:
+        return self._tools.store_facts
 
     @property
     def audit(self) -> AuditTrail | None:
@@ -152,12 +159,16 @@ class SignInDesk:
             )
         self._signed_in.require_ready()
         self._signed_in.tries.begin(peer)
+        bounds = NO_BOUNDS
         async with self._audited(request, way):
             if way == SignInWay.CODE:
                 identity = await self._by_code(secret)
             else:
                 identity = await self._by_token(secret)
-            row, cookie = self._made(peer, SignInWay(way), identity.name, groups=identity.groups)
+                bounds = token_bounds(secret)
+            row, cookie = self._made(
+                peer, SignInWay(way), identity.name, groups=identity.groups, bounds=bounds
+            )
             await self._begun(request, row)
         self._signed_in.tries.succeeded(peer)
         return cookie
@@ -227,43 +238,6 @@ class SignInDesk:
         await self._begun(request, made)
         return cookie
 
-    async def issue(
-        self, request: Request, subject: Subject, seconds: int, note: str
-    ) -> tuple[Credential, str, ServerAddress]:
-        """A credential of the user of this request, its token, and where it works.
-
-        Raises Refused: 404 without a User, or where the console issues none, 403 `no-user` while
-        the user has no ServiceAccount.
-        """
-        credentials, user = self._tools.credentials, self.roster.users.get(subject.user)
-        if credentials is None or user is None:
-            raise Refused(
-                404,
-                f"there is no credential for `{subject.name}`"[:300],
-                "only a user has one; an administrator makes users",
-            )
-        denied = check_account(user)
-        if denied is not None:
-            raise refused(denied)
-        row = AuditRow(
-            at=self._signed_in.now(),
-            actor=user.name,
-            action=ISSUE,
-            result=AuditResult.BEGUN,
-            role=str(subject.role),
-            source_ip=self._tools.proxies.peer(request).address,
-            target=AuditTarget("User", USERS_NAMESPACE, user.name),
-            request_id=request.state.request_id,
-            summary=f"lifetime {seconds} s",
-        )
-        records = self._tools.records
-        async with audited(records, row, self._signed_in.now):
-            address = await credentials.address()
-            made, token = await issue_recorded(
-                credentials, records, user.name, seconds, note, user.name
-            )
-        return made, token, address
-
     async def end(self, request: Request) -> Cookie:
         """Sign out at every replica. Raises Refused, 403 `csrf`, for a write of another page."""
         signed = self._signed_in.signed(request)
@@ -313,9 +287,14 @@ class SignInDesk:
         user: str = "",
         groups: tuple[str, ...] = (),
         ends_at: int = 0,
+        bounds: TokenBounds = NO_BOUNDS,
     ) -> tuple[SignIn, Cookie]:
-        """A row with a new id, and its cookie."""
+        """A row with a new id, and its cookie. `bounds`: of the token, with which it ends."""
         id, now = secrets.token_bytes(ID_BYTES), self._signed_in.now()
+        ends_at = ends_at or now + LONGEST_MS
+        if bounds.expires_at is not None:
+            left = bounds.expires_at - (self._tools.cluster_now or self._tools.now)()
+            ends_at = min(ends_at, now + max(0, round(left * 1000)))
         row = SignIn(
             hash=hash_of(id),
             identity=identity,
@@ -323,10 +302,11 @@ class SignInDesk:
             way=way,
             began_at=now,
             seen_at=now,
-            ends_at=ends_at or now + LONGEST_MS,
+            ends_at=ends_at,
             csrf=csrf_of(id),
             groups=groups,
             source_ip=peer.address,
+            bound_to=bounds.bound.text if bounds.bound is not None else "",
         )
         value = signed_cookie(id, self._tools.keys[0])
         return row, Cookie(COOKIE, value, (row.ends_at - now) // 1000, peer.is_tls)

@@ -17,7 +17,8 @@ from msgspec import structs
 from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.sign_in.kept import Kept
+from fairlead.console.http.kept_answers import KeptAnswers
+from fairlead.console.http.sign_in.kept import KEPT_SECONDS, Kept
 from fairlead.console.http.sign_in.tools import (
     COOKIE,
     SignInTools,
@@ -30,6 +31,7 @@ from fairlead.model.access import Identity
 from fairlead.model.changes import Changes
 from fairlead.model.people.permission import Denied
 from fairlead.model.people.subject import SignInWay, Subject
+from fairlead.model.people.token_bounds import bound_object
 from fairlead.model.records.audit import KEPT_MS
 from fairlead.model.records.sign_ins import SignIn
 from fairlead.model.refusal import Refusal
@@ -57,6 +59,9 @@ CLOCKS_MS: Final = 60_000
 """By how much the clocks of API server and console may differ."""
 AWAY_SECONDS: Final = 300.0
 """How long rows count that were read before the store went away, so that live pages go on."""
+BOUND_PATIENCE: Final = 1.0
+"""How long a request waits for whether its token was revoked. It then goes on, and asks again."""
+BOUND_MOST: Final = 10_000
 _RETRY: Final = {"Retry-After": "1"}
 _log = logging.getLogger(__name__)
 
@@ -71,6 +76,9 @@ class SignedInSubjects:
         self._rows = Kept[SignIn](tools.monotonic)
         self._owners = Kept[Identity](tools.monotonic)
         self._makers = Kept[bool](tools.monotonic)
+        self._bound = KeptAnswers[str, bool](
+            KEPT_SECONDS, BOUND_PATIENCE, most=BOUND_MOST, clock=tools.monotonic
+        )
         self._own: Identity | None = None
         self._ended: asyncio.Queue[str] = asyncio.Queue()
 
@@ -87,6 +95,9 @@ class SignedInSubjects:
         row = await self.row(hash_of(signed.id)) if signed is not None else None
         if row is None:
             raise signed_out()
+        if await self._is_token_gone(row):
+            await self.end(row.hash)
+            raise signed_out("the token with which you signed in was revoked")
         found = await self.subject(row)
         if isinstance(found, Denied):
             raise refused(found)
@@ -125,6 +136,19 @@ class SignedInSubjects:
             await self._tools.store.touch_sign_in(hash, now)
             self._rows.keep(hash, structs.replace(row, seen_at=now))
         return row
+
+    async def _is_token_gone(self, row: SignIn) -> bool:
+        """Whether the object to which the token is bound was deleted. While the API server does
+        not answer, what was last known counts.
+        """
+        bound = bound_object(row.bound_to)
+        if bound is None:
+            return False
+        try:
+            found = await self._bound.of(row.bound_to, lambda: self._tools.api.is_there(bound))
+        except OutsideError:
+            return False
+        return found is False
 
     async def end(self, hash: str) -> None:
         self._rows.forget(hash)

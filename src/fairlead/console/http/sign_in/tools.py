@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import Struct
 
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.proxies import Peer, Proxies
+from fairlead.model.records.rows import StoreFacts
 from fairlead.ports import (
-    CredentialIssuer,
     IssuedRecords,
     OidcProvider,
     SignInApi,
@@ -73,15 +73,16 @@ class SignInTools(Struct, frozen=True, kw_only=True):
 
     `keys`: that sign cookies, the first one new ones. `code`: for a console that only this machine
     can reach. `external_url`: where browsers find the console, "" = by the host that they name.
-    `records`: None = nothing is noted. `credentials`: None = the console issues none. `versions`:
-    of the quota tree, None = they are not kept.
+    `records`: None = nothing is noted. `versions`: of the quota tree, None = they are not kept.
+    `store_facts`: asks the store what it is, None = it
+    cannot be asked. `cluster_now`: the time by which tokens expire, None = `now`.
     """
 
     api: SignInApi
     store: SignIns
     records: IssuedRecords | None = None
-    credentials: CredentialIssuer | None = None
     versions: TreeVersions | None = None
+    store_facts: Callable[[], Awaitable[StoreFacts]] | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
     provider: OidcProvider | None = None
@@ -91,6 +92,7 @@ class SignInTools(Struct, frozen=True, kw_only=True):
     is_simulated: bool = False
     base_path: str = "/"
     now: Callable[[], float] = time.time
+    cluster_now: Callable[[], float] | None = None
     monotonic: Callable[[], float] = time.monotonic
 
 

@@ -21,3 +21,9 @@ def create_index(name: str, table: str, columns: list[str], *, is_unique: bool =
     existing = {each["name"] for each in inspect(op.get_bind()).get_indexes(table)}
     if name not in existing:
         op.create_index(name, table, columns, unique=is_unique)
+
+
+def add_column(table: str, column: Column[Any]) -> None:
+    existing = {each["name"] for each in inspect(op.get_bind()).get_columns(table)}
+    if column.name not in existing:
+        op.add_column(table, column)

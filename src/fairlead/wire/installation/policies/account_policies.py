@@ -14,6 +14,7 @@ from fairlead.model.installation import OwnAccounts
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.installation.policies.policy_parts import (
     BEFORE_AND_AFTER,
+    WORKLOAD_UPDATES,
     Object,
     cel,
     is_one_of,
@@ -198,11 +199,7 @@ def account_policies(accounts: OwnAccounts) -> list[Object]:
         *validating(
             "fairlead-quota-workloads",
             "accounts",
-            rules=[
-                on("UPDATE", "jobs", groups="batch", versions="*"),
-                on("UPDATE", "mpijobs tfjobs pytorchjobs", groups="kubeflow.org", versions="*"),
-                on("UPDATE", "rayjobs", groups="ray.io", versions="*"),
-            ],
+            rules=WORKLOAD_UPDATES,
             conditions=is_controller,
             variables={
                 "policies": cel("""

@@ -58,6 +58,14 @@ def on(operations: str, resources: str, *, groups: str = "", versions: str = "v1
     }
 
 
+WORKLOAD_UPDATES: Final = (
+    on("UPDATE", "jobs", groups="batch", versions="*"),
+    on("UPDATE", "mpijobs tfjobs pytorchjobs", groups="kubeflow.org", versions="*"),
+    on("UPDATE", "rayjobs", groups="ray.io", versions="*"),
+)
+"""Rules about changes of the jobs that the quota controller suspends, resumes and scales."""
+
+
 def refuse(
     unless: str, message: str = "", *, computed: str = "", reason: str = "Forbidden"
 ) -> Object:

@@ -4,7 +4,8 @@ and later).
 A process that stands still between its last look at the clock and its request does not know that
 another process has taken the Lease since. Its write names the term in which it was decided as field
 manager (`edge/kube/lease`), and the API server compares it with the Lease. The API server may see a
-new term some milliseconds late, so a later term than the Lease's is not refused.
+new term some milliseconds late, so a later term than the Lease's is not refused. A deletion has no
+field manager; the quota controller deletes only pods that are on no node.
 
 Terms are those of one Lease, by its uid. After the last policy with a parameter of this kind was
 deleted and written again, an API server (1.36) compares with the Lease that it saw before, until it
@@ -14,10 +15,12 @@ is restarted: a new installation would be compared with the terms of the former 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from fairlead.model.installation import OwnAccounts
 from fairlead.settings import QUOTA_LEASE, SHARE_LEASE
 from fairlead.wire.installation.policies.policy_parts import (
+    WORKLOAD_UPDATES,
     Object,
     cel,
     is_one_of,
@@ -26,6 +29,8 @@ from fairlead.wire.installation.policies.policy_parts import (
     refuse,
     validating,
 )
+
+_TREE_GROUP: Final = "scheduling.sigs.k8s.io"
 
 
 def term_policies(accounts: OwnAccounts) -> list[Object]:
@@ -49,14 +54,13 @@ def term_policies(accounts: OwnAccounts) -> list[Object]:
             "fairlead-quota-term",
             QUOTA_LEASE,
             accounts.namespace,
-            rules=[on("UPDATE", "pods")],
-            conditions={
-                "is-the-quota-controller": is_user(accounts.quota_controller),
-                "opens-a-gate": cel("""
-            size(object.spec.?schedulingGates.orValue([]))
-              < size(oldObject.spec.?schedulingGates.orValue([]))
-            """),
-            },
+            rules=[
+                on("UPDATE", "pods pods/status namespaces"),
+                on("CREATE", "pods/eviction"),
+                *WORKLOAD_UPDATES,
+                on("UPDATE", "elasticquotatrees/status", groups=_TREE_GROUP, versions="*"),
+            ],
+            conditions={"is-the-quota-controller": is_user(accounts.quota_controller)},
         ),
     ]
 

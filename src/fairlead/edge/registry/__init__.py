@@ -1,0 +1,1 @@
+"""Registries of images: the part of the OCI distribution specification that pushes."""
