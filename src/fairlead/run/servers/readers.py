@@ -39,8 +39,9 @@ from fairlead.run.invocation import (
     url_of,
 )
 from fairlead.run.replay import replayed_world
+from fairlead.run.servers.connections import required_connection
 from fairlead.run.servers.sign_in import AskedSignIn, page_address
-from fairlead.run.wiring import followed_world, required_connection, submit_forms
+from fairlead.run.wiring import followed_world, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:
