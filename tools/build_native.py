@@ -15,11 +15,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard_table import NATIVE, GuardTable, header, read_table, version_script, wrappers
+from guard_table import (
+    NATIVE,
+    GuardTable,
+    header,
+    link_table,
+    read_table,
+    stub_exports,
+    version_script,
+    wrappers,
+)
 from progress import StepFailed, cache_home
 
 GUARD_LIBRARY = "libfairlead-guard.so"
@@ -98,20 +107,60 @@ def build_region(build: Built) -> Path:
     )
 
 
+def build_stub(build: Built = Built()) -> Path:
+    """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`."""
+    table = read_table()
+    sources = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
+    truth = NATIVE / "stub" / "truth.c"
+    texts = {name: (NATIVE / "stub" / f"{name}.c").read_text("utf-8") for name in sources}
+    exports = {name: stub_exports(table, name, text) for name, text in texts.items()}
+    headers = [*sorted((NATIVE / "stub").glob("*.h")), NATIVE / "driver.h", truth]
+
+    def compile_into(folder: Path) -> None:
+        for name, library in sources.items():
+            (folder / f"{name}_exports.c").write_text(exports[name], encoding="utf-8")
+            link = ("-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}")
+            written = (str(NATIVE / "stub" / f"{name}.c"), str(truth), f"{name}_exports.c")
+            run_compiler(build, folder, link, written, library)
+
+    parts = (str(build), *exports.values(), *texts.values(), *_contents(headers))
+    return kept("stub", ".", parts, compile_into)
+
+
+def build_tenant(source: Path, build: Built = Built(), *, is_linked: bool = True) -> Path:
+    """A test's program: `source` and a table of all hooked names, linked with the stub or not."""
+    stub = build_stub()
+    links = link_table(read_table(), is_linked=is_linked)
+    headers = [*sorted(source.parent.glob("*.h")), NATIVE / "driver.h"]
+
+    def compile_into(folder: Path) -> None:
+        (folder / "linked.c").write_text(links, encoding="utf-8")
+        link = (f"-I{source.parent}", "-pthread", "-ldl")
+        files = [str(source), "linked.c"]
+        files += [str(stub / "libcuda.so.1")] if is_linked else []
+        run_compiler(build, folder, link, files, "tenant", is_shared=False)
+
+    parts = (str(build), links, str(stub), *_contents([source, *headers]))
+    return kept("tenant", "tenant", parts, compile_into)
+
+
 def run_compiler(
     build: Built,
     folder: Path,
     link: Sequence[str],
     sources: Sequence[str],
     name: str,
+    *,
+    is_shared: bool = True,
 ) -> None:
-    """Compile and link a shared library in a folder, with no path of this machine in it."""
+    """Compile and link in a folder, with no path of this machine in the result."""
     places = ("-I.", f"-I{NATIVE / 'guard'}", f"-I{NATIVE}")
     hidden = (f"-ffile-prefix-map={NATIVE}=native", f"-ffile-prefix-map={folder}=build")
     macros = tuple(f"-D{macro}" for macro in build.macros)
-    argv = (build.compiler, "-shared", *STRICT, *build.options, *macros, *places, *hidden)
+    shape = ("-shared",) if is_shared else ()
+    argv = (build.compiler, *shape, *STRICT, *build.options, *macros, *places, *hidden)
     done = subprocess.run(
-        (*argv, *link, "-o", name, *sources),
+        (*argv, "-o", name, *sources, *link),
         cwd=folder,
         env={**os.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C"},
         capture_output=True,
@@ -123,7 +172,9 @@ def run_compiler(
         raise StepFailed(f"{name} cannot be compiled:\n{done.stderr.strip()}")
 
 
-def kept(folder: str, name: str, parts: Sequence[str], compile_into: object) -> Path:
+def kept(
+    folder: str, name: str, parts: Sequence[str], compile_into: Callable[[Path], None]
+) -> Path:
     """The file under the cache that is made of `parts`; made now where it is absent."""
     digest = hashlib.sha256("\0".join((compiler_version(), *parts)).encode()).hexdigest()[:16]
     place = cache_home() / "native" / folder / digest
@@ -131,11 +182,15 @@ def kept(folder: str, name: str, parts: Sequence[str], compile_into: object) -> 
     if path.exists():
         return path
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as made:
-        assert callable(compile_into)
-        compile_into(Path(made))
-        place.mkdir(exist_ok=True)
-        (Path(made) / name).replace(path)
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        compile_into(made)
+        try:
+            made.rename(place)
+        except OSError:
+            if not path.exists():  # else another process has made the same
+                raise
     return path
 
 

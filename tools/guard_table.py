@@ -232,3 +232,64 @@ def version_script(first: str) -> str:
     return (
         f"{first} {{ global: dlsym; dlvsym; }};\nGLIBC_2.34 {{ global: dlsym; dlvsym; }} {first};\n"
     )
+
+
+def stub_exports(table: GuardTable, library: str, written: str) -> str:
+    """What the stub's library exports: a form of each `stub_LOGIC`, and a function without effect
+    for every other name of the look-up lists. `written`: the stub's source.
+    """
+    kind = _DEFINITIONS[library]
+    lines = ["/* Written by tools/build_native.py. */", '#include "stub.h"']
+    lines.append('#define SHOWN __attribute__((visibility("default")))')
+    own = re.findall(rf"^SHOWN {kind} (\w+)\(", written, re.MULTILINE)
+    rows = [(name, 0, 0, name) for name in own if name.startswith("cu")]
+    for name in own:
+        lines.append(f"extern char {name}[];")
+    for hook in table.hooks:
+        if hook.library != library:
+            continue
+        rows.append((hook.symbol, hook.since, int(hook.is_per_thread), hook.export))
+        if hook.kind == "resolution":
+            continue
+        parameters = ", ".join(hook.parameters)
+        lines.append(f"{kind} stub_{hook.logic}({parameters});")
+        lines.append(f"SHOWN {kind} {hook.export}({parameters}) {{")
+        lines.append(f"    return stub_{hook.logic}({', '.join(hook.arguments)});")
+        lines.append("}")
+    if library == "cuda":
+        symbols = {hook.symbol for hook in table.hooks}
+        names = {
+            lookup.symbol
+            for path in sorted(LOOKUPS.glob("*.txt"))
+            for lookup in read_lookups(path)
+            if lookup.symbol and lookup.symbol not in (*own, *symbols)
+        }
+        for name in sorted(names):
+            lines.append(f"SHOWN CUresult {name}(void) {{ return CUDA_SUCCESS; }}")
+            rows.append((name, 0, 0, name))
+        lines.append("const struct stub_row stub_rows[] = {")
+        for symbol, since, per_thread, export in rows:
+            lines.append(f'    {{"{symbol}", {since}, {per_thread}, (void *){export}}},')
+        lines += ["    {NULL, 0, 0, NULL},", "};"]
+    return "\n".join((*lines, ""))
+
+
+def link_table(table: GuardTable, *, is_linked: bool) -> str:
+    """What the test's tenant is linked with: every export by name; without addresses where it is
+    not linked with the driver.
+    """
+    lines = [
+        "/* Written by tools/build_native.py. */",
+        "#include <stddef.h>",
+        '#include "tenant.h"',
+    ]
+    exports = [hook for hook in table.hooks if hook.library == "cuda"]
+    if is_linked:
+        lines += [f"extern char {hook.export}[];" for hook in exports]
+    lines.append("const struct linked linked[] = {")
+    for hook in exports:
+        row = f'"{hook.export}", "{hook.symbol}", {hook.since}, {int(hook.is_per_thread)}'
+        address = f"(void *){hook.export}" if is_linked else "NULL"
+        lines.append(f"    {{{row}, {address}}},")
+    lines += ["    {NULL, NULL, 0, 0, NULL},", "};", ""]
+    return "\n".join(lines)

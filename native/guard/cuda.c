@@ -49,9 +49,14 @@ static uint64_t round_up(uint64_t size, uint64_t step) {
     return size > UINT64_MAX - step ? UINT64_MAX : (size + step - 1) / step * step;
 }
 
+/* The index in the limits file: UNLISTED where it has none, NO_DEVICE where the driver has no such
+ * device.
+ */
+enum { UNLISTED = -1, NO_DEVICE = -2 };
+
 static int gpu_of(CUdevice device) {
     if (device < 0 || device >= MOST_DEVICES) {
-        return -1;
+        return NO_DEVICE;
     }
     int known = __atomic_load_n(&device_gpu[device], __ATOMIC_ACQUIRE);
     if (known) {
@@ -62,8 +67,9 @@ static int gpu_of(CUdevice device) {
     if (!ask) {
         ask = CALL(cuDeviceGetUuid, (CUuuid *, CUdevice));
     }
-    if (!ask || ask(&uuid, device) != CUDA_SUCCESS) {
-        return -1;
+    CUresult code = ask ? ask(&uuid, device) : CUDA_ERROR_NOT_FOUND;
+    if (code != CUDA_SUCCESS) {
+        return code == CUDA_ERROR_INVALID_DEVICE ? NO_DEVICE : UNLISTED;
     }
     char text[48] = "GPU-";
     char *at = text + 4;
@@ -98,13 +104,30 @@ static CUresult here(struct place *place) {
     return code;
 }
 
-static uint64_t reserved_by(CUmemoryPool pool) {
+static uint64_t pool_has(CUmemoryPool pool, int attribute) {
     uint64_t bytes = 0;
     CUresult (*ask)(CUmemoryPool, int, void *) =
         CALL(cuMemPoolGetAttribute, (CUmemoryPool, int, void *));
-    return ask && ask(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) == CUDA_SUCCESS
+    return ask && ask(pool, attribute, &bytes) == CUDA_SUCCESS
                ? bytes
                : UINT64_MAX;
+}
+
+/* One thread at a time works on pools, so that what one of them has free cannot go to another
+ * between a look and a call. It is a lock of this process; it may be held across a driver call.
+ */
+static __thread int in_pools;
+
+static void enter_pools(void) {
+    if (in_pools++ == 0) {
+        local_lock(&pool_lock);
+    }
+}
+
+static void leave_pools(void) {
+    if (--in_pools == 0) {
+        local_unlock(&pool_lock);
+    }
 }
 
 /* Make the bill of a pool what it reserved. `ours`: what the caller has reserved for it beside the
@@ -114,9 +137,9 @@ static int settle_pool(CUmemoryPool pool, int gpu, uint64_t ours) {
     struct entry bill = {(uint64_t)pool, 0, 0, 0, gpu, 1};
     uint64_t give = 0;
     int answer = 0;
-    local_lock(&pool_lock);
+    enter_pools();
     table_find(&pools, bill.key, &bill);
-    uint64_t reserved = reserved_by(pool);
+    uint64_t reserved = pool_has(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
     if (reserved == UINT64_MAX) {
         reserved = bill.size + ours; /* not known: nothing is given back */
     }
@@ -129,7 +152,7 @@ static int settle_pool(CUmemoryPool pool, int gpu, uint64_t ours) {
         bill.size = reserved;
         answer = table_put(&pools, &bill);
     }
-    local_unlock(&pool_lock);
+    leave_pools();
     guard_release(gpu, answer ? 0 : give);
     return answer;
 }
@@ -141,6 +164,7 @@ static int settle_pools(int gpu, int trim) {
     struct table seen = {0};
     struct entry pool;
     int any = 0;
+    enter_pools();
     while (table_take_any(&pools, is_of_gpu, (uint64_t)gpu, &pool)) {
         table_put(&seen, &pool);
         any = 1;
@@ -153,6 +177,7 @@ static int settle_pools(int gpu, int trim) {
         }
         settle_pool((CUmemoryPool)pool.key, gpu, 0);
     }
+    leave_pools();
     return any;
 }
 
@@ -295,11 +320,25 @@ static CUresult there(CUstream stream, struct place *place) {
     return here(place);
 }
 
+/* Whether a pool has room that it has reserved already, and that is billed. */
+static int has_room(CUmemoryPool pool, uint64_t size) {
+    struct entry bill;
+    uint64_t reserved = pool_has(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t used = pool_has(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+    return reserved != UINT64_MAX && used <= reserved && size <= reserved - used &&
+           table_find(&pools, (uint64_t)pool, &bill) && bill.size >= reserved;
+}
+
 static CUresult in_pool(CUresult (*real)(void *), void *call, CUdeviceptr *pointer, size_t size,
                         CUmemoryPool pool, const struct place *place, CUstream stream) {
     uint64_t ours = round_up(size, POOL_STEP);
-    if (charge(place->gpu, ours)) {
-        return NO_MEMORY;
+    if (guard_reserve(place->gpu, ours)) {
+        /* Near the limit: what the pool has free serves, else what a trim of it gives back. */
+        if (place->gpu >= 0 && has_room(pool, size)) {
+            ours = 0;
+        } else if (charge(place->gpu, ours)) {
+            return NO_MEMORY;
+        }
     }
     CUresult code = real(call);
     if (code != CUDA_SUCCESS) {
@@ -354,7 +393,10 @@ CUresult on_async(CUresult (*real)(CUdeviceptr *, size_t, CUstream), CUdeviceptr
         ask(&call.pool, place.device) != CUDA_SUCCESS) {
         WITHOUT_CONTEXT(real(pointer, size, stream), undo_async(*pointer, stream));
     }
-    return in_pool(call_async, &call, pointer, size, call.pool, &place, stream);
+    enter_pools();
+    CUresult code = in_pool(call_async, &call, pointer, size, call.pool, &place, stream);
+    leave_pools();
+    return code;
 }
 
 CUresult on_from_pool(CUresult (*real)(CUdeviceptr *, size_t, CUmemoryPool, CUstream),
@@ -367,7 +409,10 @@ CUresult on_from_pool(CUresult (*real)(CUdeviceptr *, size_t, CUmemoryPool, CUst
     if (there(stream, &place) != CUDA_SUCCESS) {
         WITHOUT_CONTEXT(real(pointer, size, pool, stream), undo_async(*pointer, stream));
     }
-    return in_pool(call_async, &call, pointer, size, pool, &place, stream);
+    enter_pools();
+    CUresult code = in_pool(call_async, &call, pointer, size, pool, &place, stream);
+    leave_pools();
+    return code;
 }
 
 static int pool_gpu(CUmemoryPool pool) {
@@ -376,11 +421,13 @@ static int pool_gpu(CUmemoryPool pool) {
 }
 
 CUresult on_pool_trim(CUresult (*real)(CUmemoryPool, size_t), CUmemoryPool pool, size_t bytes) {
+    enter_pools();
     CUresult code = real(pool, bytes);
     int gpu = pool_gpu(pool);
     if (code == CUDA_SUCCESS && gpu >= 0) {
         settle_pool(pool, gpu, 0);
     }
+    leave_pools();
     return code;
 }
 
@@ -1044,7 +1091,7 @@ static void keep_context(CUresult code, uint64_t key, CUcontext context, int gpu
 
 #define CONTEXT(call)                                                                              \
     int gpu = gpu_of(device);                                                                      \
-    if (!context || gpu < 0) {                                                                     \
+    if (!context || gpu == NO_DEVICE) {                                                            \
         return (call);                                                                             \
     }                                                                                              \
     if (charge_context(gpu)) {                                                                     \
@@ -1086,7 +1133,7 @@ CUresult on_primary_retain(CUresult (*real)(CUcontext *, CUdevice), CUcontext *c
                            CUdevice device) {
     struct entry entry;
     int gpu = gpu_of(device);
-    if (gpu < 0) {
+    if (gpu == NO_DEVICE) {
         return real(context, device);
     }
     local_lock(&primary_lock);
