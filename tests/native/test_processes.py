@@ -65,7 +65,7 @@ def test_racing_processes_and_threads_never_exceed_the_limit(
     assert count.denied > 0
 
 
-def test_processes_that_are_killed_at_any_instruction_leave_nobody_unlimited(
+def test_processes_that_are_killed_at_any_instruction_leave_all_others_limited(
     tmp_path: Path,
 ) -> None:
     seed = int(os.environ.get("FAIRLEAD_GUARD_SEED", time.time_ns() % 100_000))
