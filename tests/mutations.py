@@ -25,6 +25,12 @@ TREE, ACTIONS = (
 EDIT = "src/fairlead/console/boards/quota/tree_edit.py"
 WRITES = "tests/apps/test_console_writes.py"
 FRAME = "src/fairlead/console/http/writing/frame.py"
+JOBS = "src/fairlead/console/http/routes/jobs.py"
+LOGS = "tests/apps/test_console_logs.py"
+SUBMIT, SUBMITTING = (
+    "tests/apps/test_console_submit.py",
+    "src/fairlead/console/http/writing/jobs.py",
+)
 VITEST = "web: test/gpumap.test.ts"
 
 
@@ -205,7 +211,7 @@ MUTATIONS = (
     Mutation(
         "researcher: pods of all namespaces",
         "src/fairlead/model/snapshot.py",
-        "pods=tuple(pod for name in names for pod in self.pods_in(name)),",
+        "pods=tuple(chain.from_iterable(map(self.pods_in, names))),",
         "pods=self.pods,",
         TENANTS,
         "not any",
@@ -237,8 +243,8 @@ MUTATIONS = (
     Mutation(
         "researcher: conditions with texts of the quota controller",
         "src/fairlead/rules/people/restricted.py",
-        "_own_pod(pod) if QUOTA_GATE in pod.gates else pod for pod in own.pods",
-        "pod for pod in own.pods",
+        "        pods=_own_pods(own.pods),",
+        "        pods=own.pods,",
         TENANTS,
         "not any",
     ),
@@ -468,10 +474,50 @@ MUTATIONS = (
     Mutation(
         "writes: the right is not checked",
         "src/fairlead/console/http/subjects.py",
-        '    require(request, right, request.path_params.get("namespace", ""))',
+        '    require(request, right, request.path_params.get("namespace", any_own))',
         "    pass",
         WRITES,
         "researcher_writes_nothing",
+    ),
+    Mutation(
+        "submit: the objects are not created as the user",
+        SUBMITTING,
+        "        return await self.writes.write(action, account) or manifest",
+        "        return await self.writes.write(action) or manifest",
+        SUBMIT,
+        "submits_as_the_user",
+    ),
+    Mutation(
+        "submit: the dry run is not asked as the user",
+        SUBMITTING,
+        "                await self.writes.write(action, subject.account)",
+        "                await self.writes.write(action)",
+        SUBMIT,
+        "preview_tries_every_object",
+    ),
+    Mutation(
+        "submit: the namespace of the body is not checked",
+        SUBMITTING,
+        "        require(request, _RIGHT, order.namespace)",
+        "        pass",
+        SUBMIT,
+        "foreign_namespace",
+    ),
+    Mutation(
+        "submit: a failure half way leaves what was made",
+        SUBMITTING,
+        "        for each in reversed(made):",
+        "        for each in ():",
+        SUBMIT,
+        "half_way",
+    ),
+    Mutation(
+        "submit: the verdict names other teams",
+        "src/fairlead/console/boards/submitting/verdict.py",
+        "        shown = board.shown_waiting(found.waiting)",
+        "        shown = found.waiting",
+        "tests/console/test_submit_verdict.py",
+        "no_name_of_another_team",
     ),
     Mutation(
         "writes: a later change is overwritten",
@@ -800,6 +846,62 @@ MUTATIONS = (
         "audit.c.result != str(AuditResult.BEGUN), has_second",
         "tests/stores/test_contract.py",
         "sqlite and begun",
+    ),
+    Mutation(
+        "as the user: logs with the console's rights",
+        JOBS,
+        "console.logs.answer(files, each, dict(request.query_params), account)",
+        'console.logs.answer(files, each, dict(request.query_params), "")',
+        LOGS,
+        "asked_as_the_user",
+    ),
+    Mutation(
+        "as the user: manifests with the console's rights",
+        JOBS,
+        ".manifest(each.job, subject.account)",
+        '.manifest(each.job, "")',
+        LOGS,
+        "asked_as_the_user",
+    ),
+    Mutation(
+        "as the user: events with the console's rights",
+        "src/fairlead/edge/queries/job_files.py",
+        "Selection(namespace, fields=fields, account=account)",
+        "Selection(namespace, fields=fields)",
+        LOGS,
+        "asked_as_the_user",
+    ),
+    Mutation(
+        "as the user: the events of one user are shown to another",
+        "src/fairlead/console/http/job_event_answers.py",
+        "            (account, each.job.namespace, uids),",
+        '            ("", each.job.namespace, uids),',
+        "tests/apps/test_console_events.py",
+        "no_answer_to_another",
+    ),
+    Mutation(
+        "as the user: an open log outlives the right",
+        "src/fairlead/console/http/subjects.py",
+        "if may_go_on is not None and not await may_go_on():",
+        "if False:",
+        STREAMS,
+        "withdraws",
+    ),
+    Mutation(
+        "as the user: an API server that does not answer ends logs",
+        "src/fairlead/console/http/log_streams.py",
+        "        return True\n\n\nasync def _first",
+        "        return False\n\n\nasync def _first",
+        STREAMS,
+        "withdraws",
+    ),
+    Mutation(
+        "writes: the row of a refused write has no object",
+        FRAME,
+        "target = named_target(endpoint.action, request.path_params, own)",
+        "target = AuditTarget()",
+        WRITES,
+        "names_its_object",
     ),
 )
 

@@ -72,6 +72,23 @@ class ChangedMeanwhile(OutsideError):
     """Another client created or changed the object since it was read. Nothing was written."""
 
 
+class AlreadyExists(ChangedMeanwhile):
+    """An object of this name exists already, so none was created."""
+
+
+class InvalidObject(OutsideError):
+    """The API server refuses the values of an object.
+
+    `causes`: each field's path with what is wrong with it; () = the server names none.
+    """
+
+    def __init__(
+        self, system: str, what: str, hint: str = "", causes: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        super().__init__(system, what, hint)
+        self.causes = causes
+
+
 class RejectedObject(OutsideError):
     """The API server rejects an object as it is written.
 

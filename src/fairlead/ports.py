@@ -271,22 +271,30 @@ class LogRequest(Struct, frozen=True):
 class JobFiles(Protocol):
     """Details of a job that only the API server has, read on demand.
 
-    All raise Forbidden with the right that is missing, NotFound for what is gone, else
-    OutsideError.
+    `account`: the user that is impersonated, "" = the server's own rights. All raise Forbidden with
+    the right that is missing, NotFound for what is gone, else OutsideError.
     """
 
-    def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
+    def log(
+        self, namespace: str, pod: str, wish: LogRequest, account: str
+    ) -> AsyncGenerator[bytes, None]:
         """The log's bytes as they come. Close the generator to end the request.
 
         It reads at most half a MiB ahead of what is taken from it.
         """
         ...
 
-    async def manifest(self, job: Job) -> Manifest:
+    async def may_read_logs(self, namespace: str, account: str) -> bool:
+        """Whether the API server still lets the account read logs of this namespace."""
+        ...
+
+    async def manifest(self, job: Job, account: str) -> Manifest:
         """The job's object as it is now, with everything in it."""
         ...
 
-    async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
+    async def events(
+        self, namespace: str, uids: Collection[str], account: str
+    ) -> tuple[Event, ...]:
         """All events, of every type, that are kept of the
         objects of a namespace with these uids.
         """
@@ -329,7 +337,18 @@ class ClusterWrites(Protocol):
         ...
 
     async def write(self, action: ObjectAction, account: str = "") -> Manifest | None:
-        """The object after the action, if the API server returns it."""
+        """The object after the action, if the API server returns it.
+
+        Raises AlreadyExists if an object to create is there, InvalidObject for refused values.
+        """
+        ...
+
+    async def served(self, group: str, plural: str) -> tuple[str, ...]:
+        """The versions of a resource that the cluster serves now; () = none."""
+        ...
+
+    async def spec_fields(self, api_version: str, kind: str) -> frozenset[str] | None:
+        """The fields in `spec` of a served kind; None = unknown."""
         ...
 
 

@@ -17,6 +17,8 @@ from tests.console.worlds import still_world
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
 from fairlead.console.http.sign_in.desk import SignInDesk
+from fairlead.console.http.subjects import Subjects
+from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports
@@ -44,8 +46,13 @@ async def console(
     settings: ConsoleSettings | None = None,
     past: Iterator[ClusterSnapshot] | None = None,
     desk: SignInDesk | None = None,
+    subjects: Subjects | None = None,
+    forms: JobForms | None = None,
 ) -> AsyncIterator[Page]:
-    server = ConsoleServer(world or still_world(living_cluster()), settings, past, desk=desk)
+    given = {} if subjects is None else {"subjects": subjects}
+    server = ConsoleServer(
+        world or still_world(living_cluster()), settings, past, desk=desk, forms=forms, **given
+    )
     sock = bind_socket("127.0.0.1", 0)
     service = server.service(sock)
     task = asyncio.create_task(service.run())

@@ -117,7 +117,7 @@ class Slow:
         self.answer = asyncio.Event()
         self.fails = False
 
-    async def events(self, namespace: str, uids: list[str]) -> tuple[Event, ...]:
+    async def events(self, namespace: str, uids: list[str], account: str) -> tuple[Event, ...]:
         self.asked += 1
         await self.answer.wait()
         if self.fails:
@@ -130,11 +130,11 @@ EACH = JobInstances(training_job(), (pod("bert-worker-0", "gpu-1"),))
 
 async def test_no_page_waits_long_and_a_second_request_has_them() -> None:
     files, asked = Slow(), EventAnswers(patience=0.01)
-    late = await asked.of(files, EACH)  # type: ignore[arg-type]
+    late = await asked.of(files, EACH, "")  # type: ignore[arg-type]
     assert isinstance(late, Warning) and late.code == "events-unread"
     files.answer.set()
     await until(lambda: len(asyncio.all_tasks()) == 1)
-    assert isinstance(await asked.of(files, EACH), tuple)  # type: ignore[arg-type]
+    assert isinstance(await asked.of(files, EACH, ""), tuple)  # type: ignore[arg-type]
     assert files.asked == 1
 
 
@@ -142,15 +142,24 @@ async def test_many_readers_at_once_are_one_question_and_the_answer_ages() -> No
     now = [0.0]
     files, asked = Slow(), EventAnswers(lambda: now[0])
     files.answer.set()
-    together = await asyncio.gather(*(asked.of(files, EACH) for _ in range(9)))  # type: ignore[arg-type]
+    together = await asyncio.gather(*(asked.of(files, EACH, "") for _ in range(9)))  # type: ignore[arg-type]
     assert (len(together), files.asked) == (9, 1)
     now[0] = KEPT_SECONDS
     files.fails = True
-    assert isinstance(await asked.of(files, EACH), Warning)  # type: ignore[arg-type]
+    assert isinstance(await asked.of(files, EACH, ""), Warning)  # type: ignore[arg-type]
     assert files.asked == 2
     grown = JobInstances(EACH.job, (*EACH.pods, pod("bert-worker-1", "gpu-1")))
-    await asked.of(files, grown)  # type: ignore[arg-type]
+    await asked.of(files, grown, "")  # type: ignore[arg-type]
     assert files.asked == 3, "a pod more is another question"
+
+
+async def test_the_answer_to_one_user_is_no_answer_to_another() -> None:
+    """The API server decides for each."""
+    files, asked = Slow(), EventAnswers(lambda: 0.0)
+    files.answer.set()
+    for account in ("bob", "anna", "bob"):
+        await asked.of(files, EACH, account)  # type: ignore[arg-type]
+    assert files.asked == 2
 
 
 async def test_of_many_pods_the_namespace_is_read_once() -> None:
@@ -164,6 +173,6 @@ async def test_of_many_pods_the_namespace_is_read_once() -> None:
         files = page.server.world.job_files
         assert files is not None
         uids = ["uid-bert-worker-1", *(f"uid-{n}" for n in range(SINGLE_LISTS_MAX))]
-        found = await files.events("team-a", uids)
+        found = await files.events("team-a", uids, "")
     assert [event.reason for event in found] == ["Pulled", "BackOff"]
     assert [each.get("fieldSelector") for each in seen] == [None]

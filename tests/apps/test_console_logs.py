@@ -14,9 +14,11 @@ import msgspec
 import pytest
 from aiohttp import web
 from tests.console.clusters import EPOCH, cluster, gpu_node, pod, training_job
+from tests.console.tenants import BOB, SignedIn
 from tests.console.worlds import still_world
 from tests.waiting import until
 
+from fairlead.console.http.subjects import Subjects
 from fairlead.console.pages.endpoints import BASE
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
@@ -32,7 +34,7 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def page_over(answer: Answering) -> AsyncIterator[Page]:
+async def page_over(answer: Answering, subjects: Subjects | None = None) -> AsyncIterator[Page]:
     """A console whose API server gives this answer."""
     job, status = (
         training_job(),
@@ -68,7 +70,7 @@ async def page_over(answer: Answering) -> AsyncIterator[Page]:
         ) as api:
             snapshot = cluster([gpu_node()], [pods[0], late, foreign], [job])
             world = msgspec.structs.replace(still_world(snapshot), job_files=KubeJobFiles(api))
-            async with console(world) as page:
+            async with console(world, subjects=subjects) as page:
                 yield page
     finally:
         await runner.cleanup()
@@ -200,6 +202,70 @@ async def test_a_right_that_is_missing_is_named() -> None:
     )
 
 
+BOBS = "system:serviceaccount:kube-ai:bob"
+
+
+async def test_what_is_read_for_a_user_is_asked_as_the_user() -> None:
+    """The log, a run before it, the log that is followed, the manifest and the events."""
+    seen: list[tuple[str, str]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append((request.path.rpartition("/")[2], request.headers.get("Impersonate-User", "")))
+        if request.path.startswith("/apis") and "namespaces" not in request.path:
+            return discovered(request)
+        return web.json_response({"kind": "PyTorchJob", "items": [], "metadata": {"name": "bert"}})
+
+    bob = msgspec.structs.replace(BOB, account=BOBS)
+    async with page_over(answer, SignedIn(bob)) as page:
+        for path in ("/logs", "/logs?previous=true", "/logs?follow=true", "/manifest", "/events"):
+            status, _, body = await page.get(f"{JOB}{path}")
+            assert status == 200, body
+    assert {name for name, account in seen if account == BOBS} == {"log", "bert", "events"}
+    assert [account for name, account in seen if name == "log"] == [BOBS] * 3
+    # What is served is asked by the console itself: it is no object of a tenant.
+    assert {name for name, account in seen if not account} <= {"apis", "api", "v1", "kubeflow.org"}
+
+
+def discovered(request: web.Request) -> web.Response:
+    """An API server of old that serves PyTorchJobs."""
+    resource = {"name": "pytorchjobs", "kind": "PyTorchJob", "namespaced": True, "verbs": ["get"]}
+    version = {"groupVersion": "kubeflow.org/v1", "version": "v1"}
+    groups = [{"name": "kubeflow.org", "versions": [version], "preferredVersion": version}]
+    if request.path == "/apis/kubeflow.org/v1":
+        return web.json_response(
+            {"kind": "APIResourceList", "groupVersion": "kubeflow.org/v1", "resources": [resource]}
+        )
+    return web.json_response({"kind": "APIGroupList", "groups": groups})
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        (
+            f'pods "bert-worker-0" is forbidden: User "{BOBS}" cannot get resource "pods/log"',
+            f"`{BOBS}` needs the right `get` of `pods/log` in namespace `team-a`",
+        ),
+        (
+            'serviceaccounts "bob" is forbidden: User "console" cannot impersonate resource '
+            '"serviceaccounts" in API group "" in the namespace "kube-ai"',
+            "the console's account needs the right `impersonate` of `serviceaccounts` in "
+            "namespace `kube-ai`",
+        ),
+        (
+            'users "root" is forbidden: User "console" cannot impersonate resource "users" in API '
+            'group "" at the cluster scope',
+            "the console acts for users only: make yourself a user, and sign in as it",
+        ),
+    ],
+)
+async def test_a_right_that_the_user_lacks_is_named_with_the_user(message: str, hint: str) -> None:
+    bob = msgspec.structs.replace(BOB, account=BOBS)
+    async with page_over(refusing(403, "Forbidden", message), SignedIn(bob)) as page:
+        status, _, body = await page.get(f"{JOB}/logs")
+    answer = json.loads(body)
+    assert (status, answer["error"], answer["hint"]) == (403, message, hint)
+
+
 async def test_a_pod_that_is_gone_and_a_run_that_never_was_are_not_found() -> None:
     for status, words in (
         (404, ('pods "bert-worker-0" not found')),
@@ -238,22 +304,11 @@ async def test_a_manifest_comes_from_where_discovery_points_without_secrets() ->
         "metadata": {"name": "bert", "managedFields": []},
         "env": [{"name": "A_TOKEN", "value": "hunter2"}],
     }
-    resource = {"name": "pytorchjobs", "kind": "PyTorchJob", "namespaced": True, "verbs": ["get"]}
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs/bert":
             return web.json_response(manifest)
-        if request.path == "/apis/kubeflow.org/v1":
-            return web.json_response(
-                {
-                    "kind": "APIResourceList",
-                    "groupVersion": "kubeflow.org/v1",
-                    "resources": [resource],
-                }
-            )
-        version = {"groupVersion": "kubeflow.org/v1", "version": "v1"}
-        groups = [{"name": "kubeflow.org", "versions": [version], "preferredVersion": version}]
-        return web.json_response({"kind": "APIGroupList", "groups": groups})
+        return discovered(request)
 
     async with page_over(answer) as page:
         reported = json.loads((await page.get(f"{JOB}/manifest"))[2])

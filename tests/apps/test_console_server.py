@@ -29,10 +29,12 @@ from tests.sim.small_world import small_world
 from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.charts.history_samples import SAMPLED
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
+from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.ports import SeriesLine
@@ -60,6 +62,9 @@ test_console_tree_writes test them.
 """
 
 
+FORMS = SubmitForms(lambda: SshKeys("", ""))
+
+
 def address(name: str, path: str) -> str:
     return EXAMPLES.get(name, path)
 
@@ -73,7 +78,8 @@ async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: 
     async with console(
         msgspec.structs.replace(
             still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0)
-        )
+        ),
+        forms=FORMS,
     ) as page:
         status, headers, body = await page.get(BASE + address(endpoint.name, endpoint.path))
     assert status == 200

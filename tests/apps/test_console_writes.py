@@ -184,6 +184,35 @@ async def test_a_researcher_writes_nothing_of_administrators(tmp_path: Path) -> 
         assert ("users.create", "refused", "forbidden") in await it.ends()
 
 
+async def test_the_row_of_a_refused_write_names_its_object(tmp_path: Path) -> None:
+    """Also where it was refused before it was planned, and its object was not read."""
+    kinds = {
+        "change_node": "Node",
+        "write_quota_tree": "ElasticQuotaTree",
+        **dict.fromkeys(("create_user", "change_user", "delete_user"), "User"),
+        **dict.fromkeys(("create_group", "change_group", "delete_group"), "UserGroup"),
+        **dict.fromkeys(("issue_token", "issue_kubeconfig", "revoke_tokens"), "User"),
+        "revoke_token": "Credential",
+    }
+    refused = [each for each in ENDPOINTS if each.action and each.name in kinds]
+    assert {each.name for each in refused} == set(kinds)
+    async with site(tmp_path) as it:
+        for endpoint in refused:
+            sent = await it.bob.send(
+                filled(endpoint.path), endpoint.method, endpoint.body and {}, If_Match='"1"'
+            )
+            assert sent[0] == 403, endpoint.name
+        malformed = await it.anna.send("/users/bob", "PUT", {"role": 1}, If_Match='"1"')
+        assert malformed[0] == 422
+        rows = [
+            each
+            for each in reversed(await it.trail.store.audit_page(AuditFilter(), 100))
+            if each.result == AuditResult.REFUSED
+        ]
+    assert [each.target.kind for each in rows] == [*(kinds[each.name] for each in refused), "User"]
+    assert (rows[-1].target.namespace, rows[-1].target.name) == ("kube-ai", "bob")
+
+
 async def test_without_sign_in_the_console_is_read_only() -> None:
     people = MemoryPeople((ANNA,), ())
     world = structs.replace(still_world(living_cluster()), people=people)

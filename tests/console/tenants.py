@@ -315,10 +315,15 @@ class TenantsFiles:
     def __init__(self, others: Others) -> None:
         self.others = others
 
-    async def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
+    async def may_read_logs(self, namespace: str, account: str) -> bool:
+        return True
+
+    async def log(
+        self, namespace: str, pod: str, wish: LogRequest, account: str
+    ) -> AsyncGenerator[bytes, None]:
         yield f"log of {namespace}/{pod}\n".encode()
 
-    async def manifest(self, job: Job) -> Any:
+    async def manifest(self, job: Job, account: str) -> Any:
         return {
             "apiVersion": job.api_version,
             "kind": job.kind,
@@ -330,7 +335,9 @@ class TenantsFiles:
             },
         }
 
-    async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
+    async def events(
+        self, namespace: str, uids: Collection[str], account: str
+    ) -> tuple[Event, ...]:
         return tuple(
             each
             for each in _events(self.others)

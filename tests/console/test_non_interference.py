@@ -16,11 +16,13 @@ import pytest
 from tests.examples import examples
 
 from fairlead.apps.console_server import ConsoleServer
+from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.boards.search import TEXT_MAX
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.queries import CHART_NAMES
 from fairlead.console.charts.restricted import OF_ALL_TEAMS
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
+from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.model.people.subject import LOCAL_ADMIN, Subject
 
 from .clusters import EPOCH
@@ -38,6 +40,7 @@ from .tenants import (
 )
 from .worlds import StillCluster
 
+FORMS: Final = SubmitForms(lambda: SshKeys("", ""))
 STREAMS: Final = ("changes",)
 JOB: Final = {"namespace": "team-a", "type": "pytorchjob", "name": "bert"}
 PATHS: Final = {
@@ -104,7 +107,7 @@ class Asked:
     def __init__(self, others: Others, subject: Subject = BOB) -> None:
         self.world = world(others)
         self.subjects = SignedIn(subject)
-        self.server = ConsoleServer(self.world, subjects=self.subjects)
+        self.server = ConsoleServer(self.world, subjects=self.subjects, forms=FORMS)
 
     async def begin(self) -> None:
         whole = await self.server.board_states.latest()
@@ -254,8 +257,10 @@ OF_EVERY_USER = (
     *("issue_my_kubeconfig", "issue_my_token", "revoke_my_token"),
 )
 """Writes that are about the own session and the own credentials."""
-OF_OWN_NAMESPACES = ("change_job", "delete_job")
-"""Writes that a researcher may in the own namespaces; tests/apps/test_console_cluster_actions."""
+OF_OWN_NAMESPACES = ("create_job", "change_job", "delete_job")
+"""Writes that a researcher may in the own namespaces: tests/apps/test_console_submit and
+test_console_cluster_actions.
+"""
 
 
 @pytest.mark.parametrize(

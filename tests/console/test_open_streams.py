@@ -13,8 +13,10 @@ from starlette.requests import Request
 from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer
+from fairlead.console.http import subjects as subjects_module
 from fairlead.console.http.answers import Refused
 from fairlead.console.pages.endpoints import BASE
+from fairlead.errors import OutsideError
 from fairlead.model.people.subject import Subject
 from fairlead.ports import LogRequest
 
@@ -37,7 +39,21 @@ class Revocable(SignedIn):
 
 
 class EndlessLogs(TenantsFiles):
-    async def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
+    """`lost`: accounts that the API server does not let read logs any more."""
+
+    lost: frozenset[str] = frozenset()
+    answers = True
+    asked = 0
+
+    async def may_read_logs(self, namespace: str, account: str) -> bool:
+        self.asked += 1
+        if not self.answers:
+            raise OutsideError("kubernetes", "no answer")
+        return account not in self.lost
+
+    async def log(
+        self, namespace: str, pod: str, wish: LogRequest, account: str
+    ) -> AsyncGenerator[bytes, None]:
         yield b"first\n"
         await asyncio.Event().wait()
 
@@ -106,6 +122,24 @@ async def test_a_stream_ends_when_its_namespaces_are_others(address: str) -> Non
     subjects = Revocable(BOB)
     async with opened(console(subjects), address) as stream:
         subjects.subject = replace(BOB, namespaces=frozenset({"team-b"}))
+        await until(lambda: stream.is_over)
+
+
+async def test_a_log_ends_when_the_api_server_withdraws_the_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A RoleBinding is gone, and the user's status still names the namespace."""
+    monkeypatch.setattr(subjects_module, "RECHECK_SECONDS", 0.01)
+    monkeypatch.setattr("fairlead.console.http.log_streams.RIGHT_SECONDS", 0.05)
+    server = console(SignedIn(replace(BOB, account="bob")))
+    files = server.world.job_files
+    assert isinstance(files, EndlessLogs)
+    async with opened(server, LOG) as stream:
+        files.answers = False
+        begun = files.asked
+        await until(lambda: files.asked >= begun + 3)
+        assert not stream.is_over, "an API server that does not answer ends no log"
+        files.answers, files.lost = True, frozenset({"bob"})
         await until(lambda: stream.is_over)
 
 

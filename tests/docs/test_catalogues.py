@@ -28,6 +28,7 @@ from fairlead.model.quota.clauses import CLAUSES
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.tree import ViolationCode
 from fairlead.rules.people.may import may
+from fairlead.rules.sharing.would_start import StartState
 
 ROOT: Final = Path(__file__).parents[2]
 CONSOLE: Final = ROOT / "src" / "fairlead" / "console"
@@ -94,6 +95,7 @@ MADE: Final = {
     ),
     ("health.py", "f'health-set-{name}'"): tuple(f"health-set-{name}" for name in SETTINGS),
     ("health.py", "code"): ("health-clock-ahead", "health-clock-behind"),
+    ("verdict.py", "f'submit-{state.value}'"): tuple(f"submit-{each}" for each in StartState),
     ("overview.py", "code"): (
         "cluster",
         "cluster-idle",

@@ -83,6 +83,10 @@ class PlainBrowser:
         except urllib.error.HTTPError as error:
             return Answered(error.code, error.read(), error.headers.get("Location", ""))
 
+    def opened(self, url: str) -> Any:
+        """An answer while it is being sent."""
+        return self._opener.open(url, timeout=120)
+
     def post(self, url: str, body: Any, **headers: str) -> Answered:
         data = json.dumps(body).encode()
         return self.send(url, "POST", data, Content_Type="application/json", **headers)

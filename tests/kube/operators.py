@@ -54,6 +54,15 @@ def running_operators(cluster: ControlPlane) -> Iterator[None]:
 
 
 @contextmanager
+def running_mpi_operator(cluster: ControlPlane) -> Iterator[None]:
+    """mpi-operator alone, which needs no turn, with all CRDs."""
+    install_job_kinds(cluster.admin)
+    cluster.admin.apply([_core("Namespace", MPI_NAMESPACE)])
+    with _mpi_operator(cluster):
+        yield
+
+
+@contextmanager
 def _mpi_operator(cluster: ControlPlane) -> Iterator[None]:
     flags = [
         "-kubeConfig",

@@ -383,6 +383,7 @@ ADMIN_MAY = {
     *each_of((*READ, *CHANGE), (*WORK, *ADMINISTERED)),
     *USE,
     *each_of(READ, (*OVERSEEN, *OBSERVED)),
+    "patch nodes",
     *EVERY_USER_MAY,
 }
 """Everywhere."""
@@ -395,7 +396,8 @@ NO_RESEARCHER_MAY = {
 }
 NO_ADMIN_MAY = {
     *each_of((*READ, *CHANGE), ("secrets",)),
-    *each_of(CHANGE, ("clusterroles.rbac.authorization.k8s.io", "daemonsets.apps", "nodes")),
+    *each_of(CHANGE, ("clusterroles.rbac.authorization.k8s.io", "daemonsets.apps")),
+    *each_of(("create", "update", "delete"), ("nodes",)),
     *("patch pods/status", "create pods/eviction", "create serviceaccounts/token"),
     *("impersonate users", "bind clusterroles.rbac.authorization.k8s.io"),
 }

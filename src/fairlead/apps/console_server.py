@@ -50,6 +50,7 @@ from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
 from fairlead.console.http.writing.frame import WriteFrame
+from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports, Series
@@ -94,7 +95,8 @@ class ConsoleServer:
 
     `past`: earlier snapshots of the cluster, oldest first, for charts that would otherwise begin
     now. They are read slowly, in a thread. `subjects`: who asks; without it every client is the
-    administrator, or the one who is signed in at `desk` (None = there is no sign-in).
+    administrator, or the one who is signed in at `desk` (None = there is no sign-in). `forms`: how
+    jobs are written that are submitted; None = they cannot be.
     """
 
     def __init__(
@@ -104,10 +106,12 @@ class ConsoleServer:
         past: Iterator[ClusterSnapshot] | None = None,
         subjects: Subjects | None = None,
         desk: SignInDesk | None = None,
+        forms: JobForms | None = None,
     ) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
         self._desk = desk
+        self._forms = forms
         check_address(self.settings.host, has_sign_in=desk is not None)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
@@ -308,6 +312,7 @@ class ConsoleServer:
             servings=ServingAnswers(),
             health=HealthAnswers(),
             desk=self._desk,
+            forms=self._forms,
             writes=WriteFrame(self._desk.write_tools() if self._desk is not None else None),
             base_path=base_path_of(self.settings.base_path),
         )

@@ -85,13 +85,15 @@ def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> Obj
 class CreateObject(Struct, frozen=True):
     """Create the object in its own namespace, or else in `namespace`.
 
-    `is_strict`: the API server refuses a field that the schema does not have.
+    `is_strict`: the API server refuses a field that the schema does not have. `is_trial`: a dry
+    run, which creates nothing.
     """
 
     manifest: Manifest
     namespace: str = ""
     plural: str = ""
     is_strict: bool = False
+    is_trial: bool = False
 
 
 class PatchObject(Struct, frozen=True):

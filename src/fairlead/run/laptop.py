@@ -51,6 +51,7 @@ from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
+from fairlead.run.wiring import submit_forms
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
@@ -152,7 +153,11 @@ async def run_laptop(
                     sockets.cluster_exporter
                 ),
                 ConsoleServer(
-                    world, ConsoleSettings(), past, desk=laptop_desk(world, code, store)
+                    world,
+                    ConsoleSettings(),
+                    past,
+                    desk=laptop_desk(world, code, store),
+                    forms=submit_forms(),
                 ).service(sockets.console),
                 loops=(
                     simulation.driver.run(),

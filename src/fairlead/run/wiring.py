@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fairlead import settings
 from fairlead.edge.connection.connection import Connection
@@ -31,6 +32,9 @@ from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock, GpuReadings, Ports
 from fairlead.run.invocation import Invocation
+
+if TYPE_CHECKING:
+    from fairlead.cli.submit.forms import SubmitForms
 
 
 class NoReadings:
@@ -86,6 +90,14 @@ async def followed_world(
             writes=KubeClusterWrites(api),
             people=people,
         )
+
+
+def submit_forms() -> SubmitForms:
+    """How a console writes jobs: with the verbs of `arena submit`, imported when needed."""
+    from fairlead.cli.submit.forms import SubmitForms
+    from fairlead.edge.files.ssh_keys import new_ssh_keys
+
+    return SubmitForms(new_ssh_keys)
 
 
 def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Prometheus | None:

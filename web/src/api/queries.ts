@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveToSignIn } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -234,6 +234,27 @@ export const useRights = () => useQuery({ queryKey: ["me", "rights"], queryFn: (
 /** `path`: of the user or of `/me`; its credentials are read from the API server itself. */
 export const useCredentials = (path: string) => useQuery({ queryKey: ["credentials", path], queryFn: ({ signal }) => getJson<CredentialList>(`${path}/tokens`, undefined, signal), staleTime: 0 });
 
+/** Kinds of jobs do not change while a form is filled in. */
+export const useJobForms = () => useQuery({ queryKey: ["job-types"], queryFn: ({ signal }) => getJson<JobFormList>("/job-types", undefined, signal), staleTime: 60_000 });
+
+const ARRIVAL_MS = 3_000;
+const LOOK_MS = 150;
+
+/** Until the console shows a job that was just created, or for three seconds. */
+export async function waitForJob(id: Job): Promise<void> {
+  const end = performance.now() + ARRIVAL_MS;
+  while (performance.now() < end) {
+    // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before
+    const isThere = await getJson(`/jobs/${id.map(segment).join("/")}`).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
 export interface WriteOrder {
   readonly method: WriteMethod;
   readonly path: string;
@@ -248,19 +269,19 @@ export function useWrite<T>() {
   const csrf = useMe().data?.csrf ?? "";
   return useMutation({
     mutationFn: ({ method, path, body, version, params }: WriteOrder) => sendWrite<T>(method, path, body, csrf, version, params),
-    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
+    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"], ["jobs"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
     onError: (error) => (error instanceof ApiError && error.code === "csrf" ? client.invalidateQueries({ queryKey: ["me"] }) : undefined),
   });
 }
 
 /** What this write would change, or why it would be refused. Nothing is written. */
-export function usePreview(order: WriteOrder | null) {
+export function usePreview<T = Preview>(order: WriteOrder | null) {
   const csrf = useMe().data?.csrf;
   return useQuery({
     queryKey: ["preview", order && [order.method, order.path, order.body, order.version, order.params?.toString()]],
     queryFn: () => {
       const { method, path, body, version, params } = order as WriteOrder;
-      return sendWrite<Preview>(method, path, body, csrf ?? "", version, new URLSearchParams([...(params ?? []), ["dryRun", "true"]]));
+      return sendWrite<T>(method, path, body, csrf ?? "", version, new URLSearchParams([...(params ?? []), ["dryRun", "true"]]));
     },
     placeholderData: keepPreviousData,
     retry: false,

@@ -566,6 +566,31 @@ export interface JobEvents {
   items: Array<EventRow>
 }
 
+/** One flag of `arena submit TYPE`, without its dashes. `kind`: a text, many texts, or a truth. `standard`: the value without the flag (`true` or `false` of a truth). `placeholder`, `help`: in English, as the command's own help has them. */
+export interface JobFlag {
+  name: string
+  kind: 'many' | 'text' | 'truth'
+  standard: string
+  placeholder: string
+  help: string
+}
+
+/** What a job of a type takes. `isServed`: whether the cluster serves its kind. `command`: what the command is, in English; `needsCommand`: it must be given. */
+export interface JobForm {
+  type: string
+  kind: string
+  isServed: boolean
+  needsCommand: boolean
+  command: string
+  flags: Array<JobFlag>
+}
+
+/** `namespaces`: those in which the subject may submit. */
+export interface JobFormList {
+  items: Array<JobForm>
+  namespaces: Array<string>
+}
+
 /** `missingTypes`: types of jobs that this cluster does not serve; one asked for is a warning. */
 export interface JobList {
   generatedAt: string
@@ -627,6 +652,24 @@ export interface JobRow {
   cost: string | null
   listCost: string | null
   live: boolean
+}
+
+/** A job to submit. `flags`: those of `arena submit TYPE` without their dashes: a text, a list of texts, or true or false. Files of the user's machine (`config-file`, `file`) are none of them. */
+export interface JobSubmission {
+  type: string
+  namespace: string
+  name: string
+  command?: string
+  flags?: Record<string, boolean | string | Array<string>>
+}
+
+/** `created`: the objects, in order. `type`: of the job that was created, which another kind may replace. */
+export interface JobSubmitted {
+  namespace: string
+  type: string
+  name: string
+  line: string
+  created: Array<Effect>
 }
 
 /** `waiting`: null of a job that does not wait. */
@@ -1300,6 +1343,26 @@ export interface StarvedLeaf {
   min: number
   used: number
   waitingPods: number
+}
+
+/** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. */
+export interface SubmitPreview {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  line: string
+  manifests: string
+  notes: Array<string>
+  verdict: SubmitVerdict | null
+}
+
+/** Whether the job starts, from the cluster as it is now. `state`: `starts`, `waits`, `never` (it can never run here as it is written) or `unknown`. `reason`: of quota, as the board has it, "" = another. `message`: the sentence, `clauses`: its parts for translation. */
+export interface SubmitVerdict {
+  state: 'never' | 'starts' | 'unknown' | 'waits'
+  reason: string
+  message: string
+  sentence: Sentence
+  clauses: Array<Sentence>
 }
 
 export interface TaintRow {

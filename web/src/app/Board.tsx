@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Access, Audit, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving, Users } from "./pages";
+import { Access, Audit, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving, Submit, Users } from "./pages";
 
 export function Board() {
   return (
@@ -44,6 +44,8 @@ function Page() {
       return <Jobs />;
     case "job":
       return <Job key={place.id.join("/")} id={place.id} />;
+    case "submit":
+      return <Submit />;
     case "serving":
       return <Serving />;
     case "quota":

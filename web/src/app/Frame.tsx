@@ -64,10 +64,11 @@ function Menu() {
   const { t } = useWords();
   const { path } = usePlace();
   const me = useMe().data;
-  const isAdmin = me !== undefined && me.way !== "none" && me.user.role === "admin";
+  const isSignedIn = me !== undefined && me.way !== "none";
+  const isAdmin = isSignedIn && me.user.role === "admin";
   return (
     <nav aria-label={t("frame.menu")}>
-      {BOARDS.filter((board) => isAdmin || !board.isForAdmins).map((board) => (
+      {BOARDS.filter((board) => (isAdmin || !board.isForAdmins) && (isSignedIn || !board.isForSignedIn)).map((board) => (
         <Link key={board.path} to={board.path} aria-current={isHere(path, board.path) ? "page" : undefined} title={t(board.title)}>
           <Icon name={board.icon} />
           <span className="word">{t(board.title)}</span>

@@ -7,6 +7,8 @@ export interface BoardEntry {
   readonly title: MessageKey;
   readonly key: string;
   readonly icon: IconName;
+  /** In the menu of those who are signed in. */
+  readonly isForSignedIn?: boolean;
   /** In the menu of administrators who are signed in. */
   readonly isForAdmins?: boolean;
 }
@@ -18,6 +20,7 @@ export const BOARDS: readonly BoardEntry[] = [
   { path: "/gpus", title: "board.holders", key: "u", icon: "holders" },
   { path: "/devices", title: "board.devices", key: "d", icon: "devices" },
   { path: "/jobs", title: "board.jobs", key: "j", icon: "jobs" },
+  { path: "/submit", title: "board.submit", key: "b", icon: "submit", isForSignedIn: true },
   { path: "/serving", title: "board.serving", key: "s", icon: "serving" },
   { path: "/quota", title: "board.quota", key: "q", icon: "quota" },
   { path: "/health", title: "board.health", key: "h", icon: "health" },
@@ -27,7 +30,7 @@ export const BOARDS: readonly BoardEntry[] = [
 ];
 
 export type Place =
-  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "serving" | "quota" | "quota-tree" | "health" | "access" | "users" | "groups" | "audit" }
+  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "submit" | "serving" | "quota" | "quota-tree" | "health" | "access" | "users" | "groups" | "audit" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "none" };
@@ -41,7 +44,7 @@ export function placeOf(path: string): Place {
   if (rest.length === 0 && first === "me") return { board: "access" };
   if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && first === "gpus") return { board: "holders" };
-  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "serving" || first === "quota" || first === "health" || first === "users" || first === "groups" || first === "audit")) return { board: first };
+  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "submit" || first === "serving" || first === "quota" || first === "health" || first === "users" || first === "groups" || first === "audit")) return { board: first };
   return { board: "none" };
 }
 

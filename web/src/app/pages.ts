@@ -13,6 +13,7 @@ const LOADERS = {
   devices: () => import("../boards/devices/DevicesBoard").then((m) => ({ default: m.DevicesBoard })),
   jobs: () => import("../boards/jobs/JobsBoard").then((m) => ({ default: m.JobsBoard })),
   job: () => import("../boards/jobs/JobPage").then((m) => ({ default: m.JobPage })),
+  submit: () => import("../boards/submit/SubmitPage").then((m) => ({ default: m.SubmitPage })),
   serving: () => import("../boards/serving/ServingBoard").then((m) => ({ default: m.ServingBoard })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
   "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
@@ -31,6 +32,7 @@ export const Holders = lazy(LOADERS.holders);
 export const Devices = lazy(LOADERS.devices);
 export const Jobs = lazy(LOADERS.jobs);
 export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
+export const Submit = lazy(LOADERS.submit);
 export const Serving = lazy(LOADERS.serving);
 export const Quota = lazy(LOADERS.quota);
 export const Access = lazy(LOADERS.access);

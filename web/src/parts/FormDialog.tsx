@@ -67,18 +67,30 @@ export function allFaults(error: Error | null, preview: Preview | undefined): re
 interface FieldProps {
   label: string;
   hint?: string;
+  /** Beside the label: a flag as it is spelled. */
+  note?: string;
+  /** A hint of the server, in English. */
+  help?: string;
   faults?: readonly FieldFault[];
   /** `false`: of several controls, each with a label of its own. */
   isOne?: boolean;
   children: ReactNode;
 }
 
-export function Field({ label, hint, faults = [], isOne = true, children }: FieldProps) {
+export function Field({ label, hint, note, help, faults = [], isOne = true, children }: FieldProps) {
   const inner = (
     <>
-      <span className="form-label">{label}</span>
+      <span className="form-label">
+        {label}
+        {note && <code>{note}</code>}
+      </span>
       {children}
       {hint && <span className="dim form-hint">{hint}</span>}
+      {help && (
+        <span className="dim form-hint" lang="en">
+          {shown(help)}
+        </span>
+      )}
     </>
   );
   return (
@@ -129,7 +141,7 @@ export function Conflict({ present, onOverwrite }: { present: string; onOverwrit
   );
 }
 
-function WriteFault({ error }: { error: Error }) {
+export function WriteFault({ error }: { error: Error }) {
   const { t, code } = useWords();
   const fault = error instanceof ApiError ? error : null;
   const words = fault ? code("error", fault.code, { status: fault.status, error: fault.message }, fault.message) : error.message;

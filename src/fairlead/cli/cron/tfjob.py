@@ -15,7 +15,7 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import add_job_flags
-from fairlead.cli.submit.submit import SubmitMessages, submit
+from fairlead.cli.submit.submit import SubmitMessages, SubmitVerb, submit
 from fairlead.cli.submit.tfjob import FLAGS, tf_spec
 from fairlead.kinds.parts.job_spec import JobSpec
 
@@ -116,7 +116,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.training import cron
 
     # `Submission` asks a Cron nothing but how it is written.
-    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)
+    verb = SubmitVerb(Submission(cast("JobKind", cron)), cron_spec)
+    return submit(args, context, verb, words=_WORDS)
 
 
 def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

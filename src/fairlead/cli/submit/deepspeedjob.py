@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
 from fairlead.cli.submit.spec import add_job_flags
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit deepspeedjob"
@@ -24,12 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import deepspeedjob, mpijob
 
-    return submit(
-        args, context, Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec
-    )
+    return SubmitVerb(Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec)
 
 
 def deepspeed_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

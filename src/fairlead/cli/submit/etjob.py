@@ -12,7 +12,7 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import text, truth
 from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
 from fairlead.cli.submit.spec import add_job_flags
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.elastic_training import ElasticOptions
 from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.wire import names
@@ -51,10 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import etjob
 
-    return submit(args, context, Submission(etjob), et_spec)
+    return SubmitVerb(Submission(etjob), et_spec)
 
 
 def et_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import truth
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit mpijob"
@@ -32,10 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import mpijob
 
-    return submit(args, context, Submission(mpijob), mpi_spec)
+    return SubmitVerb(Submission(mpijob), mpi_spec)
 
 
 def mpi_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

@@ -9,7 +9,7 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import text
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit pytorchjob"
@@ -48,10 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import pytorchjob
 
-    return submit(args, context, Submission(pytorchjob), pytorch_spec)
+    return SubmitVerb(Submission(pytorchjob), pytorch_spec)
 
 
 def pytorch_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

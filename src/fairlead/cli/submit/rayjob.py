@@ -18,7 +18,7 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import Flag, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import PULL_POLICIES, SHARED, TIMES, add_job_flags, common_spec, sizes
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.errors import UserError
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
@@ -154,10 +154,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import rayjob
 
-    return submit(args, context, Submission(rayjob), ray_spec)
+    return SubmitVerb(Submission(rayjob), ray_spec)
 
 
 def ray_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

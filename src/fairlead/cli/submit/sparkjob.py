@@ -12,7 +12,7 @@ from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import read_flags, text
 from fairlead.cli.submit.spec import CREATION_FLAGS, LABELLED, add_job_flags
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit sparkjob"
@@ -100,10 +100,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import sparkjob
 
-    return submit(args, context, Submission(sparkjob), spark_spec, needs_command=False)
+    return SubmitVerb(Submission(sparkjob), spark_spec, needs_command=False)
 
 
 def spark_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

@@ -32,6 +32,18 @@ if TYPE_CHECKING:
     SpecReader = Callable[[argparse.Namespace, str, Machine], JobSpec]
 
 
+class SubmitVerb(NamedTuple):
+    """What a verb submits.
+
+    `read_spec` makes the job spec of the arguments, a namespace and what the machine has.
+    `needs_command`: without one the verb prints its help.
+    """
+
+    submission: Submission
+    read_spec: SpecReader
+    needs_command: bool = True
+
+
 class SubmitMessages(NamedTuple):
     """Messages about a submitted object, with places for its `name`, `type` and `namespace`."""
 
@@ -52,13 +64,11 @@ JOB_WORDS: Final = SubmitMessages(
 def submit(
     args: argparse.Namespace,
     context: Context,
-    submission: Submission,
-    read_spec: SpecReader,
+    verb: SubmitVerb,
     *,
-    needs_command: bool = True,
     words: SubmitMessages = JOB_WORDS,
 ) -> int:
-    """`read_spec` makes the job spec of the arguments, a namespace and what the machine has."""
+    submission, read_spec, needs_command = verb
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
     check_text(args.words)
@@ -114,12 +124,12 @@ def _submit_spec(
         raise no_cluster()
     if args.dry_run or cluster is None:
         return print_objects(
-            context, _objects(*_as_served(args, context, cluster, spec, submission))
+            context, written_objects(*_as_served(args, context, cluster, spec, submission))
         )
     made = _create_unasked(cluster, spec, submission, _exists(words, spec, submission))
     if made is None:
         spec, submission, served = _as_served(args, context, cluster, spec, submission)
-        objects = _objects(spec, submission, served)
+        objects = written_objects(spec, submission, served)
         place = next(
             place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND
         )
@@ -138,7 +148,11 @@ def _exists(words: SubmitMessages, spec: JobSpec, submission: Submission) -> Use
     return UserError(words.there_already.format(**names), words.removal.format(**names))
 
 
-def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
+def written_objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
+    """The objects in the order of creation.
+
+    Raises UserError for pods that no API server accepts.
+    """
     from msgspec.structs import replace
 
     version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]
@@ -159,7 +173,7 @@ def _create_unasked(
     newest = submission.kind.CREATED_VERSIONS[:1]
     if spec.priority:
         return None
-    objects = _objects(spec, submission, Served(newest, None, cluster.submitter()))
+    objects = written_objects(spec, submission, Served(newest, None, cluster.submitter()))
     if objects[0]["kind"] != submission.kind.KIND:
         return None
     try:

@@ -13,7 +13,7 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import Flag, many, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import COMMON, TIMES, add_job_flags, common_spec, sizes
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit tfjob"
@@ -101,10 +101,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import tfjob
 
-    return submit(args, context, Submission(tfjob), tf_spec)
+    return SubmitVerb(Submission(tfjob), tf_spec)
 
 
 def tf_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

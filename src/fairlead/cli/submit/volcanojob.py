@@ -13,7 +13,7 @@ from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import many, read_flags, text
 from fairlead.cli.submit.spec import CREATION_FLAGS, LABELLED, add_job_flags, sizes
-from fairlead.cli.submit.submit import submit
+from fairlead.cli.submit.submit import SubmitVerb, submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit volcanojob"
@@ -96,10 +96,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what())
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import volcanojob
 
-    return submit(args, context, Submission(volcanojob), volcano_spec, needs_command=False)
+    return SubmitVerb(Submission(volcanojob), volcano_spec, needs_command=False)
 
 
 def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

@@ -1,7 +1,8 @@
 """All events of a job whose page is open, read from the API server and kept for a few seconds.
 
 What the console follows are warnings: all events of a large cluster would be too many to keep. So
-those of one job are read on request, at most once in `KEPT_SECONDS` for any number of requests.
+those of one job are read on request, as the user who asks, at most once in `KEPT_SECONDS` for each
+user.
 """
 
 from __future__ import annotations
@@ -36,15 +37,18 @@ class EventAnswers:
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS
     ) -> None:
-        self._answers: KeptAnswers[tuple[str, frozenset[str]], Answer] = KeptAnswers(
+        self._answers: KeptAnswers[tuple[str, str, frozenset[str]], Answer] = KeptAnswers(
             KEPT_SECONDS, patience, KEPT_MAX, clock
         )
 
-    async def of(self, files: JobFiles, each: JobInstances) -> Answer:
-        """The events of the job and of its pods, or why they are not known."""
+    async def of(self, files: JobFiles, each: JobInstances, account: str) -> Answer:
+        """The events of the job and of its pods, or why they are not known. `account`: the user
+        that asks the API server, "" = the server itself.
+        """
         uids = frozenset({each.job.uid, *(pod.uid for pod in each.pods)} - {""})
         found = await self._answers.of(
-            (each.job.namespace, uids), lambda: _read(files, each.job.namespace, uids)
+            (account, each.job.namespace, uids),
+            lambda: _read(files, each.job.namespace, uids, account),
         )
         if found is None:
             return _unread(
@@ -54,9 +58,9 @@ class EventAnswers:
         return found
 
 
-async def _read(files: JobFiles, namespace: str, uids: frozenset[str]) -> Answer:
+async def _read(files: JobFiles, namespace: str, uids: frozenset[str], account: str) -> Answer:
     try:
-        return await files.events(namespace, sorted(uids))
+        return await files.events(namespace, sorted(uids), account)
     except Forbidden as error:
         return Warning(
             "events-forbidden",

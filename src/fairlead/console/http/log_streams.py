@@ -7,6 +7,7 @@ dropped. The request to the API server ends with the browser's.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Final
@@ -16,7 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from fairlead.console.boards.job_files import chosen_container, instance_log
 from fairlead.console.http.answers import Refused
-from fairlead.errors import UserError
+from fairlead.console.http.kept_answers import KeptAnswers
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.refusal import Refusal
 from fairlead.ports import JobFiles, LogRequest
@@ -29,7 +31,11 @@ FIRST_SECONDS: Final = 1.0
 """How long an answer waits for a log's first bytes, to be able to refuse; a followed log may be
 silent for hours.
 """
+RIGHT_SECONDS: Final = 2.0
+"""How long an answer of the API server counts, and how long it is waited for."""
+RIGHTS_MAX: Final = 2 * STREAMS_MAX
 _MEDIA_TYPE: Final = "text/plain; charset=utf-8"
+_log: Final = logging.getLogger(__name__)
 _TRUTHS: Final = {"": False, "false": False, "true": True}
 
 
@@ -38,6 +44,9 @@ class LogStreams:
 
     def __init__(self) -> None:
         self._open: set[asyncio.Task[None]] = set()
+        self._rights: KeptAnswers[tuple[str, str], bool] = KeptAnswers(
+            RIGHT_SECONDS, RIGHT_SECONDS, RIGHTS_MAX
+        )
 
     @property
     def count(self) -> int:
@@ -48,10 +57,23 @@ class LogStreams:
         for task in tuple(self._open):
             task.cancel()
 
+    async def may_go_on(self, files: JobFiles, namespace: str, account: str) -> bool:
+        """Whether the API server still lets the account read logs of the namespace. The API server
+        itself checks only when a log begins. True while it does not answer.
+        """
+        if not account:
+            return True
+        return await self._rights.of(
+            (account, namespace), lambda: _may_read(files, namespace, account)
+        ) in (True, None)
+
     async def answer(
-        self, files: JobFiles, each: JobInstances, asked: Mapping[str, str]
+        self, files: JobFiles, each: JobInstances, asked: Mapping[str, str], account: str
     ) -> Response:
-        """Refuses a pod that is not the job's (404), and a container that has no log yet (404)."""
+        """Refuses a pod that is not the job's (404), and a container that has no log yet (404).
+
+        `account`: the user that asks the API server, "" = the server itself.
+        """
         chosen = chosen_container(each, asked.get("pod", ""), asked.get("container", ""))
         if isinstance(chosen, Refusal):
             raise Refused(404, chosen.reason, "look at the job's instances")
@@ -68,7 +90,7 @@ class LogStreams:
                 "close some tabs",
                 {"Retry-After": "10"},
             )
-        pieces = files.log(pod.namespace, pod.name, wish)
+        pieces = files.log(pod.namespace, pod.name, wish, account)
         first = asyncio.create_task(_first(pieces))
         try:
             await asyncio.wait({first}, timeout=FIRST_SECONDS if wish.follow else None)
@@ -107,6 +129,14 @@ def _truth(asked: Mapping[str, str], name: str) -> bool:
     if asked.get(name, "") not in _TRUTHS:
         raise UserError(f"`{name}` is `{asked[name][:60]}`", "use `true` or `false`")
     return _TRUTHS[asked.get(name, "")]
+
+
+async def _may_read(files: JobFiles, namespace: str, account: str) -> bool:
+    try:
+        return await files.may_read_logs(namespace, account)
+    except OutsideError as error:
+        _log.warning("the right to read logs is not checked: %s", error.log_line)
+        return True
 
 
 async def _first(pieces: AsyncGenerator[bytes, None]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
 from starlette.requests import Request
@@ -52,19 +52,27 @@ async def check_right(subjects: Subjects, request: Request, right: Right) -> Non
     """
     if right.is_open:
         return
-    request.state.subject = await subjects.of(request)
-    require(request, right, request.path_params.get("namespace", ""))
+    subject = request.state.subject = await subjects.of(request)
+    any_own = min(subject.namespaces, default="") if right.in_body else ""
+    require(request, right, request.path_params.get("namespace", any_own))
 
 
-async def until_denied(subjects: Subjects, request: Request, right: Right) -> None:
-    """Returns when the subject of an open stream loses the right, signs out, or sees other
-    namespaces than at its beginning.
+async def until_denied(
+    subjects: Subjects,
+    request: Request,
+    right: Right,
+    may_go_on: Callable[[], Awaitable[bool]] | None = None,
+) -> None:
+    """Returns when the subject of an open stream loses the right, signs out, sees other namespaces
+    than at its beginning, or may not go on.
     """
     began = reach_of(subject_of(request))
     try:
         while reach_of(subject_of(request)) == began:
             await asyncio.sleep(RECHECK_SECONDS)
             await check_right(subjects, request, right)
+            if may_go_on is not None and not await may_go_on():
+                return
     except Refused:
         return
 

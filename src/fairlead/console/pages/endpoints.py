@@ -53,6 +53,12 @@ from fairlead.console.pages.writing.cluster_actions import (
     NodeOrder,
     NodeWritten,
 )
+from fairlead.console.pages.writing.jobs import (
+    JobFormList,
+    JobSubmission,
+    JobSubmitted,
+    SubmitPreview,
+)
 from fairlead.console.pages.writing.people import (
     CredentialList,
     CredentialOrder,
@@ -490,6 +496,26 @@ ENDPOINTS: Final = (
         _JOBS,
         parameters=(*LIST_PARAMETERS, *JOB_FILTERS),
         example="/jobs?job_status=Pending&sort=-gpusRequested",
+    ),
+    Endpoint(
+        "create_job",
+        "/jobs",
+        "Submit a job, as `arena submit` does",
+        JobSubmitted,
+        Right(ConsoleVerb.CREATE, ConsoleResource.JOBS, in_body=True),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=JobSubmission,
+        action="jobs.create",
+        preview=SubmitPreview,
+    ),
+    Endpoint(
+        "job_types",
+        "/job-types",
+        "The kinds of jobs that can be submitted, with the fields of their forms",
+        JobFormList,
+        _JOBS,
+        errors=(400, 401, 403, 404, 503),
     ),
     Endpoint(
         "job",

@@ -16,6 +16,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.errors import ChangedMeanwhile, Forbidden, NotFound, OutsideError
+from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 SYSTEM = "kubernetes"
@@ -28,6 +29,7 @@ class ApiFailure(OutsideError):
     """A failure.
 
     `status`: HTTP's (0 = no answer), `reason`: the API's code, `message`: the server's sentence.
+    `causes`: fields of the object, each with what is wrong with it.
     """
 
     def __init__(
@@ -39,12 +41,14 @@ class ApiFailure(OutsideError):
         reason: str = "",
         message: str = "",
         retry_after: float | None = None,
+        causes: tuple[tuple[str, str], ...] = (),
     ):
         super().__init__(SYSTEM, what, hint)
         self.status = status
         self.reason = reason
         self.message = message or what
         self.retry_after = retry_after
+        self.causes = causes
 
 
 class ForbiddenByServer(ApiFailure, Forbidden):
@@ -71,12 +75,30 @@ class Unreachable(ApiFailure):
     """No answer: refused, no route, unknown name, cut off, timed out, or TLS failed."""
 
 
+class StatusCause(Struct):
+    """One of the causes of a refusal: the path of a field, and what is wrong with it."""
+
+    field: str | None = None
+    message: str | None = None
+
+
+class StatusDetails(Struct):
+    causes: list[StatusCause] | None = None
+
+
 class Status(Struct):
     """The `Status` object of an answer."""
 
     message: str | None = None
     reason: str | None = None
     code: int | None = None
+    details: StatusDetails | None = None
+
+    @property
+    def causes(self) -> tuple[tuple[str, str], ...]:
+        """Each field with what is wrong with it."""
+        found = (self.details and self.details.causes) or ()
+        return tuple((each.field or "", each.message or "") for each in found)
 
 
 _status_decoder = msgspec.json.Decoder(Status)
@@ -125,12 +147,25 @@ def failure_of_answer(
         reason=answer.reason or "",
         message=message,
         retry_after=parse_retry_after(retry_after),
+        causes=answer.causes,
     )
+
+
+def is_impersonation(failure: ApiFailure) -> bool:
+    """Whether the client was not allowed to act for another user."""
+    return failure.status == 403 and _IMPERSONATE in failure.message
 
 
 def _hint(status: int, message: str, server: str) -> str:
     if status == 401:
         return "log in again, or check the user of this context in the kubeconfig"
+    if status == 403 and _IMPERSONATE in message:
+        if '"serviceaccounts"' in message and f'"{USERS_NAMESPACE}"' in message:
+            return (
+                "the console's account needs the right `impersonate` of `serviceaccounts` in "
+                f"namespace `{USERS_NAMESPACE}`"
+            )
+        return "the console acts for users only: make yourself a user, and sign in as it"
     if status == 403:
         return "ask for a role that allows it; `kubectl auth can-i --list` shows what you may do"
     if status == 400 and "HTTP request to an HTTPS server" in message:
@@ -206,5 +241,6 @@ class _Claims(Struct):
     exp: float | None = None
 
 
+_IMPERSONATE = " cannot impersonate resource "
 _UNKNOWN_PATH = "the server could not find the requested resource"
 _JSON_HINT = "check that the address is an API server's, and that nothing in between answers for it"

@@ -43,11 +43,15 @@ class ApiRequest(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """The objects of a resource to select: with no field set all, in all namespaces."""
+    """The objects of a resource to select: with no field set all, in all namespaces.
+
+    `account`: the user that lists them; "" = what the connection has.
+    """
 
     namespace: str | None = None
     labels: str | None = None
     fields: str | None = None
+    account: str = ""
 
 
 EVERYTHING = Selection()
@@ -78,7 +82,7 @@ def list_request(
         limit=limit,
         **{"continue": token},
     )
-    return ApiRequest("list", "GET", path)
+    return ApiRequest("list", "GET", path, account=selection.account)
 
 
 def watch_request(
@@ -93,7 +97,7 @@ def watch_request(
         labelSelector=selection.labels,
         fieldSelector=selection.fields,
     )
-    return ApiRequest("watch", "GET", path)
+    return ApiRequest("watch", "GET", path, account=selection.account)
 
 
 def get_request(resource: Resource, name: str, namespace: str | None) -> ApiRequest:

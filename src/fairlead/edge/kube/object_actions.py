@@ -96,7 +96,11 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
     match action:
         case CreateObject():
             return create_request(
-                resource, action.manifest, target.namespace, is_strict=action.is_strict
+                resource,
+                action.manifest,
+                target.namespace,
+                dry_run=action.is_trial,
+                is_strict=action.is_strict,
             )
         case PatchObject():
             patch = action.patch

@@ -43,9 +43,21 @@ class _OpenApi(Struct):
 def spec_fields(api: KubeBlocking, group: str, version: str, kind: str) -> frozenset[str] | None:
     """The fields of `spec`; None = unknown."""
     try:
-        body = api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{group}/{version}")).body
+        body = api.send(schema_request(f"{group}/{version}")).body
+    except OutsideError:
+        return None
+    return fields_in(body, kind)
+
+
+def schema_request(api_version: str) -> ApiRequest:
+    return ApiRequest("get", "GET", f"/openapi/v3/apis/{api_version}")
+
+
+def fields_in(body: bytes, kind: str) -> frozenset[str] | None:
+    """The fields of `spec` of this kind in the answer; None = unknown."""
+    try:
         document = decoder_of(_OpenApi).decode(body)
-    except (OutsideError, *NOT_JSON):
+    except NOT_JSON:
         return None
     for schema in ((document.components and document.components.schemas) or {}).values():
         if (

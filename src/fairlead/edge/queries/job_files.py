@@ -1,6 +1,7 @@
 """Data of a job that is read when a user opens it: logs of its pods, its object, its events.
 
-For services. A 403 names the missing right, because the account is the server's and not the user's.
+For services, as the user who asks (impersonation) or with the server's own rights. A 403 names the
+missing right, and the account that needs it.
 """
 
 from __future__ import annotations
@@ -8,14 +9,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Final
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
 
 from fairlead.edge.kube.api_discovery import Discovery
-from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer
+from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, is_impersonation
 from fairlead.edge.kube.api_page import ItemReader
-from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
+from fairlead.edge.kube.api_request import (
+    ApiRequest,
+    Selection,
+    create_request,
+    get_request,
+    with_query,
+)
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.resource import EVENTS, PODS
+from fairlead.edge.kube.resource import EVENTS, PODS, Resource
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.kinds.registry import kind_of
 from fairlead.model.actions import Manifest
@@ -26,6 +36,13 @@ from fairlead.wire.kube.objects import EVENT_FORM
 
 FOLLOW_SECONDS: Final = 86_400.0
 """The longest time that a log is followed, in seconds; then the page asks again."""
+_SELF_REVIEWS: Final = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "selfsubjectaccessreviews",
+    is_namespaced=False,
+    kind="SelfSubjectAccessReview",
+)
 SINGLE_LISTS_MAX: Final = 8
 """Up to this number of objects their events are listed one by one; for more, those of the
 namespace are listed once, because the API server scans all of them for each list.
@@ -39,7 +56,9 @@ class KubeJobFiles:
         self._api = api
         self._served: dict[str, Discovery] = {}
 
-    async def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
+    async def log(
+        self, namespace: str, pod: str, wish: LogRequest, account: str
+    ) -> AsyncGenerator[bytes, None]:
         path = with_query(
             PODS.path(namespace, pod, "log"),
             container=wish.container,
@@ -48,17 +67,35 @@ class KubeJobFiles:
             follow="true" if wish.follow else None,
             limitBytes=wish.limit_bytes or None,
         )
-        request = ApiRequest(
-            "get", "GET", path, accept="*/*", seconds=FOLLOW_SECONDS if wish.follow else None
-        )
-        with _explained(f"`get` of `pods/log` in namespace `{namespace}`"):
+        seconds = FOLLOW_SECONDS if wish.follow else None
+        request = ApiRequest("get", "GET", path, accept="*/*", seconds=seconds, account=account)
+        with _explained(f"`get` of `pods/log` in namespace `{namespace}`", account):
             async with aclosing(self._api.stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
 
-    async def manifest(self, job: Job) -> Manifest:
+    async def may_read_logs(self, namespace: str, account: str) -> bool:
+        attributes = {
+            "verb": "get",
+            "resource": PODS.plural,
+            "subresource": "log",
+            "namespace": namespace,
+        }
+        question = {
+            "apiVersion": f"{_SELF_REVIEWS.group}/{_SELF_REVIEWS.version}",
+            "kind": _SELF_REVIEWS.kind,
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            answer = await self._ask(create_request(_SELF_REVIEWS, question, None), account)
+        except ForbiddenByServer:  # to ask, or to impersonate
+            return False
+        return bool(answer.get("status", {}).get("allowed"))
+
+    async def manifest(self, job: Job, account: str) -> Manifest:
         kind = kind_of(job)
-        with _explained(f"`get` of `{kind.PLURAL}.{kind.GROUP}` in namespace `{job.namespace}`"):
+        right = f"`get` of `{kind.PLURAL}.{kind.GROUP}` in namespace `{job.namespace}`"
+        with _explained(right, account):
             resource = (await self._discover(kind.GROUP)).find(
                 kind.GROUP, kind.PLURAL, [job.api_version.rpartition("/")[2]]
             )
@@ -69,20 +106,28 @@ class KubeJobFiles:
                     f"`{kind.PLURAL}` of `{job.api_version}` are not served any more",
                     "look at the list of jobs",
                 )
-            found: Manifest = await self._api.get(resource, job.name, job.namespace)
-            return found
+            return await self._ask(get_request(resource, job.name, job.namespace), account)
 
-    async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
+    async def _ask(self, request: ApiRequest, account: str) -> Manifest:
+        answer = await self._api.send(structs.replace(request, account=account))
+        found: Any = msgspec.json.decode(answer.body)
+        if not isinstance(found, dict):
+            raise OutsideError("kubernetes", "the API server's answer is no object")
+        return found
+
+    async def events(
+        self, namespace: str, uids: Collection[str], account: str
+    ) -> tuple[Event, ...]:
         reader = ItemReader(EVENTS, EVENT_FORM)
         chosen = (
             [f"involvedObject.uid={uid}" for uid in uids]
             if len(uids) <= SINGLE_LISTS_MAX
             else [None]
         )
-        with _explained(f"`list` of `events` in namespace `{namespace}`"):
+        with _explained(f"`list` of `events` in namespace `{namespace}`", account):
             listings = await asyncio.gather(
                 *(
-                    self._api.list_all(reader, Selection(namespace, fields=fields))
+                    self._api.list_all(reader, Selection(namespace, fields=fields, account=account))
                     for fields in chosen
                 )
             )
@@ -101,14 +146,14 @@ class KubeJobFiles:
 
 
 @contextmanager
-def _explained(right: str) -> Iterator[None]:
+def _explained(right: str, account: str) -> Iterator[None]:
     """Turns failures within it into messages for the user of a page."""
+    needs = f"`{account}`" if account else "the console's account"
     try:
         yield
     except ForbiddenByServer as error:
-        raise Forbidden(
-            "kubernetes", error.message, f"the console's account needs the right {right}"
-        ) from error
+        hint = error.hint if is_impersonation(error) else f"{needs} needs the right {right}"
+        raise Forbidden("kubernetes", error.message, hint) from error
     except ApiFailure as error:
         if error.status in (400, 404):  # for an absent log the API server answers 400
             raise NotFound(

@@ -46,12 +46,14 @@ class ConsoleResource(StrEnum):
 class Right(Struct, frozen=True):
     """What a route needs. If its path has a `{namespace}`, the right is needed there.
 
-    `is_open`: no sign-in is needed, as for signing in itself.
+    `is_open`: no sign-in is needed, as for signing in itself. `in_body`: the namespace is in the
+    body, where the route checks it; before, it is checked that there is any.
     """
 
     verb: ConsoleVerb
     resource: ConsoleResource
     is_open: bool = False
+    in_body: bool = False
 
 
 ANYONE: Final = Right(ConsoleVerb.GET, ConsoleResource.SESSION, is_open=True)

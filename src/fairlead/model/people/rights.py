@@ -67,6 +67,8 @@ ADMINISTERED: Final[Resources] = {
     "data.fluid.io": "datasets",
 }
 """What an administrator writes."""
+CORDONED: Final[Resources] = {"": "nodes"}
+"""What an administrator patches and neither creates nor deletes."""
 OVERSEEN: Final[Resources] = {
     "": "events resourcequotas",
     "events.k8s.io": "events",
@@ -94,7 +96,12 @@ _USED: Final = (
 ROLES: Final[Mapping[str, tuple[PolicyRule, ...]]] = {
     RESEARCHER_ROLE: (*_USED, *_rules(SECRETS, WRITE), *_rules(OBSERVED, READ)),
     RESEARCHER_CLUSTER_ROLE: tuple(_rules(SHARED, READ)),
-    ADMIN_ROLE: (*_USED, *_rules(ADMINISTERED, WRITE), *_rules(OVERSEEN, READ)),
+    ADMIN_ROLE: (
+        *_USED,
+        *_rules(ADMINISTERED, WRITE),
+        *_rules(CORDONED, ("patch",)),
+        *_rules(OVERSEEN, READ),
+    ),
     CREDENTIALS_ROLE: (
         PolicyRule(("create", "delete", "get", "list", "patch"), ("",), ("secrets",)),
         PolicyRule(("delete", "get", "list"), ("",), ("serviceaccounts",)),

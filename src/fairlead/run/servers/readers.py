@@ -32,7 +32,7 @@ from fairlead.ports import Ports
 from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
 from fairlead.run.replay import replayed_world
 from fairlead.run.servers.sign_in import AskedSignIn
-from fairlead.run.wiring import followed_world, required_connection
+from fairlead.run.wiring import followed_world, required_connection, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:
@@ -47,7 +47,7 @@ async def _run_console(asked: Invocation) -> None:
     @asynccontextmanager
     async def service(world: Ports) -> AsyncIterator[ServedApp]:
         async with sign_in.desk(world) as desk:
-            yield ConsoleServer(world, chosen, desk=desk).service(sock)
+            yield ConsoleServer(world, chosen, desk=desk, forms=submit_forms()).service(sock)
 
     code = f"#code={sign_in.code.text}" if sign_in.code is not None else ""
     await _run_reader(asked, sock, service, ("console", path + code), with_events=True)

@@ -15,6 +15,7 @@ import { Choice, SearchFilter } from "../../table/Filters";
 import { useKept } from "../../table/useKept";
 import { useTyped } from "../../table/useTyped";
 import { jobKey } from "./columns";
+import { SubmitLink } from "../submit/SubmitLink";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 import { JobTable } from "./JobTable";
@@ -58,6 +59,7 @@ export function JobsBoard() {
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={98} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
           <div className="end">
+            <SubmitLink />
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />
           </div>
         </div>

@@ -29,13 +29,16 @@ from fairlead.console.http.subjects import (
 )
 from fairlead.console.http.writing.credentials import CredentialPlans
 from fairlead.console.http.writing.frame import READ_ONLY, PlannedWrite, WriteFrame
+from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.ports import ClusterWrites, Ports
 
 
 class Console(msgspec.Struct):
-    """What the routes speak from. `desk`: None = there is no sign-in.
+    """What the routes speak from.
+
+    `desk`: None = there is no sign-in. `forms`: None = jobs cannot be submitted.
 
     `csrf`: what writes send back where there is no sign-in.
     """
@@ -54,6 +57,7 @@ class Console(msgspec.Struct):
     subjects: Subjects = msgspec.field(default_factory=EveryClientIsAdmin)
     base_path: str = "/"
     desk: SignInDesk | None = None
+    forms: JobForms | None = None
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
 
     @property
@@ -113,9 +117,16 @@ def csrf_token(console: Console, request: Request) -> str | None:
 
 
 def while_allowed(
-    console: Console, request: Request, endpoint: Endpoint, stream: Response
+    console: Console,
+    request: Request,
+    endpoint: Endpoint,
+    stream: Response,
+    may_go_on: Callable[[], Awaitable[bool]] | None = None,
 ) -> Response:
-    return WhileAllowed(stream, lambda: until_denied(console.subjects, request, endpoint.right))
+    """The stream until the subject loses the right. `may_go_on`: what else is asked each time."""
+    return WhileAllowed(
+        stream, lambda: until_denied(console.subjects, request, endpoint.right, may_go_on)
+    )
 
 
 def cluster_writes(console: Console) -> ClusterWrites:
@@ -126,6 +137,16 @@ def cluster_writes(console: Console) -> ClusterWrites:
             "look at the cluster itself",
         )
     return console.world.writes
+
+
+def job_forms(console: Console) -> JobForms:
+    if console.forms is None:
+        raise Refused(
+            404,
+            f"jobs cannot be submitted to {console.world.name}",
+            "use `arena submit` with a kubeconfig of the cluster",
+        )
+    return console.forms
 
 
 def sign_in_desk(console: Console) -> SignInDesk:

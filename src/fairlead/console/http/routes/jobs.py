@@ -13,7 +13,13 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.http.answers import Refused, json_answer
-from fairlead.console.http.routes.console import Answering, Console, states_of, while_allowed
+from fairlead.console.http.routes.console import (
+    Answering,
+    Console,
+    job_forms,
+    states_of,
+    while_allowed,
+)
 from fairlead.console.http.routes.rows import list_answer
 from fairlead.console.http.subjects import (
     subject_of,
@@ -29,6 +35,7 @@ from fairlead.console.pages.jobs import (
     JobWhy,
 )
 from fairlead.console.pages.serving.jobs import ServingList
+from fairlead.console.pages.writing.jobs import JobFormList
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.people.reach import reach_of
@@ -51,6 +58,18 @@ async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Respon
         "jobs",
         more,
     )
+
+
+async def job_types(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state, subject = await states_of(console, request).latest(), subject_of(request)
+    missing = board_state.missing_types
+    items = [
+        structs.replace(form, is_served=form.type not in missing)
+        for form in job_forms(console).forms()
+    ]
+    every = board_state.snapshot.namespace_names
+    names = ({"default"} if every is None else every) if subject.is_admin else subject.namespaces
+    return json_answer(request, JobFormList(items, sorted(names)))
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -76,8 +95,9 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await named_job(console, request)
-    manifest = await _job_files(console).manifest(each.job)
-    reach = reach_of(subject_of(request))
+    subject = subject_of(request)
+    manifest = await _job_files(console).manifest(each.job, subject.account)
+    reach = reach_of(subject)
     if reach is not None:
         manifest = without_claimant(manifest, reach)
     text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
@@ -94,8 +114,15 @@ def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, _ = await named_job(console, request)
-    log = await console.logs.answer(_job_files(console), each, dict(request.query_params))
-    return while_allowed(console, request, endpoint, log)
+    files, account = _job_files(console), subject_of(request).account
+    log = await console.logs.answer(files, each, dict(request.query_params), account)
+    return while_allowed(
+        console,
+        request,
+        endpoint,
+        log,
+        lambda: console.logs.may_go_on(files, each.job.namespace, account),
+    )
 
 
 async def named_job(
@@ -124,7 +151,7 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     board_state, each, found = await named_job(console, request)
     if console.world.job_files is None:
         return found
-    events = await console.events.of(console.world.job_files, each)
+    events = await console.events.of(console.world.job_files, each, subject_of(request).account)
     if isinstance(events, Warning):
         return structs.replace(found, warnings=[*found.warnings, events])
     return board_state.job_with_events(each, found, events)
@@ -168,6 +195,7 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 ANSWERS: Final[dict[str, Answering]] = {
     "jobs": jobs,
+    "job_types": job_types,
     "job": job,
     "job_instances": job_instances,
     "job_events": job_events_of,

@@ -6,7 +6,14 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
-from fairlead.console.http.routes.console import Console, Planning, cluster_writes, sign_in_desk
+from fairlead.console.http.routes.console import (
+    Console,
+    Planning,
+    cluster_writes,
+    job_forms,
+    sign_in_desk,
+    states_of,
+)
 from fairlead.console.http.routes.jobs import named_job
 from fairlead.console.http.writing.cluster_actions import (
     plan_job,
@@ -14,6 +21,7 @@ from fairlead.console.http.writing.cluster_actions import (
     plan_node,
 )
 from fairlead.console.http.writing.frame import PlannedWrite
+from fairlead.console.http.writing.jobs import Submitting
 from fairlead.console.http.writing.quota_tree import plan_tree
 
 
@@ -39,8 +47,15 @@ async def plan_deletion_of_job(console: Console, request: Request, body: Any) ->
     return await plan_job_deletion(cluster_writes(console), each.job, request)
 
 
+async def plan_new_job(console: Console, request: Request, body: Any) -> PlannedWrite:
+    tools = Submitting(cluster_writes(console), job_forms(console))
+    board_state = await states_of(console, request).latest("offers", "jobs")
+    return await tools.plan(board_state, request, body)
+
+
 PLANS: Final[dict[str, Planning]] = {
     "change_node": plan_node_change,
+    "create_job": plan_new_job,
     "change_job": plan_job_change,
     "delete_job": plan_deletion_of_job,
     "write_quota_tree": plan_quota_tree,

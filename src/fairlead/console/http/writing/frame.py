@@ -24,6 +24,7 @@ from fairlead.console.http.answers import JSON, Refused
 from fairlead.console.http.audit_notes import ended_row, note, result_noted
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body
+from fairlead.console.http.writing.targets import named_target
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.preview import Effect, NoBody, Preview, decoded
@@ -128,6 +129,7 @@ class WriteFrame:
         key = _key(request, endpoint, body)
         if key in self._answers and not is_preview:
             return self._again(key)  # before the plan, which would find what the first one made
+        planned: PlannedWrite | None = None
         try:
             order = decoded(body, endpoint.body or NoBody)
             if isinstance(order, list):
@@ -142,7 +144,8 @@ class WriteFrame:
             if is_preview and refused.status == 422:
                 return _plain(Preview(False, list(refused.fields), []), 200)
             if not is_preview:
-                await self.note_refusal(request, endpoint, refused)
+                target = planned.target if planned is not None else None
+                await self.note_refusal(request, endpoint, refused, target)
             raise
         begun = self._row(request, endpoint, AuditResult.BEGUN, planned)
         begun = structs.replace(begun, id=await tools.audit.append_audit(begun))
@@ -156,15 +159,22 @@ class WriteFrame:
         task.add_done_callback(self._acts.discard)
         return await asyncio.shield(task)
 
-    async def note_refusal(self, request: Request, endpoint: Endpoint, refused: Refused) -> None:
+    async def note_refusal(
+        self,
+        request: Request,
+        endpoint: Endpoint,
+        refused: Refused,
+        target: AuditTarget | None = None,
+    ) -> None:
         """A row of the audit for a write that is refused. Nothing is done, so a store that is away
-        does not change the answer.
+        does not change the answer. `target`: of the plan, None = there was no plan yet.
         """
         if self._tools is None or not endpoint.action:
             return
-        target = AuditTarget(
-            namespace=request.path_params.get("namespace", ""), name=_named(request)
-        )
+        if target is None:
+            subject: Subject | None = getattr(request.state, "subject", None)
+            own = subject.user if subject is not None else ""
+            target = named_target(endpoint.action, request.path_params, own)
         row = self._row(
             request, endpoint, AuditResult.REFUSED, PlannedWrite(target=target, act=_nothing)
         )
@@ -305,11 +315,6 @@ def _key(request: Request, endpoint: Endpoint, body: bytes) -> str:
         hashlib.sha256(body).hexdigest(),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _named(request: Request) -> str:
-    found: str = request.path_params.get("name") or request.path_params.get("id") or ""
-    return found[:253]
 
 
 async def _nothing() -> Written:

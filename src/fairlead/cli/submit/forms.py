@@ -1,0 +1,302 @@
+"""The flags of `arena submit` as forms, for a page: the same parsers, readers and checks.
+
+A body is words of a command line in another spelling, as a job file is. So there is one code for
+what a flag means, and the printed command makes the same objects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple, cast
+
+from fairlead.cli.frame.context import Machine
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.object_names import check_namespace
+from fairlead.cli.frame.parser import Parser, make_parser
+from fairlead.cli.frame.values import job_name
+from fairlead.cli.submit.submit import SubmitVerb, check_text, written_objects
+from fairlead.console.http.writing.job_forms import WrittenJob
+from fairlead.console.pages.envelope import FieldFault
+from fairlead.console.pages.writing.jobs import JobFlag, JobForm, JobSubmission
+from fairlead.errors import UserError
+from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.kinds.submission import Served
+from fairlead.model.actions import Manifest
+
+TYPES: Final = (
+    *("pytorchjob", "tfjob", "mpijob", "rayjob", "deepspeedjob", "etjob", "volcanojob"),
+    "sparkjob",
+)
+"""In the order in which a page offers them."""
+LEFT_OUT: Final = frozenset(("name", "file", "dry-run", "config-file"))
+"""Flags that are no field of a form: the name has its own, and the others read a user's machine."""
+_PROGRAM: Final = "arena"
+_PREFIX: Final = "failed to validate command args: "
+_FLAG: Final = re.compile(r"--([A-Za-z][-A-Za-z0-9]*)")
+_UNSET: Final = re.compile(r'"([-a-z]+)" not set')
+_STAND_INS: Final = {
+    "image": "image",
+    "worker-replicas": "1",
+    "sync-source": "source",
+    "model-source": "source",
+}
+"""Values with which the rest of a body is read while these flags are missing."""
+_RULE: Final = "value"
+_MISSING: Final = "required"
+_UNKNOWN: Final = "unknown-field"
+_TYPE: Final = "type"
+
+
+class _Verb(NamedTuple):
+    parser: Parser
+    flags: Mapping[str, JobFlag]
+    verb: SubmitVerb
+    takes_arguments: bool
+    """Whether its words are the arguments of a program, and not one command."""
+
+
+class SubmitForms:
+    """See `console.http.writing.job_forms.JobForms`. `ssh_keys` makes a new pair."""
+
+    def __init__(self, ssh_keys: Callable[[], SshKeys]) -> None:
+        self._ssh_keys = ssh_keys
+
+    def forms(self) -> list[JobForm]:
+        return [_form(type_) for type_ in TYPES]
+
+    def read(self, asked: JobSubmission, *, is_trial: bool) -> WrittenJob | list[FieldFault]:
+        if asked.type not in TYPES:
+            known = ", ".join(TYPES)
+            return [FieldFault("type", _RULE, f"there is no type `{asked.type[:60]}`: use {known}")]
+        keys = (lambda: _NO_KEYS) if is_trial else self._ssh_keys
+        return _Reading(asked, cast(Machine, _NoMachine(keys))).result()
+
+    def objects(self, job: WrittenJob, served: Served) -> list[Manifest]:
+        return written_objects(job.spec, job.submission, served)
+
+
+_NO_KEYS: Final = SshKeys("not made yet", "not made yet")
+
+
+class _NoMachine:
+    """A server has no files and no settings of the user who asks."""
+
+    def __init__(self, ssh_keys: Callable[[], SshKeys]) -> None:
+        self.ssh_keys = ssh_keys
+
+    def config(self) -> Mapping[str, str]:
+        return {}
+
+    def read(self, name: str) -> bytes:
+        raise OSError("a page reads no file")
+
+
+class _Reading:
+    """One body. Each fault is noted, and the rest is read without what is wrong."""
+
+    def __init__(self, asked: JobSubmission, machine: Machine) -> None:
+        self._asked = asked
+        self._machine = machine
+        self._verb = _verb(asked.type)
+        self._name = asked.name
+        self._command = asked.command
+        self._flags: dict[str, bool | str | list[str]] = {}
+        self._mended: set[tuple[str, bool]] = set()
+        self.faults: list[FieldFault] = []
+
+    def result(self) -> WrittenJob | list[FieldFault]:
+        self._check_forms()
+        self._check_namespace()
+        while True:
+            try:
+                job = self._written()
+            except UserError as error:
+                if not self._mends(error):
+                    return self.faults
+            else:
+                return self.faults or job
+
+    def _check_forms(self) -> None:
+        for name, value in self._asked.flags.items():
+            flag = self._verb.flags.get(name)
+            path = f"flags.{name[:60]}"
+            if flag is None:
+                what = f"a {self._asked.type} takes no `{name[:60]}`"
+                self.faults.append(FieldFault(path, _UNKNOWN, what))
+            elif (wanted := _wanted_form(flag, value)) is not None:
+                self.faults.append(FieldFault(path, _TYPE, f"`{name}` must be {wanted}"))
+            else:
+                self._flags[name] = value
+        if "\0" in self._command:
+            self._command = "true"
+            self.faults.append(FieldFault("command", _TYPE, "it has a NUL character"))
+
+    def _check_namespace(self) -> None:
+        try:
+            check_namespace(self._asked.namespace)
+        except UserError as error:
+            self.faults.append(FieldFault("namespace", _RULE, _text(error)))
+
+    def _written(self) -> WrittenJob:
+        words = self._words()
+        check_text(words)
+        args = self._verb.parser.parse(words)
+        job_name(args.name, may_begin_with_digit=True)  # the kind decides whether it may
+        if self._verb.verb.needs_command and not args.command:
+            raise _NoCommand("no command is given", "write what each container runs")
+        spec = self._verb.verb.read_spec(args, self._asked.namespace, self._machine)
+        line = shlex.join([_PROGRAM, "submit", self._asked.type, *words])
+        return WrittenJob(self._verb.verb.submission, spec, line)
+
+    def _words(self) -> list[str]:
+        """Flags in the order of the help, then the command."""
+        words = [f"--name={self._name}", f"--namespace={self._asked.namespace}"]
+        for name, flag in self._verb.flags.items():
+            if name in self._flags:
+                words += _flag_words(flag, self._flags[name])
+        command = self._command_words()
+        return [
+            *words,
+            *(["--"] if any(each.startswith("-") for each in command) else []),
+            *command,
+        ]
+
+    def _command_words(self) -> list[str]:
+        if not self._command.strip():
+            return []
+        if not self._verb.takes_arguments:
+            return [self._command]
+        try:
+            return shlex.split(self._command)
+        except ValueError as error:
+            raise _NoCommand(f"the arguments cannot be read: {error}", "close each quote") from None
+
+    def _mends(self, error: UserError) -> bool:
+        """Notes the fault, and leaves out what is wrong. False if that is not known."""
+        path = _path_of(error, self._verb.flags)
+        name = path.removeprefix("flags.")
+        is_missing = not self._is_given(path)
+        if all(each.path != path for each in self.faults):
+            self.faults.append(FieldFault(path, _MISSING if is_missing else _RULE, _text(error)))
+        if (path, is_missing) in self._mended:
+            return False
+        self._mended.add((path, is_missing))
+        if path == "name":
+            self._name = "job"
+        elif path == "command":
+            self._command = "true"
+        elif not is_missing:
+            self._flags.pop(name, None)
+        elif name in _STAND_INS:
+            self._flags[name] = _STAND_INS[name]
+        else:
+            return False
+        return bool(path)
+
+    def _is_given(self, path: str) -> bool:
+        """Whether the body has a value there."""
+        if path.startswith("flags."):
+            name = path.removeprefix("flags.")
+            return name in self._flags and self._flags[name] != self._verb.flags[name].standard
+        texts = {"name": self._name, "command": self._command}
+        return bool(texts.get(path, path).strip())
+
+
+class _NoCommand(UserError):
+    """What is wrong with the command."""
+
+
+def _text(error: UserError) -> str:
+    what = error.what.removeprefix(_PREFIX).strip()
+    return f"{what}: {error.hint}" if error.hint else what
+
+
+def _path_of(error: UserError, flags: Mapping[str, JobFlag]) -> str:
+    """The field of the body that a message of the command line is about."""
+    if isinstance(error, _NoCommand):
+        return "command"
+    for text in (error.what, error.hint):
+        for name in (*_UNSET.findall(text), *_FLAG.findall(text)):
+            if name == "name":
+                return "name"
+            if name in flags:
+                return f"flags.{name}"
+    return "name" if " name " in error.what else ""
+
+
+def _flag_words(flag: JobFlag, value: bool | str | list[str]) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield f"--{flag.name}={each}"
+    elif isinstance(value, bool):
+        if value != (flag.standard == "true"):
+            yield f"--{flag.name}" if value else f"--{flag.name}=false"
+    elif value != flag.standard:
+        yield f"--{flag.name}={value}"
+
+
+def _wanted_form(flag: JobFlag, value: bool | str | list[str]) -> str | None:
+    """What the value must be instead; None = it has the form of the flag."""
+    texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    if any("\0" in each for each in texts):
+        return "text without a NUL character"
+    match flag.kind:
+        case "truth":
+            return None if isinstance(value, bool) else "true or false"
+        case "many":
+            return None if isinstance(value, list) else "a list of texts"
+    return None if isinstance(value, str) else "a text"
+
+
+@cache
+def _verb(type_: str) -> _Verb:
+    module = import_module(f"fairlead.cli.submit.{type_}")
+    parser = make_parser(module, _PROGRAM)
+    flags = {flag.name: flag for flag in _flags_of(parser)}
+    return _Verb(parser, flags, module.what(), takes_arguments=type_ == "sparkjob")
+
+
+@cache
+def _form(type_: str) -> JobForm:
+    found = _verb(type_)
+    [words] = [each for each in found.parser._actions if each.dest == "command"]
+    return JobForm(
+        type=type_,
+        kind=found.verb.submission.kind.KIND,
+        is_served=True,
+        needs_command=found.verb.needs_command,
+        command=str(words.help),
+        flags=list(found.flags.values()),
+    )
+
+
+def _flags_of(parser: argparse.ArgumentParser) -> Iterator[JobFlag]:
+    for action in parser._actions:
+        name = next((each[2:] for each in action.option_strings if each.startswith("--")), "")
+        is_shown = name and action.help and action.help != argparse.SUPPRESS
+        if not is_shown or name in LEFT_OUT or action.dest.startswith(("global_", "help")):
+            continue
+        yield JobFlag(
+            name=name,
+            kind=_kind_of(action),
+            standard=_standard(action),
+            placeholder=str(action.metavar or ""),
+            help=str(action.help),
+        )
+
+
+def _kind_of(action: argparse.Action) -> Any:
+    if isinstance(action, BooleanFlag):
+        return "truth"
+    return "many" if isinstance(action.default, list) else "text"
+
+
+def _standard(action: argparse.Action) -> str:
+    if isinstance(action, BooleanFlag):
+        return "true" if action.default else "false"
+    return "" if isinstance(action.default, list) else str(action.default)

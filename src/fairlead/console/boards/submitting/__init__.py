@@ -1,0 +1,1 @@
+"""A job that is about to be submitted: whether it would start."""

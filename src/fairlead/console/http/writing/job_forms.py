@@ -1,0 +1,45 @@
+"""How the console writes jobs: with the code of `arena submit`, which `run/` hands to it.
+
+The console knows no flag. A form is what a verb's parser accepts, and a body becomes the words of a
+command line, so that page and command cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from fairlead.console.pages.envelope import FieldFault
+from fairlead.console.pages.writing.jobs import JobForm, JobSubmission
+from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.submission import Served, Submission
+from fairlead.model.actions import Manifest
+
+
+class WrittenJob(Struct, frozen=True):
+    """A job that was read from a body. `line`: the equal command line."""
+
+    submission: Submission
+    spec: JobSpec
+    line: str
+
+
+class JobForms(Protocol):
+    """The kinds of jobs that can be submitted, and their flags."""
+
+    def forms(self) -> Sequence[JobForm]:
+        """One per kind, `is_served` undecided."""
+        ...
+
+    def read(self, asked: JobSubmission, *, is_trial: bool) -> WrittenJob | list[FieldFault]:
+        """The job, or all that is wrong with the body. `is_trial`: no keys are made for it."""
+        ...
+
+    def objects(self, job: WrittenJob, served: Served) -> list[Manifest]:
+        """The job's objects in the order of creation, as this cluster takes them.
+
+        Raises UserError for pods that no API server accepts.
+        """
+        ...

@@ -1,0 +1,118 @@
+"""The forms of the page Submit: every flag of the command that needs no file, and all faults of a
+body at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.cli.submitting import submit
+
+from fairlead.cli.frame.parser import HelpRequested
+from fairlead.cli.submit.forms import LEFT_OUT, TYPES, SubmitForms
+from fairlead.console.pages.writing.jobs import JobSubmission
+from fairlead.errors import UserError
+from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.kinds.registry import KINDS
+
+FORMS = SubmitForms(lambda: SshKeys("", ""))
+
+
+def body(flags: dict[str, Any] | None = None, **more: Any) -> JobSubmission:
+    values = {"type": "pytorchjob", "namespace": "team-a", "name": "bert", "command": "train"}
+    return JobSubmission(**{**values, **more}, flags={"image": "i", **(flags or {})})
+
+
+def faults(asked: JobSubmission) -> dict[str, str]:
+    found = FORMS.read(asked, is_trial=True)
+    assert isinstance(found, list), found
+    assert len({fault.path for fault in found}) == len(found)
+    return {fault.path: fault.rule for fault in found}
+
+
+def test_every_kind_has_a_form() -> None:
+    assert set(TYPES) == {kind.TYPE for kind in KINDS}
+    assert [form.type for form in FORMS.forms()] == list(TYPES)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_form_has_every_flag_of_the_commands_help_but_those_of_files(type_: str) -> None:
+    with pytest.raises(HelpRequested) as help_:
+        submit([type_, "--help"])
+    own = help_.value.text.partition("global flags:")[0]
+    named = {
+        word.rstrip(",").removeprefix("--")
+        for line in own.splitlines()
+        if line.startswith("  -")
+        for word in line.split()
+        if word.startswith("--")
+    }
+    [form] = [each for each in FORMS.forms() if each.type == type_]
+    shown = {flag.name for flag in form.flags}
+    assert shown == named - LEFT_OUT - {"help"}
+
+
+def test_all_faults_of_a_body_come_at_once_each_at_its_field() -> None:
+    wrong = {"gpus": "-2", "cpu": "4x", "env": ["=b"], "gang": "yes", "tail": "1", "image": ""}
+    asked = body(wrong, name="9x", namespace="Team", command=" ")
+    assert faults(asked) == {
+        "flags.gang": "type",
+        "flags.tail": "unknown-field",
+        "namespace": "value",
+        "command": "required",
+        "flags.image": "required",
+        "name": "value",
+        "flags.env": "value",
+        "flags.gpus": "value",
+        "flags.cpu": "value",
+    }
+
+
+def test_what_is_missing_is_required() -> None:
+    missing = JobSubmission("rayjob", "team-a", "", "")
+    assert faults(missing) == {
+        "name": "required",
+        "command": "required",
+        "flags.worker-replicas": "required",
+        "flags.image": "required",
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "field"),
+    [
+        ({"config-file": ["/etc/passwd"]}, "flags.config-file"),
+        ({"file": "/etc/passwd"}, "flags.file"),
+        ({"namespace": "kube-system"}, "flags.namespace"),
+        ({"kubeconfig": "x"}, "flags.kubeconfig"),
+        ({"name": "other"}, "flags.name"),
+    ],
+)
+def test_no_flag_leads_out_of_the_form(flags: dict[str, Any], field: str) -> None:
+    assert faults(body(flags)) == {field: "unknown-field"}
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_text_that_no_command_line_can_have_is_refused(text: str) -> None:
+    assert list(faults(body({"image": text}))) in (["flags.image"], [""])
+    assert list(faults(body(command=text))) in (["command"], [""])
+    assert FORMS.read(body(name=text), is_trial=True)
+
+
+def test_a_type_that_does_not_exist_is_named() -> None:
+    assert faults(body(type="horovodjob")) == {"type": "value"}
+
+
+def test_flags_that_exclude_each_other_are_refused_at_a_field() -> None:
+    asked = {"worker-replicas": "1", "suspend": True, "shutdown-after-finished": False}
+    assert faults(body(asked, type="rayjob")) == {"flags.suspend": "value"}
+
+
+def test_the_machine_of_the_server_is_not_asked() -> None:
+    """No settings of arena's config file, and no file."""
+    with pytest.raises(UserError):
+        submit(["pytorchjob", "--name=j", "--image=i", "--config-file=/nowhere", "true"])
+    found = FORMS.read(body({"sync-mode": "git", "sync-source": "h"}), is_trial=True)
+    assert not isinstance(found, list)
+    assert found.spec.config_files == () and found.spec.pull_secrets == ()

@@ -1,0 +1,453 @@
+"""A team is let in, on a real control plane: from a group to a job that runs, and what the console
+writes and reads as its users.
+
+Oracles are kubectl, the API server's own audit, and `quota_truth`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from typing import Any
+
+import pytest
+from tests.kube.quota_line import TREES, bounded, deployment, settled
+from tests.kube.quota_truth import QuotaTruth, is_admitted
+from tests.kube.servers import run_arena
+from tests.kube.team_line import (
+    NODE,
+    Object,
+    Team,
+    Visitor,
+    account_of,
+    group,
+    is_refused,
+    orders,
+    running_team,
+    server_of,
+    user,
+)
+from tests.waiting import wait_until
+
+ROOT = bounded(
+    "root",
+    40,
+    40,
+    children=[
+        bounded(
+            "root.a",
+            4,
+            40,
+            children=[
+                bounded("root.a.1", 0, 40, ["team-one"]),
+                bounded("root.a.2", 4, 40, ["team-two"]),
+            ],
+        ),
+        bounded("root.b", 26, 40, ["others"]),
+    ],
+)
+EVES = account_of("eve")
+
+
+@pytest.fixture(scope="module")
+def team() -> Iterator[Team]:
+    made = (user("ruth", role="admin"), group("team-b", "root.a.2"), user("eve", "team-b"))
+    with running_team(ROOT, *made) as running:
+        wait_until("users have rights", lambda: bound(running, "ruth") and bound(running, "eve"))
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ruth(team: Team) -> Visitor:
+    return team.visitor("ruth")
+
+
+@pytest.fixture(scope="module")
+def eve(team: Team) -> Visitor:
+    made = team.visitor("eve")
+    wait_until("eve has the namespace", lambda: made.ask("/me")[1]["user"]["namespaces"])
+    return made
+
+
+def bound(team: Team, name: str) -> bool:
+    path = "jsonpath={.status.conditions[0].reason}"
+    return team.cluster.admin.run("get", "users", name, "-n", "kube-ai", "-o", path) == "Bound"
+
+
+def changed(*changes: tuple[str, str, str]) -> list[Object]:
+    """The tree of this module with other bounds: (node, `min` or `max`, cpu)."""
+    nodes = list(orders(ROOT))
+    for name, bound_, cpu in changes:
+        next(each for each in nodes if each["name"] == name)[bound_]["cpu"] = cpu
+    return nodes
+
+
+def put_tree(
+    who: Visitor, nodes: list[Object], version: str = "", *, dry: bool = False
+) -> tuple[int, Any]:
+    """`version`: "" = the present one, of which the snapshot may be a moment behind."""
+    path = "/quota/tree" + ("?dryRun=true" if dry else "")
+    sent = version or who.ask("/quota/tree")[1]["treeVersion"]
+    status, answer = who.ask(path, "PUT", {"nodes": nodes}, If_Match=f'"{sent}"')
+    if not version and answer.get("code") == "conflict":
+        sent = answer["current"]["treeVersion"]
+        status, answer = who.ask(path, "PUT", {"nodes": nodes}, If_Match=f'"{sent}"')
+    return status, answer
+
+
+def submit(team: Team, kubeconfig: Any, name: str, place: str, cpu: str) -> None:
+    """An MPIJob of a launcher and one worker."""
+    run_arena(
+        *("submit", "mpijob", f"--name={name}", "--image=app:1", f"--cpu={cpu}", "--workers=1"),
+        *("-n", place, "sleep 1000"),
+        kubeconfig=kubeconfig,
+    )
+
+
+# --- from a group to a job that runs --------------------------------------------------------------
+
+
+def test_a_team_is_let_in_works_and_is_let_out(team: Team, ruth: Visitor) -> None:
+    """The whole way of docs/how-to/users.md, by the console's pages, kubectl and arena."""
+    admin = team.cluster.admin
+    truth = QuotaTruth(team.cluster, ROOT)
+    try:
+        admin.create([deployment("guest", "others", 8, "5")])
+        wait_until("root.b borrows all", lambda: truth.running() == {"others": 8})
+
+        assert ruth.ask("/groups", "POST", {"groupName": "teamA", "leaf": "root.a.1"})[0] == 201
+        made = ruth.ask("/users", "POST", {"userName": "Bob", "groups": ["teama"]})
+        assert (made[0], made[1]["id"]) == (201, "bob"), made
+        wait_until("Bob is bound", lambda: bound(team, "bob"))
+        status, issued = ruth.ask("/users/bob/kubeconfigs", "POST", {"lifetimeSeconds": 3600})
+        assert status == 201, issued
+        assert server_of(issued["kubeconfig"]) == team.cluster.server
+        outside = team.kubectl("bob", issued["kubeconfig"])
+        assert account_of("bob") in outside.run("auth", "whoami")
+        for words in (("get", "pods", "-n", "others"), ("get", "secrets", "-A")):
+            assert is_refused(outside, *words)
+
+        kubeconfig = team.cluster.folder / "bob.downloaded"
+        submit(team, kubeconfig, "first", "team-one", "5")
+        bob = team.visitor("bob")
+        job = "/jobs/team-one/mpijob/first"
+        wait_until("the job is on Bob's board", lambda: bob.ask(job)[0] == 200)
+        wait_until("its pods wait", lambda: truth.waiting().get("team-one") == 2)
+        wait_until("the page has the reason", lambda: bob.ask(f"{job}/why")[1]["waiting"])
+        shown = json.dumps(bob.ask(f"{job}/why")[1]["waiting"])
+        assert "root.a.1" in shown and "others" not in shown and "root.b" not in shown
+
+        raised = changed(("root.a", "min", "14"), ("root.a.1", "min", "10"))
+        status, preview = put_tree(ruth, raised, dry=True)
+        assert (status, preview["valid"]) == (200, True), preview
+        named = {(each["namespace"], each["pod"]) for each in preview["whatIf"]["evicted"]}
+        assert len(named) == 2 and {space for space, _ in named} == {"others"}
+        assert put_tree(ruth, raised)[0] == 200
+        wait_until("Bob's job runs", lambda: truth.running().get("team-one") == 2)
+        assert evicted(truth) == named
+        wait_until(
+            "the page has it as running",
+            lambda: bob.ask(job)[1]["job"]["status"] == "Running",
+        )
+
+        status, row = ruth.ask("/users/bob")
+        gone = {"userName": "Bob", "role": "researcher", "groups": ["teama"], "disabled": True}
+        status, answer = ruth.ask("/users/bob", "PUT", gone, If_Match=row["version"])
+        assert status == 200, answer
+        began = time.monotonic()
+        wait_until("kubectl is refused", lambda: is_refused(outside, "get", "pods"), 60, 0.05)
+        print(
+            f"rights gone {time.monotonic() - began:.1f} s after the answer, with kubectl's start"
+        )
+        assert bob.ask(job)[0] in (401, 403)
+    finally:
+        truth.stop()
+        assert put_tree(ruth, list(orders(ROOT)))[0] == 200
+        admin.run("delete", "mpijobs", "--all", "-n", "team-one", "--ignore-not-found")
+        admin.run("delete", "deployment", "guest", "-n", "others", "--ignore-not-found")
+
+
+def evicted(truth: QuotaTruth) -> set[tuple[str, str]]:
+    """Namespace and name."""
+    found = set()
+    for each in truth.evicted.values():
+        space, _, name = each.rpartition("/")
+        found.add((space, name))
+    return found
+
+
+# --- what is read and written for a user is asked as the user -------------------------------------
+
+
+@pytest.fixture(scope="module")
+def job(team: Team, eve: Visitor) -> str:
+    """The path of a job of eve's that runs: a launcher and a worker."""
+    submit(team, team.cluster.kubeconfig, "bert", "team-two", "1")
+    path = "/jobs/team-two/mpijob/bert"
+    wait_until(
+        "the job runs on eve's board",
+        lambda: (found := eve.ask(path))[0] == 200 and found[1]["job"]["status"] == "Running",
+    )
+    return path
+
+
+def pods_of(who: Visitor, job: str) -> dict[str, str]:
+    """The names of the job's pods, by role."""
+    return {each["role"]: each["name"] for each in who.ask(f"{job}/instances")[1]["items"]}
+
+
+def test_what_is_read_for_a_user_is_asked_as_the_user(team: Team, eve: Visitor, job: str) -> None:
+    """Logs of launcher and worker, of a run before, the manifest, and Events."""
+    for pod in pods_of(eve, job).values():
+        assert eve.ask(f"{job}/logs?pod={pod}") == (200, "now\n")
+        assert eve.ask(f"{job}/logs?pod={pod}&previous=true") == (200, "before\n")
+    assert eve.ask(f"{job}/manifest")[0] == 200
+    status, found = eve.ask(f"{job}/events")
+    assert status == 200 and found["items"] != []
+    assert "events" not in {each["source"] for each in found["warnings"]}
+
+    def noted() -> bool:
+        return len(team.asked("pods", "log")) == 4
+
+    wait_until("the API server has noted the requests", noted)
+    assert set(team.asked("pods", "log")) == {EVES}
+    assert EVES in team.asked("events", namespace="team-two")
+    assert team.asked("mpijobs", namespace="team-two") == [EVES]
+
+
+@contextmanager
+def nothing_makes_rights(team: Team) -> Iterator[None]:
+    """The people controller does not run, so that what it would make again stays away."""
+    team.people.stop()
+    try:
+        yield
+    finally:
+        team.start(team.people)
+
+
+def test_a_right_that_the_api_server_withdrew_counts_within_a_second(
+    team: Team, ruth: Visitor, eve: Visitor, job: str
+) -> None:
+    """The snapshot, the group and the user's status still name the namespace."""
+    admin = team.cluster.admin
+    pod = pods_of(eve, job)["worker"]
+    with nothing_makes_rights(team):
+        stream = eve.open(f"{job}/logs?pod={pod}&follow=true")
+        assert stream.read(4) == b"now\n"
+        binding = "eve:team-two:fairlead-researcher"
+        admin.run("delete", "rolebinding", binding, "-n", "team-two")
+        began = time.monotonic()
+        wait_until("no log", lambda: eve.ask(f"{job}/logs?pod={pod}")[0] == 403, 30, 0.05)
+        assert time.monotonic() - began < 1
+        status, answer = eve.ask(f"{job}/logs?pod={pod}&previous=true")
+        assert (status, answer["code"]) == (403, "forbidden")
+        assert f'User "{EVES}" cannot get resource "pods/log"' in answer["error"]
+        assert answer["hint"] == (
+            f"`{EVES}` needs the right `get` of `pods/log` in namespace `team-two`"
+        )
+        assert eve.ask(f"{job}/manifest")[0] == 403
+        with pytest.raises(HTTPException):  # it is cut: it does not look whole
+            stream.read()
+        assert eve.ask(job)[0] == 200, "lists come from the snapshot"
+        for method, body in (("PATCH", {"suspended": True}), ("DELETE", None)):
+            status, answer = eve.ask(job, method, body)
+            assert (status, answer["code"]) == (403, "forbidden"), answer
+            assert f'User "{EVES}" cannot' in answer["error"]
+        assert admin.get("mpijobs", "-n", "team-two")[0]["spec"]["runPolicy"].get("suspend") in (
+            None,
+            False,
+        )
+        assert ruth.rows(actor="eve", result="refused")[-2:] == [
+            ("refused", "forbidden", "bert"),
+            ("refused", "forbidden", "bert"),
+        ]
+    wait_until("eve may again", lambda: eve.ask(f"{job}/logs?pod={pod}")[0] == 200)
+
+
+def unschedulable(team: Team) -> bool:
+    return bool(team.cluster.admin.get("nodes")[0]["spec"].get("unschedulable"))
+
+
+def test_a_node_is_cordoned_as_the_administrator(team: Team, ruth: Visitor, eve: Visitor) -> None:
+    path = f"/nodes/{NODE}"
+    for is_schedulable in (False, True):
+        assert ruth.ask(path, "PATCH", {"schedulable": is_schedulable})[0] == 200
+        assert unschedulable(team) is not is_schedulable
+    assert set(team.asked("nodes")) >= {account_of("ruth")}
+    assert eve.ask(path, "PATCH", {"schedulable": False})[0] == 403
+    with nothing_makes_rights(team):
+        name = "ruth:clusterRole:fairlead-admin"
+        team.cluster.admin.run("delete", "clusterrolebinding", name)
+
+        def tried() -> tuple[int, Any]:
+            return ruth.ask(path, "PATCH", {"schedulable": False})
+
+        status, answer = tried()
+        assert (status, answer["code"]) == (403, "forbidden"), answer
+        assert 'cannot patch resource "nodes"' in answer["error"]
+        assert unschedulable(team) is False
+    wait_until("ruth may again", lambda: bound(team, "ruth"))
+    rows = ruth.rows(action="nodes.update")
+    assert rows == [
+        ("ok", "", NODE),
+        ("ok", "", NODE),
+        ("refused", "forbidden", NODE),
+        ("refused", "forbidden", NODE),
+    ]
+
+
+def test_a_job_is_suspended_resumed_and_deleted_as_its_user(
+    team: Team, eve: Visitor, job: str
+) -> None:
+    def pods() -> int:
+        return len(team.cluster.admin.get("pods", "-n", "team-two"))
+
+    assert eve.ask(job, "PATCH", {"suspended": True})[0] == 200
+    wait_until("its pods are gone", lambda: pods() == 0)
+    assert eve.ask(job, "PATCH", {"suspended": False})[0] == 200
+    wait_until("its pods are made again", lambda: pods() == 2)
+    submit(team, team.cluster.kubeconfig, "short", "team-two", "1")
+    other = "/jobs/team-two/mpijob/short"
+    wait_until("it is on the board", lambda: eve.ask(other)[0] == 200)
+    assert eve.ask(other, "DELETE")[0] == 200
+    left = {
+        each["metadata"]["name"] for each in team.cluster.admin.get("mpijobs", "-n", "team-two")
+    }
+    assert left == {"bert"}
+    wait_until("the board has it no more", lambda: eve.ask(other)[0] == 404)
+    assert set(team.asked("mpijobs", namespace="team-two")) == {EVES}
+
+
+# --- the quota tree -------------------------------------------------------------------------------
+
+
+def test_of_two_administrators_the_second_sees_the_difference(team: Team, ruth: Visitor) -> None:
+    admin = team.cluster.admin
+    read = ruth.ask("/quota/tree")[1]["treeVersion"]
+    edit = changed(("root.a.1", "min", "0"), ("root.b", "min", "20"))
+    other = [{"op": "replace", "path": "/spec/root/children/1/min/cpu", "value": "25"}]
+    admin.run(
+        *("patch", TREES, "elasticquotatree", "-n", "kube-system", "--type=json"),
+        *("-p", json.dumps(other)),
+    )
+    status, answer = put_tree(ruth, edit, read)
+    assert (status, answer["code"]) == (409, "conflict"), answer
+    now = {each["name"]: each for each in answer["current"]["items"]}
+    assert now["root.b"]["bounds"][0]["minText"] == "25"
+    assert admin.get(TREES)[0]["spec"]["root"]["children"][1]["min"]["cpu"] == "25"
+    status, answer = put_tree(ruth, edit, answer["current"]["treeVersion"])
+    assert status == 200, answer
+    assert admin.get(TREES)[0]["spec"]["root"]["children"][1]["min"]["cpu"] == "20"
+    assert ruth.rows(action="quota.tree.update")[-2:] == [
+        ("refused", "conflict", "elasticquotatree"),
+        ("ok", "", "elasticquotatree"),
+    ]
+    assert put_tree(ruth, list(orders(ROOT)))[0] == 200
+
+
+def at_rest(team: Team, ruth: Visitor, truth: QuotaTruth, edit: list[Object]) -> Any:
+    """The preview once all admitted pods are Ready, and the console has seen it."""
+
+    def is_still() -> bool:
+        pods = [
+            *team.cluster.admin.get("pods", "-n", "others"),
+            *team.cluster.admin.get("pods", "-n", "team-one"),
+        ]
+        return all(each["status"]["phase"] == "Running" for each in pods if is_admitted(each))
+
+    def seen() -> bool:
+        waiting = sum(truth.waiting().values())
+        return bool(ruth.ask("/quota/waiting")[1]["total"] == waiting)
+
+    wait_until("admitted pods run", is_still, 60)
+    wait_until("the console has seen what waits", seen, 60)
+    previews: list[Any] = []
+
+    def is_same() -> bool:
+        status, preview = put_tree(ruth, edit, dry=True)
+        assert (status, preview["valid"]) == (200, True), preview
+        previews.append({**preview, "whatIf": _undated(preview["whatIf"])})
+        return len(previews) > 1 and previews[-1] == previews[-2]
+
+    wait_until("the preview stays the same", is_same, 60)
+    return previews[-1]
+
+
+def _undated(effects: Object) -> Object:
+    return {key: value for key, value in effects.items() if key not in ("generatedAt", "version")}
+
+
+def test_the_preview_names_the_pods_that_saving_then_evicts(team: Team, ruth: Visitor) -> None:
+    """Of pods of one size; with several sizes it may name others (docs/project/limits.md)."""
+    admin = team.cluster.admin
+    truth = QuotaTruth(team.cluster, ROOT)
+    places = {"root.a.1": "team-one", "root.a.2": "team-two", "root.b": "others"}
+
+    def saved(edit: list[Object]) -> set[tuple[str, str]]:
+        """What the preview names, once saving has evicted just this."""
+        before = evicted(truth)
+        preview = at_rest(team, ruth, truth, edit)
+        named = {(each["namespace"], each["pod"]) for each in preview["whatIf"]["evicted"]}
+        after = {each["name"]: each["runningAfter"] for each in preview["whatIf"]["leaves"]}
+        wanted = truth.running() | {places[leaf]: number for leaf, number in after.items()}
+        assert put_tree(ruth, edit)[0] == 200
+        settled(truth, {place: number for place, number in wanted.items() if number})
+        assert evicted(truth) - before == named, edit
+        return named
+
+    try:
+        admin.create([deployment("guest", "others", 6, "5")])
+        wait_until("root.b runs", lambda: truth.running().get("others") == 6, 60)
+        admin.create([deployment("small", "others", 12, "1")])
+        wait_until("root.b has borrowed all", lambda: truth.waiting().get("others", 0) > 0, 60)
+        admin.create([deployment("host", "team-one", 3, "1")])
+        wait_until("root.a.1 waits", lambda: truth.waiting().get("team-one") == 3, 60)
+        assert len(saved(changed(("root.a", "min", "5"), ("root.a.1", "min", "1")))) == 1
+        assert len(saved(changed(("root.a", "min", "7"), ("root.a.1", "min", "3")))) == 2
+        assert saved(changed(("root.b", "max", "30"))) == set()
+        assert {space for space, _ in saved(changed(("root.b", "min", "36")))} <= {"team-one"}
+    finally:
+        truth.stop()
+        assert put_tree(ruth, list(orders(ROOT)))[0] == 200
+        admin.run("delete", "deployments", "--all", "-n", "others")
+        admin.run("delete", "deployments", "--all", "-n", "team-one")
+
+
+# --- killed ---------------------------------------------------------------------------------------
+
+
+def begun(team: Team) -> int:
+    """The number of first rows of the audit, which are stored before a write is sent."""
+    with contextlib.closing(sqlite3.connect(team.store)) as store:
+        return int(store.execute("select count(*) from audit where result = 'begun'").fetchone()[0])
+
+
+def test_a_write_whose_console_is_killed_has_an_unknown_result(team: Team, ruth: Visitor) -> None:
+    """Between the row of the audit and the answer of the API server."""
+    api_server = team.cluster.components["kube-apiserver"]
+    known = len(ruth.rows(action="nodes.update"))
+    noted = begun(team)
+
+    def ask() -> None:
+        with contextlib.suppress(OSError):  # the console ends before it answers
+            ruth.ask(f"/nodes/{NODE}", "PATCH", {"schedulable": True})
+
+    api_server.freeze()
+    try:
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        wait_until("the first row is stored", lambda: begun(team) == noted + 1, 30)
+        team.console.kill()
+        asking.join(60)
+    finally:
+        api_server.thaw()
+    team.start(team.console)
+    wait_until("the console knows its users", lambda: ruth.ask("/me")[0] == 200)
+    rows = ruth.rows(action="nodes.update")
+    assert rows[known:] == [("begun", "", NODE)]

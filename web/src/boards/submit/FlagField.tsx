@@ -1,0 +1,51 @@
+// One flag of `arena submit` as a field: a text, a text of several lines, or a switch.
+import type { FieldFault, JobFlag } from "../../api/types";
+import { useWords } from "../../i18n/locale";
+import { isMessageKey } from "../../i18n/translate";
+import { Faults, Field } from "../../parts/FormDialog";
+import type { FlagValue } from "./draft";
+
+interface Props {
+  flag: JobFlag;
+  value: FlagValue;
+  faults: readonly FieldFault[];
+  onChange: (value: FlagValue) => void;
+}
+
+export function FlagField({ flag, value, faults, onChange }: Props) {
+  const { t, locale } = useWords();
+  const key = `flag.${flag.name}`;
+  const spelled = `--${flag.name}`;
+  const label = isMessageKey(key) ? t(key) : spelled;
+  // The command's help is English; a translated label stands alone.
+  const help = label === spelled || locale === "en" ? flag.help : "";
+  const test = `flag-${flag.name}`;
+  if (flag.kind === "truth") {
+    return (
+      <div className="form-field" data-faulty={faults.length > 0}>
+        <label className="submit-truth">
+          <input type="checkbox" checked={value === true} onChange={(event) => onChange(event.target.checked)} data-testid={test} />
+          <span className="form-label">
+            {label} {label !== spelled && <code>{spelled}</code>}
+          </span>
+          {help && (
+            <span className="dim form-hint" lang="en">
+              {help}
+            </span>
+          )}
+        </label>
+        <Faults of={faults} />
+      </div>
+    );
+  }
+  const text = String(value);
+  return (
+    <Field label={label} note={label === spelled ? "" : spelled} help={help} faults={faults}>
+      {flag.kind === "many" ? (
+        <textarea className="mono" rows={Math.min(6, Math.max(1, text.split("\n").length))} value={text} placeholder={flag.placeholder} spellCheck={false} onChange={(event) => onChange(event.target.value)} data-testid={test} />
+      ) : (
+        <input type="text" className="mono" value={text} placeholder={flag.placeholder} spellCheck={false} autoComplete="off" onChange={(event) => onChange(event.target.value)} data-testid={test} />
+      )}
+    </Field>
+  );
+}
