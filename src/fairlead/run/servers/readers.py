@@ -36,10 +36,10 @@ from fairlead.run.invocation import (
     free_or_named,
     lease_identity,
     new_code_line,
+    required_connection,
     url_of,
 )
 from fairlead.run.replay import replayed_world
-from fairlead.run.servers.connections import required_connection
 from fairlead.run.servers.sign_in import AskedSignIn, page_address
 from fairlead.run.wiring import followed_world, submit_forms
 
