@@ -9,6 +9,7 @@ import json
 import random
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 import yaml
 from msgspec import Struct, inspect
 from tests.kube.helm import HELMS, Helm, packed_chart
+from tests.turns import in_turn
 
 from fairlead import __version__
 from fairlead.model.actions import object_ref
@@ -155,8 +157,7 @@ def _write_charts(folder: Path, values: dict[str, Any]) -> None:
     (folder / "values.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("name", HELMS)
+@pytest.mark.parametrize(("name", "space"), in_turn([*product(HELMS, SPACES)], 2))
 def test_the_chart_has_the_objects_of_the_installation(
     name: str, space: str, many: dict[str, tuple[Path, dict[str, Any]]], tmp_path: Path
 ) -> None:
