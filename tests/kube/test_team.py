@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sqlite3
 import threading
 import time
@@ -345,6 +346,83 @@ def test_a_job_is_suspended_resumed_and_deleted_as_its_user(
     assert left == {"bert"}
     wait_until("the board has it no more", lambda: eve.ask(other)[0] == 404)
     assert set(team.asked("mpijobs", namespace="team-two")) == {EVES}
+
+
+# --- submitted from the page ----------------------------------------------------------------------
+
+
+def new_job(name: str, place: str = "team-two", **flags: Any) -> Object:
+    """The body of an MPIJob of a launcher and one worker."""
+    given = {"image": "app:1", "cpu": "1", "workers": "1", **flags}
+    asked = {"type": "mpijob", "namespace": place, "name": name, "command": "sleep 1000"}
+    return {**asked, "flags": given}
+
+
+def mpijobs(team: Team) -> set[str]:
+    found = team.cluster.admin.get("mpijobs", "-n", "team-two")
+    return {each["metadata"]["name"] for each in found}
+
+
+def test_a_job_is_submitted_from_the_page_as_its_user(
+    team: Team, ruth: Visitor, eve: Visitor
+) -> None:
+    status, tried = eve.ask("/jobs?dryRun=true", "POST", new_job("walk"))
+    assert (status, tried["valid"], tried["verdict"]["state"]) == (200, True, "starts"), tried
+    assert "walk" not in mpijobs(team)
+    issued = ruth.ask("/users/eve/kubeconfigs", "POST", {"lifetimeSeconds": 3600})[1]
+    team.kubectl("eve", issued["kubeconfig"])
+    words = shlex.split(tried["line"])[1:]
+    printed = run_arena(
+        *words[:2], "--dry-run", *words[2:], kubeconfig=team.cluster.folder / "eve.downloaded"
+    )
+    assert printed == tried["manifests"]
+
+    assert eve.ask("/jobs", "POST", new_job("walk"))[0] == 201
+    began = time.monotonic()
+    wait_until("it is on the board", lambda: eve.ask("/jobs/team-two/mpijob/walk")[0] == 200, 60)
+    print(f"on the board {time.monotonic() - began:.2f} s after the answer")
+    assert time.monotonic() - began < 3
+    wait_until(
+        "it runs, as foretold",
+        lambda: eve.ask("/jobs/team-two/mpijob/walk")[1]["job"]["status"] == "Running",
+    )
+    wait_until("the API server has noted it", lambda: EVES in team.asked("mpijobs"))
+    assert set(team.asked("mpijobs", namespace="team-two")) == {EVES}
+    status, answer = eve.ask("/jobs", "POST", new_job("walk"))
+    assert (status, answer["code"]) == (409, "exists")
+    clone = eve.ask("/jobs/team-two/mpijob/walk/clone")[1]
+    asked = {**new_job("walk-2"), "flags": {"image": "app:1", "cpu": "1"}}
+    assert clone == {"submission": asked, "lost": []}
+    assert eve.ask("/jobs/team-two/mpijob/walk", "DELETE")[0] == 200
+
+
+def test_what_the_api_server_refuses_of_a_job_stands_at_its_field(team: Team, eve: Visitor) -> None:
+    """RBAC too: a namespace that only the console still takes for the user's."""
+    long = new_job("long", annotation=["note=" + "x" * 263_000])
+    status, tried = eve.ask("/jobs?dryRun=true", "POST", long)
+    assert (status, tried["valid"]) == (200, False), tried
+    status, answer = eve.ask("/jobs", "POST", long)
+    assert (status, answer["code"]) == (422, "invalid"), answer
+    for found in (tried["fields"], answer["fields"]):
+        assert [each["path"] for each in found] == ["flags.annotation"], found
+        assert "Too long" in found[0]["error"]
+    status, answer = eve.ask("/jobs", "POST", new_job("far", "team-one"))
+    assert (status, answer["error"]) == (404, "you have no namespace `team-one`")
+    with nothing_makes_rights(team):
+        binding = "eve:team-two:fairlead-researcher"
+        team.cluster.admin.run("delete", "rolebinding", binding, "-n", "team-two")
+        wait_until(
+            "the API server has withdrawn the right",
+            lambda: eve.ask("/jobs?dryRun=true", "POST", new_job("no"))[1]["fields"],
+        )
+        status, answer = eve.ask("/jobs", "POST", new_job("no"))
+        assert (status, answer["code"]) == (403, "forbidden"), answer
+        assert f'User "{EVES}" cannot create resource "mpijobs"' in answer["error"]
+    wait_until(
+        "eve may again",
+        lambda: not eve.ask("/jobs?dryRun=true", "POST", new_job("no"))[1]["fields"],
+    )
+    assert mpijobs(team).isdisjoint(("long", "far", "no"))
 
 
 # --- the quota tree -------------------------------------------------------------------------------

@@ -538,6 +538,12 @@ export interface IssuedToken {
   expiresAt: string
 }
 
+/** The body that submits a job like an existing one, under another name. `lost`: paths in the existing object of what the body does not carry over. */
+export interface JobClone {
+  submission: JobSubmission
+  lost: Array<string>
+}
+
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
 export interface JobCounts {
   running: number

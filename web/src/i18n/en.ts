@@ -161,6 +161,7 @@ export const en = {
   "ago.m": "{n}m ago",
   "ago.h": "{n}h ago",
   "ago.d": "{n}d ago",
+  "nowhere.admins": "Only administrators see this page.",
   "nowhere.why": "No page exists at {path}.",
 
   "error.unreachable": "The console's server does not respond.",
@@ -1143,6 +1144,9 @@ export const en = {
   "submit.readOnlyNext": "Start it with `fairlead console --sign-in on`, or use `arena submit`.",
   "submit.noNamespace": "No quota is assigned to you, so you have no namespace to work in.",
   "submit.noNamespaceNext": "Ask an administrator to add you to a group.",
+  "job.clone": "Clone",
+  "submit.cloneOf": "Filled in from {job}, with another name.",
+  "submit.lost": "Not carried over:",
   "submit.new": "Submit a job",
   "sentence.submit-starts": "It starts now.",
   "sentence.submit-waits": "It will wait.",
