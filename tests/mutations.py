@@ -858,8 +858,8 @@ MUTATIONS = (
     Mutation(
         "as the user: manifests with the console's rights",
         JOBS,
-        ".manifest(each.job, subject.account)",
-        '.manifest(each.job, "")',
+        ".manifest(job, subject.account)",
+        '.manifest(job, "")',
         LOGS,
         "asked_as_the_user",
     ),
