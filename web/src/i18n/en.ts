@@ -161,6 +161,7 @@ export const en = {
   "ago.m": "{n}m ago",
   "ago.h": "{n}h ago",
   "ago.d": "{n}d ago",
+  "nowhere.admins": "Only administrators see this page.",
   "nowhere.why": "No page exists at {path}.",
 
   "error.unreachable": "The console's server does not respond.",
@@ -537,6 +538,10 @@ export const en = {
   "tree.governed": "Namespaces that come under quota",
   "tree.released": "Namespaces that leave quota",
   "tree.unknownNamespaces": "Namespaces that do not exist",
+  "tree.createdNamespaces": "Namespaces created",
+  "tree.createNamespaces": "Create the namespaces that do not exist",
+  "tree.attributes": "Attributes",
+  "tree.attributesOf": "Attributes of {node}",
   "tree.groups": "User groups that follow their leaf",
   "tree.bindingsMade": "Role bindings added",
   "tree.bindingsGone": "Role bindings removed",
