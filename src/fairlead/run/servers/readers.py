@@ -31,8 +31,9 @@ from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
 from fairlead.run.replay import replayed_world
+from fairlead.run.servers.connections import required_connection
 from fairlead.run.servers.sign_in import AskedSignIn
-from fairlead.run.wiring import followed_world, required_connection, submit_forms
+from fairlead.run.wiring import followed_world, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:
