@@ -797,6 +797,23 @@ async def test_clock_steps_sign_no_user_in_and_lock_no_user_out() -> None:
         assert (await Browser(page).sign_in("token-of-bob"))[0] == 200
 
 
+async def test_my_work_knows_the_namespaces_of_my_groups() -> None:
+    """Bob has no work yet. A researcher learns no other namespaces."""
+    carl = person("carl", "b")
+    async with served(Parts(FakeSignInApi((BOB, ANNA, carl)))) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        anna = await Browser(page).signed_in("token-of-anna")
+        for browser, user, expected in (
+            (bob, "bob", ["a-ns"]),
+            (bob, "carl", []),
+            (anna, "carl", ["b-ns"]),
+            (anna, "stranger", []),
+        ):
+            status, answer = await browser.send(f"/mine?user={user}")
+            assert (status, answer["namespaces"]) == (200, expected), user
+        assert (await bob.send("/mine"))[1]["namespaces"] == []
+
+
 # --- a sign-in and its token ----------------------------------------------------------------------
 
 
