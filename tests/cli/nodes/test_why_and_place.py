@@ -131,8 +131,9 @@ def test_without_a_namespace_the_pod_is_that_of_the_context(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(OneWorld, "namespace", lambda _: "team-one")
-    with pytest.raises(UserError, match="pod `team-one/a` does not exist"):
+    with pytest.raises(UserError) as failure:
         answer("why a")
+    assert failure.value.what == "pod `team-one/a` does not exist"
 
 
 def test_a_user_without_the_right_to_all_pods_is_shown_another_command() -> None:

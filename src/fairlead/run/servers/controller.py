@@ -12,8 +12,7 @@ from collections.abc import Callable
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import ServedApp, run
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.run.invocation import Invocation, url_of
-from fairlead.run.servers.connections import required_connection
+from fairlead.run.invocation import Invocation, required_connection, url_of
 
 
 async def run_controller(

@@ -12,9 +12,8 @@ from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.model.resources import MemoryUnit
 from fairlead.model.sharing import Placement
 from fairlead.rules.sharing.placement import SharePolicies
-from fairlead.run.invocation import Invocation, lease_identity, url_of
+from fairlead.run.invocation import Invocation, lease_identity, required_connection, url_of
 from fairlead.run.servers.certificate import serving_certificate
-from fairlead.run.servers.connections import required_connection
 
 
 async def run_scheduler_extender(asked: Invocation) -> None:

@@ -29,9 +29,15 @@ from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import UserError
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
-from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
+from fairlead.run.invocation import (
+    Invocation,
+    Process,
+    free_or_named,
+    lease_identity,
+    required_connection,
+    url_of,
+)
 from fairlead.run.replay import replayed_world
-from fairlead.run.servers.connections import required_connection
 from fairlead.run.servers.sign_in import AskedSignIn
 from fairlead.run.wiring import followed_world, submit_forms
 

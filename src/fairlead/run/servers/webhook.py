@@ -17,9 +17,8 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.queries.admission_api import KubeAdmissionApi
 from fairlead.model.installation import OwnAccounts
-from fairlead.run.invocation import Invocation, url_of
+from fairlead.run.invocation import Invocation, required_connection, url_of
 from fairlead.run.servers.certificate import serving_certificate
-from fairlead.run.servers.connections import required_connection
 
 _LINGER_SECONDS: Final = 3.0
 """API servers keep connections to a webhook, and a pod without an answer is refused."""
