@@ -45,6 +45,7 @@ REAL_FOLDERS = (
     "cdi",
     "nodes",
     "nvml",
+    "native",
     "contracts",
     "documents",
     "browser",
@@ -259,6 +260,11 @@ def real_groups() -> tuple[Group, ...]:
         ),
         _folder_group(
             "nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)
+        ),
+        _folder_group(
+            "native",
+            "the memory guard in C, on a stub of NVIDIA's driver",
+            packages=(C_COMPILER, C_HEADERS),
         ),
         _folder_group(
             "shells",

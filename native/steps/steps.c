@@ -1,0 +1,174 @@
+/* Steps the guard's account store by store, with several processes in one: for tests.
+ *
+ * Each process is a coroutine that stops before each store (`region_step`). A schedule is a list of
+ * numbers: process, what it does, size. The account is that of native/guard/region.c, built with
+ * GUARD_STEPS.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "region.h"
+#include "sys.h"
+
+#define SHOWN __attribute__((visibility("default")))
+#define MOST 8
+#define STACK 65536
+
+enum { IDLE = 0, DRIVER = 9, DEAD = 12, ABSENT = 13 };
+enum { GO = 0, DIE, RESERVE, FAIL, FREE, FORK };
+
+struct process {
+    ucontext_t context;
+    struct account account;
+    int at;
+    int is_releasing;
+    int fails;
+    int granted;
+    uint64_t size;
+    uint64_t truth;
+    char *stack;
+};
+
+static struct process processes[MOST];
+static struct region *region;
+static ucontext_t scheduler;
+static struct process *current;
+static uint64_t limit;
+
+void region_step(int at) {
+    if (current) {
+        current->at = at;
+        swapcontext(&current->context, &scheduler);
+    }
+}
+
+static int judge(const struct account *account, const struct region_slot *slot) {
+    (void)account;
+    return processes[slot - region->slots].at == DEAD;
+}
+
+static void operation(void) {
+    struct process *mine = current;
+    if (mine->is_releasing) {
+        region_release(&mine->account, 0, mine->size);
+        mine->at = IDLE;
+    } else {
+        mine->granted = region_reserve(&mine->account, 0, mine->size, limit) == 0;
+        mine->at = mine->granted ? DRIVER : IDLE;
+    }
+    setcontext(&scheduler);
+}
+
+static void resume(struct process *process) {
+    current = process;
+    swapcontext(&scheduler, &process->context);
+    current = NULL;
+}
+
+static void begin(struct process *process, int is_releasing) {
+    process->is_releasing = is_releasing;
+    getcontext(&process->context);
+    process->context.uc_stack.ss_sp = process->stack;
+    process->context.uc_stack.ss_size = STACK;
+    process->context.uc_link = NULL;
+    makecontext(&process->context, operation, 0);
+    resume(process);
+}
+
+static void act(struct process *process, int what, uint64_t size) {
+    switch (what) {
+    case DIE:
+        process->at = DEAD;
+        process->truth = 0;
+        break;
+    case RESERVE:
+    case FAIL:
+        process->size = size;
+        process->fails = what == FAIL;
+        begin(process, 0);
+        break;
+    case FREE:
+        process->size = size;
+        process->truth = 0;
+        begin(process, 1);
+        break;
+    case FORK:
+        processes[size].at = IDLE;
+        break;
+    default:
+        if (process->at != DRIVER) {
+            resume(process);
+        } else if (process->fails) {
+            begin(process, 1);
+        } else {
+            process->truth += process->size;
+            process->at = IDLE;
+        }
+    }
+}
+
+/* Make `count` processes, the last `absent` of them before their fork. */
+SHOWN void steps_start(uint64_t bytes, uint32_t count, uint32_t absent) {
+    if (!region) {
+        region = sys_map(REGION_BYTES, -1);
+        for (uint32_t index = 0; index < MOST; index++) {
+            processes[index].stack = malloc(STACK);
+        }
+    }
+    limit = bytes;
+    current = NULL;
+    region_judge = judge;
+    region_reserve_wait = region_release_wait = 0;
+    memset(region, 0, offsetof(struct region, slots) + MOST * sizeof(struct region_slot));
+    for (uint32_t index = 0; index < count; index++) {
+        struct process *process = &processes[index];
+        char *stack = process->stack;
+        memset(process, 0, sizeof *process);
+        process->stack = stack;
+        process->at = index < count - absent ? IDLE : ABSENT;
+        process->account.region = region;
+        process->account.identity = index + 1;
+        process->account.pid_namespace = 1;
+        region_enter(&process->account);
+    }
+}
+
+/* Carry out a schedule; `words`: owner + 1, used, denied, then slot, truth and place of each. */
+SHOWN void steps_run(const uint64_t *schedule, uint32_t steps, uint32_t count, uint64_t *words) {
+    for (uint32_t at = 0; at < steps; at++, schedule += 3) {
+        act(&processes[schedule[0]], (int)schedule[1], schedule[2]);
+    }
+    words[0] = (region->lock & 0xffe) >> 1;
+    words[1] = region->gpus[0].used;
+    words[2] = region->gpus[0].denied;
+    for (uint32_t index = 0; index < count; index++) {
+        words[3 + 3 * index] = region->slots[index].bytes[0];
+        words[4 + 3 * index] = processes[index].truth;
+        words[5 + 3 * index] = (uint64_t)processes[index].at;
+    }
+}
+
+/* Whole operations, four numbers each: process, what, GPU, size. What: 0 reserve, 1 release,
+ * 2 the process dies and another one enters in its place. `words`, four for each: granted, used,
+ * peak, the slot.
+ */
+SHOWN void steps_trace(const uint64_t *operations, uint64_t count, uint64_t *words) {
+    for (uint64_t at = 0; at < count; at++, operations += 4, words += 4) {
+        struct process *process = &processes[operations[0]];
+        uint32_t gpu = (uint32_t)operations[2];
+        words[0] = 1;
+        if (operations[1] == 0) {
+            words[0] = region_reserve(&process->account, gpu, operations[3], limit) == 0;
+        } else if (operations[1] == 1) {
+            region_release(&process->account, gpu, operations[3]);
+        } else {
+            words[0] = region_enter(&process->account) == 0;
+        }
+        words[1] = region->gpus[gpu].used;
+        words[2] = region->gpus[gpu].peak;
+        words[3] = region->slots[process->account.slot].bytes[gpu];
+    }
+}
+
+SHOWN int steps_is_region(const void *bytes, size_t size) { return region_check(bytes, size) == 0; }

@@ -1,0 +1,1 @@
+"""Tests of the C parts: the memory guard on a stub of NVIDIA's driver."""

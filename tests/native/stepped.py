@@ -1,0 +1,54 @@
+"""The guard's account in C, stepped from Python: see native/steps/steps.c."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+from typing import Final
+
+from fairlead.rules.devices.guard.steps import FREE, Moment, Step
+
+TOOLS: Final = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+
+from build_native import Built, build_region  # noqa: E402
+
+WHAT: Final = {"": 0, "die": 1, "reserve": 2, "fail": 3, "free": 4, "fork": 5}
+
+
+class SteppedAccount:
+    """The library, with the regions and processes that it simulates."""
+
+    def __init__(self, built: Built) -> None:
+        self._library = ctypes.CDLL(str(build_region(built)))
+
+    def after(self, first: Moment, path: list[Step]) -> tuple[int, ...]:
+        """The words after a schedule: owner, used, denied; slot, truth and place of each."""
+        count = len(first.stands)
+        absent = sum(stand.at.name == "ABSENT" for stand in first.stands)
+        flat = [number for step in path for number in (step.process, WHAT[step.begin], step.size)]
+        words = (ctypes.c_uint64 * (3 + 3 * count))()
+        self._library.steps_start(ctypes.c_uint64(first.limit), count, absent)
+        self._library.steps_run((ctypes.c_uint64 * len(flat))(*flat), len(path), count, words)
+        return tuple(words)
+
+    def trace(self, limit: int, processes: int, numbers: list[int]) -> list[int]:
+        """Whole operations, four numbers each; four words after each."""
+        count = len(numbers) // 4
+        words = (ctypes.c_uint64 * len(numbers))()
+        self._library.steps_start(ctypes.c_uint64(limit), processes, 0)
+        self._library.steps_trace(
+            (ctypes.c_uint64 * len(numbers))(*numbers), ctypes.c_uint64(count), words
+        )
+        return list(words)
+
+    def is_region(self, content: bytes) -> bool:
+        return bool(self._library.steps_is_region(content, ctypes.c_size_t(len(content))))
+
+
+def words_of(moment: Moment) -> tuple[int, ...]:
+    """The same words of a moment of the model."""
+    each = zip(moment.slots, moment.stands, strict=True)
+    words = (number for slot, stand in each for number in (slot, stand.truth, int(stand.at)))
+    return (moment.owner - FREE, moment.used, moment.denied, *words)

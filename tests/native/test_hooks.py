@@ -1,0 +1,108 @@
+"""Every allocator, found in every way, stays within the limit of the ground truth.
+
+Specification: docs/spec/gpu-sharing.md#resolution-by-the-guard.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.native.driver import MIB, TENANT, WAYS, Machine
+
+from guard_table import GuardTable, read_table
+
+BLOCK = 4 * MIB
+LIMIT = 64 * MIB
+CONTEXT = 8 * MIB
+MORE = 40
+ROWS = re.findall(r'^    \{"(\w+)", \w+, \w+\},', TENANT.read_text(encoding="utf-8"), re.MULTILINE)
+IMPORTS = ("cuIpc", "cuMemPoolImport", "cuImport")
+NODES = ("cuGraphAddMemAllocNode", "cuGraphAddNode")
+FILLED = re.compile(r"(\w+) granted (\d+) code (\d+) free (\d+) total (\d+)")
+FREED = re.compile(r"(\w+) freed (\d+) free (\d+) total (\d+)")
+
+MachineOf = Callable[..., Machine]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> MachineOf:
+    def made(**more: object) -> Machine:
+        return Machine(tmp_path, LIMIT, CONTEXT, **more)  # type: ignore[arg-type]
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def table() -> GuardTable:
+    return read_table()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_allocator_exceeds_the_limit(machine: MachineOf, way: str) -> None:
+    container = machine()
+    out = container.run(way, "fill", "all", BLOCK, MORE)
+    for row, filled, freed in zip(ROWS, out[::2], out[1::2], strict=True):
+        name, granted, code, free, total = FILLED.fullmatch(filled).groups()  # type: ignore[union-attr]
+        assert (name, code, total) == (row, "2", str(LIMIT)), filled
+        assert int(free) <= LIMIT - CONTEXT
+        assert int(granted) >= 1 or row.startswith(NODES), filled
+        assert FREED.fullmatch(freed).groups() == (row, "0", str(LIMIT - CONTEXT), str(LIMIT))  # type: ignore[union-attr]
+    counted = container.count()
+    assert counted.peak <= LIMIT
+    assert counted.used_peak <= LIMIT
+    assert counted.denied >= len(ROWS) - len(NODES) - 2
+    assert (counted.truth, counted.unknown) == (CONTEXT, 0)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.startswith((*IMPORTS, *NODES))])
+def test_without_its_hook_an_allocator_exceeds_the_limit(machine: MachineOf, row: str) -> None:
+    container = machine()
+    container.run("dlsym", "fill", row, BLOCK, MORE, FAIRLEAD_GUARD_WITHOUT=row)
+    assert container.count().peak > LIMIT
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.startswith((*IMPORTS, *NODES))])
+def test_without_its_hook_an_import_or_node_is_not_refused(machine: MachineOf, row: str) -> None:
+    out = machine().run("dlsym", "fill", row, BLOCK, MORE, FAIRLEAD_GUARD_WITHOUT=row)
+    assert FILLED.fullmatch(out[0]).groups()[:3] == (row, str(MORE), "0")  # type: ignore[union-attr]
+
+
+RELEASES = {
+    "cuMemFree": "cuMemAlloc",
+    "cuMemFree_v2": "cuMemAlloc_v2",
+    "cuMemRelease": "cuMemCreate",
+    "cuMemUnmap": "cuMemCreate",
+    "cuArrayDestroy": "cuArrayCreate_v2",
+    "cuMipmappedArrayDestroy": "cuMipmappedArrayCreate",
+    "cuIpcCloseMemHandle": "cuIpcOpenMemHandle_v2",
+    "cuDestroyExternalMemory": "cuImportExternalMemory",
+    "cuGraphExecDestroy": "cuGraphInstantiateWithFlags",
+    "cuCtxDestroy_v2": "cuCtxCreate_v4",
+    "cuGreenCtxDestroy": "cuGreenCtxCreate",
+    "cuDeviceGraphMemTrim": "cuGraphInstantiateWithFlags",
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_without_its_hook_a_release_leaves_bytes_counted(machine: MachineOf, release: str) -> None:
+    out = machine().run(
+        "dlsym", "fill", RELEASES[release], BLOCK, MORE, FAIRLEAD_GUARD_WITHOUT=release
+    )
+    assert int(FREED.fullmatch(out[1]).groups()[2]) < LIMIT - CONTEXT  # type: ignore[union-attr]
+
+
+def test_the_table_names_a_row_for_every_hook_that_reserves(table: GuardTable) -> None:
+    kinds = ("reserve", "array", "import", "implicit")
+    reserving = {hook.export for hook in table.hooks if hook.kind in kinds}
+    graphs = {hook.export for hook in table.hooks if re.match("cuGraph(Inst|Add)", hook.export)}
+    elsewhere = {"cuMemMap", "cuDevicePrimaryCtxRetain"}
+    assert set(ROWS) == (reserving | graphs) - elsewhere
+
+
+def test_without_the_guard_all_of_it_exceeds_the_limit(machine: MachineOf) -> None:
+    container = machine(has_guard=False)
+    container.run("link", "fill", "cuMemAlloc_v2", BLOCK, MORE)
+    assert container.count().peak == MORE * BLOCK + CONTEXT

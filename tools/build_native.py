@@ -1,0 +1,224 @@
+"""Builds the C parts: the memory guard, and the stub of NVIDIA's driver that its tests use.
+
+`python3 tools/build_native.py` prints where the libraries are. They are kept under the cache by
+what they are made of, so an unchanged source is compiled once per machine. Two builds with one
+compiler are the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard_table import (
+    NATIVE,
+    GuardTable,
+    header,
+    link_table,
+    read_table,
+    stub_exports,
+    version_script,
+    wrappers,
+)
+from progress import StepFailed, cache_home
+
+GUARD_LIBRARY = "libfairlead-guard.so"
+GUARD_SOURCES = (
+    "cuda.c",
+    "entry.S",
+    "guard.c",
+    "limits.c",
+    "nvml.c",
+    "process.c",
+    "region.c",
+    "resolve.c",
+    "table.c",
+)
+STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pipe")
+FIRST_VERSION = {"x86_64": "GLIBC_2.2.5", "aarch64": "GLIBC_2.17"}
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build is for. `macros` and `options` go to the compiler."""
+
+    architecture: str = platform.machine()
+    macros: tuple[str, ...] = ()
+    options: tuple[str, ...] = ("-O2",)
+
+    @property
+    def compiler(self) -> str:
+        own = self.architecture == platform.machine()
+        return "cc" if own else f"{self.architecture}-linux-gnu-gcc"
+
+
+def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path:
+    """The path of the library. Raises StepFailed with what the compiler printed."""
+    table = table or read_table()
+    first = FIRST_VERSION[build.architecture]
+    generated = {
+        "hooks.h": header(table),
+        "hooks.c": wrappers(table),
+        "guard.map": version_script(first),
+    }
+    sources = [NATIVE / "guard" / name for name in GUARD_SOURCES]
+    headers = [*sorted((NATIVE / "guard").glob("*.h")), NATIVE / "driver.h"]
+
+    def compile_into(folder: Path) -> None:
+        for name, text in generated.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        link = ("-Wl,--version-script=guard.map", "-Wl,-z,relro,-z,now", "-Wl,--build-id=none")
+        run_compiler(
+            build,
+            folder,
+            (*link, "-nostartfiles", "-ftls-model=initial-exec", f"-Wl,-soname,{GUARD_LIBRARY}"),
+            (*map(str, sources), "hooks.c"),
+            GUARD_LIBRARY,
+        )
+
+    return kept(
+        "guard",
+        GUARD_LIBRARY,
+        (str(build), *generated.values(), *_contents([*sources, *headers])),
+        compile_into,
+    )
+
+
+def build_region(build: Built) -> Path:
+    """The account alone, as a library that a test steps store by store."""
+    sources = [NATIVE / "guard" / name for name in ("region.c", "process.c")]
+    sources.append(NATIVE / "steps" / "steps.c")
+    headers = sorted((NATIVE / "guard").glob("*.h"))
+
+    def compile_into(folder: Path) -> None:
+        run_compiler(build, folder, (), tuple(map(str, sources)), "libregion.so")
+
+    return kept(
+        "region", "libregion.so", (str(build), *_contents([*sources, *headers])), compile_into
+    )
+
+
+def build_stub(build: Built = Built()) -> Path:
+    """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`."""
+    table = read_table()
+    sources = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
+    truth = NATIVE / "stub" / "truth.c"
+    texts = {name: (NATIVE / "stub" / f"{name}.c").read_text("utf-8") for name in sources}
+    exports = {name: stub_exports(table, name, text) for name, text in texts.items()}
+    headers = [*sorted((NATIVE / "stub").glob("*.h")), NATIVE / "driver.h", truth]
+
+    def compile_into(folder: Path) -> None:
+        for name, library in sources.items():
+            (folder / f"{name}_exports.c").write_text(exports[name], encoding="utf-8")
+            link = ("-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}")
+            written = (str(NATIVE / "stub" / f"{name}.c"), str(truth), f"{name}_exports.c")
+            run_compiler(build, folder, link, written, library)
+
+    parts = (str(build), *exports.values(), *texts.values(), *_contents(headers))
+    return kept("stub", ".", parts, compile_into)
+
+
+def build_tenant(source: Path, build: Built = Built(), *, is_linked: bool = True) -> Path:
+    """A test's program: `source` and a table of all hooked names, linked with the stub or not."""
+    stub = build_stub()
+    links = link_table(read_table(), is_linked=is_linked)
+    headers = [*sorted(source.parent.glob("*.h")), NATIVE / "driver.h"]
+
+    def compile_into(folder: Path) -> None:
+        (folder / "linked.c").write_text(links, encoding="utf-8")
+        link = (f"-I{source.parent}", "-pthread", "-ldl")
+        files = [str(source), "linked.c"]
+        files += [str(stub / "libcuda.so.1")] if is_linked else []
+        run_compiler(build, folder, link, files, "tenant", is_shared=False)
+
+    parts = (str(build), links, str(stub), *_contents([source, *headers]))
+    return kept("tenant", "tenant", parts, compile_into)
+
+
+def run_compiler(
+    build: Built,
+    folder: Path,
+    link: Sequence[str],
+    sources: Sequence[str],
+    name: str,
+    *,
+    is_shared: bool = True,
+) -> None:
+    """Compile and link in a folder, with no path of this machine in the result."""
+    places = ("-I.", f"-I{NATIVE / 'guard'}", f"-I{NATIVE}")
+    hidden = (f"-ffile-prefix-map={NATIVE}=native", f"-ffile-prefix-map={folder}=build")
+    macros = tuple(f"-D{macro}" for macro in build.macros)
+    shape = ("-shared",) if is_shared else ()
+    argv = (build.compiler, *shape, *STRICT, *build.options, *macros, *places, *hidden)
+    done = subprocess.run(
+        (*argv, "-o", name, *sources, *link),
+        cwd=folder,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode:
+        raise StepFailed(f"{name} cannot be compiled:\n{done.stderr.strip()}")
+
+
+def kept(
+    folder: str, name: str, parts: Sequence[str], compile_into: Callable[[Path], None]
+) -> Path:
+    """The file under the cache that is made of `parts`; made now where it is absent."""
+    digest = hashlib.sha256("\0".join((compiler_version(), *parts)).encode()).hexdigest()[:16]
+    place = cache_home() / "native" / folder / digest
+    path = place / name
+    if path.exists():
+        return path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        compile_into(made)
+        try:
+            made.rename(place)
+        except OSError:
+            if not path.exists():  # else another process has made the same
+                raise
+    return path
+
+
+def compiler_version() -> str:
+    """The first line of `cc --version`. Raises StepFailed where there is no C compiler."""
+    if shutil.which("cc") is None:
+        raise StepFailed("there is no C compiler: install gcc and libc6-dev")
+    answer = subprocess.run(
+        ["cc", "--version"], capture_output=True, text=True, timeout=30, check=True
+    )
+    return answer.stdout.partition("\n")[0]
+
+
+def _contents(paths: Sequence[Path]) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in paths]
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--architecture", choices=sorted(FIRST_VERSION), default=platform.machine())
+    chosen = parser.parse_args(words)
+    try:
+        print(build_guard(Built(chosen.architecture)))
+    except StepFailed as failed:
+        print(f"error: {failed.what}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
