@@ -92,7 +92,7 @@ def _kubernetes(folder: str, *names: str) -> Family:
 
 KUBERNETES = _kubernetes("kubernetes", *_CONTROL_PLANE, "kube-proxy", "kubectl", "kubelet")
 OTHER_KUBERNETES = {
-    minor: _kubernetes(f"kubernetes-{minor}", *_CONTROL_PLANE) for minor in ("1.34", "1.37")
+    minor: _kubernetes(f"kubernetes-{minor}", *_CONTROL_PLANE) for minor in ("1.34", "1.35", "1.37")
 }
 """By minor version: control planes that Fairlead is tried on, beside that of all other tests."""
 ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})

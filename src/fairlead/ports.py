@@ -866,6 +866,10 @@ class InstallationTarget(Protocol):
         """Major and minor version of the API server; None if it does not show them."""
         ...
 
+    def is_simulated(self) -> bool:
+        """Whether containers of the cluster run no program, as on the laptop."""
+        ...
+
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         """Those whose kind the cluster does not serve."""
         ...

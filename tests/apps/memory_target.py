@@ -33,6 +33,7 @@ class MemoryTarget:
         self.changes: list[PatchObject] = []
         self.unforced: list[str] = []
         self.server: tuple[int, int] | None = (1, 36)
+        self.runs_no_program = False
         self.gated: list[ObjectRef] = []
         self.unscheduled: list[ObjectRef] = []
         self.refusals: list[str] = [""]
@@ -44,6 +45,9 @@ class MemoryTarget:
 
     def server_version(self) -> tuple[int, int] | None:
         return self.server
+
+    def is_simulated(self) -> bool:
+        return self.runs_no_program
 
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         return []

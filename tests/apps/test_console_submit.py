@@ -10,19 +10,24 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import convert
 from msgspec.structs import replace
 from tests.cli.submitting import KeepingCluster, submit
-from tests.console.clusters import EPOCH, cluster, gpu_node
+from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 
 from fairlead.cli.submit.forms import SubmitForms
+from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.endpoints import BASE
+from fairlead.console.pages.writing.jobs import JobSubmission
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import AlreadyExists, Forbidden, InvalidObject, NotFound, OutsideError
 from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.kinds.submission import Served
 from fairlead.model.actions import CreateObject, DeleteObject, ObjectAction, ObjectRef, PatchObject
+from fairlead.model.jobs.job import Job
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.source import Source
@@ -99,8 +104,8 @@ async def submitting(tmp_path: Any, writes: Creating, **settings: Any) -> AsyncI
     desk = Parts(FakeSignInApi((ANNA, BOB), (group("a"),))).desk(records=store)
     names = tuple(map(Namespace, ("a-ns", "b-ns", "default")))
     read = {name: Source(name, good_at=EPOCH) for name in ("nodes", "pods", "namespaces")}
-    seen = cluster([gpu_node()], [], [], namespaces=names, sources=read)
-    world = replace(still_world(seen), writes=writes)
+    seen = cluster([gpu_node()], [], settings.get("jobs", []), namespaces=names, sources=read)
+    world = replace(still_world(seen), writes=writes, job_files=settings.get("files"))
     async with console(world, desk=desk, forms=settings.get("forms", FORMS)) as page:
 
         async def send(
@@ -223,6 +228,7 @@ async def test_a_name_that_is_taken_is_409(tmp_path: Any) -> None:
         assert [each["path"] for each in answer["fields"]] == ["name"]
         tried = (await send("bob", body(), "?dryRun=true"))[1]
         assert [(each["path"], each["rule"]) for each in tried["fields"]] == [("name", "exists")]
+        assert tried["verdict"] is None
         assert len(writes.made) == 1
 
 
@@ -340,3 +346,29 @@ async def test_a_console_without_forms_submits_nothing(tmp_path: Any) -> None:
             await send("bob", path="/job-types", method="GET"),
         ):
             assert (answer[0], answer[1]["code"]) == (404, "not-found")
+
+
+class OneManifest:
+    """`ports.JobFiles` that has one job. `asked`: as which accounts it was read."""
+
+    def __init__(self, manifest: dict[str, Any]) -> None:
+        self.manifest_of, self.asked = manifest, list[str]()
+
+    async def manifest(self, job: Job, account: str) -> dict[str, Any]:
+        self.asked.append(account)
+        return self.manifest_of
+
+
+async def test_a_job_is_cloned_as_the_user_and_none_of_another_team(tmp_path: Any) -> None:
+    job = FORMS.read(convert(body(flags={"gpus": "2"}), JobSubmission), is_trial=True)
+    assert isinstance(job, WrittenJob)
+    [manifest] = FORMS.objects(job, Served(("v1",), None, BOBS))
+    files = OneManifest(manifest)
+    jobs = [replace(training_job("bert"), namespace=name) for name in ("a-ns", "b-ns")]
+    async with submitting(tmp_path, Creating(), jobs=jobs, files=files) as send:
+        path = "/jobs/a-ns/pytorchjob/bert/clone"
+        status, answer = await send("bob", path=path, method="GET")
+        assert (status, answer["lost"], files.asked) == (200, [], [BOBS])
+        assert answer["submission"] == {**body(flags={"gpus": "2"}), "name": "bert-2"}
+        status, answer = await send("bob", path=path.replace("a-ns", "b-ns"), method="GET")
+        assert (status, answer["code"], files.asked) == (404, "not-found", [BOBS])

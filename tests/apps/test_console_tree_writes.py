@@ -57,7 +57,9 @@ class Editor(Struct):
     version: str = "uid-tree.1"
     token: str = "token-of-anna"
 
-    async def put(self, *, dry: bool = False, **headers: str) -> tuple[int, Any]:
+    async def put(
+        self, *, dry: bool = False, more: dict[str, Any] | None = None, **headers: str
+    ) -> tuple[int, Any]:
         sent = {
             "Authorization": f"Bearer {self.token}",
             "Content-Type": "application/json",
@@ -67,7 +69,7 @@ class Editor(Struct):
         status, _, body = await self.page.get(
             PATH + ("?dryRun=true" if dry else ""),
             method="PUT",
-            data=json.dumps({"nodes": self.nodes}).encode(),
+            data=json.dumps({"nodes": self.nodes} | (more or {})).encode(),
             headers={key: value for key, value in sent.items() if value},
         )
         return status, json.loads(body)
@@ -212,6 +214,79 @@ async def test_a_renamed_leaf_takes_its_group_with_it() -> None:
         assert (preview["governed"], preview["released"]) == ([], [])
         assert [each["cells"] for each in preview["nodes"]] == [
             [{"cell": "name", "before": LEAF, "after": "root.b.research"}]
+        ]
+
+
+async def test_namespaces_that_do_not_exist_are_created_as_the_administrator() -> None:
+    """Only if the administrator wants it, and before the tree that names them."""
+    async with editing() as editor:
+        editor.node(LEAF)["namespaces"] = ["ns3", "new-b", "new-a"]
+        wanted = {"createNamespaces": True}
+        _, preview = await editor.put(dry=True)
+        assert preview["unknownNamespaces"] == ["new-a", "new-b"]
+        assert "Namespace" not in {each["kind"] for each in preview["effects"]}
+        _, preview = await editor.put(dry=True, more=wanted)
+        assert preview["unknownNamespaces"] == []
+        made = [each for each in preview["effects"] if each["kind"] == "Namespace"]
+        assert [(each["verb"], each["name"]) for each in made] == [
+            ("create", "new-a"),
+            ("create", "new-b"),
+        ]
+        bindings = {each["namespace"] for each in preview["effects"] if "Binding" in each["kind"]}
+        assert {"new-a", "new-b"} <= bindings, "Bob's group gets rights there"
+        assert editor.writes.asked == []
+        editor.writes.spaces = {"new-b"}  # another client was faster
+        assert (await editor.put(more=wanted))[0] == 200
+        asked = [(each.manifest["kind"], account) for each, account in editor.writes.asked[:2]]
+        assert asked == [("Namespace", "system:serviceaccount:kube-ai:anna")] * 2
+        assert editor.writes.spaces == {"new-a", "new-b"}
+        assert editor.stored(LEAF)["namespaces"] == ["ns3", "new-b", "new-a"]
+        last = (await editor.rows())[-1]
+        assert "created namespace new-a, created namespace new-b" in last.summary
+
+
+async def test_no_tree_is_written_whose_namespaces_cannot_be_created() -> None:
+    async with editing() as editor:
+        editor.node(LEAF)["namespaces"] = ["ns3", "new"]
+        editor.writes.forbidden = {"system:serviceaccount:kube-ai:anna"}
+        status, answer = await editor.put(more={"createNamespaces": True})
+        assert (status, answer["code"]) == (403, "forbidden")
+        assert editor.stored(LEAF)["namespaces"] == ["ns3"]
+
+
+async def test_attributes_are_edited_and_kept_where_the_edit_has_none() -> None:
+    async with editing() as editor:
+        assert editor.node("root")["attributes"] == {"fairlead.io/reclaim-scope": "leaf"}
+        editor.node("root")["attributes"] = None
+        leaf = editor.node("root.a.1")
+        assert "resourceflavors" in leaf["attributes"], "ACK's own field is shown as one of them"
+        leaf["attributes"]["fairlead.io/user-order"] = "fair"
+        _, preview = await editor.put(dry=True)
+        cells = [each["cells"] for each in preview["nodes"] if each["name"] == "root.a.1"]
+        assert cells == [
+            [{"cell": "attributes.fairlead.io/user-order", "before": "", "after": "fair"}]
+        ]
+        assert (await editor.put())[0] == 200
+        assert editor.stored("root.a.1")["attributes"] == {"fairlead.io/user-order": "fair"}
+        assert editor.stored("root.a.1")["resourceflavors"] == ["a100"]
+        assert editor.stored("root")["attributes"] == {"fairlead.io/reclaim-scope": "leaf"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"fairlead.io/user-order": "alphabetical"},
+        {"fairlead.io/user-cap": "five"},
+        {"": "x"},
+    ],
+)
+async def test_a_malformed_attribute_is_refused_on_its_cell(attributes: dict[str, str]) -> None:
+    async with editing() as editor:
+        editor.node("root.a.1")["attributes"] = attributes
+        status, answer = await editor.put()
+        assert status == 422
+        assert [(each["path"], each["rule"]) for each in answer["fields"]] == [
+            ("root.a.1.attributes", "attribute")
         ]
 
 

@@ -325,6 +325,15 @@ def could_refuse(each: Any) -> bool:
     return any(hook.get("failurePolicy") != "Ignore" for hook in each["webhooks"])
 
 
+def test_on_a_simulated_cluster_no_webhook_is_waited_for() -> None:
+    """No program of its containers writes an authority."""
+    cluster = MemoryTarget()
+    cluster.runs_no_program = True
+    install_webhooks(cluster, ready_after=float("inf"), wait=1.0)
+    stored = [each for each in cluster.objects.values() if each.get("webhooks")]
+    assert stored and all(could_refuse(each) for each in stored)
+
+
 def test_no_webhook_refuses_before_it_can_answer() -> None:
     """Also when an installation changes from policies to webhooks: these go last."""
     cluster = MemoryTarget()

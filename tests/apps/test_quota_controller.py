@@ -21,7 +21,7 @@ from fairlead.apps.quota_controller import QuotaController
 from fairlead.cli.servers import quota_controller as verb
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
-from fairlead.run.servers.deciders import quota_controller
+from fairlead.run.servers.quota import quota_controller
 
 WIDTH, REPORTS_BESIDE = DEFAULT_PACE.width, DEFAULT_PACE.reports_beside
 Story = Callable[[FakeQuotaServer], Awaitable[None]]

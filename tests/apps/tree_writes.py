@@ -54,7 +54,8 @@ def demo_object() -> dict[str, Any]:
 
 class FakeWrites:
     """`tree`: the object; `asked`: every action with the account that it was asked as. `before`:
-    called before each write. `forbidden`: accounts that may write nothing.
+    called before each write. `forbidden`: accounts that may write nothing. `spaces`: namespaces
+    that exist.
     """
 
     def __init__(self, tree: dict[str, Any] | None = None) -> None:
@@ -62,6 +63,7 @@ class FakeWrites:
         self.asked: list[tuple[ObjectAction, str]] = []
         self.before: Any = lambda: None
         self.forbidden: set[str] = set()
+        self.spaces: set[str] = set()
 
     async def read(self, target: ObjectRef, account: str = "") -> dict[str, Any]:
         if target.kind != "ElasticQuotaTree" or self.tree is None:
@@ -73,6 +75,12 @@ class FakeWrites:
         self.asked.append((action, account))
         if account in self.forbidden:
             raise Forbidden("kubernetes", f"User {account!r} cannot", "")
+        if isinstance(action, CreateObject) and action.manifest["kind"] == "Namespace":
+            name = action.manifest["metadata"]["name"]
+            if name in self.spaces:
+                raise ChangedMeanwhile("kubernetes", "exists already")
+            self.spaces.add(name)
+            return dict(action.manifest)
         if isinstance(action, CreateObject):
             if self.tree is not None:
                 raise ChangedMeanwhile("kubernetes", "exists already")

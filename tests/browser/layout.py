@@ -34,7 +34,7 @@ SIDEWAYS: Final = """() => {
         if (hidden || control.tagName === 'CANVAS' || control.closest(unseen)) continue;
         if ([...ancestors(control)].some(up => up !== content && scrolls(up))) continue;
         if (box.left < -1 || box.right > wide + 1) {
-            found.push(`outside the window: ${told(control)}`);
+            found.push(`outside the window: ${described(control)}`);
             continue;
         }
         const cutting = [...ancestors(control)].find(up => {
@@ -45,10 +45,10 @@ SIDEWAYS: Final = """() => {
         // A long name: the title of its cell has all of it.
         if (cutting && cutting.tagName === 'TD' && cutting.title) continue;
         if (cutting)
-            found.push(`cut by .${cutting.className || cutting.tagName}: ${told(control)}`);
+            found.push(`cut by .${cutting.className || cutting.tagName}: ${described(control)}`);
         else if (control.tagName === 'BUTTON' && style.overflowX !== 'visible'
             && control.scrollWidth > control.clientWidth + 1)
-            found.push(`its words are cut: ${told(control)}`);
+            found.push(`its words are cut: ${described(control)}`);
     }
     return found;
 }"""

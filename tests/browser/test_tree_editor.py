@@ -124,9 +124,37 @@ def test_what_the_preview_names_is_evicted_and_a_second_editor_keeps_the_edit(
         expect(tab.at("table-tree-versions")).to_contain_text("changed root.b.1")
         assert second.complaints == []
         tab.at("action-cancel").click()
+        new_leaf(tab, laptop)
         cordon(tab, laptop)
         suspend_and_delete(tab, laptop)
         every_look(tab)
+
+
+def new_leaf(tab: Window, laptop: Laptop) -> None:
+    """A leaf with a namespace that does not exist yet, and with an attribute."""
+    ready = laptop.wait_ready()
+    editor(tab)
+    tab.at("add-root.b").click()
+    tab.at("edit-root.b.3-namespaces").fill("fresh")
+    tab.at("edit-root.b.3-attributes").fill("fairlead.io/user-order=alphabetical")
+    tab.at("action-preview").click()
+    expect(tab.at("tree-refused")).to_contain_text("root.b.3.attributes")
+    tab.at("edit-root.b.3-attributes").fill("fairlead.io/user-order=fair")
+    tab.at("action-preview").click()
+    expect(tab.at("tree-preview")).to_contain_text("Namespaces that do not exist")
+    tab.at("create-namespaces").check()
+    expect(tab.at("action-save")).to_be_disabled()
+    tab.at("action-preview").click()
+    expect(tab.at("tree-preview")).to_contain_text("Namespaces created")
+    tab.keep("quota-tree-new-namespace")
+    tab.at("action-save").click()
+    expect(tab.at("tree-editor")).to_have_count(0)
+    assert read(ready, "/api/v1/namespaces/fresh")["metadata"]["name"] == "fresh"
+    path = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+    root = read(ready, f"{path}/elasticquotatree")["spec"]["root"]
+    leaf = next(each for each in root["children"][1]["children"] if each["name"] == "root.b.3")
+    assert leaf["namespaces"] == ["fresh"]
+    assert leaf["attributes"] == {"fairlead.io/user-order": "fair"}
 
 
 def cordon(tab: Window, laptop: Laptop) -> None:

@@ -4,9 +4,11 @@ against the real API server.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.contracts.api_client import ApiClient, until
@@ -30,13 +32,18 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedSer
 def api(request: pytest.FixtureRequest) -> ApiClient:
     """An API server; the real one starts only when a test needs it."""
     fixture = "simulated" if request.param == "simulated" else "control_plane"
-    return ApiClient(request.param, request.getfixturevalue(fixture).kubeconfig)
+    return _client(request.param, request.getfixturevalue(fixture).kubeconfig)
+
+
+@functools.cache
+def _client(name: str, kubeconfig: Path) -> ApiClient:
+    return ApiClient(name, kubeconfig, keeps_connections=True)
 
 
 @pytest.fixture
 def both(simulated: SimulatedServer, request: pytest.FixtureRequest) -> tuple[ApiClient, ApiClient]:
     """(simulated, real), for tests that compare answers instead of asserting them twice."""
-    return ApiClient("simulated", simulated.kubeconfig), ApiClient(
+    return _client("simulated", simulated.kubeconfig), _client(
         "real", request.getfixturevalue("control_plane").kubeconfig
     )
 
@@ -50,7 +57,7 @@ def worlds(
         "simulated": simulated.kubeconfig,
         "real": request.getfixturevalue("control_plane").kubeconfig,
     }
-    clients = [ApiClient(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
+    clients = [_client(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
     found = [(client, new_space(client)) for client in clients]
     yield found
     for client, space in found:
@@ -61,11 +68,11 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def space(api: ApiClient) -> Iterator[str]:
-    """A namespace of the test's own, in which pods can be created."""
-    name = new_space(api)
-    yield name
-    api.delete(f"/api/v1/namespaces/{name}")
+def space(api: ApiClient) -> str:
+    """A namespace of the test's own, in which pods can be created. It ends with the server: to end
+    a namespace costs a real one a list and a deletion of each kind.
+    """
+    return new_space(api)
 
 
 def new_space(api: ApiClient) -> str:

@@ -49,7 +49,8 @@ def test_readme_names_no_other_kubernetes_as_tested() -> None:
         [pinned("k8s.io/kubernetes", each) for each in OTHERS],
     )
     assert f"The tests run Kubernetes {version};" in README
-    assert f"control planes of {' and '.join(others)}." in " ".join(README.split())
+    listed = f"{', '.join(others[:-1])} and {others[-1]}"
+    assert f"control planes of {listed}." in " ".join(README.split())
     assert (
         f"| kube-apiserver, kube-controller-manager, kube-scheduler | {', '.join(others)} |"
         in TESTED

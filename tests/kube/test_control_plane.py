@@ -115,7 +115,7 @@ def test_the_administrator_reads_what_kubectl_prints(
     def are_alike() -> bool:  # a lease of a node is renewed meanwhile
         return cluster.admin.get(resources, *arguments) == kubectl.get(resources, *arguments)
 
-    wait_until("both are alike", are_alike)
+    wait_until("both are alike", are_alike, 30)
 
 
 @pytest.mark.parametrize("verb", ["create", "apply"])

@@ -51,7 +51,7 @@ def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
     }
     admin.create([secret, config])
     taints = ("get", "node", SICK, "-o=jsonpath={.spec.taints}")
-    wait_until("the unhealthy node has its taints", lambda: "NoExecute" in admin.run(*taints), 20)
+    wait_until("the unhealthy node has its taints", lambda: "NoExecute" in admin.run(*taints), 60)
     path = tmp_path_factory.mktemp("snapshot") / "company.snapshot"
     saved = [*FAIRLEAD, "snapshot", "save", str(path), f"--kubeconfig={company.kubeconfig}"]
     subprocess.run(saved, env=environment(), check=True, timeout=60, capture_output=True)

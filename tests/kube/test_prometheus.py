@@ -120,7 +120,7 @@ def test_what_prometheus_holds_is_what_kubectl_prints(
         }
         return sum(by_node.get(node["metadata"]["name"], -1) for node in nodes) == total
 
-    wait_until("Prometheus and kubectl count the same whole GPUs", agree, 20)
+    wait_until("Prometheus and kubectl count the same whole GPUs", agree, 60)
 
 
 def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(

@@ -430,7 +430,7 @@ def test_a_critical_pod_goes_first_in_its_own_leaf_and_takes_nothing_of_another(
         as_reported = truth.running() == {"team": 2, "other": 3} and truth.waiting() == {"team": 2}
         return not gates and as_reported and truth.is_quiet()
 
-    wait_until("it runs", runs, 20)
+    wait_until("it runs", runs, 60)
     assert {name.partition("/")[0] for name in truth.stopped.values()} <= {"team"}
     assert truth.faults == []
 
@@ -444,7 +444,7 @@ def test_a_pod_that_changes_its_owner_is_counted_still(api: ApiClient, truth: Qu
         f"{PODS}/{name}", {"metadata": {"ownerReferences": [owner("DaemonSet", "evil.example/v1")]}}
     )
     assert disowned.status == 200, disowned.body
-    wait_until("its ReplicaSet makes another", lambda: truth.waiting() == {"team": 3}, 20)
+    wait_until("its ReplicaSet makes another", lambda: truth.waiting() == {"team": 3}, 60)
     time.sleep(1.0)
     assert truth.running() == {"team": 2, "other": 3}
     assert name in {each["metadata"]["name"] for each in api.get(PODS).body["items"]}
@@ -489,4 +489,4 @@ def test_a_forged_owner_from_before_the_tree_is_counted_or_collected(
         )
         return found.get("used", {})
 
-    wait_until("the others are charged", lambda: used() == {"cpu": "4"}, 20)
+    wait_until("the others are charged", lambda: used() == {"cpu": "4"}, 60)

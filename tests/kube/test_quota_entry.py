@@ -238,7 +238,7 @@ def truth(unjudged: ControlPlane, controller: QuotaController) -> Iterator[Quota
 def let_in(cluster: ControlPlane, root: Object) -> None:
     """Apply the tree; returns when the controller has reported on this version of it."""
     cluster.admin.apply([tree(root)])
-    wait_until("the tree is looked at", lambda: condition(cluster), 60)
+    wait_until("the tree is looked at", lambda: condition(cluster), 300)
 
 
 def condition(cluster: ControlPlane, kind: str = "Valid") -> Object:

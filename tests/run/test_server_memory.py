@@ -39,3 +39,23 @@ def test_large_texts_are_given_back(what: str, is_so: bool) -> None:
         check=True,
     )
     assert (int(ended.stdout) < 10) is is_so, ended.stdout
+
+
+APPS = {
+    "extender": "fairlead.apps.scheduler_extender",
+    "quota": "fairlead.apps.quota_controller",
+    "people": "fairlead.apps.people.people_controller",
+    "webhook": "fairlead.apps.admission_webhook",
+}
+
+
+@pytest.mark.parametrize("server", APPS)
+def test_a_server_does_not_load_the_others(server: str) -> None:
+    """Each has a pod of its own, and pays for what it loads."""
+    program = f"import sys, fairlead.run.servers.{server}; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    loaded = set(ended.stdout.split())
+    assert {app for app in APPS.values() if app in loaded} == {APPS[server]}
+    assert "fairlead.apps.console_server" not in loaded

@@ -170,7 +170,7 @@ def test_envtest_assets_win_over_built_programs(
     assert programs.missing_programs(programs.KWOK) == ["kwok"]
 
 
-@pytest.mark.parametrize("minor", ["1.34", "", "1.37"])
+@pytest.mark.parametrize("minor", ["1.34", "1.35", "", "1.37"])
 def test_every_staging_module_is_pinned_to_the_release_of_kubernetes(minor: str) -> None:
     programs = _tool("kube_programs")
     family = programs.OTHER_KUBERNETES[minor] if minor else programs.KUBERNETES
@@ -202,6 +202,7 @@ def test_programs_of_a_group_that_runs_by_name_are_built_by_their_folder() -> No
     (played,) = [each for each in groups.on_demand_groups() if each.name == "compatibility"]
     assert programs.build_flags(played.more_programs) == [
         "--with=kubernetes-1.34",
+        "--with=kubernetes-1.35",
         "--with=kubernetes-1.37",
     ]
     named = [each for group in groups.real_groups() for each in group.more_programs]

@@ -1,13 +1,14 @@
 // An edit of the quota tree: what the server is sent, and what becomes of it when another administrator was faster.
 import { describe, expect, test } from "vitest";
 import type { QuotaTreePage } from "../src/api/types";
-import { addChild, type Draft, draftOf, foundIn, ordersOf, rebased, removeNode, rename, restored, setBound, setResources, setSpaces, threeWay, yamlOf } from "../src/boards/quota/edit/draft";
+import { addChild, type Draft, draftOf, foundIn, ordersOf, rebased, removeNode, rename, restored, setAttributes, setBound, setResources, setSpaces, threeWay, yamlOf } from "../src/boards/quota/edit/draft";
 
-const row = (name: string, parent: string, min: string, max: string, namespaces: string[] = []) => ({
+const row = (name: string, parent: string, min: string, max: string, namespaces: string[] = [], attributes: Record<string, string> = {}) => ({
   name,
   parent,
   path: name,
   namespaces,
+  attributes,
   bounds: [{ resource: "cpu", minText: min, maxText: max }],
 });
 
@@ -22,8 +23,8 @@ const named = (draft: Draft, name: string) => ordersOf(draft).find((each) => eac
 describe("an edit of the quota tree", () => {
   test("sends no bound where there is none, and of the root all", () => {
     const draft = setBound(setResources(draftOf(PAGE), ["cpu", "memory"]), "root", "memory", "max", "4Gi");
-    expect(named(draft, "root")).toEqual({ name: "root", parent: "", formerly: "root", min: { cpu: "40", memory: "" }, max: { cpu: "40", memory: "4Gi" }, namespaces: [] });
-    expect(named(draft, "root.a.1")).toEqual({ name: "root.a.1", parent: "root.a", formerly: "root.a.1", min: { cpu: "10" }, max: {}, namespaces: ["ns1"] });
+    expect(named(draft, "root")).toEqual({ name: "root", parent: "", formerly: "root", min: { cpu: "40", memory: "" }, max: { cpu: "40", memory: "4Gi" }, namespaces: [], attributes: null });
+    expect(named(draft, "root.a.1")).toEqual({ name: "root.a.1", parent: "root.a", formerly: "root.a.1", min: { cpu: "10" }, max: {}, namespaces: ["ns1"], attributes: null });
     expect(named(draft, "root.b")?.min).toEqual({});
   });
 
@@ -41,7 +42,22 @@ describe("an edit of the quota tree", () => {
     const { draft, id } = addChild(draftOf(PAGE), "root.a");
     const changed = setSpaces(draft, id, "x, y");
     expect(ordersOf(changed).map((each) => each.name)).toEqual(["root", "root.a", "root.a.1", "root.a.2", "root.b"]);
-    expect(named(changed, "root.a.2")).toEqual({ name: "root.a.2", parent: "root.a", formerly: "", min: {}, max: {}, namespaces: ["x", "y"] });
+    expect(named(changed, "root.a.2")).toEqual({ name: "root.a.2", parent: "root.a", formerly: "", min: {}, max: {}, namespaces: ["x", "y"], attributes: null });
+  });
+
+  test("sends the attributes of a node only where they were changed, and loses no sign of them", () => {
+    const stored = { "fairlead.io/user-cap": '{"cpu":"5"}', "a=b": "50 %; two\nlines" };
+    const page = { ...PAGE, items: [...PAGE.items.slice(0, 3), row("root.b", "root", "0", "40", ["ns2"], stored)] } as unknown as QuotaTreePage;
+    const draft = draftOf(page);
+    expect(named(draft, "root.b")?.attributes).toBeNull();
+    const line = draft.nodes.find((each) => each.name === "root.b")?.attributes ?? "";
+    expect(line).not.toMatch(/[\n]/);
+    const changed = setAttributes(draft, "root.b", `${line}; preempt-policy = Never`);
+    expect(named(changed, "root.b")?.attributes).toEqual({ ...stored, "preempt-policy": "Never" });
+    expect(named(setAttributes(draft, "root.b", " "), "root.b")?.attributes).toEqual({});
+    expect(threeWay(draft, changed, draft)).toMatchObject([{ node: "root.b", cell: "attributes", clash: false }]);
+    expect(named(rebased(draft, changed, { ...draft, version: "uid.2" }), "root.b")?.attributes).toEqual({ ...stored, "preempt-policy": "Never" });
+    expect(yamlOf(changed)).toContain('preempt-policy: "Never"');
   });
 
   test("finds nodes with all that is above them", () => {

@@ -1,4 +1,6 @@
-"""The arguments of a server's process function, and how a server's address is printed."""
+"""The arguments of a server's process function: the cluster that they name, and how the server's
+address is printed.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,8 @@ from typing import Any
 from fairlead import settings
 from fairlead.cli.frame.context import GlobalOptions
 from fairlead.cli.frame.messages import Messages
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.errors import UserError
 
 
@@ -52,6 +56,19 @@ def needing_simulation(what: str) -> Iterator[None]:
             reason,
             "name a real cluster (`--kubeconfig FILE`), or run it from a checkout (`make up`)",
         ) from error
+
+
+def required_connection(asked: Invocation) -> Connection:
+    """The cluster to follow. Raises UserError without one."""
+    connection = find_connection(
+        asked.options.kubeconfig or None, asked.options.context or None, env=asked.env
+    )
+    if connection is None:
+        raise UserError(
+            "there is no cluster to follow: no kubeconfig and no service account",
+            "pass --kubeconfig FILE, or try `fairlead up`",
+        )
+    return connection
 
 
 def url_of(sock: socket.socket, scheme: str = "http") -> str:

@@ -20,8 +20,7 @@ from fairlead.errors import UserError
 from fairlead.model.resources import MemoryUnit
 from fairlead.ports import CardDriver, DeviceAnswers, ResourceServer
 from fairlead.rules.devices.watchdog import OverGrantPolicy
-from fairlead.run.invocation import Invocation, needing_simulation, url_of
-from fairlead.run.wiring import required_connection
+from fairlead.run.invocation import Invocation, needing_simulation, required_connection, url_of
 
 # gRPC reads it at import; without it, gRPC writes to stderr
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from fairlead import settings
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.people.people_writer import KubePeople
@@ -31,7 +30,6 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock, GpuReadings, Ports
-from fairlead.run.invocation import Invocation
 
 if TYPE_CHECKING:
     from fairlead.cli.submit.forms import SubmitForms
@@ -139,16 +137,3 @@ def gpu_readings(
         finder=ExporterPods(api, clock, search),
         ca_file=args.gpu_exporter_ca_file,
     )
-
-
-def required_connection(asked: Invocation) -> Connection:
-    """The cluster to follow. Raises UserError without one."""
-    connection = find_connection(
-        asked.options.kubeconfig or None, asked.options.context or None, env=asked.env
-    )
-    if connection is None:
-        raise UserError(
-            "there is no cluster to follow: no kubeconfig and no service account",
-            "pass --kubeconfig FILE, or try `fairlead up`",
-        )
-    return connection

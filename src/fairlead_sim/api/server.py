@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead.model.access import Identity
+from fairlead.model.installed.facts import SIMULATED_BUILD
 from fairlead.ports import Clock
 from fairlead_sim.api import discovery
 from fairlead_sim.api.access import Access, access_request
@@ -345,7 +346,7 @@ def _version() -> Object:
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"{KUBERNETES_VERSION}+fairlead",
+        "gitVersion": KUBERNETES_VERSION + SIMULATED_BUILD,
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "2026-01-05T08:00:00Z",

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.cli.command import run_command
+from tests.cli.command import OneWorld, run_command
 from tests.rules.sharing import container, node, placed, pod
 
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source, SourceState
 
 REPORTED = Condition(
     "PodScheduled",
@@ -124,6 +125,26 @@ def test_where_a_pod_sits() -> None:
     assert "Cards:   unknown: no annotation names them (it counts as PENDING)\n" in answer(
         "why unplaced"
     )
+
+
+def test_without_a_namespace_the_pod_is_that_of_the_context(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(OneWorld, "namespace", lambda _: "team-one")
+    with pytest.raises(UserError) as failure:
+        answer("why a")
+    assert failure.value.what == "pod `team-one/a` does not exist"
+
+
+def test_a_user_without_the_right_to_all_pods_is_shown_another_command() -> None:
+    """A researcher of docs/spec/people.md."""
+    message = 'pods is forbidden: User "bob" cannot list resource "pods" at the cluster scope'
+    source = Source("pods", SourceState.FORBIDDEN, message=message)
+    seen = ClusterSnapshot(nodes=(node("gpu"),), sources={"pods": source})
+    with pytest.raises(OutsideError) as failure:
+        run_command("why first", seen, "fairlead")
+    assert failure.value.what == f"pods of all namespaces cannot be read: {message}"
+    assert "`arena get JOB --explain`" in failure.value.hint
 
 
 def test_pods_that_wait_for_something_else() -> None:

@@ -173,8 +173,8 @@ async def test_a_kubelet_that_starts_anew_takes_the_resource_again(
     for times, sweeps in ((2, True), (3, False)):
         await kubelet.stop()
         await kubelet.start(sweeps=sweeps)
-        await until(lambda times=times: answers.times_registered == times, 5)
-        await until(lambda times=times: kubelet.lists == REPORTED * times, 5)
+        await until(lambda times=times: answers.times_registered == times, 30)
+        await until(lambda times=times: kubelet.lists == REPORTED * times, 30)
 
 
 @pytest.mark.long
@@ -185,9 +185,9 @@ async def test_a_kubelet_that_accepts_and_never_asks_gets_the_registration_again
     async with running(
         DevicePlugin(kubelet.folder, ENDPOINT, RESOURCE, answers, silence_seconds=0.1)
     ):
-        await until(lambda: len(kubelet.registrations) == 2, 5)
+        await until(lambda: len(kubelet.registrations) == 2, 30)
         kubelet.is_silent = False
-        await until(lambda: len(kubelet.registrations) == 3 and kubelet.lists == [[]], 5)
+        await until(lambda: len(kubelet.registrations) == 3 and kubelet.lists == [[]], 30)
         with pytest.raises(TimeoutError):
             await until(lambda: len(kubelet.registrations) == 4, 1.5)
 
@@ -197,8 +197,8 @@ async def test_a_socket_that_is_swept_away_comes_back(
     kubelet: ScriptedKubelet, served: DevicePlugin, answers: ScriptedAnswers
 ) -> None:
     (kubelet.folder / ENDPOINT).unlink()
-    await until(lambda: answers.times_registered == 2, 5)
-    await until(lambda: kubelet.lists == REPORTED * 2, 5)
+    await until(lambda: answers.times_registered == 2, 30)
+    await until(lambda: kubelet.lists == REPORTED * 2, 30)
     assert await kubelet.call("PreStartContainer", (1, "a")) == []
 
 
@@ -219,7 +219,7 @@ async def test_a_kubelet_that_is_away_or_refuses_is_asked_until_it_accepts(
             5,
         )
         kubelet.refusal = ""
-        await until(lambda: kubelet.lists == [[]] and not served.trouble, 5)
+        await until(lambda: kubelet.lists == [[]] and not served.trouble, 30)
         assert answers.times_registered == 1
         # the options of a plugin that needs no call before a start: a false field is not on the
         # wire

@@ -85,7 +85,7 @@ async def test_a_kubelet_that_is_away_and_comes_back(tmp_path: Path, asked: PodR
         with pytest.raises(OutsideError, match="UNAVAILABLE"):
             await asked.list_held()
         async with answering(tmp_path / "kubelet.sock", ANSWER):
-            await until(lambda: _is_reported(asked), 5)
+            await until(lambda: _is_reported(asked), 30)
 
 
 async def test_one_that_does_not_answer_is_not_waited_for(

@@ -48,6 +48,7 @@ NODE = NodeFact(
     "gpu-1", LABELS, (), True, "containerd://2.1.4", "v1.36.3", "6.12.9", ("nvidia.com/gpu",)
 )
 ENFORCE = "pod-security.kubernetes.io/enforce"
+SIMULATED = ServerFact("v1.36.3+fairlead", (1, 36), 0.0)
 WEBHOOK = CertificateFact("ValidatingWebhookConfiguration x", NOW + 80 * DAY)
 
 
@@ -865,3 +866,27 @@ def test_the_pod_security_standards(
     assert violations(spec, "baseline") == baseline
     assert violations(spec, "restricted") == restricted
     assert violations(spec, "privileged") == []
+
+
+def test_on_the_laptop_no_process_of_a_container_is_expected() -> None:
+    """A Lease that a process held, and lost, is a fault there, too."""
+    lost = LeaseFact(SYSTEM, "fairlead-quota", "quota-1", NOW - 16, 15)
+    facts = replace(
+        AFTER,
+        server=SIMULATED,
+        leases=(LeaseFact(SYSTEM, "fairlead-gpushare"), lost),
+        certificates=(replace(WEBHOOK, ends_at=None),),
+        node_leases=(LeaseFact("kube-node-lease", "gpu-1", "gpu-1", NOW + 3600, 40),),
+    )
+    clock = "nodes of a simulated cluster have its one clock, which may run faster"
+    assert of(facts, "node-clocks") == Finding("node-clocks", State.OK, clock)
+    because = "because containers of a simulated cluster run no program"
+    found = [each for each in examine(facts) if each.check in ("lease", "certificate")]
+    assert [(each.state, each.sentence) for each in found] == [
+        (State.OK, f"no process holds {SYSTEM}/fairlead-gpushare, {because}"),
+        (
+            State.FAIL,
+            f"{SYSTEM}/fairlead-quota is held by quota-1, renewed 16 s ago; it is valid for 15 s",
+        ),
+        (State.OK, f"{WEBHOOK.name} has no certificate, {because}"),
+    ]

@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveToSignIn } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -237,6 +237,17 @@ export const useCredentials = (path: string) => useQuery({ queryKey: ["credentia
 /** Kinds of jobs do not change while a form is filled in. */
 export const useJobForms = () => useQuery({ queryKey: ["job-types"], queryFn: ({ signal }) => getJson<JobFormList>("/job-types", undefined, signal), staleTime: 60_000 });
 
+/** The body of a new job like this one; nothing is asked for `null`. Once: what is typed afterwards is kept. */
+export function useJobClone(id: Job | null) {
+  return useQuery({
+    queryKey: ["job-clone", ...(id ?? [])],
+    queryFn: ({ signal }) => getJson<JobClone>(`/jobs/${(id ?? []).map(segment).join("/")}/clone`, undefined, signal),
+    enabled: id !== null,
+    staleTime: Infinity,
+    retry: false,
+  });
+}
+
 const ARRIVAL_MS = 3_000;
 const LOOK_MS = 150;
 
@@ -275,7 +286,8 @@ export function useWrite<T>() {
 }
 
 /** What this write would change, or why it would be refused. Nothing is written. */
-export function usePreview<T = Preview>(order: WriteOrder | null) {
+/** `refreshMs`: how often it is asked again of a cluster that changes; `false` = never. */
+export function usePreview<T = Preview>(order: WriteOrder | null, refreshMs: number | false = false) {
   const csrf = useMe().data?.csrf;
   return useQuery({
     queryKey: ["preview", order && [order.method, order.path, order.body, order.version, order.params?.toString()]],
@@ -285,6 +297,7 @@ export function usePreview<T = Preview>(order: WriteOrder | null) {
     },
     placeholderData: keepPreviousData,
     retry: false,
+    refetchInterval: refreshMs,
     staleTime: 0,
     enabled: order !== null && csrf !== undefined,
   });

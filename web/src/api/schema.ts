@@ -538,6 +538,12 @@ export interface IssuedToken {
   expiresAt: string
 }
 
+/** The body that submits a job like an existing one, under another name. `lost`: paths in the existing object of what the body does not carry over. */
+export interface JobClone {
+  submission: JobSubmission
+  lost: Array<string>
+}
+
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
 export interface JobCounts {
   running: number
@@ -1084,9 +1090,10 @@ export interface QuotaRow {
   byUser: Array<UserUse>
 }
 
-/** The whole tree, parents before children, the root first. */
+/** The whole tree, parents before children, the root first. `createNamespaces`: those of leaves that do not exist are created before. */
 export interface QuotaTreeOrder {
   nodes: Array<TreeNodeOrder>
+  createNamespaces?: boolean
 }
 
 /** All nodes, parents before children in the order written, each with all `resources` in this order. For administrators: `treeVersion` is what `If-Match` of a write names: it changes with the tree and not with its status; `none` = there is no tree, "" = the tree cannot be written here. `managed`: resources that the root names. */
@@ -1371,7 +1378,7 @@ export interface TaintRow {
   effect: string
 }
 
-/** `cell`: `name`, `namespaces`, or a bound such as `min.cpu`. Texts are "" for nothing. */
+/** `cell`: `name`, `namespaces`, a bound such as `min.cpu`, or an attribute such as `attributes.preempt-policy`. Texts are "" for nothing. */
 export interface TreeCellChange {
   cell: string
   before: string
@@ -1394,7 +1401,7 @@ export interface TreeNodeChange {
   cells: Array<TreeCellChange>
 }
 
-/** A node as it should be written, by full names. `parent`: "" for the root. `formerly`: its name in the stored tree, "" for a new node. `min`, `max`: quantities by resource; an absent resource has no bound, "" at the root is unlimited. */
+/** A node as it should be written, by full names. `parent`: "" for the root. `formerly`: its name in the stored tree, "" for a new node. `min`, `max`: quantities by resource; an absent resource has no bound, "" at the root is unlimited. `attributes`: all of the node, null = as they are stored. */
 export interface TreeNodeOrder {
   name: string
   parent: string
@@ -1402,6 +1409,7 @@ export interface TreeNodeOrder {
   min: Record<string, string>
   max: Record<string, string>
   namespaces: Array<string>
+  attributes: Record<string, string> | null
 }
 
 /** What a user becomes; `groups`: all of them. */

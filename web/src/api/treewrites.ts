@@ -9,12 +9,13 @@ const PATH = "/quota/tree";
 export interface TreeOrder {
   readonly version: string;
   readonly nodes: readonly TreeNodeOrder[];
+  readonly createNamespaces: boolean;
 }
 
 export function useTreePreview() {
   const csrf = useMe().data?.csrf ?? "";
   return useMutation({
-    mutationFn: ({ version, nodes }: TreeOrder) => sendWrite<QuotaTreePreview>("PUT", PATH, { nodes }, csrf, version, new URLSearchParams({ dryRun: "true" })),
+    mutationFn: ({ version, nodes, createNamespaces }: TreeOrder) => sendWrite<QuotaTreePreview>("PUT", PATH, { nodes, createNamespaces }, csrf, version, new URLSearchParams({ dryRun: "true" })),
   });
 }
 
@@ -22,7 +23,7 @@ export function useTreeWrite() {
   const client = useQueryClient();
   const csrf = useMe().data?.csrf ?? "";
   return useMutation({
-    mutationFn: ({ version, nodes }: TreeOrder) => sendWrite<QuotaTreeWritten>("PUT", PATH, { nodes }, csrf, version),
+    mutationFn: ({ version, nodes, createNamespaces }: TreeOrder) => sendWrite<QuotaTreeWritten>("PUT", PATH, { nodes, createNamespaces }, csrf, version),
     onSuccess: () => client.invalidateQueries({ queryKey: ["quota"] }),
   });
 }

@@ -14,6 +14,7 @@ export type {
   GroupList,
   GroupRow,
   IssuedKubeconfig,
+  JobClone,
   JobFlag,
   JobForm,
   JobFormList,

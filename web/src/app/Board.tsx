@@ -1,6 +1,9 @@
 // Address → board.
-import { Suspense } from "react";
+import { type ReactNode, Suspense } from "react";
+import { useMe } from "../api/queries";
 import { useWords } from "../i18n/locale";
+import type { MessageKey } from "../i18n/translate";
+import { PageHead } from "../parts/PageHead";
 import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
@@ -53,11 +56,23 @@ function Page() {
     case "access":
       return <Access />;
     case "users":
-      return <Users />;
+      return (
+        <OfAdmins title="title.users">
+          <Users />
+        </OfAdmins>
+      );
     case "groups":
-      return <Groups />;
+      return (
+        <OfAdmins title="title.groups">
+          <Groups />
+        </OfAdmins>
+      );
     case "audit":
-      return <Audit />;
+      return (
+        <OfAdmins title="title.audit">
+          <Audit />
+        </OfAdmins>
+      );
     case "health":
       return <Health />;
     case "quota-tree":
@@ -65,6 +80,22 @@ function Page() {
     default:
       return <Nowhere path={path} />;
   }
+}
+
+/** A page of administrators: others get one sentence, and nothing is asked for them. */
+function OfAdmins({ title, children }: { title: MessageKey; children: ReactNode }) {
+  const { t } = useWords();
+  const role = useMe().data?.user.role;
+  if (role === undefined) return <Coming />;
+  if (role === "admin") return children;
+  return (
+    <main className="page" data-testid="page-of-admins">
+      <PageHead title={t(title)} answer={undefined} onRefresh={() => undefined} />
+      <Empty why={t("nowhere.admins")}>
+        <Link to="/me">{t("access.link")}</Link>
+      </Empty>
+    </main>
+  );
 }
 
 function Nowhere({ path }: { path: string }) {

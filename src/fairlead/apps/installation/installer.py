@@ -214,9 +214,10 @@ class Installer:
         if plan.before != complete:
             self._begin(plan, refs, is_forced=is_forced)
         unanswered: list[Manifest] = []
+        is_waiting = wait_seconds > 0 and not self._cluster.is_simulated()
         for number, each in enumerate(plan.objects, 1):
             self._report(f"[{number}/{len(plan.objects)}] {object_ref(each).title}")
-            if wait_seconds > 0 and is_webhooks(each) and not self._is_ready(object_ref(each)):
+            if is_waiting and is_webhooks(each) and not self._is_ready(object_ref(each)):
                 unanswered.append(each)
                 self._cluster.put(without_refusals(each), is_forced=is_forced)
                 continue
@@ -411,6 +412,8 @@ class Installer:
 
     def _is_ready(self, target: ObjectRef) -> bool:
         found = self._cluster.get(target)
+        if found is not None and is_webhooks(found) and self._cluster.is_simulated():
+            return True  # there no server answers webhooks, and the API server asks none
         return found is not None and is_ready(found)
 
 

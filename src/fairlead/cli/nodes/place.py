@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Exit status 0 if all pods have room, 1 otherwise."""
-    pods = _pods(args, context.options.namespace or "default", context.machine)
+    pods = _pods(args, context.options.namespace or context.world.namespace(), context.machine)
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.rules.sharing.what_if import place_pods
 

@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.resources import PODS
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
@@ -25,13 +26,23 @@ HELP = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "pod", metavar="NAMESPACE/POD", help="the pod; without a namespace, that of -n"
+        "pod",
+        metavar="NAMESPACE/POD",
+        help="the pod; without a namespace, that of -n or of the context",
     )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     snapshot = context.world.reader().read_all()
-    pod = find_pod(snapshot, args.pod, context.options.namespace or "default")
+    pods = snapshot.sources.get(PODS)
+    if pods is not None and pods.is_forbidden:
+        raise OutsideError(
+            "kubernetes",
+            f"pods of all namespaces cannot be read: {pods.message or pods.state}",
+            "`arena get JOB --explain` needs the rights of the job's namespace alone",
+        )
+    namespace = context.options.namespace or context.world.namespace()
+    pod = find_pod(snapshot, args.pod, namespace)
     context.stdout.write(_answer(snapshot, pod))
     return 0
 

@@ -14,19 +14,23 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.parser import Parser, make_parser
 from fairlead.cli.frame.values import job_name
+from fairlead.cli.submit.cloned import Flags, cloned
 from fairlead.cli.submit.submit import SubmitVerb, check_text, written_objects
 from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.envelope import FieldFault
-from fairlead.console.pages.writing.jobs import JobFlag, JobForm, JobSubmission
+from fairlead.console.pages.writing.jobs import JobClone, JobFlag, JobForm, JobSubmission
 from fairlead.errors import UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import Manifest
+from fairlead.wire.names import ANNOTATION_USERNAME
 
 TYPES: Final = (
     *("pytorchjob", "tfjob", "mpijob", "rayjob", "deepspeedjob", "etjob", "volcanojob"),
@@ -79,7 +83,38 @@ class SubmitForms:
     def objects(self, job: WrittenJob, served: Served) -> list[Manifest]:
         return written_objects(job.spec, job.submission, served)
 
+    def cloned(self, type_: str, job: Manifest) -> JobClone:
+        found, meta = _verb(type_), job["metadata"]
+        asked = JobSubmission(type_, meta["namespace"], meta["name"])
+        version = str(job["apiVersion"]).rpartition("/")[2]
+        user = (meta.get("annotations") or {}).get(ANNOTATION_USERNAME, "")
 
+        def build(flags: Flags, command: str) -> Manifest | None:
+            read = self.read(replace(asked, flags=flags, command=command), is_trial=True)
+            if isinstance(read, list):
+                return None
+            kind = read.submission.kind
+            spec = replace(read.spec, user=user)
+            made = version if version in kind.CREATED_VERSIONS else kind.CREATED_VERSIONS[0]
+            return kind.manifest(spec, made)
+
+        flags, command, lost = cloned(found.flags, job, build)
+        name = next_name(meta["name"])
+        return JobClone(replace(asked, name=name, command=command, flags=flags), lost)
+
+
+def next_name(name: str) -> str:
+    """
+    >>> next_name("bert"), next_name("bert-2"), next_name("b" * 49)[-4:]
+    ('bert-2', 'bert-3', 'bb-2')
+    """
+    stem, _, number = name.rpartition("-")
+    end = f"-{int(number) + 1}" if stem and number.isdigit() and len(number) < 6 else "-2"
+    return f"{(stem if end != '-2' or number == '1' else name)[: _NAME_MAX - len(end)]}{end}"
+
+
+_NAME_MAX: Final = 47
+"""The least that a kind of job allows."""
 _NO_KEYS: Final = SshKeys("not made yet", "not made yet")
 
 

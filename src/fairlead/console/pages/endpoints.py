@@ -54,6 +54,7 @@ from fairlead.console.pages.writing.cluster_actions import (
     NodeWritten,
 )
 from fairlead.console.pages.writing.jobs import (
+    JobClone,
     JobFormList,
     JobSubmission,
     JobSubmitted,
@@ -538,6 +539,15 @@ ENDPOINTS: Final = (
         action="jobs.update",
         example="/jobs/team-a/mpijob/bert-pretrain",
         verb="PATCH",
+    ),
+    Endpoint(
+        "job_clone",
+        f"{_JOB}/clone",
+        "The body that submits a job like this one, and what it does not carry over",
+        JobClone,
+        _JOBS,
+        errors=(400, 401, 403, 404, 502, 503),
+        example="/jobs/team-a/mpijob/bert-pretrain/clone",
     ),
     Endpoint(
         "delete_job",

@@ -132,7 +132,7 @@ class TreeNodeOrder(Json, frozen=True, forbid_unknown_fields=True):
     name in the stored tree, "" for a new node.
 
     `min`, `max`: quantities by resource; an absent resource has no bound, "" at the root is
-    unlimited.
+    unlimited. `attributes`: all of the node, null = as they are stored.
     """
 
     name: str
@@ -141,16 +141,22 @@ class TreeNodeOrder(Json, frozen=True, forbid_unknown_fields=True):
     min: dict[str, str] = {}
     max: dict[str, str] = {}
     namespaces: list[str] = []
+    attributes: dict[str, str] | None = None
 
 
 class QuotaTreeOrder(Json, frozen=True, forbid_unknown_fields=True):
-    """The whole tree, parents before children, the root first."""
+    """The whole tree, parents before children, the root first. `create_namespaces`: those of leaves
+    that do not exist are created before.
+    """
 
     nodes: list[TreeNodeOrder]
+    create_namespaces: bool = False
 
 
 class TreeCellChange(Json, frozen=True):
-    """`cell`: `name`, `namespaces`, or a bound such as `min.cpu`. Texts are "" for nothing."""
+    """`cell`: `name`, `namespaces`, a bound such as `min.cpu`, or an attribute such as
+    `attributes.preempt-policy`. Texts are "" for nothing.
+    """
 
     cell: str
     before: str

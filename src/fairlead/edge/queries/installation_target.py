@@ -35,6 +35,7 @@ from fairlead.model.installation import (
     SYSTEM_NAMESPACE,
     SYSTEM_PART,
 )
+from fairlead.model.installed.facts import SIMULATED_BUILD
 from fairlead.model.refusal import Refusal
 from fairlead.wire.installation.inventory import inventory_ref
 from fairlead.wire.installation.release import release_name, release_ref
@@ -61,12 +62,19 @@ class KubeInstallationTarget:
         self._discovered: Discovery | None = None
 
     def server_version(self) -> tuple[int, int] | None:
+        return self._version().numbers
+
+    def is_simulated(self) -> bool:
+        return self._version().git_version.endswith(SIMULATED_BUILD)
+
+    def _version(self) -> ServerVersion:
+        """An empty one if the user may not see it."""
         try:
             answer = self._api.send(VERSION)
         except Forbidden:
-            return None
+            return ServerVersion()
         version: ServerVersion = decoder_of(ServerVersion).decode(answer.body)
-        return version.numbers
+        return version
 
     def unserved(self, targets: Iterable[ObjectRef]) -> list[ObjectRef]:
         return [each for each in targets if self._find(each) is None]

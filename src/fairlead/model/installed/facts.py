@@ -6,6 +6,7 @@ Each fact that the API server refuses to show is `Unread`, with its sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,11 @@ from fairlead.model.installation import Installation
 from fairlead.model.moment import Moment
 from fairlead.model.node import Taint
 from fairlead.model.node_choice import NodeChoice
+
+SIMULATED_BUILD: Final = "+fairlead"
+"""The end of the version that the API server of a simulated cluster reports. Containers of its pods
+run no program.
+"""
 
 
 class Unread(Struct, frozen=True):
@@ -30,6 +36,11 @@ class ServerFact(Struct, frozen=True):
     version: str
     numbers: tuple[int, int] | None
     ahead_seconds: float | None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether containers of the cluster run no program, as on the laptop."""
+        return self.version.endswith(SIMULATED_BUILD)
 
 
 class InventoryFact(Struct, frozen=True):

@@ -15,7 +15,8 @@ class EditedNode(Struct, frozen=True):
     above, "" for the root. `formerly`: its name in the stored tree, "" for a new node.
 
     `min`, `max`: quantities by resource. A resource that is absent has no bound; "" at the root is
-    unlimited. The resources that the root names are those of the tree.
+    unlimited. The resources that the root names are those of the tree. `attributes`: all of them,
+    None = as they are stored.
     """
 
     name: str
@@ -24,6 +25,7 @@ class EditedNode(Struct, frozen=True):
     min: Mapping[str, str] = {}
     max: Mapping[str, str] = {}
     namespaces: tuple[str, ...] = ()
+    attributes: Mapping[str, str] | None = None
 
 
 class RefusedCell(Struct, frozen=True):
@@ -38,7 +40,9 @@ class RefusedCell(Struct, frozen=True):
 
 
 class CellChange(Struct, frozen=True):
-    """`cell`: `name`, `namespaces`, or a bound such as `min.cpu`; texts "" = nothing is written."""
+    """`cell`: `name`, `namespaces`, a bound such as `min.cpu`, or an attribute such as
+    `attributes.preempt-policy`; texts "" = nothing is written.
+    """
 
     cell: str
     before: str

@@ -19,12 +19,6 @@ from fairlead.run.log_lines import log_to_stderr
 from fairlead.run.servers.memory import give_back_large_blocks
 
 _READERS: Final = ("console", "cluster-exporter")
-_DECIDERS: Final = (
-    "scheduler-extender",
-    "admission-webhook",
-    "quota-controller",
-    "people-controller",
-)
 
 
 def run_process(
@@ -53,10 +47,22 @@ def _process(name: str) -> Process:
         from fairlead.run.servers.readers import READERS
 
         return READERS[name]
-    if name in _DECIDERS:
-        from fairlead.run.servers.deciders import DECIDERS
+    if name == "scheduler-extender":
+        from fairlead.run.servers.extender import run_scheduler_extender
 
-        return DECIDERS[name]
+        return run_scheduler_extender
+    if name == "quota-controller":
+        from fairlead.run.servers.quota import run_quota_controller
+
+        return run_quota_controller
+    if name == "people-controller":
+        from fairlead.run.servers.people import run_people_controller
+
+        return run_people_controller
+    if name == "admission-webhook":
+        from fairlead.run.servers.webhook import run_admission_webhook
+
+        return run_admission_webhook
     if name == "device-plugin":
         from fairlead.run.node_server import run_device_plugin
 

@@ -29,10 +29,17 @@ from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import UserError
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
-from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
+from fairlead.run.invocation import (
+    Invocation,
+    Process,
+    free_or_named,
+    lease_identity,
+    required_connection,
+    url_of,
+)
 from fairlead.run.replay import replayed_world
 from fairlead.run.servers.sign_in import AskedSignIn
-from fairlead.run.wiring import followed_world, required_connection, submit_forms
+from fairlead.run.wiring import followed_world, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:

@@ -48,7 +48,9 @@ AMOUNT_MAX: Final = 2**63 - 1
 """The largest amount in Kubernetes, in the unit in which Fairlead counts the resource."""
 
 _FIELDS: Final = ("name", "min", "max", "namespaces", "attributes", "children")
-_ACK_FIELD: Final = "resourceflavors"
+ACK_FIELD: Final = "resourceflavors"
+"""Of ACK's console, beside the attributes; read as one of them."""
+_ATTRIBUTES: Final = "attributes"
 _WORDS: Final = {
     PREEMPT_POLICY: ("PreemptLowerPriority", "Never"),
     RECLAIM_SCOPE: ("leaf", "subtree"),
@@ -177,7 +179,7 @@ def _parse_node(
         report(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")
         return None
     for field in wire:
-        if field not in _FIELDS and field.lower() != _ACK_FIELD:
+        if field not in _FIELDS and field.lower() != ACK_FIELD:
             report(f"unknown field `{field}`; a node has {', '.join(_FIELDS)}")
     attributes = _parse_attributes(wire, report)
     caps = {key: _parse_list_attribute(key, attributes.get(key, ""), report) for key in _LISTS}
@@ -301,19 +303,22 @@ def _parse_attributes(wire: dict[str, Any], report: Fault) -> dict[str, str]:
     """All attributes, with ACK's own field as one more. Values of known attributes are checked."""
     written_attributes = wire.get("attributes")
     if written_attributes is not None and not isinstance(written_attributes, dict):
-        report(f"attributes is {_shown(written_attributes)} and not a map of words")
+        report(f"attributes is {_shown(written_attributes)} and not a map of words", _ATTRIBUTES)
         written_attributes = None
     attributes = {
-        field: _json(value) for field, value in wire.items() if field.lower() == _ACK_FIELD
+        field: _json(value) for field, value in wire.items() if field.lower() == ACK_FIELD
     }
     for key, value in (written_attributes or {}).items():
         if value is not None and not isinstance(value, str):
-            report(f"attribute {key} is {_shown(value)} and not a text; put it in quotes")
+            report(
+                f"attribute {key} is {_shown(value)} and not a text; put it in quotes", _ATTRIBUTES
+            )
             continue
         attributes[key] = value or ""
         words = _WORDS.get(key)
         if words and value not in words:
-            report(f"attribute {key} is `{_cut(value or '')}`; it may be {' or '.join(words)}")
+            may_be = " or ".join(words)
+            report(f"attribute {key} is `{_cut(value or '')}`; it may be {may_be}", _ATTRIBUTES)
     return attributes
 
 
@@ -328,7 +333,8 @@ def _parse_list_attribute(key: str, text: str, report: Fault) -> Amounts:
     if not isinstance(value, dict):
         report(
             f"attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON such as "
-            f'{{"cpu":"5"}}'
+            f'{{"cpu":"5"}}',
+            _ATTRIBUTES,
         )
         return NOTHING
     amounts, _ = _parse_bounds(f"attribute {key}", value, report)

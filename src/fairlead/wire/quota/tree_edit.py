@@ -1,7 +1,7 @@
 """An edit of the quota tree, merged into the stored object.
 
-What the edit does not speak of is kept: fields that Fairlead does not know, attributes, and amounts
-as they are written where the amount is the same. Changed amounts are written in their shortest
+What the edit does not speak of is kept: fields that Fairlead does not know, and amounts as they are
+written where the amount is the same. Changed amounts are written in their shortest
 form.
 
 Specification: docs/spec/console.md#writing-the-quota-tree.
@@ -18,6 +18,7 @@ from fairlead.model.keys import MAX_JOBS
 from fairlead.model.quota.edit import EditedNode
 from fairlead.model.resources import CPU, UNLIMITED, amount_text
 from fairlead.wire.kube.quantity import parse_quantity
+from fairlead.wire.quota.elastic_quota import ACK_FIELD
 
 _UNLIMITED: Final = re.compile(rf"\+?0*{UNLIMITED}(?:\.0*)?(?:[A-Za-z]\w*|[eE][+-]?\d+)?")
 _TEXT_MAX: Final = 60
@@ -44,6 +45,10 @@ def edited_root(stored: Manifest | None, nodes: Sequence[EditedNode]) -> dict[st
                 raw[bound] = kept
         if node.namespaces or "namespaces" in raw:
             raw["namespaces"] = list(node.namespaces)
+        if node.attributes is not None and (node.attributes or "attributes" in raw):
+            raw["attributes"] = {
+                key: value for key, value in node.attributes.items() if key.lower() != ACK_FIELD
+            }
         if node is not new_root:
             above = made.get(node.parent)
             if above is None:

@@ -81,14 +81,15 @@ function KubectlRights({ rows }: { rows: readonly KubectlRight[] }) {
 /** Rules with the same verbs are one line. */
 function Rules({ rules }: { rules: readonly KubectlRule[] }) {
   const { t } = useWords();
-  const word = ({ kind, verbs }: KubectlRule) => (kind === "write" ? t("rights.write") : kind === "read" ? t("rights.read") : verbs.join(", "));
+  const words: Readonly<Record<string, string>> = { write: t("rights.write"), read: t("rights.read") };
+  const word = ({ kind, verbs }: KubectlRule) => words[kind] ?? verbs.join(", ");
   const lines = new Map<string, string[]>();
   for (const rule of rules) lines.set(word(rule), [...(lines.get(word(rule)) ?? []), ...rule.resources]);
   return (
     <dl className="rights-rules">
       {[...lines].map(([verbs, resources]) => (
         <div key={verbs}>
-          <dt>{verbs}</dt>
+          <dt className={Object.values(words).includes(verbs) ? undefined : "mono"}>{verbs}</dt>
           <dd className="mono">{resources.map(shown).join(", ")}</dd>
         </div>
       ))}

@@ -3,6 +3,7 @@ import { useMe } from "../../api/queries";
 import type { JobRow } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { WriteAction } from "../../parts/WriteAction";
+import { Link } from "../../router/Link";
 import { navigate } from "../../router/router";
 import type { JobId } from "./JobsBoard";
 
@@ -22,6 +23,9 @@ export function JobActions({ id, job }: { id: JobId; job: JobRow }) {
     <p className="write-acts" data-testid="job-actions">
       {!isOver && !isSuspended && <WriteAction slug="suspend" label={t("job.suspend")} question={t("job.suspendQuestion", words)} effect={t("job.suspendEffect")} method="PATCH" path={path} body={{ suspended: true }} />}
       {!isOver && isSuspended && <WriteAction slug="resume" label={t("job.resume")} question={t("job.resumeQuestion", words)} effect={t("job.resumeEffect")} method="PATCH" path={path} body={{ suspended: false }} />}
+      <Link to={`/submit?clone=${id.map(encodeURIComponent).join("/")}`} className="toggle as-link" data-testid="action-clone">
+        {t("job.clone")}
+      </Link>
       <WriteAction slug="delete-job" label={t("tree.delete")} question={t("job.deleteQuestion", words)} effect={t("job.deleteEffect")} method="DELETE" path={path} body={null} isDeletion onDone={() => navigate("/jobs")} />
     </p>
   );

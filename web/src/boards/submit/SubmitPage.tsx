@@ -1,8 +1,8 @@
 // Submit a job: a form of the flags of `arena submit`, with what it would do beside it. What was typed stays when the write fails.
 import { Button } from "antd";
 import { type FormEvent, useId, useState } from "react";
-import { useJobForms, useMe, usePreview, useWrite, waitForJob, type WriteOrder } from "../../api/queries";
-import type { FieldFault, JobFlag, JobForm, JobFormList, JobSubmitted, SubmitPreview } from "../../api/types";
+import { useJobClone, useJobForms, useMe, usePreview, useWrite, waitForJob, type WriteOrder } from "../../api/queries";
+import type { FieldFault, JobClone, JobFlag, JobForm, JobFormList, JobSubmitted, SubmitPreview } from "../../api/types";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Faults, faultsOf, Field, WriteFault } from "../../parts/FormDialog";
@@ -12,7 +12,8 @@ import { Answered, Bones, Empty } from "../../parts/States";
 import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
-import { type Draft, type FlagValue, flagsOf, type Section, submissionOf, valueOf } from "./draft";
+import { jobId } from "../jobs/JobsBoard";
+import { type Draft, draftOf, type FlagValue, flagsOf, type Section, submissionOf, valueOf } from "./draft";
 import { FlagField } from "./FlagField";
 import { Outcome } from "./Outcome";
 import "./submit.css";
@@ -21,6 +22,9 @@ export function SubmitPage() {
   const { t } = useWords();
   const asked = useJobForms();
   const me = useMe().data;
+  const [params] = useQueryState();
+  const of = jobId(params.get("clone"));
+  const clone = useJobClone(of);
   return (
     <main className="page" data-testid="page-submit">
       <PageHead title={t("title.submit")} answer={undefined} onRefresh={() => void asked.refetch()} />
@@ -28,21 +32,24 @@ export function SubmitPage() {
         <Empty why={t("submit.readOnly")}>{t("submit.readOnlyNext")}</Empty>
       ) : (
         <Answered asked={asked} bones={<Bones lines={12} />}>
-          {(forms) => (forms.namespaces.length === 0 ? <Empty why={t("submit.noNamespace")}>{t("submit.noNamespaceNext")}</Empty> : <JobEditor forms={forms} />)}
+          {(forms) => (forms.namespaces.length === 0 ? <Empty why={t("submit.noNamespace")}>{t("submit.noNamespaceNext")}</Empty> : of ? <Answered asked={clone} bones={<Bones lines={12} />}>{(found) => <JobEditor key={of.join("/")} forms={forms} clone={found} of={of[2]} />}</Answered> : <JobEditor forms={forms} />)}
         </Answered>
       )}
     </main>
   );
 }
 
+/** Others submit jobs meanwhile. */
+const VERDICT_MS = 10_000;
 /** What is missing is no fault before the first try to submit. */
 const MISSING = "required";
 
-function JobEditor({ forms }: { forms: JobFormList }) {
+/** `clone`: what an existing job, `of`, is made of. */
+function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobClone; of?: string }) {
   const { t } = useWords();
   const id = useId();
   const [params] = useQueryState();
-  const [draft, setDraft] = useState<Draft>(() => firstDraft(forms, params));
+  const [draft, setDraft] = useState<Draft>(() => (clone ? draftOf(clone.submission) : firstDraft(forms, params)));
   const [isTried, setIsTried] = useState(false);
   const [isArriving, setIsArriving] = useState(false);
   const write = useWrite<JobSubmitted>();
@@ -50,7 +57,7 @@ function JobEditor({ forms }: { forms: JobFormList }) {
   const order: WriteOrder = { method: "POST", path: "/jobs", body: submissionOf(draft, form) };
   const asked = JSON.stringify(order);
   const isStill = useLate(asked) === asked;
-  const preview = usePreview<SubmitPreview>(isStill ? order : null);
+  const preview = usePreview<SubmitPreview>(isStill && !write.isPending && !isArriving ? order : null, VERDICT_MS);
   const isLate = !isStill || preview.isFetching;
   const found = preview.data?.fields ?? [];
   const faults = isTried ? found : found.filter(({ rule }) => rule !== MISSING);
@@ -78,6 +85,7 @@ function JobEditor({ forms }: { forms: JobFormList }) {
   return (
     <form className="submit-page" onSubmit={submit} noValidate aria-labelledby={id}>
       <div className="submit-form">
+        {clone && <Cloned of={of} lost={clone.lost} />}
         <Panel slug="job" title={t("submit.job")}>
           <div className="submit-fields">
             <Field label={t("col.jobType")} faults={faultsOf(faults, "type")}>
@@ -133,6 +141,24 @@ function JobEditor({ forms }: { forms: JobFormList }) {
         <Outcome preview={preview.data} isLate={isLate} />
       </div>
     </form>
+  );
+}
+
+function Cloned({ of, lost }: { of: string; lost: readonly string[] }) {
+  const { t } = useWords();
+  return (
+    <div className="banner" role="status" data-testid="submit-clone">
+      <span>
+        {t("submit.cloneOf", { job: of })} {lost.length > 0 && t("submit.lost")}
+        {lost.length > 0 && (
+          <ul className="mono submit-lost">
+            {lost.map((path) => (
+              <li key={path}>{shown(path)}</li>
+            ))}
+          </ul>
+        )}
+      </span>
+    </div>
   );
 }
 

@@ -47,12 +47,15 @@ _NO_BINDINGS: Final = PeopleEffects({}, (), ())
 
 
 class TreeEdit(Struct, frozen=True):
-    """An edit that was looked at. `root`: `spec.root` as it would be written."""
+    """An edit that was looked at. `root`: `spec.root` as it would be written. `new_namespaces`: to
+    be created before.
+    """
 
     root: Manifest
     faults: tuple[FieldFault, ...]
     preview: QuotaTreePreview
     summary: str = ""
+    new_namespaces: tuple[str, ...] = ()
 
 
 def version_of(tree: QuotaTree | None) -> str:
@@ -70,7 +73,13 @@ def read_tree(stored: Manifest) -> QuotaTree:
 def edited_nodes(order: QuotaTreeOrder) -> list[EditedNode]:
     return [
         EditedNode(
-            each.name, each.parent, each.formerly, each.min, each.max, tuple(each.namespaces)
+            each.name,
+            each.parent,
+            each.formerly,
+            each.min,
+            each.max,
+            tuple(each.namespaces),
+            each.attributes,
         )
         for each in order.nodes
     ]
@@ -88,6 +97,7 @@ def node_orders(tree: QuotaTree) -> list[TreeNodeOrder]:
             max={each: amount_text(each, amount) for each, amount in node.max.items()}
             | ({} if node.parent else dict.fromkeys(node.unlimited, "")),
             namespaces=list(node.namespaces),
+            attributes=dict(node.attributes),
         )
         for node in (tree.root.walk() if tree.root is not None else ())
     ]
@@ -116,11 +126,12 @@ def tree_edit(
     formerly = {node.name: node.formerly for node in nodes}
     difference = tree_difference(old_root, new.root, formerly, board.snapshot.namespace_names)
     what_if = board.effects_of(new, violations)
-    people = _people(board, users, groups, old, new)
+    created = difference.unknown if order.create_namespaces else ()
+    people = _people(board, users, groups, old, new, created)
     preview = QuotaTreePreview(
         valid=True,
         fields=[],
-        effects=_effects(what_if.evicted, people, users, is_new=stored is None),
+        effects=_effects(what_if.evicted, people, users, created, is_new=stored is None),
         nodes=[
             TreeNodeChange(
                 each.name,
@@ -134,14 +145,17 @@ def tree_edit(
         raised=list(difference.raised),
         governed=list(difference.governed),
         released=list(difference.released),
-        unknown_namespaces=list(difference.unknown),
+        unknown_namespaces=[each for each in difference.unknown if each not in created],
         groups=[
             GroupRename(name, groups[name].leaf, leaf) for name, leaf in people.renamed.items()
         ],
     )
-    summary = ", ".join(f"{each.change} {each.name}" for each in difference.nodes[:10])
-    more = len(difference.nodes) - 10
-    return TreeEdit(root, (), preview, summary + (f" and {more} more" if more > 0 else ""))
+    changes = [f"{each.change} {each.name}" for each in difference.nodes]
+    changes += [f"created namespace {each}" for each in created]
+    summary = ", ".join(changes[:10])
+    more = len(changes) - 10
+    summary += f" and {more} more" if more > 0 else ""
+    return TreeEdit(root, (), preview, summary, created)
 
 
 def new_object(root: Manifest) -> Manifest:
@@ -189,19 +203,26 @@ def _people(
     groups: Mapping[str, UserGroup],
     old: QuotaTree | None,
     new: QuotaTree,
+    created: Sequence[str],
 ) -> PeopleEffects:
     if not groups:
         return _NO_BINDINGS
     seen = board.snapshot
-    there = seen.namespace_names or ()
+    there = (*(seen.namespace_names or ()), *created)
     return tree_effects(users, groups, there, old, new, own_namespaces(seen.namespaces))
 
 
 def _effects(
-    evicted: Sequence[Any], people: PeopleEffects, users: Mapping[str, User], *, is_new: bool
+    evicted: Sequence[Any],
+    people: PeopleEffects,
+    users: Mapping[str, User],
+    created: Sequence[str],
+    *,
+    is_new: bool,
 ) -> list[Effect]:
     place = next((each.namespace for each in users.values()), "")
-    found = [Effect("create" if is_new else "update", _KIND, TREE_NAMESPACE, TREE_NAME)]
+    found = [Effect("create", "Namespace", "", name) for name in created]
+    found += [Effect("create" if is_new else "update", _KIND, TREE_NAMESPACE, TREE_NAME)]
     found += [Effect(each.how, "Pod", each.namespace, each.pod) for each in evicted]
     found += [Effect("update", "UserGroup", place, name) for name in people.renamed]
     for verb, keys in (("create", people.added), ("delete", people.removed)):

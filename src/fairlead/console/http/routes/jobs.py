@@ -24,6 +24,7 @@ from fairlead.console.http.routes.rows import list_answer
 from fairlead.console.http.subjects import (
     subject_of,
 )
+from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.envelope import Envelope, Warning
 from fairlead.console.pages.jobs import (
@@ -35,9 +36,10 @@ from fairlead.console.pages.jobs import (
     JobWhy,
 )
 from fairlead.console.pages.serving.jobs import ServingList
-from fairlead.console.pages.writing.jobs import JobFormList
+from fairlead.console.pages.writing.jobs import JobClone, JobFormList
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.job import Job
 from fairlead.model.people.reach import reach_of
 from fairlead.ports import JobFiles
 from fairlead.rules.people.restricted import without_claimant
@@ -102,6 +104,26 @@ async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -
         manifest = without_claimant(manifest, reach)
     text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
     return json_answer(request, JobManifest(*_envelope(found), text, redacted))
+
+
+async def job_clone(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    forms = job_forms(console)
+    _, each, _ = await named_job(console, request)
+    subject = subject_of(request)
+    manifest = await _job_files(console).manifest(each.job, subject.account)
+    reach = reach_of(subject)
+    if reach is not None:
+        manifest = without_claimant(manifest, reach)
+    # In a thread: the objects of many flags are made.
+    made = await asyncio.to_thread(_cloned, forms, each.job, manifest)
+    return json_answer(request, made)
+
+
+def _cloned(forms: JobForms, job: Job, manifest: Manifest) -> JobClone:
+    shown, _ = shown_manifest(manifest)
+    place = {"name": job.name, "namespace": job.namespace}
+    whole = {"apiVersion": job.api_version, "kind": job.kind, **shown}
+    return forms.cloned(job.type, {**whole, "metadata": {**(shown.get("metadata") or {}), **place}})
 
 
 def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
@@ -201,6 +223,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "job_events": job_events_of,
     "job_why": job_why,
     "job_manifest": job_manifest,
+    "job_clone": job_clone,
     "job_logs": job_logs,
     "serving": serving,
 }

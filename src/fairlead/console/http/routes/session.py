@@ -31,6 +31,7 @@ from fairlead.console.pages.envelope import exact_timestamp
 from fairlead.console.pages.health import HealthPage
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.console.pages.session import ClusterName, Features, Me, OwnRights, Person
+from fairlead.model.people.permission import ConsoleResource
 from fairlead.model.people.reach import reach_of
 from fairlead.model.people.rows import User
 from fairlead.ports import Timekeeper
@@ -70,8 +71,13 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
 async def my_rights(console: Console, request: Request, endpoint: Endpoint) -> Response:
     subject, desk = subject_of(request), console.desk
     user = desk.roster.users.get(subject.user) if desk is not None else None
+    declared = [
+        each.right
+        for each in ENDPOINTS
+        if console.world.timekeeper is not None or each.right.resource is not ConsoleResource.CLOCK
+    ]
     body = OwnRights(
-        console=console_rights(subject, [each.right for each in ENDPOINTS]),
+        console=console_rights(subject, declared),
         kubectl=kubectl_rights(user.status.bindings if user is not None else ()),
     )
     return json_answer(request, body)

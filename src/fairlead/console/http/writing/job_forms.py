@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from fairlead.console.pages.envelope import FieldFault
-from fairlead.console.pages.writing.jobs import JobForm, JobSubmission
+from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobSubmission
 from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.submission import Served, Submission
 from fairlead.model.actions import Manifest
@@ -42,4 +42,8 @@ class JobForms(Protocol):
 
         Raises UserError for pods that no API server accepts.
         """
+        ...
+
+    def cloned(self, type_: str, job: Manifest) -> JobClone:
+        """A body that makes a job like this one. `job`: without secret values."""
         ...

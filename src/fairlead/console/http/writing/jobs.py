@@ -79,6 +79,7 @@ _FIELDS: Final = (
 )
 """Parts of a field's path in an object -> the field of the form; the first that matches counts."""
 _OF_TENSORBOARD: Final = ((r"image$", "tensorboard-image"), (r"args|command", "logdir"))
+_EXISTS: Final = "exists"
 _PREFIX: Final = "failed to validate command args: "
 _BODY_FIELDS: Final = ("name", "namespace", "command")
 _RIGHT: Final = Right(ConsoleVerb.CREATE, ConsoleResource.JOBS)
@@ -193,10 +194,12 @@ class Submitting(Struct, frozen=True):
     async def _preview(self, board: BoardState, subject: Subject, ready: _Ready) -> SubmitPreview:
         faults = await self._tried(subject, ready)
         manifest, kind = ready.objects[ready.place], ready.job.submission.kind
-        # In a thread: a plan of the whole cluster is made with the new pods.
-        verdict = await asyncio.to_thread(
-            submit_verdict, board, kind, manifest, subject.user, ready.priority
-        )
+        verdict = None
+        if all(fault.rule != _EXISTS for fault in faults):  # else its pods would join the other's
+            # In a thread: a plan of the whole cluster is made with the new pods.
+            verdict = await asyncio.to_thread(
+                submit_verdict, board, kind, manifest, subject.user, ready.priority
+            )
         return SubmitPreview(
             valid=not faults,
             fields=faults,
@@ -300,7 +303,7 @@ def _faults_of(error: OutsideError, manifest: Manifest, flags: Iterable[str]) ->
     kind = manifest["kind"]
     if isinstance(error, AlreadyExists):
         what = f"there is a {kind} `{manifest['metadata']['name']}` already: choose another name"
-        return [FieldFault("name", "exists", what)]
+        return [FieldFault("name", _EXISTS, what)]
     if isinstance(error, InvalidObject):
         causes = error.causes or (("", error.what),)
         known = frozenset(flags)

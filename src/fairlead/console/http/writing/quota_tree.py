@@ -1,6 +1,7 @@
 """How the console writes the quota tree, and keeps its versions in the store.
 
-The tree is written with the server's own rights. A write is based on a version of the tree, not of
+The tree is written with the server's own rights, and namespaces of new leaves as the administrator
+who asks. A write is based on a version of the tree, not of
 the object: the controller writes the status many times while an administrator edits.
 
 Specification: docs/spec/console.md#writing-the-quota-tree.
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -83,10 +86,12 @@ async def plan_tree(
     except ValueError as error:
         raise UserError(str(error), "send every node after its parent, the root first") from error
     wanted = _Wanted(stored, edit)
+    account = subject_of(request).account
 
     async def act() -> Written:
         versions = desk.versions
         await _keep_foreign(versions, stored)
+        await _create_namespaces(writes, edit.new_namespaces, account)
         made = await _write(writes, wanted)
         await _keep(versions, made, request, edit.summary)
         return Written(QuotaTreeWritten(_version(made)))
@@ -170,6 +175,16 @@ async def _write(writes: ClusterWrites, wanted: _Wanted) -> Manifest:
                 raise
             stored = now
     raise AssertionError("the last try returns or raises")
+
+
+async def _create_namespaces(writes: ClusterWrites, names: Sequence[str], account: str) -> None:
+    """As the administrator. Before the tree, so that no leaf names one that cannot be created; a
+    namespace that exists meanwhile is as good.
+    """
+    for name in names:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        with suppress(ChangedMeanwhile):
+            await writes.write(CreateObject(namespace, plural="namespaces"), account)
 
 
 async def _keep_foreign(versions: TreeVersions | None, stored: Manifest | None) -> None:

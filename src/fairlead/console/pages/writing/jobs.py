@@ -55,6 +55,15 @@ class JobSubmission(Json, frozen=True):
     flags: dict[str, bool | str | list[str]] = {}
 
 
+class JobClone(Json, frozen=True):
+    """The body that submits a job like an existing one, under another name. `lost`: paths in the
+    existing object of what the body does not carry over.
+    """
+
+    submission: JobSubmission
+    lost: list[str]
+
+
 class SubmitVerdict(Json, frozen=True):
     """Whether the job starts, from the cluster as it is now.
 

@@ -31,7 +31,7 @@ RULES: Final[Mapping[str, str]] = {
     ViolationCode.LEAF_BOUND: "delete-leaf",
 }
 """The editor's rule of each code that refuses a tree. Of a malformed part the cell decides, too."""
-_RULE_OF_PART: Final = {"name": "name", "namespaces": "ns-leaf"}
+_RULE_OF_PART: Final = {"name": "name", "namespaces": "ns-leaf", "attributes": "attribute"}
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9][-_A-Za-z0-9]{0,62}")
 _BARE: Final = re.compile(r"\+?[0-9]+")
 
@@ -72,6 +72,8 @@ def edit_faults(nodes: Iterable[EditedNode], old: QuotaNode | None) -> Iterator[
         was = before.get(node.formerly)
         if was is None or was.name != node.name:
             yield from _name_faults(node)
+        if node.attributes is not None and "" in node.attributes:
+            yield _malformed(node.name, f"{node.name}: an attribute has no name", "attributes")
         for bound, amounts in (("min", node.min), ("max", node.max)):
             stored = {} if was is None else was.min if bound == "min" else was.max
             for resource, text in amounts.items():

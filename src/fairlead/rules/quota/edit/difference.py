@@ -77,7 +77,7 @@ def _texts(node: QuotaNode | None) -> dict[str, str]:
         }
         if bound == "min" or not node.parent:
             texts |= {f"{bound}.{each}": str(UNLIMITED) for each in unlimited}
-    return texts
+    return texts | {f"attributes.{key}": value for key, value in node.attributes.items()}
 
 
 def _has_more(leaf: QuotaNode, was: QuotaNode | None) -> bool:

@@ -17,6 +17,7 @@ interface Props {
   focused: string;
   onName: (id: string, segment: string) => void;
   onSpaces: (id: string, text: string) => void;
+  onAttributes: (id: string, text: string) => void;
   onBound: (id: string, resource: string, bound: Bound, text: string) => void;
   onAdd: (id: string) => void;
   onDelete: (id: string) => void;
@@ -27,13 +28,13 @@ export function EditTable(props: Props) {
   return <DataTable name="tree-edit" caption={t("panel.quotaTree")} columns={columnsOf(props, t)} rows={props.rows} rowKey={(row) => row.id} maxRows={MAX_ROWS} />;
 }
 
-function columnsOf({ draft, base, faults, focused, onName, onSpaces, onBound, onAdd, onDelete }: Props, t: Words["t"]): Column<DraftNode>[] {
+function columnsOf({ draft, base, faults, focused, onName, onSpaces, onAttributes, onBound, onAdd, onDelete }: Props, t: Words["t"]): Column<DraftNode>[] {
   const before = new Map(base.nodes.map((node) => [node.formerly, node]));
   const field = (node: DraftNode, cell: string, label: string, value: string, was: string, onChange: (text: string) => void, hint = "") => {
     const wrong = faults.find((fault) => fault.path === `${node.name}.${cell}`);
     return (
       <input
-        className={cell === "name" || cell === "namespaces" ? "bound wide" : "bound"}
+        className={["name", "namespaces", "attributes"].includes(cell) ? "bound wide" : "bound"}
         aria-label={label}
         aria-invalid={wrong !== undefined}
         title={wrong?.error}
@@ -92,6 +93,13 @@ function columnsOf({ draft, base, faults, focused, onName, onSpaces, onBound, on
         ),
       }),
     ),
+    {
+      key: "attributes",
+      head: t("tree.attributes"),
+      width: 220,
+      unsortable: true,
+      cell: (node) => field(node, "attributes", t("tree.attributesOf", { node: node.name }), node.attributes, was(node)?.attributes ?? "", (text) => onAttributes(node.id, text), "key=value; key=value"),
+    },
     {
       key: "acts",
       head: t("tree.acts"),

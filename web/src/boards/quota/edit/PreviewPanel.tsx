@@ -16,6 +16,7 @@ export function PreviewPanel({ preview, isLate }: { preview: QuotaTreePreview; i
     [t("tree.raised"), preview.raised],
     [t("tree.governed"), preview.governed],
     [t("tree.released"), preview.released],
+    [t("tree.createdNamespaces"), preview.effects.filter(({ kind }) => kind === "Namespace").map(({ name }) => name)],
     [t("tree.unknownNamespaces"), preview.unknownNamespaces],
     [t("tree.groups"), preview.groups.map(({ group, before, after }) => `${group}: ${before} → ${after}`)],
     [t("tree.bindingsMade"), bindings.filter(({ verb }) => verb === "create").map(({ namespace, name }) => (namespace ? `${namespace}/${name}` : name))],

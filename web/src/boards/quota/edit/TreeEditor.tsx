@@ -8,7 +8,7 @@ import { useWords } from "../../../i18n/locale";
 import { Panel } from "../../../parts/Panel";
 import { useQueryState } from "../../../router/usequery";
 import { SearchFilter } from "../../../table/Filters";
-import { addChild, type Draft, draftOf, foundIn, ordersOf, rebased, removeNode, rename, restored, setBound, setResources, setSpaces, threeWay, yamlOf } from "./draft";
+import { addChild, type Draft, draftOf, foundIn, ordersOf, rebased, removeNode, rename, restored, setAttributes, setBound, setResources, setSpaces, threeWay, yamlOf } from "./draft";
 import { Clash } from "./Clash";
 import { EditTable } from "./EditTable";
 import { ResourceTypes } from "./ResourceTypes";
@@ -18,6 +18,7 @@ import { Versions } from "./Versions";
 /** A draft that was looked at, and its effects. */
 interface Seen {
   readonly draft: Draft;
+  readonly creates: boolean;
   readonly preview: QuotaTreePreview;
 }
 
@@ -28,13 +29,15 @@ export function TreeEditor({ page, onDone }: { page: QuotaTreePage; onDone: () =
   const [base, setBase] = useState<Draft>(() => draftOf(page));
   const [draft, setDraft] = useState<Draft>(base);
   const [seen, setSeen] = useState<Seen | null>(null);
+  /** Whether namespaces that do not exist are created. */
+  const [creates, setCreates] = useState(false);
   const [theirs, setTheirs] = useState<Draft | null>(null);
   const [extra, setExtra] = useState<"" | "resources" | "yaml" | "versions">("");
   const preview = useTreePreview();
   const write = useTreeWrite();
   const shown = useMemo(() => foundIn(draft, params.get("q") ?? ""), [draft, params]);
   const isChanged = JSON.stringify(ordersOf(draft)) !== JSON.stringify(ordersOf(base));
-  const isSeen = seen?.draft === draft;
+  const isSeen = seen?.draft === draft && seen.creates === creates;
   const fault = [write.error, preview.error].find((error) => error !== null && !(error instanceof ApiError && error.code === "conflict")) ?? null;
   const faults: readonly FieldFault[] = seen?.preview.fields ?? [];
   const [added, setAdded] = useState("");
@@ -49,9 +52,9 @@ export function TreeEditor({ page, onDone }: { page: QuotaTreePage; onDone: () =
   };
   const look = () => {
     const looked = draft;
-    preview.mutate({ version: draft.version, nodes: ordersOf(draft) }, { onSuccess: (answer) => setSeen({ draft: looked, preview: answer }), onError: moved });
+    preview.mutate({ version: draft.version, nodes: ordersOf(draft), createNamespaces: creates }, { onSuccess: (answer) => setSeen({ draft: looked, creates, preview: answer }), onError: moved });
   };
-  const save = () => write.mutate({ version: draft.version, nodes: ordersOf(draft) }, { onSuccess: onDone, onError: moved });
+  const save = () => write.mutate({ version: draft.version, nodes: ordersOf(draft), createNamespaces: creates }, { onSuccess: onDone, onError: moved });
   const toggle = (name: typeof extra) => setExtra(extra === name ? "" : name);
   return (
     <div className="tree-edit" data-testid="tree-editor" data-unsaved={isChanged}>
@@ -81,6 +84,7 @@ export function TreeEditor({ page, onDone }: { page: QuotaTreePage; onDone: () =
           focused={added}
           onName={(id, segment) => change(rename(draft, id, segment))}
           onSpaces={(id, text) => change(setSpaces(draft, id, text))}
+          onAttributes={(id, text) => change(setAttributes(draft, id, text))}
           onBound={(id, resource, bound, text) => change(setBound(draft, id, resource, bound, text))}
           onAdd={(id) => {
             const made = addChild(draft, id);
@@ -117,6 +121,11 @@ export function TreeEditor({ page, onDone }: { page: QuotaTreePage; onDone: () =
         <button type="button" className="link" onClick={onDone} data-testid="action-cancel">
           {t("tree.cancel")}
         </button>
+        {(creates || (seen?.preview.unknownNamespaces.length ?? 0) > 0) && (
+          <label>
+            <input type="checkbox" checked={creates} onChange={(event) => setCreates(event.target.checked)} data-testid="create-namespaces" /> {t("tree.createNamespaces")}
+          </label>
+        )}
         <span className="dim">{t(isSeen ? "tree.seen" : "tree.previewFirst")}</span>
       </p>
       {seen && <PreviewPanel preview={seen.preview} isLate={!isSeen} />}

@@ -12,6 +12,10 @@ export interface DraftNode {
   readonly min: Readonly<Record<string, string>>;
   readonly max: Readonly<Record<string, string>>;
   readonly namespaces: string;
+  /** `key=value`, separated by `; `. */
+  readonly attributes: string;
+  /** The attributes that are stored, which a write leaves as they are while the text is the same. */
+  readonly stored: string;
 }
 
 export interface Draft {
@@ -27,7 +31,28 @@ const newId = () => `new-${(made += 1)}`;
 
 export function draftOf(page: QuotaTreePage): Draft {
   const nodes = page.items.map((row) => nodeOf(row, page.managed));
-  return { version: page.treeVersion, resources: page.managed, nodes: nodes.length > 0 ? nodes : [{ id: newId(), parent: null, name: "root", formerly: "", min: {}, max: {}, namespaces: "" }] };
+  return { version: page.treeVersion, resources: page.managed, nodes: nodes.length > 0 ? nodes : [{ id: newId(), parent: null, name: "root", formerly: "", min: {}, max: {}, ...NOTHING }] };
+}
+
+const NOTHING = { namespaces: "", attributes: "", stored: "" };
+
+const encoded = (value: string, signs: RegExp): string => value.replace(signs, (sign) => encodeURIComponent(sign));
+const decoded = (value: string): string => value.trim().replace(/%(?:25|3B|3D|0A|0D)/g, (sign) => decodeURIComponent(sign));
+
+/** As one line: what would end a key or a value is percent-encoded. */
+export const attributesText = (attributes: Readonly<Record<string, string>>): string =>
+  Object.entries(attributes)
+    .map(([key, value]) => `${encoded(key, /[%;=\n\r]/g)}=${encoded(value, /[%;\n\r]/g)}`)
+    .join("; ");
+
+export function attributesOf(line: string): Record<string, string> {
+  const parts = line.split(";").filter((part) => part.trim() !== "");
+  return Object.fromEntries(
+    parts.map((part) => {
+      const at = part.includes("=") ? part.indexOf("=") : part.length;
+      return [decoded(part.slice(0, at)), decoded(part.slice(at + 1))] as const;
+    }),
+  );
 }
 
 function nodeOf(row: QuotaTreeRow, resources: readonly string[]): DraftNode {
@@ -37,7 +62,8 @@ function nodeOf(row: QuotaTreeRow, resources: readonly string[]): DraftNode {
     min[bounds.resource] = bounds.minText === "0" ? "" : bounds.minText;
     max[bounds.resource] = bounds.maxText;
   }
-  return { id: row.name, parent: row.parent || null, name: row.name, formerly: row.name, min, max, namespaces: row.namespaces.join(", ") };
+  const attributes = attributesText(row.attributes);
+  return { id: row.name, parent: row.parent || null, name: row.name, formerly: row.name, min, max, namespaces: row.namespaces.join(", "), attributes, stored: attributes };
 }
 
 export const spacesOf = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
@@ -52,6 +78,7 @@ export function ordersOf(draft: Draft): TreeNodeOrder[] {
     min: boundsOf(node, "min", draft.resources),
     max: boundsOf(node, "max", draft.resources),
     namespaces: spacesOf(node.namespaces),
+    attributes: node.attributes.trim() === node.stored ? null : attributesOf(node.attributes),
   }));
 }
 
@@ -77,6 +104,8 @@ export function segmentOf(draft: Draft, node: DraftNode): string {
 const setNode = (draft: Draft, id: string, change: Partial<DraftNode>): Draft => ({ ...draft, nodes: draft.nodes.map((node) => (node.id === id ? { ...node, ...change } : node)) });
 
 export const setSpaces = (draft: Draft, id: string, namespaces: string): Draft => setNode(draft, id, { namespaces });
+
+export const setAttributes = (draft: Draft, id: string, attributes: string): Draft => setNode(draft, id, { attributes });
 
 export function setBound(draft: Draft, id: string, resource: string, bound: Bound, text: string): Draft {
   const node = draft.nodes.find((each) => each.id === id);
@@ -108,7 +137,7 @@ export function addChild(draft: Draft, id: string): { draft: Draft; id: string }
   let number = siblings.length + 1;
   const named = () => (isDotted ? `${parent.name}.${number}` : `${parent.name}-${number}`);
   while (taken.has(named())) number += 1;
-  const node: DraftNode = { id: newId(), parent: id, name: named(), formerly: "", min: {}, max: {}, namespaces: "" };
+  const node: DraftNode = { id: newId(), parent: id, name: named(), formerly: "", min: {}, max: {}, ...NOTHING };
   const last = lastBelow(draft, id);
   return { draft: { ...draft, nodes: draft.nodes.toSpliced(last + 1, 0, node) }, id: node.id };
 }
@@ -165,6 +194,7 @@ function cellsOf(draft: Draft): Cells {
       new Map([
         ["name", node.name],
         ["namespaces", spacesOf(node.namespaces).join(", ")],
+        ["attributes", node.attributes.trim()],
         ...draft.resources.flatMap((resource) => (["min", "max"] as const).map((bound) => [`${bound}.${resource}`, (node[bound][resource] ?? "").trim()] as const)),
       ]),
     ]),
@@ -199,7 +229,7 @@ export function rebased(base: Draft, mine: Draft, theirs: Draft): Draft {
       const [was, own] = [before.get(node.formerly), kept.get(node.formerly)];
       if (!was || !own) return node;
       const changed = (bound: Bound) => Object.fromEntries(Object.entries(own[bound]).filter(([resource, text]) => text !== (was[bound][resource] ?? "")));
-      return { ...node, name: own.name === was.name ? node.name : own.name, namespaces: own.namespaces === was.namespaces ? node.namespaces : own.namespaces, min: { ...node.min, ...changed("min") }, max: { ...node.max, ...changed("max") } };
+      return { ...node, name: own.name === was.name ? node.name : own.name, namespaces: own.namespaces === was.namespaces ? node.namespaces : own.namespaces, attributes: own.attributes === was.attributes ? node.attributes : own.attributes, min: { ...node.min, ...changed("min") }, max: { ...node.max, ...changed("max") } };
     });
   let draft: Draft = { version: theirs.version, resources, nodes };
   for (const node of added) {
@@ -213,12 +243,12 @@ export function rebased(base: Draft, mine: Draft, theirs: Draft): Draft {
 
 /** A version of the store, as an edit of the tree as it is now. */
 export function restored(nodes: readonly TreeNodeOrder[], now: Draft): Draft {
-  const known = new Set(now.nodes.map((node) => node.formerly));
+  const known = new Map(now.nodes.map((node) => [node.formerly, node.stored]));
   const resources = [...new Set(nodes.filter((node) => !node.parent).flatMap((node) => [...Object.keys(node.min ?? {}), ...Object.keys(node.max ?? {})]))];
   return {
     version: now.version,
     resources,
-    nodes: nodes.map((node) => ({ id: node.name, parent: node.parent || null, name: node.name, formerly: known.has(node.name) ? node.name : "", min: node.min ?? {}, max: node.max ?? {}, namespaces: (node.namespaces ?? []).join(", ") })),
+    nodes: nodes.map((node) => ({ id: node.name, parent: node.parent || null, name: node.name, formerly: known.has(node.name) ? node.name : "", min: node.min ?? {}, max: node.max ?? {}, namespaces: (node.namespaces ?? []).join(", "), attributes: attributesText(node.attributes ?? {}), stored: known.get(node.name) ?? "" })),
   };
 }
 
@@ -235,6 +265,8 @@ export function yamlOf(draft: Draft): string {
     }
     const spaces = spacesOf(node.namespaces);
     if (spaces.length > 0) lines.push(`${indent}namespaces:`, ...spaces.map((each) => `${indent}  - ${text(each)}`));
+    const attributes = Object.entries(attributesOf(node.attributes));
+    if (attributes.length > 0) lines.push(`${indent}attributes:`, ...attributes.map(([key, value]) => `${indent}  ${text(key)}: ${JSON.stringify(value)}`));
     const children = childrenOf(draft, node.id);
     if (children.length > 0) lines.push(`${indent}children:`);
     for (const child of children) write(child, `${indent}    `, `${indent}  - `);

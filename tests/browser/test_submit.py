@@ -1,0 +1,105 @@
+"""The page Submit at the laptop: a researcher submits a job by keyboard, and clones it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.test_sign_in import check_axe, tab_to
+from tests.kube.laptop import Laptop, running_laptop
+
+RESEARCHER = "anna"
+PLACE = "vision"
+
+
+@pytest.fixture(scope="module")
+def laptop() -> Iterator[Laptop]:
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with running_laptop(OUTPUT / "submit.log", "--sign-in") as it:
+        yield it
+
+
+def test_a_researcher_submits_by_keyboard_and_clones(laptop: Laptop, browser: Browser) -> None:
+    url = laptop.console.url
+    code = re.findall(r"#code=(\S+)", laptop.component.log.read_text(encoding="utf-8"))[-1]
+    with window(browser, url) as tab:
+        tab.page.goto(f"{url}/jobs#code={code}")
+        expect(tab.at("page-jobs")).to_be_visible()
+        tab.at("action-person").click()
+        tab.at(f"act-as-{RESEARCHER}").click()
+        expect(tab.at("action-person")).to_have_text(RESEARCHER)
+        tab.page.goto(f"{url}/jobs")
+        tab.at("action-submit").click()
+        expect(tab.at("page-submit")).to_be_visible()
+        assert tab.at("submit-namespace").locator("option").all_inner_texts() == [PLACE]
+        check_axe(tab)
+
+        tab_to(tab, "submit-name")
+        tab.page.keyboard.type("walk")
+        tab_to(tab, "flag-image")
+        tab.page.keyboard.type("train:1h")
+        tab_to(tab, "submit-command")
+        tab.page.keyboard.type("python train.py")
+        expect(tab.at("submit-verdict")).to_be_visible()
+        tab_to(tab, "flag-cpu")
+        tab.page.keyboard.type("4x")
+        expect(tab.page.locator(".form-fault")).to_contain_text("--cpu is invalid")
+        tab.page.keyboard.press("Backspace")
+        tab_to(tab, "flag-gpus", "Shift+Tab")
+        tab.page.keyboard.press("Control+a")
+        tab.page.keyboard.type("4")
+        tab_to(tab, "flag-workers", "Shift+Tab")
+        tab.page.keyboard.press("Control+a")
+        tab.page.keyboard.type("5")
+        verdict = tab.at("submit-verdict")
+        expect(verdict).to_contain_text("asks 20")
+        expect(verdict).to_have_attribute("data-state", "waits")
+        expect(tab.at("panel-command")).to_contain_text(f"--namespace={PLACE}")
+        expect(tab.at("submit-manifests")).to_contain_text("kind: PyTorchJob")
+        reason = verdict.locator("li").all_inner_texts()
+        check_axe(tab)
+        tab.keep("submit")
+        tab_to(tab, "submit-job")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-job")).to_be_visible()
+        expect(tab.page).to_have_url(f"{url}/jobs/{PLACE}/pytorchjob/walk")
+        for clause in reason:  # the job waits for what the page foresaw
+            expect(tab.at("page-job")).to_contain_text(clause)
+
+        tab.at("action-clone").click()
+        expect(tab.at("submit-name")).to_have_value("walk-2")
+        expect(tab.at("flag-gpus")).to_have_value("4")
+        expect(tab.at("flag-workers")).to_have_value("5")
+        expect(tab.at("submit-command")).to_have_value("python train.py")
+        tab.at("submit-name").fill("walk")
+        expect(tab.page.locator(".form-fault").first).to_contain_text("already")
+        tab.at("submit-job").click()
+        expect(tab.at("write-fault")).to_be_visible()
+        expect(tab.at("flag-gpus")).to_have_value("4")
+        tab.keep("submit-clone")
+
+
+@pytest.mark.parametrize(("locale", "scheme"), [("zh-CN", "dark"), ("en-US", "dark")])
+def test_the_page_is_accessible_in_the_dark_and_in_chinese(
+    laptop: Laptop, browser: Browser, locale: str, scheme: str
+) -> None:
+    title = {"en-US": "Submit a job", "zh-CN": "提交任务"}[locale]
+    token = laptop.kubectl.run(
+        *("create", "token", RESEARCHER, "-n", "kube-ai", "--duration=1h")
+    ).strip()
+    with window(browser, laptop.console.url, locale, scheme=scheme) as tab:
+        sign_in(tab, laptop.console.url, token)
+        expect(tab.page.get_by_role("heading", level=1)).to_have_text(title)
+        tab.at("submit-more").locator("summary").click()
+        check_axe(tab)
+        tab.keep(f"submit-{locale}-{scheme}")
+
+
+def sign_in(tab: Window, url: str, token: str) -> None:
+    tab.page.goto(f"{url}/submit")
+    tab.page.locator("input[type=password]").first.fill(token)
+    tab.page.keyboard.press("Enter")
+    expect(tab.at("submit-name")).to_be_visible()
