@@ -301,7 +301,7 @@ async def test_a_name_makes_one_id_or_none(
     ["..", "%2e%2e", "a%2fb", "..%2fbob", "bob%2f", "bob%0a", "%0d%0aX-A:1", "%00", "b%20b"],
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-async def test_no_other_user_is_found_by_an_odd_path(
+async def test_no_other_user_is_found_by_an_unexpected_path(
     tmp_path: Path, segment: str, method: str
 ) -> None:
     async with site(tmp_path) as it:
