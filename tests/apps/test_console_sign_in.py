@@ -241,6 +241,30 @@ async def test_the_code_works_once_and_for_ten_minutes() -> None:
     assert (status, answer["error"]) == (401, "this code is wrong, was used, or is too old")
 
 
+async def test_after_an_old_code_the_terminal_shows_a_new_one() -> None:
+    parts = Parts(FakeSignInApi(users=()))
+    code, printed = OneTimeCode(monotonic=parts.clock), list[str]()
+    code.announce = printed.append
+    first = code.text
+    async with served(parts, code=code) as page:
+        assert (await Browser(page).sign_in("of a stranger", "code"))[0] == 401
+        await Browser(page).signed_in(first, "code")
+        assert (await Browser(page).sign_in("of a stranger", "code"))[0] == 401
+        assert printed == []
+        status, answer = await Browser(page).sign_in(first, "code")
+        assert status == 401 and first not in printed and len(printed) == 1
+        assert printed[0] not in json.dumps(answer)
+        assert (await Browser(page).sign_in(first, "code"))[0] == 401
+        assert len(printed) == 1, "the new one still works"
+        await Browser(page).signed_in(printed[0], "code")
+        for old in (first, printed[0]):
+            assert (await Browser(page).sign_in(old, "code"))[0] == 401
+        assert len(printed) == 2
+        parts.clock.at += 600
+        assert (await Browser(page).sign_in(first, "code"))[0] == 401
+        await Browser(page).signed_in(printed[2], "code")
+
+
 async def test_a_console_that_others_reach_offers_no_code() -> None:
     async with served(Parts()) as page:
         assert (await Browser(page).send("/signin/methods"))[1]["ways"] == ["token"]

@@ -19,6 +19,7 @@ from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import still_world
 from yarl import URL
 
+from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.writes import HEADER
 from fairlead.console.http.writing.credentials import MOST_VALID
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
@@ -217,12 +218,19 @@ async def test_the_row_of_a_refused_write_names_its_object(tmp_path: Path) -> No
 async def test_without_sign_in_the_console_is_read_only() -> None:
     people = MemoryPeople((ANNA,), ())
     world = structs.replace(still_world(living_cluster()), people=people)
-    async with console(world) as page:
+    settings = ConsoleSettings(sign_in_hint="as this cluster does it")
+    async with console(world, settings=settings) as page:
         browser = Browser(page)
         browser.headers[HEADER] = (await browser.me())["csrf"]
         for endpoint in (each for each in ENDPOINTS if each.action):
             status, answer = await browser.send(filled(endpoint.path), endpoint.method, {})
             assert (status, answer["code"]) == (403, "read-only"), endpoint.name
+            assert answer["hint"] == settings.sign_in_hint, endpoint.name
+        for path in ("/users", "/groups", "/audit", "/quota/tree/versions", "/me/kubeconfigs"):
+            method = "POST" if path == "/me/kubeconfigs" else "GET"
+            body = {} if method == "POST" else None
+            _, answer = await browser.send(path, method, body)
+            assert answer["hint"] == settings.sign_in_hint, path
         assert people.calls == []
 
 
