@@ -37,7 +37,7 @@ function Line({ start, isAlone }: { start: Start; isAlone: boolean }) {
         <b>{sentenceWords(start.sentence, words)}</b>{" "}
         {start.amount > 0 && (
           <span className="dim">
-            {start.nodes === 1 ? <Link to={`/nodes/${encodeURIComponent(start.node)}`}>{t("mine.onNode", { node: start.node })}</Link> : t("mine.onNodes", { nodes: start.nodes })}
+            {start.nodes === 1 ? <Link className="in-text" to={`/nodes/${encodeURIComponent(start.node)}`}>{t("mine.onNode", { node: start.node })}</Link> : t("mine.onNodes", { nodes: start.nodes })}
             {!isAlone && ` · ${start.namespace}`}
             {start.guaranteed !== null && ` · ${t(start.guaranteed ? "mine.guaranteed" : "mine.borrowed")}`}
           </span>
