@@ -803,6 +803,41 @@ async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
     assert not browser.cookies and not parts.store.rows
 
 
+async def test_clock_steps_sign_no_user_in_and_lock_no_user_out() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        began = parts.clock.at
+        parts.clock.at = began - 5 * 86_400.0
+        assert await bob.code() == ""
+        early = await Browser(page).signed_in("token-of-anna")
+        parts.clock.at = began + 60.0
+        assert await bob.code() == ""
+        assert await early.code() == "signed-out", "it began five days ago"
+        parts.clock.at = began + 366 * 86_400.0
+        assert await bob.code() == "signed-out"
+        parts.clock.at = began
+        assert await bob.code() == "signed-out", "a sign-in that has ended does not come back"
+        assert (await Browser(page).sign_in("token-of-bob"))[0] == 200
+
+
+async def test_my_work_knows_the_namespaces_of_my_groups() -> None:
+    """Bob has no work yet. A researcher learns no other namespaces."""
+    carl = person("carl", "b")
+    async with served(Parts(FakeSignInApi((BOB, ANNA, carl)))) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        anna = await Browser(page).signed_in("token-of-anna")
+        for browser, user, expected in (
+            (bob, "bob", ["a-ns"]),
+            (bob, "carl", []),
+            (anna, "carl", ["b-ns"]),
+            (anna, "stranger", []),
+        ):
+            status, answer = await browser.send(f"/mine?user={user}")
+            assert (status, answer["namespaces"]) == (200, expected), user
+        assert (await bob.send("/mine"))[1]["namespaces"] == []
+
+
 # --- a sign-in and its token ----------------------------------------------------------------------
 
 
