@@ -29,7 +29,7 @@ from fairlead_sim.objects.resources import PODS, PYTORCH_JOBS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.world import World
 
-COMMAND = [sys.executable, "-m", "fairlead", "up"]
+COMMAND = [sys.executable, "-m", "fairlead", "up", "--sign-in=false"]
 PORTS = [
     word
     for name in ("", "gpu-exporter-", "cluster-exporter-", "api-")

@@ -281,7 +281,8 @@ def measure_scale_simulated() -> None:
         folder = Path(name)
         ready = folder / "ready.json"
         ports = ("--port=0", "--gpu-exporter-port=0", "--cluster-exporter-port=0", "--api-port=0")
-        argv = [*FAIRLEAD, "up", f"--scenario={args.scenario}", f"--ready-file={ready}", *ports]
+        asked = (f"--scenario={args.scenario}", f"--ready-file={ready}", "--sign-in=false")
+        argv = [*FAIRLEAD, "up", *asked, *ports]
         own = {**environment(), "XDG_STATE_HOME": name}
         laptop = Component("laptop", argv, folder / "laptop.log", own)
         leaving.callback(laptop.stop)

@@ -259,8 +259,8 @@ MUTATIONS = (
     Mutation(
         "researcher: the claimant in a manifest",
         "src/fairlead/console/http/routes/jobs.py",
-        "manifest = without_claimant(manifest, reach)",
-        "pass",
+        "manifest if reach is None else without_claimant(manifest, reach)",
+        "manifest",
         TENANTS,
         "not any",
     ),
@@ -858,8 +858,8 @@ MUTATIONS = (
     Mutation(
         "as the user: manifests with the console's rights",
         JOBS,
-        ".manifest(each.job, subject.account)",
-        '.manifest(each.job, "")',
+        ".manifest(job, subject.account)",
+        '.manifest(job, "")',
         LOGS,
         "asked_as_the_user",
     ),

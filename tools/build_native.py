@@ -107,6 +107,22 @@ def build_region(build: Built) -> Path:
     )
 
 
+def build_checked(sanitizers: str) -> Path:
+    """A program that runs parts of the guard under the compiler's sanitizers."""
+    build = Built(options=("-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"))
+    names = ("guard/limits.c", "guard/table.c", "steps/checked.c")
+    sources = [NATIVE / name for name in names]
+    headers = sorted((NATIVE / "guard").glob("*.h"))
+
+    def compile_into(folder: Path) -> None:
+        run_compiler(
+            build, folder, ("-pthread",), tuple(map(str, sources)), "checked", is_shared=False
+        )
+
+    parts = (str(build), *_contents([*sources, *headers]))
+    return kept("checked", "checked", parts, compile_into)
+
+
 def build_stub(build: Built = Built()) -> Path:
     """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`."""
     table = read_table()

@@ -56,6 +56,10 @@ MARIADB_INSTALL = Package("mariadb-client-core", file="/usr/bin/my_print_default
 DATABASES = (POSTGRESQL, MARIADB, MARIADB_INSTALL)
 C_COMPILER = Package("gcc", program="cc")
 C_HEADERS = Package("libc6-dev", file="/usr/include/stdio.h")
+CROSS_COMPILER = Package("gcc-aarch64-linux-gnu", program="aarch64-linux-gnu-gcc")
+CROSS_HEADERS = Package("libc6-dev-arm64-cross", file="/usr/aarch64-linux-gnu/include/stdio.h")
+CROSS_PACKAGES = (CROSS_COMPILER, CROSS_HEADERS)
+"""What builds the memory guard for machines of the other architecture."""
 PACKAGES = (
     PROMETHEUS,
     CHROMIUM,
@@ -66,6 +70,7 @@ PACKAGES = (
     FAKE_TIME,
     C_COMPILER,
     C_HEADERS,
+    *CROSS_PACKAGES,
     *DATABASES,
     *NODE_PACKAGES,
     NFTABLES,

@@ -24,12 +24,28 @@ pods that need nothing of their node (`restricted`). In fairlead-nodes, agent an
 paths of their node, and on a control plane's machines the extender uses the host's network.
 """,
     "reader": """
-The account of the console, which only reads. Kinds that the cluster does not serve are absent.
+The account of the console and its rights to read. Kinds that the cluster does not serve are absent.
+""",
+    "console-sign-in": """
+Rights by which users sign in at the console and administrators write the quota tree. Apply
+reader.yaml, namespace.yaml and console-admission.yaml first.
+""",
+    "console-people": """
+Rights of the console in the namespace kube-ai: users, groups, credentials, and to act as a user.
+Apply people.yaml, reader.yaml and console-admission.yaml first.
+""",
+    "console-admission": """
+What the account of the console may write (Kubernetes 1.30 and later): no Secret but the key of its
+cookies and credentials of users, and no token but of a credential.
 """,
     "console": """
-The boards. Apply reader.yaml first. GPU values come from the pods of gpu-exporter.yaml, which are
-found by their label. There is no sign-in yet, so the console listens on its pod's loopback and has
-no Service:
+The boards. Users sign in (docs/how-to/sign-in.md), so apply reader.yaml, console-sign-in.yaml,
+people.yaml and console-people.yaml first. GPU values come from the pods of gpu-exporter.yaml, which
+are found by their label. The store, with sign-ins and the audit, ends with the pod here:
+`fairlead install --set store.size=1Gi --dry-run -o yaml` prints a console that keeps it.
+""",
+    "console-access": """
+What leads to the console, beside console.yaml; without it `kubectl port-forward` does:
   kubectl port-forward -n fairlead-system deploy/fairlead-console 8080
 """,
     "cluster-exporter": """

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from fairlead.model.installation import Installation, Parts
+from fairlead.model.installation import Installation
 
 FILE: Final = Path(__file__).parent.parent / "docs" / "reference" / "installation-values.md"
 HEAD: Final = """# Values of an installation
@@ -64,21 +65,62 @@ MEANINGS: Final = {
     "firstAdministrator": (
         "the user `admin` is made where no user is an administrator; later changes of it stay"
     ),
+    "signIn.enabled": (
+        "users sign in at the console, which has a Service then; false: every client is an "
+        "administrator, and the console answers on its pod's loopback alone"
+    ),
+    "signIn.externalUrl": (
+        "the console's address in browsers, with the base path (`https://gpu.example/`); empty: by "
+        "the host that they name"
+    ),
+    "signIn.basePath": "path below which a proxy or the Ingress serves the console",
+    "signIn.trustedProxies": (
+        "addresses or CIDR blocks of proxies and Ingress controllers whose `X-Forwarded-` headers "
+        "count, separated by commas"
+    ),
+    "signIn.kubeconfigServer": (
+        "the API server as users reach it, for kubeconfigs that pages issue; empty: as the cluster "
+        "publishes it"
+    ),
+    "signIn.secret": (
+        "a Secret of yours with what of these the console needs: `oidc-client-secret`, "
+        "`oidc-ca.crt`, `store-password`, `store-ca.crt`"
+    ),
+    "signIn.oidc.issuer": "OpenID Connect provider at which users may sign in; empty: none",
+    "signIn.oidc.clientId": "the console's id at the provider",
+    "signIn.oidc.scopes": "what the provider is asked for",
+    "signIn.oidc.userClaim": "the claim with the user's `externalUser.uid`",
+    "store.url": (
+        "database server of the console's store (`postgresql://…`, `mysql://…`), for `replicas` "
+        "consoles; empty: a SQLite file, and one console"
+    ),
+    "store.size": (
+        "size of a PersistentVolumeClaim for the SQLite file (`1Gi`); empty: it ends with its pod"
+    ),
+    "store.storageClass": "StorageClass of the claim; empty: the cluster's default",
+    "ingress.host": "host name of an Ingress for the console; empty: none",
+    "ingress.className": "IngressClass; empty: the cluster's default",
+    "ingress.tlsSecret": "Secret with the host's certificate; empty: the Ingress has no TLS",
     "runtimeClass": "RuntimeClass of pods that load the GPU driver; empty: the node's default",
 }
 
 
 def page_text() -> str:
     defaults = msgspec.to_builtins(Installation())
-    types = msgspec.json.schema_components([Installation, Parts])[1]
-    rows = []
-    for key, schema in types["Installation"]["properties"].items():
-        if key == "parts":
-            inner = types["Parts"]["properties"].items()
-            rows += [_row(f"parts.{name}", each, defaults["parts"][name]) for name, each in inner]
+    types = msgspec.json.schema_components([Installation])[1]
+    return HEAD + "".join(_rows("Installation", types, defaults))
+
+
+def _rows(
+    type_: str, types: Mapping[str, Any], defaults: Mapping[str, Any], prefix: str = ""
+) -> Iterator[str]:
+    for name, schema in types[type_]["properties"].items():
+        key = f"{prefix}{name}"
+        if "$ref" in schema:
+            inner = schema["$ref"].rpartition("/")[2]
+            yield from _rows(inner, types, defaults[name], f"{key}.")
         else:
-            rows.append(_row(key, schema, defaults[key]))
-    return HEAD + "".join(rows)
+            yield _row(key, schema, defaults[name])
 
 
 def _row(key: str, schema: dict[str, Any], default: Any) -> str:

@@ -19,6 +19,7 @@ from debian import (
     CHINESE_FONTS,
     CHROMIUM,
     CONTAINERD,
+    CROSS_PACKAGES,
     DATABASES,
     FAKE_TIME,
     FISH,
@@ -264,7 +265,7 @@ def real_groups() -> tuple[Group, ...]:
         _folder_group(
             "native",
             "the memory guard in C, on a stub of NVIDIA's driver",
-            packages=(C_COMPILER, C_HEADERS),
+            packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
         ),
         _folder_group(
             "shells",

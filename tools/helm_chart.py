@@ -56,6 +56,10 @@ NAMED: Final = {"namespace": ".Release.Namespace"}
 """Fields of an installation that Helm itself gives."""
 CHART_MEANINGS: Final = {
     "parts": "which parts of Fairlead the release has",
+    "signIn": "how users sign in at the console",
+    "signIn.oidc": "an OpenID Connect provider",
+    "store": "what the console keeps: sign-ins, the audit, versions of the quota tree",
+    "ingress": "what leads from outside to the console",
     "crds": "the definitions of the quota tree, of users and of groups",
     "crds.enabled": "false: another program brings them",
     "crds.keep": "they stay when the release is uninstalled, with all trees, users and groups",
@@ -81,6 +85,10 @@ Check the cluster and the installation:
 
 Open the boards on http://127.0.0.1:8080:
   kubectl port-forward --namespace {{ .Release.Namespace }} deploy/fairlead-console 8080
+{{- if .Values.signIn.enabled }}
+Sign in with a token of an administrator:
+  kubectl create token admin --namespace kube-ai
+{{- end }}
 {{- end }}
 
 Helm made the namespace; label it as Fairlead's:

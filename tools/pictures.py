@@ -141,6 +141,7 @@ def running_laptop(scene: Scene) -> Iterator[str]:
         ON_THAT_MORNING,
         MORNING,
         "up",
+        "--sign-in=false",
         f"--scenario={scene.scenario}",
         *ports,
         f"--ready-file={ready}",

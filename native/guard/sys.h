@@ -67,6 +67,14 @@ static inline long sys_kill(long pid, int signal) {
 static inline long sys_getpid(void) { return sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 static inline void sys_yield(void) { sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
 
+#ifdef __SANITIZE_THREAD__
+/* The sanitizer does not see system calls, and would take memory that another thread gave back for
+ * shared.
+ */
+#include <stdlib.h>
+static inline void *sys_map(size_t size, long fd) { return fd < 0 ? calloc(1, size) : NULL; }
+static inline void sys_unmap(void *from, size_t size) { (void)size, free(from); }
+#else
 /* NULL where the kernel refuses. `fd` below 0: memory of this process only. */
 static inline void *sys_map(size_t size, long fd) {
     int flags = fd < 0 ? 0x22 /* private, anonymous */ : 0x01 /* shared */;
@@ -76,6 +84,7 @@ static inline void *sys_map(size_t size, long fd) {
 static inline void sys_unmap(void *from, size_t size) {
     sys_call(SYS_munmap, (long)from, (long)size, 0, 0, 0, 0);
 }
+#endif
 static inline long sys_wipe_on_fork(void *page, size_t size) {
     return sys_call(SYS_madvise, (long)page, (long)size, 18, 0, 0, 0);
 }

@@ -5,6 +5,7 @@
  * for every form of them, and one that does nothing for every other name of the look-up lists.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -797,6 +798,11 @@ SHOWN CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void
     return (void)attribute, *(uint64_t *)value = graph_kept[device], CUDA_SUCCESS;
 }
 
+/* The private tables of a real driver: the CUDA runtimes then end their start with error 103. */
+SHOWN CUresult cuGetExportTable(const void **functions, const CUuuid *of) {
+    return (void)of, *functions = NULL, CUDA_ERROR_NOT_FOUND;
+}
+
 /* An allocator of a later driver. */
 SHOWN CUresult cuMemStrangeAlloc(void) { return CUDA_SUCCESS; }
 
@@ -816,6 +822,12 @@ static void *choose(const char *symbol, int version, uint64_t flags) {
 }
 SHOWN CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
                                    int *status) {
+    const char *log = getenv("FAIRLEAD_STUB_LOOKUPS");
+    FILE *file = log ? fopen(log, "a") : NULL;
+    if (file) {
+        fprintf(file, "%s v=%d f=%d\n", symbol, version, (int)flags);
+        fclose(file);
+    }
     *function = *symbol ? choose(symbol, version, flags) : (void *)cuGetProcAddress_v2;
     if (status) {
         *status = *function ? 0 : 1;

@@ -378,6 +378,13 @@ class SignInApi(Protocol):
         """Whether this user may update users."""
         ...
 
+    async def keys(self, namespace: str, name: str) -> tuple[bytes, ...]:
+        """The keys of cookies in this Secret, which is made where it is missing.
+
+        Raises UserError for one that is too short.
+        """
+        ...
+
 
 class CredentialIssuer(Protocol):
     """Issues tokens of users. All raise OutsideError if the API server refuses."""

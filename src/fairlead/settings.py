@@ -34,6 +34,9 @@ GPU_EXPORTER_PORT_NAME: Final = "metrics"
 """Container port by which pods of GPU exporters are found (deploy/gpu-exporter.yaml)."""
 
 USERS_NAMESPACE: Final = "kube-ai"
+CONSOLE_POD: Final = "fairlead-console"
+SIGN_IN_KEY_SECRET: Final = "fairlead-sign-in-key"
+"""The Secret with the key of the console's cookies."""
 
 HELM_CHART: Final = "fairlead"
 """The name of Fairlead's chart, by which releases of it are found."""

@@ -53,7 +53,7 @@ EXAMPLES = {
 }
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
 ELSEWHERE = (
-    *("changes", "job_manifest", "job_logs", "oidc_start", "oidc_callback"),
+    *("changes", "job_manifest", "job_clone", "job_logs", "oidc_start", "oidc_callback"),
     *("quota_tree_versions", *OF_PEOPLE),
 )
 """Endpoints that stream, ask an API server, lead a browser elsewhere, or are there with sign-in

@@ -241,6 +241,30 @@ async def test_the_code_works_once_and_for_ten_minutes() -> None:
     assert (status, answer["error"]) == (401, "this code is wrong, was used, or is too old")
 
 
+async def test_after_an_old_code_the_terminal_shows_a_new_one() -> None:
+    parts = Parts(FakeSignInApi(users=()))
+    code, printed = OneTimeCode(monotonic=parts.clock), list[str]()
+    code.announce = printed.append
+    first = code.text
+    async with served(parts, code=code) as page:
+        assert (await Browser(page).sign_in("of a stranger", "code"))[0] == 401
+        await Browser(page).signed_in(first, "code")
+        assert (await Browser(page).sign_in("of a stranger", "code"))[0] == 401
+        assert printed == []
+        status, answer = await Browser(page).sign_in(first, "code")
+        assert status == 401 and first not in printed and len(printed) == 1
+        assert printed[0] not in json.dumps(answer)
+        assert (await Browser(page).sign_in(first, "code"))[0] == 401
+        assert len(printed) == 1, "the new one still works"
+        await Browser(page).signed_in(printed[0], "code")
+        for old in (first, printed[0]):
+            assert (await Browser(page).sign_in(old, "code"))[0] == 401
+        assert len(printed) == 2
+        parts.clock.at += 600
+        assert (await Browser(page).sign_in(first, "code"))[0] == 401
+        await Browser(page).signed_in(printed[2], "code")
+
+
 async def test_a_console_that_others_reach_offers_no_code() -> None:
     async with served(Parts()) as page:
         assert (await Browser(page).send("/signin/methods"))[1]["ways"] == ["token"]
@@ -777,6 +801,41 @@ async def test_without_a_row_in_the_audit_no_sign_in_begins() -> None:
         status, answer = await browser.sign_in("token-of-bob")
     assert (status, answer["error"]) == (503, "store: the disk is full")
     assert not browser.cookies and not parts.store.rows
+
+
+async def test_clock_steps_sign_no_user_in_and_lock_no_user_out() -> None:
+    parts = Parts()
+    async with served(parts) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        began = parts.clock.at
+        parts.clock.at = began - 5 * 86_400.0
+        assert await bob.code() == ""
+        early = await Browser(page).signed_in("token-of-anna")
+        parts.clock.at = began + 60.0
+        assert await bob.code() == ""
+        assert await early.code() == "signed-out", "it began five days ago"
+        parts.clock.at = began + 366 * 86_400.0
+        assert await bob.code() == "signed-out"
+        parts.clock.at = began
+        assert await bob.code() == "signed-out", "a sign-in that has ended does not come back"
+        assert (await Browser(page).sign_in("token-of-bob"))[0] == 200
+
+
+async def test_my_work_knows_the_namespaces_of_my_groups() -> None:
+    """Bob has no work yet. A researcher learns no other namespaces."""
+    carl = person("carl", "b")
+    async with served(Parts(FakeSignInApi((BOB, ANNA, carl)))) as page:
+        bob = await Browser(page).signed_in("token-of-bob")
+        anna = await Browser(page).signed_in("token-of-anna")
+        for browser, user, expected in (
+            (bob, "bob", ["a-ns"]),
+            (bob, "carl", []),
+            (anna, "carl", ["b-ns"]),
+            (anna, "stranger", []),
+        ):
+            status, answer = await browser.send(f"/mine?user={user}")
+            assert (status, answer["namespaces"]) == (200, expected), user
+        assert (await bob.send("/mine"))[1]["namespaces"] == []
 
 
 # --- a sign-in and its token ----------------------------------------------------------------------

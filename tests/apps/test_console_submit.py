@@ -210,7 +210,7 @@ async def test_all_faults_come_at_once_and_nothing_is_asked(tmp_path: Any) -> No
         status, tried = await send("bob", asked, "?dryRun=true")
         assert (status, tried["valid"], tried["fields"]) == (200, False, answer["fields"])
         assert writes.calls == []
-        assert await rows_of(send) == [("jobs.create", "refused", "", "")]
+        assert await rows_of(send) == [("jobs.create", "refused", "PyTorchJob", "Bert")]
 
 
 async def test_an_unknown_field_of_the_body_is_malformed(tmp_path: Any) -> None:

@@ -17,7 +17,9 @@ from tests.console.clusters import living_cluster
 from tests.console.people_parts import FORBIDDEN, MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import still_world
+from yarl import URL
 
+from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.writes import HEADER
 from fairlead.console.http.writing.credentials import MOST_VALID
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
@@ -216,12 +218,19 @@ async def test_the_row_of_a_refused_write_names_its_object(tmp_path: Path) -> No
 async def test_without_sign_in_the_console_is_read_only() -> None:
     people = MemoryPeople((ANNA,), ())
     world = structs.replace(still_world(living_cluster()), people=people)
-    async with console(world) as page:
+    settings = ConsoleSettings(sign_in_hint="as this cluster does it")
+    async with console(world, settings=settings) as page:
         browser = Browser(page)
         browser.headers[HEADER] = (await browser.me())["csrf"]
         for endpoint in (each for each in ENDPOINTS if each.action):
             status, answer = await browser.send(filled(endpoint.path), endpoint.method, {})
             assert (status, answer["code"]) == (403, "read-only"), endpoint.name
+            assert answer["hint"] == settings.sign_in_hint, endpoint.name
+        for path in ("/users", "/groups", "/audit", "/quota/tree/versions", "/me/kubeconfigs"):
+            method = "POST" if path == "/me/kubeconfigs" else "GET"
+            body = {} if method == "POST" else None
+            _, answer = await browser.send(path, method, body)
+            assert answer["hint"] == settings.sign_in_hint, path
         assert people.calls == []
 
 
@@ -254,6 +263,65 @@ async def test_a_body_that_is_none(tmp_path: Path, body: Any, status: int, code:
         answered, answer = await it.anna.send("/users", "POST", body)
         assert (answered, answer["code"]) == (status, code)
         assert answer["hint"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "status", "rule"),
+    [
+        ("Eve_Smith@Example", "eve-smith-example", 201, ""),
+        ("x" * 63, "x" * 63, 201, ""),
+        ("x" * 64, "", 422, "name"),
+        ("eve 🚀", "eve", 201, ""),
+        ("🚀", "", 422, "name"),
+        ("", "", 422, "name"),
+        ("default", "", 422, "name"),
+        ("B@OB", "b-ob", 201, ""),
+        ("bob_", "", 409, "exists"),
+        ("BOB", "", 409, "exists"),
+    ],
+)
+async def test_a_name_makes_one_id_or_none(
+    tmp_path: Path, name: str, made: str, status: int, rule: str
+) -> None:
+    async with site(tmp_path) as it:
+        answered, answer = await it.anna.send("/users", "POST", {**NEW, "userName": name})
+        assert answered == status, answer
+        if made:
+            assert (answer["id"], answer["userName"]) == (made, name)
+            assert it.people.calls == [f"create user {made}"]
+        else:
+            assert [(each["path"], each["rule"]) for each in answer["fields"]] == [
+                ("userName", rule)
+            ]
+            assert answer["hint"] and it.people.calls == []
+
+
+@pytest.mark.parametrize(
+    "segment",
+    ["..", "%2e%2e", "a%2fb", "..%2fbob", "bob%2f", "bob%0a", "%0d%0aX-A:1", "%00", "b%20b"],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+async def test_no_other_user_is_found_by_an_odd_path(
+    tmp_path: Path, segment: str, method: str
+) -> None:
+    async with site(tmp_path) as it:
+        change = {"userName": "X", "role": "researcher", "groups": ["a"], "disabled": False}
+        bodies = {"users": change, "group": {"groupName": "x"}}
+        headers = {**it.anna.headers, "Content-Type": "application/json", "If-Match": "uid-bob.1"}
+        cookies = "; ".join(f"{key}={value}" for key, value in it.anna.cookies.items())
+        for path in (f"/users/{segment}", f"/users/{segment}/tokens", f"/groups/{segment}"):
+            async with it.page.session.request(
+                method,
+                URL(f"{it.page.url}{BASE}{path}", encoded=True),
+                data=json.dumps(bodies[path[1:6]]) if method == "PUT" else None,
+                headers={**headers, "Cookie": cookies},
+            ) as answered:
+                assert answered.status in (404, 405), path
+                assert "X-A" not in answered.headers
+                assert json.loads(await answered.read())["code"] in ("not-found", "malformed")
+        assert it.people.calls == []
+        rows = await it.trail.store.audit_page(AuditFilter(), 100)
+        assert {str(each.result) for each in rows if each.action.startswith("users")} <= {"refused"}
 
 
 async def test_a_preview_changes_nothing(tmp_path: Path) -> None:
@@ -391,6 +459,19 @@ async def test_a_group_has_a_free_leaf(tmp_path: Path) -> None:
             assert answered == status, answer
         assert it.people.calls == ["create group teamc", "change user bob"]
         assert answer["users"] == ["bob"]
+
+
+async def test_a_leaf_is_renamed_while_its_group_is_edited(tmp_path: Path) -> None:
+    async with site(tmp_path) as it:
+        before = (await it.anna.send("/groups/a"))[1]
+        renamed = structs.replace(it.people.groups["a"], leaf="root.a2", generation=2)
+        it.people.groups["a"] = renamed
+        order = {"groupName": "a", "users": ["bob"], "defaultRoles": ["view"]}
+        assert (await it.anna.send("/groups/a", "PUT", order))[0] == 400, "without If-Match"
+        status, answer = await it.anna.send("/groups/a", "PUT", order, If_Match=before["version"])
+        assert (status, answer["code"]) == (409, "conflict")
+        assert answer["current"]["leaf"] == "root.a2"
+        assert it.people.calls == [] and it.people.groups["a"] == renamed
 
 
 async def test_a_group_changes_its_users_and_keeps_those_with_work(tmp_path: Path) -> None:

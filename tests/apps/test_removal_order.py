@@ -68,6 +68,7 @@ LIMITS = {
         *("fairlead-scheduler-term", "fairlead-quota-term"),
         "fairlead-renewal",
         *(f"fairlead-people-{what}" for what in ("bindings", "accounts", "users", "groups")),
+        *(f"fairlead-console-{what}" for what in ("secrets", "accounts", "tokens")),
     )
     for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 }
@@ -107,6 +108,29 @@ def test_the_limits_of_an_account_end_after_its_pods(by_helm: bool) -> None:
     rights = [n for n, each in enumerate(titles) if each.startswith("ClusterRoleBinding")]
     assert max(admission) < min(workloads) <= max(workloads) < min(limits)
     assert max(rights, default=0) < min(limits)
+
+
+def test_the_volume_of_the_store_stays_with_its_namespace_until_data_is_deleted() -> None:
+    """Also one that an upgrade without `store.size` has left."""
+    cluster = installed()
+    claim = ObjectRef("v1", "PersistentVolumeClaim", "fairlead-console", "fairlead-system")
+    meta = {"name": claim.name, "namespace": claim.namespace}
+    cluster.keep({"apiVersion": "v1", "kind": claim.kind, "metadata": meta})
+    run = removal(cluster)
+    plan = run.plan(with_data=False)
+    removed = {each.title for each in plan.targets}
+    assert "Namespace fairlead-nodes" in removed and "Namespace fairlead-system" not in removed
+    assert removed >= {
+        "ConfigMap fairlead-system/fairlead-installation",
+        "Secret fairlead-system/fairlead-sign-in-key",
+        "Secret fairlead-system/fairlead-admission-webhook",
+    }
+    _carried_out(run, plan, cluster)
+    assert cluster.get(claim) is not None
+    with pytest.raises(UserError) as nothing:
+        run.plan(with_data=False)
+    assert "fairlead-system" in nothing.value.what
+    assert "Namespace fairlead-system" in {each.title for each in run.plan(with_data=True).targets}
 
 
 # --- users ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
+from tests.apps.test_console_submit import FORMS
 from tests.apps.tree_writes import FakeWrites
 from tests.browser.chromium import window
 from tests.browser.layout import SIDEWAYS, settle
@@ -68,13 +69,20 @@ def pages() -> list[str]:
     return [*menu, *MORE]
 
 
-@pytest.fixture
-def writes() -> FakeWrites:
-    return FakeWrites()
+class Writes(FakeWrites):
+    """Serves every kind of job."""
+
+    async def served(self, group: str, plural: str) -> tuple[str, ...]:
+        return ("v1",)
 
 
 @pytest.fixture
-def still(writes: FakeWrites) -> Iterator[str]:
+def writes() -> Writes:
+    return Writes()
+
+
+@pytest.fixture
+def still(writes: Writes) -> Iterator[str]:
     """A cluster that stands still; Anna is an administrator, and Bob works in one namespace."""
     bound = BoundRole(f"bob:{SPACE}:fairlead-researcher", SPACE, "fairlead-researcher")
     shared = BoundRole("bob:clusterRole:x", "", "fairlead-researcher-cluster")
@@ -86,7 +94,7 @@ def still(writes: FakeWrites) -> Iterator[str]:
     world = still_world(living_cluster())
     world = structs.replace(world, people=people, writes=writes)
     desk = Parts(FakeSignInApi(users, groups), records=MemoryTrail()).desk()
-    with served(world, desk) as address:
+    with served(world, desk, forms=FORMS) as address:
         yield address
 
 
@@ -119,9 +127,7 @@ SERIOUS: Final = """async () => {
 }"""
 
 
-def test_a_researcher_works_by_keyboard_alone(
-    still: str, writes: FakeWrites, browser: Browser
-) -> None:
+def test_a_researcher_works_by_keyboard_alone(still: str, writes: Writes, browser: Browser) -> None:
     """Signs in, stops an own job, reads what is allowed, gets a token and revokes it, signs out."""
     with window(browser, still) as tab:
         tab.page.goto(f"{still}/jobs")

@@ -34,7 +34,7 @@ def test_a_researcher_submits_by_keyboard_and_clones(laptop: Laptop, browser: Br
         tab.page.goto(f"{url}/jobs")
         tab.at("action-submit").click()
         expect(tab.at("page-submit")).to_be_visible()
-        assert tab.at("submit-namespace").locator("option").all_inner_texts() == [PLACE]
+        expect(tab.at("submit-namespace").locator("option")).to_have_text([PLACE])
         check_axe(tab)
 
         tab_to(tab, "submit-name")
@@ -60,6 +60,7 @@ def test_a_researcher_submits_by_keyboard_and_clones(laptop: Laptop, browser: Br
         expect(tab.at("panel-command")).to_contain_text(f"--namespace={PLACE}")
         expect(tab.at("submit-manifests")).to_contain_text("kind: PyTorchJob")
         reason = verdict.locator("li").all_inner_texts()
+        assert reason
         check_axe(tab)
         tab.keep("submit")
         tab_to(tab, "submit-job")

@@ -102,6 +102,9 @@ class FakeSignInApi:
     def list_users(self, *users: User) -> None:
         self._changes.put_nowait(listed(KIND_USERS, {each.uid: each for each in users}))
 
+    async def keys(self, namespace: str, name: str) -> tuple[bytes, ...]:
+        raise AssertionError("these parts have a key of their own")
+
     async def follow(self, observe: Observe) -> None:
         observe(listed(KIND_GROUPS, {each.uid: each for each in self.groups}))
         observe(listed(KIND_USERS, {each.uid: each for each in self.users}))

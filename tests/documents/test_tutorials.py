@@ -139,7 +139,7 @@ def test_every_page_and_exception_is_used() -> None:
 
 
 def test_what_make_up_prints_is_what_the_laptop_prints(worlds: dict[str, World]) -> None:
-    """Addresses aside."""
+    """Addresses and the code aside."""
     (prints,) = [
         line.prints
         for _, lines, _ in blocks(text_of("laptop.md"))
@@ -151,6 +151,7 @@ def test_what_make_up_prints_is_what_the_laptop_prints(worlds: dict[str, World])
 
     def without_addresses(text: str) -> list[str]:
         text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
+        text = re.sub(r"#code=\S+", "#code=<code>", text)
         return alike(re.sub(r"/\S+/fairlead/laptop/", "<folder>/", text))
 
     assert without_addresses("\n".join(prints)) == without_addresses(log)[: len(prints)]

@@ -37,14 +37,17 @@ class Laptop:
 
 @contextmanager
 def running_laptop(log: Path, *arguments: str, state_home: Path | None = None) -> Iterator[Laptop]:
-    """Run `fairlead up ARGUMENTS` for the block; it must end by itself on SIGTERM."""
+    """Run `fairlead up ARGUMENTS` for the block; it must end by itself on SIGTERM.
+
+    Without sign-in, if the arguments do not ask for it.
+    """
     folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
     ready_file, home = folder / "ready.json", state_home or folder / "state"
     ports = [
         f"--{name}={free_port()}"
         for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")
     ]
-    argv = [*FAIRLEAD, "up", *ports, f"--ready-file={ready_file}", *arguments]
+    argv = [*FAIRLEAD, "up", "--sign-in=false", *ports, f"--ready-file={ready_file}", *arguments]
     component = Component("fairlead up", argv, log, {**environment(), "XDG_STATE_HOME": str(home)})
     try:
         component.start()

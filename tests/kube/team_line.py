@@ -28,7 +28,6 @@ from tests.kube.operators import running_mpi_operator
 from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM, big_node, enforce, install, running_controller
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
-from tests.kube.test_sign_in import rights_of_the_how_to
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -173,9 +172,8 @@ def running_team(root: Object, *more: Object) -> Iterator[Team]:
         cluster.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         objects = [*of_file("people-controller.yaml"), *of_file("people-admission.yaml")]
         cluster.admin.apply([each for each in objects if each["kind"] != "Deployment"])
-        cluster.admin.apply(of_file("reader.yaml"))
-        for command in rights_of_the_how_to():
-            cluster.admin.run(*command)
+        for name in ("reader", "console-sign-in", "console-people", "console-admission"):
+            cluster.admin.apply(of_file(f"{name}.yaml"))
         team = Team(cluster)
         leaving.callback(team.kubelet.stop)
         leaving.enter_context(running_mpi_operator(cluster))

@@ -371,6 +371,7 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
 
 
 STORED_WITH_A_WARNING = (
+    "console-admission.yaml",
     # The laptop enforces no NetworkPolicy.
     *(file for file in FILES if any(each["kind"] == "NetworkPolicy" for each in of_file(file))),
     "account-admission.yaml",
@@ -824,7 +825,10 @@ def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> Non
         deployed.authority,
         token_user(token),
     )
-    verb, *flags = (word for word in container["command"][1:] if not word.startswith("--listen="))
+    elsewhere = ("--listen=", "--store=", "--secrets-folder=")
+    verb, *flags = (word for word in container["command"][1:] if not word.startswith(elsewhere))
+    if verb == "console":
+        flags.append(f"--store=sqlite:///{deployed.folder / 'store'}")
     with running(
         verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log"
     ) as server:

@@ -1,6 +1,6 @@
-"""Each right to write of scheduler, node agent and people controller is taken away alone: exactly
-the request that needs it fails, and with all of them none fails (`test_quota_rights` has those of
-the quota controller).
+"""Each right to write of scheduler, node agent, people controller and console is taken away alone:
+exactly the request that needs it fails, and with all of them none fails (`test_quota_rights` has
+those of the quota controller).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.api_client import until as until_real
@@ -20,12 +21,14 @@ from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import namespace
 
 from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.edge.node.node_api import KubeNodeApi
 from fairlead.edge.people.people_api import KubePeopleApi
+from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.errors import Forbidden
-from fairlead.model.access import Binding, BindingSubject
+from fairlead.model.access import Binding, BindingSubject, Identity
 from fairlead.model.actions import (
     Action,
     BindPod,
@@ -58,6 +61,7 @@ from fairlead.model.people.rows import (
 )
 from fairlead.model.pod import Pod
 from fairlead.ports import LeaseRecord
+from fairlead.settings import SIGN_IN_KEY_SECRET
 
 Object = dict[str, Any]
 Right = tuple[str, str, str]
@@ -73,7 +77,7 @@ class Account(NamedTuple):
 
     name: str
     namespace: str
-    file: str
+    files: tuple[str, ...]
     asks: Mapping[Right, Ask]
 
 
@@ -105,7 +109,7 @@ EVENT = RecordEvent(POD, "Tried", "each right")
 SCHEDULER = Account(
     "fairlead-scheduler",
     SYSTEM,
-    "gpushare-extender.yaml",
+    ("gpushare-extender.yaml",),
     {
         ("", "pods/binding", "create"): _written(_sharing, BindPod(POD, "absent", {})),
         ("", "pods", "patch"): _written(_sharing, TouchPod(POD)),
@@ -121,7 +125,7 @@ SCHEDULER = Account(
 AGENT = Account(
     "fairlead-node-agent",
     NODE_SPACE,
-    "node-agent.yaml",
+    ("node-agent.yaml",),
     {
         ("", "nodes", "patch"): _patched("Node"),
         ("", "nodes/status", "patch"): _patched("Node", "status"),
@@ -164,7 +168,7 @@ HELD, HELD_EVERYWHERE = _binding("default", "fairlead-unknown"), _binding("", "f
 PEOPLE = Account(
     "fairlead-people-controller",
     SYSTEM,
-    "people-controller.yaml",
+    ("people-controller.yaml",),
     {
         ("", "rolebindings", "create"): _ended(CreateBinding(HELD)),
         ("", "rolebindings", "patch"): _ended(AdoptBinding(HELD, "absent")),
@@ -190,8 +194,79 @@ PEOPLE = Account(
         ),
     },
 )
+
+
+def _sent(verb: str, method: str, path: str, body: Object | None = None, account: str = "") -> Ask:
+    data = None if body is None else msgspec.json.encode(body)
+
+    async def ask(api: KubeApi) -> None:
+        await api.send(ApiRequest(verb, method, path, data, account=account))
+
+    return ask
+
+
+def _created(path: str) -> Ask:
+    return _sent("create", "POST", path, {"metadata": {"name": "not a name"}})
+
+
+def _patched_at(path: str) -> Ask:
+    return _sent("patch", "PATCH", f"{path}/absent", {"metadata": {}})
+
+
+def _deleted(path: str) -> Ask:
+    return _sent("delete", "DELETE", f"{path}/absent")
+
+
+IN_USERS = f"/api/v1/namespaces/{USERS_PLACE}"
+PEOPLE_PATH = f"/apis/fairlead.io/v1/namespaces/{USERS_PLACE}"
+TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+CONSOLE = Account(
+    "fairlead-reader",
+    SYSTEM,
+    ("console-sign-in.yaml", "console-people.yaml"),
+    {
+        ("", "tokenreviews", "create"): lambda api: KubeSignInApi(api).owner_of("x"),
+        ("", "subjectaccessreviews", "create"): lambda api: KubeSignInApi(api).may_make_users(
+            Identity("absent")
+        ),
+        (SYSTEM, "secrets", "get"): _sent(
+            "get", "GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{SIGN_IN_KEY_SECRET}"
+        ),
+        (SYSTEM, "secrets", "create"): _created(f"/api/v1/namespaces/{SYSTEM}/secrets"),
+        ("kube-system", "elasticquotatrees", "create"): _created(TREES),
+        ("kube-system", "elasticquotatrees", "get"): _sent("get", "GET", f"{TREES}/absent"),
+        ("kube-system", "elasticquotatrees", "patch"): _patched_at(TREES),
+        **{
+            (USERS_PLACE, kind, verb): ask(f"{PEOPLE_PATH}/{kind}")
+            for kind in ("users", "usergroups")
+            for verb, ask in (("create", _created), ("patch", _patched_at), ("delete", _deleted))
+        },
+        (USERS_PLACE, "secrets", "get"): _sent("get", "GET", f"{IN_USERS}/secrets/absent"),
+        (USERS_PLACE, "serviceaccounts", "get"): _sent(
+            "get", "GET", f"{IN_USERS}/serviceaccounts/absent"
+        ),
+        (USERS_PLACE, "secrets", "create"): _created(f"{IN_USERS}/secrets"),
+        (USERS_PLACE, "secrets", "patch"): _patched_at(f"{IN_USERS}/secrets"),
+        (USERS_PLACE, "secrets", "delete"): _deleted(f"{IN_USERS}/secrets"),
+        (USERS_PLACE, "serviceaccounts", "delete"): _deleted(f"{IN_USERS}/serviceaccounts"),
+        (USERS_PLACE, "serviceaccounts", "impersonate"): _sent(
+            "create",
+            "POST",
+            WHO_AM_I,
+            {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
+            account=f"system:serviceaccount:{USERS_PLACE}:absent",
+        ),
+        (USERS_PLACE, "serviceaccounts/token", "create"): _sent(
+            "create", "POST", f"{IN_USERS}/serviceaccounts/absent/token", {}
+        ),
+    },
+)
 GROUPS = {
     "leases": "coordination.k8s.io",
+    "tokenreviews": "authentication.k8s.io",
+    "subjectaccessreviews": "authorization.k8s.io",
+    "elasticquotatrees": "scheduling.sigs.k8s.io",
     **dict.fromkeys(("users", "usergroups"), "fairlead.io"),
     **dict.fromkeys(
         ("rolebindings", "clusterrolebindings", "clusterroles"), "rbac.authorization.k8s.io"
@@ -201,6 +276,7 @@ NAMES = {
     ("fairlead-scheduler", "leases"): "fairlead-gpushare",
     ("fairlead-people-controller", "leases"): "fairlead-people",
     ("fairlead-people-controller", "clusterroles"): "fairlead-researcher",
+    ("fairlead-reader", "secrets"): SIGN_IN_KEY_SECRET,
 }
 """The one object that a right is about."""
 
@@ -211,8 +287,12 @@ ALSO: Mapping[Right, tuple[Right, ...]] = {("", "rolebindings", "create"): (BIND
 
 
 def roles_of(account: Account) -> list[Object]:
-    found = of_file(account.file)
-    return [each for each in found if each["kind"] in ("Role", "ClusterRole")]
+    return [
+        each
+        for file in account.files
+        for each in of_file(file)
+        if each["kind"] in ("Role", "ClusterRole")
+    ]
 
 
 def without(role: Object, right: Right | None) -> Object:
@@ -227,19 +307,21 @@ def without(role: Object, right: Right | None) -> Object:
     return {**role, "rules": rules}
 
 
-@pytest.fixture(params=[SCHEDULER, AGENT, PEOPLE], ids=lambda account: account.name)
+@pytest.fixture(params=[SCHEDULER, AGENT, PEOPLE, CONSOLE], ids=lambda account: account.name)
 def account(request: pytest.FixtureRequest, control_plane: ControlPlane) -> Iterator[Account]:
     """The account with its rights, which are gone afterwards."""
     found: Account = request.param
     made = [
         each
-        for each in of_file(found.file)
+        for file in found.files
+        for each in of_file(file)
         if each["kind"] in ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
     ]
     meta = {"name": found.name, "namespace": found.namespace}
     owner = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
     spaces = [namespace(each) for each in (SYSTEM, NODE_SPACE, USERS_PLACE)]
-    others = of_file("people.yaml") if found is PEOPLE else []
+    others = of_file("people.yaml") if found in (PEOPLE, CONSOLE) else []
+    others += of_file("quota-crd.yaml") if found is CONSOLE else []
     kinds = [each for each in others if each["kind"] == "CustomResourceDefinition"]
     control_plane.admin.apply([*spaces, owner, *made, *kinds, *_bindable(others)])
     for each in kinds:
@@ -303,7 +385,8 @@ def test_each_right_to_write_is_needed(control_plane: ControlPlane, account: Acc
     def allows(right: Right) -> bool:
         place, resource, verb = right
         plural, _, subresource = resource.partition("/")
-        name = NAMES.get((account.name, plural), "") if verb != "create" else ""
+        is_named = verb != "create" and (plural != "secrets" or place == SYSTEM)
+        name = NAMES.get((account.name, plural), "") if is_named else ""
         words = {"group": GROUPS.get(plural, ""), "subresource": subresource, "name": name}
         return bool(ask_for(client, user, verb, plural, place, **words)["allowed"])
 

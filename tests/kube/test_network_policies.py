@@ -34,7 +34,7 @@ OTHER_PORT = 7777
 FLOWS: Mapping[str, tuple[str, frozenset[int]]] = {
     "fairlead-admission-webhook": (SYSTEM, frozenset({8443})),
     "fairlead-cluster-exporter": (SYSTEM, frozenset({9401})),
-    "fairlead-console": (SYSTEM, frozenset()),
+    "fairlead-console": (SYSTEM, frozenset({8080})),
     "fairlead-gpu-exporter": (NODES, frozenset({9400})),
     "fairlead-node-agent": (NODES, frozenset({9403})),
     "fairlead-people-controller": (SYSTEM, frozenset({9404})),

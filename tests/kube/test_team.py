@@ -140,9 +140,13 @@ def test_a_team_is_let_in_works_and_is_let_out(team: Team, ruth: Visitor) -> Non
         job = "/jobs/team-one/mpijob/first"
         wait_until("the job is on Bob's board", lambda: bob.ask(job)[0] == 200)
         wait_until("its pods wait", lambda: truth.waiting().get("team-one") == 2)
-        wait_until("the page has the reason", lambda: bob.ask(f"{job}/why")[1]["waiting"])
-        shown = json.dumps(bob.ask(f"{job}/why")[1]["waiting"])
-        assert "root.a.1" in shown and "others" not in shown and "root.b" not in shown
+
+        def why() -> str:
+            return json.dumps(bob.ask(f"{job}/why")[1]["waiting"])
+
+        wait_until("the page has the reason in numbers", lambda: "root.a.1" in why())
+        shown = why()
+        assert "others" not in shown and "root.b" not in shown
 
         explained = run_arena("get", "first", "--explain", kubeconfig=kubeconfig)
         assert "root.a.1 uses 0 of guaranteed 0" in explained
@@ -503,16 +507,16 @@ def test_the_preview_names_the_pods_that_saving_then_evicts(team: Team, ruth: Vi
         return named
 
     try:
-        admin.create([deployment("guest", "others", 6, "5")])
-        wait_until("root.b runs", lambda: truth.running().get("others") == 6, 60)
-        admin.create([deployment("small", "others", 12, "1")])
+        admin.create([deployment("guest", "others", 11, "4")])
         wait_until("root.b has borrowed all", lambda: truth.waiting().get("others", 0) > 0, 60)
-        admin.create([deployment("host", "team-one", 3, "1")])
+        admin.create([deployment("host", "team-one", 3, "4")])
         wait_until("root.a.1 waits", lambda: truth.waiting().get("team-one") == 3, 60)
-        assert len(saved(changed(("root.a", "min", "5"), ("root.a.1", "min", "1")))) == 1
-        assert len(saved(changed(("root.a", "min", "7"), ("root.a.1", "min", "3")))) == 2
-        assert saved(changed(("root.b", "max", "30"))) == set()
-        assert {space for space, _ in saved(changed(("root.b", "min", "36")))} <= {"team-one"}
+        a, leaf, b = "root.a", "root.a.1", "root.b"
+        assert len(saved(changed((a, "min", "8"), (leaf, "min", "4")))) == 1
+        wide = changed((a, "min", "16"), (leaf, "min", "12"), (b, "min", "24"))
+        assert len(saved(wide)) == 2
+        assert saved(changed((b, "max", "30"))) == set()
+        assert len(saved(changed((b, "min", "36")))) > 0
     finally:
         truth.stop()
         assert put_tree(ruth, list(orders(ROOT)))[0] == 200

@@ -238,19 +238,24 @@ class Line:
         self.cluster.admin.create(pods)
 
     def pod(self, name: str) -> Object:
-        (found,) = self.cluster.admin.get(
+        (found,) = self._pods(name)
+        return found
+
+    def _pods(self, name: str) -> list[Object]:
+        return self.cluster.admin.get(
             "pods", "-n", "default", f"--field-selector=metadata.name={name}"
         )
-        return found
+
+    def _status(self, name: str) -> Object:
+        """Empty before a controller has made the pod."""
+        return next((pod["status"] for pod in self._pods(name)), {})
 
     def restarts(self, name: str) -> int:
         """Restarts of all its containers; 0 before the kubelet has reported them."""
-        return sum(
-            each["restartCount"] for each in self.pod(name)["status"].get("containerStatuses", ())
-        )
+        return sum(each["restartCount"] for each in self._status(name).get("containerStatuses", ()))
 
     def phase(self, name: str) -> str:
-        return str(self.pod(name)["status"].get("phase"))
+        return str(self._status(name).get("phase"))
 
     def runs(self, *names: str) -> None:
         for name in names:
@@ -262,7 +267,7 @@ class Line:
 
     def reported(self, *names: str) -> str:
         """Details for the message of a failure."""
-        pods = [f"{name}: {self.pod(name)['status']}" for name in names]
+        pods = [f"{name}: {self._status(name)}" for name in names]
         return "\n".join((*pods, *self.events(), self.agent.component.log_tail(40)))
 
     def events(self, name: str = "") -> list[str]:

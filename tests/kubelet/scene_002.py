@@ -101,7 +101,7 @@ class Scene:
     def runs(self, name: str) -> Object:
         wait_until(
             lambda: f"{name} runs: {self.pod(name)}",
-            lambda: self.pod(name)["status"].get("phase") == "Running",
+            lambda: self.pod(name).get("status", {}).get("phase") == "Running",
             SECONDS,
         )
         return self.pod(name)

@@ -428,6 +428,11 @@ int main(int count, char **words) {
         for (int at = 0; at < many; at++) {
             pthread_join(threads[at], NULL);
         }
+        CUresult (*synchronize)(CUstream) = dlsym(handle, "cuStreamSynchronize");
+        size_t some, all;
+        CALL("cuMemPoolTrimTo", (CUmemoryPool, size_t))(pool, 0);
+        synchronize(NULL);
+        CALL("cuMemGetInfo_v2", (size_t *, size_t *))(&some, &all);
         printf("done\n");
     } else if (strcmp(words[2], "hold") == 0) { /* hold SIZE: then wait for the end of input */
         uint64_t made;

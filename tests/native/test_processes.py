@@ -63,6 +63,7 @@ def test_racing_processes_and_threads_never_exceed_the_limit(
     assert 0 < count.peak <= LIMIT
     assert count.used_peak <= LIMIT
     assert count.denied > 0
+    assert count.used == 0, "what was granted came back"
 
 
 def test_processes_that_are_killed_at_any_instruction_leave_all_others_limited(
@@ -106,6 +107,28 @@ def test_a_killed_process_frees_its_share_for_others_and_for_no_more_than_that(
     assert code == 2
     assert machine.count().peak == machine.count().used == LIMIT
     end(second, third)
+
+
+def test_a_pid_that_another_process_got_later_holds_nothing(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, LIMIT)
+    before = own_start() - 1
+    slot = struct.pack("<QQQQ", os.getpid() | before << 32, before, own_namespace(), LIMIT)
+    write(machine, SLOTS_OFFSET, slot)
+    write(machine, 64, struct.pack("<Q", LIMIT))
+    process, code = hold(machine, LIMIT)
+    assert code == 0
+    end(process)
+
+
+def test_a_process_of_another_pid_namespace_is_not_judged(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, LIMIT)
+    before = own_start() - 1
+    slot = struct.pack("<QQQQ", os.getpid() | before << 32, before, own_namespace() + 1, LIMIT)
+    write(machine, SLOTS_OFFSET, slot)
+    write(machine, 64, struct.pack("<Q", LIMIT))
+    process, code = hold(machine, BLOCK)
+    assert code == 2
+    end(process)
 
 
 def test_a_zombie_holds_nothing(tmp_path: Path) -> None:

@@ -124,6 +124,8 @@ class Load:
         self._threads.append(threading.Thread(target=self._listen, daemon=True))
         self._creating, self._scraping = self._line(), self._line()
         self._port = free_port()
+        token = cluster.plane.admin.run("create", "token", "admin", "-n", "kube-ai").strip()
+        self._signed_in = {"Authorization": f"Bearer {token}"}
         self._forward = self._port_forward()
 
     def start(self) -> None:
@@ -228,7 +230,7 @@ class Load:
             return
         line = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
         try:
-            line.request("GET", PAGE)
+            line.request("GET", PAGE, headers=self._signed_in)
             answer = line.getresponse()
             body = answer.read()
             self.answers += answer.status == 200
@@ -255,7 +257,7 @@ class Load:
         while not self._ended.wait(0.5):
             line = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
             with contextlib.suppress(OSError, http.client.HTTPException):
-                line.request("GET", "/api/v1/changes")
+                line.request("GET", "/api/v1/changes", headers=self._signed_in)
                 answer = line.getresponse()
                 if answer.status != 200:
                     self.pages.append(f"{answer.status} /changes")

@@ -151,7 +151,11 @@ def test_the_console_shows_the_nodes_in_a_browser(
     cluster: Cluster, admin: Kubectl, browser: Browser, page: Tutorial
 ) -> None:
     page.play_all("Open the console")
+    token = admin.run("create", "token", "admin", "-n", "kube-ai").strip()
     with port_forward(cluster) as base, window(browser, base) as tab:
+        order = {"way": "token", "secret": token}
+        signed = tab.page.request.post(f"{base}/api/v1/signin", data=order)
+        assert signed.ok, signed.text()
         tab.open("/nodes", "nodes")
         cards = tab.column("nodes", "Total GPUs")
         addresses = tab.column("nodes", "IP")

@@ -31,6 +31,7 @@ PORTS = (
 )
 BARE = (*PORTS, "--scenario", "empty")
 """A scenario without a history, so the laptop starts at once."""
+OPEN = ("--sign-in=false",)
 
 
 def young_scenario(folder: Path) -> str:
@@ -43,7 +44,11 @@ def young_scenario(folder: Path) -> str:
 
 
 class Laptop:
-    def __init__(self, folder: Path, *arguments: str, home: Path | None = None) -> None:
+    """`is_open`: without sign-in, so that the tests read the console's pages without a cookie."""
+
+    def __init__(
+        self, folder: Path, *arguments: str, home: Path | None = None, is_open: bool = True
+    ) -> None:
         self.home = home or folder
         self.ready_file = folder / "ready.json"
         self.log = (folder / "log").open("w+")
@@ -54,6 +59,7 @@ class Laptop:
             "up",
             "--ready-file",
             str(self.ready_file),
+            *(OPEN if is_open else ()),
             *arguments,
         ]
         self.process = subprocess.Popen(

@@ -85,6 +85,10 @@ def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> Non
     assert set(ready) == {"console", "kubeconfig", "cluster_exporter", "gpu_exporter"}
     overview = json.loads(get(ready["console"] + "api/v1/overview"))
     assert overview["gpus"]["total"] == 32
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get(ready["console"] + "api/v1/users")
+    hint = json.load(refused.value)["hint"]
+    assert hint == "start it with `fairlead up`, without --sign-in=false"
     assert "\narena_total_gpus_of_cluster 32\n" in get(ready["cluster_exporter"])
     # a card may have fallen off the bus
     assert get(ready["gpu_exporter"]).count("\nDCGM_FI_DEV_FB_USED{") >= 31

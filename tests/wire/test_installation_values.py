@@ -11,7 +11,7 @@ import pytest
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.actions import object_ref
 from fairlead.model.installation import Installation, OwnAccounts, Parts
-from fairlead.wire.installation.components import installed_objects
+from fairlead.wire.installation.components import component_objects, installed_objects
 from fairlead.wire.installation.inventory import (
     COMPLETE,
     Inventory,
@@ -68,6 +68,15 @@ def test_what_is_rendered_is_read_back(chosen: Installation) -> None:
         ("pullSecrets: [a, 1]", "value `pullSecrets[1]` is `1`: expected `str`, got `int`"),
         ("pullSecrets: [a, b, a]", "value `pullSecrets` names `a` twice"),
         ("pullSecret: [a]", "there is no value `pullSecret`"),
+        (
+            "{signIn: {enabled: false}, ingress: {host: gpu.example}}",
+            "value `ingress.host` is `gpu.example`, and `signIn.enabled` is false",
+        ),
+        ("store: {url: 'mysql://a', size: 1Gi}", "values `store.url` and `store.size` exclude"),
+        ("signIn: {oidc: {isuer: x}}", "there is no value `signIn.oidc.isuer`"),
+        ("signIn: {basePath: gpu}", "value `signIn.basePath` is `gpu`: expected `str` matching"),
+        ("signIn: {trustedProxies: a proxy}", "value `signIn.trustedProxies` is `a proxy`: exp"),
+        ("store: {size: 1}", "value `store.size` is `1`: expected `str`, got `int`"),
         ("{namespace: a, nodeNamespace: a}", "values `namespace` and `nodeNamespace` are both `a`"),
     ],
 )
@@ -169,7 +178,7 @@ def test_no_object_names_a_namespace_that_was_not_chosen(admission: Any, schedul
     assert places == {"one", "two", "kube-system", "kube-ai", None}
     users = set(re.findall(r"system:serviceaccount:[a-z-]+:[a-z-]*", text))
     own = OwnAccounts("one", "two")
-    expected = {*own.grant_writers, own.quota_controller, own.people_controller}
+    expected = {*own.grant_writers, own.quota_controller, own.people_controller, own.console}
     kubernetes = {"system:serviceaccount:kube-ai:", _DAEMON_SETS}
     assert users - kubernetes == expected
 
@@ -269,10 +278,99 @@ def test_only_the_webhook_answers_clients_that_are_no_pods() -> None:
     }
     port = {"protocol": "TCP", "port": 8443}
     assert policies.pop("fairlead-admission-webhook") == [{"ports": [port]}]
-    assert policies.pop("fairlead-console") == []
     assert {str(rule["from"]) for rules in policies.values() for rule in rules} == {
         "[{'namespaceSelector': {}}]"
     }
+
+
+def _console(**values: Any) -> dict[str, Any]:
+    """The objects of the console by kind."""
+    chosen = msgspec.convert(values, Installation)
+    return {
+        each["kind"]: each
+        for name in ("console-access", "console")
+        for each in component_objects(name, chosen)
+    }
+
+
+def test_a_console_without_sign_in_is_reached_through_its_pod_alone() -> None:
+    found = _console(signIn={"enabled": False}, store={"url": "postgresql://a@b/c"})
+    assert found.keys() == {"Deployment", "NetworkPolicy"}
+    assert "ingress" not in found["NetworkPolicy"]["spec"]
+    [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert "--listen=127.0.0.1:8080" in container["command"]
+    assert not any("sign-in" in each for each in container["command"])
+    probe = container["startupProbe"]["exec"]["command"][-1]
+    assert "http://127.0.0.1:8080/readyz" in probe, "an update waits for the new one"
+    names = {each["metadata"]["name"] for each in _without_sign_in()}
+    assert not names & {"fairlead-console-sign-in", "fairlead-console-people"}
+    assert not {each for each in names if each.startswith("fairlead-console-")}
+
+
+def _without_sign_in() -> list[Any]:
+    return installed_objects(msgspec.convert({"signIn": {"enabled": False}}, Installation))
+
+
+def test_an_ingress_leads_to_the_console_from_anywhere() -> None:
+    values = {"host": "gpu.example", "className": "nginx", "tlsSecret": "gpu-tls"}
+    found = _console(ingress=values, signIn={"basePath": "/gpu/"})
+    assert found["Ingress"]["spec"] == {
+        "ingressClassName": "nginx",
+        "tls": [{"hosts": ["gpu.example"], "secretName": "gpu-tls"}],
+        "rules": [
+            {
+                "host": "gpu.example",
+                "http": {
+                    "paths": [
+                        {
+                            "path": "/gpu/",
+                            "pathType": "Prefix",
+                            "backend": {
+                                "service": {"name": "fairlead-console", "port": {"name": "page"}}
+                            },
+                        }
+                    ]
+                },
+            }
+        ],
+    }
+    port = {"protocol": "TCP", "port": 8080}
+    assert found["NetworkPolicy"]["spec"]["ingress"] == [{"ports": [port]}]
+    [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert {"--allowed-host=gpu.example", "--base-path=/gpu/"} <= set(container["command"])
+    assert "Ingress" not in _console()
+
+
+def test_a_file_of_the_store_has_one_console_and_a_server_as_many_as_other_parts() -> None:
+    kept = _console(store={"size": "1Gi", "storageClass": "fast"}, replicas=3)
+    assert kept["PersistentVolumeClaim"]["spec"] == {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    spec = kept["Deployment"]["spec"]
+    assert spec["replicas"] == 1 and spec["strategy"]["rollingUpdate"]["maxSurge"] == 0
+    claim = {"persistentVolumeClaim": {"claimName": "fairlead-console"}}
+    assert {"name": "state", **claim} in spec["template"]["spec"]["volumes"]
+    url = "postgresql://fairlead@db/fairlead"
+    server = _console(store={"url": url}, replicas=3)
+    assert server["Deployment"]["spec"]["replicas"] == 3
+    assert server.keys() == {
+        *("Service", "NetworkPolicy", "Deployment", "PodDisruptionBudget"),
+    }
+    [container] = server["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert f"--store={url}" in container["command"]
+
+
+def test_no_object_has_a_key_and_the_key_has_one_name() -> None:
+    """Helm renders the same text each time, so nothing random may be in it."""
+    objects = installed_objects(Installation())
+    assert not [each for each in objects if each["kind"] == "Secret"]
+    [container] = _console()["Deployment"]["spec"]["template"]["spec"]["containers"]
+    [flag] = (each for each in container["command"] if "key-secret" in each)
+    assert flag == "--sign-in-key-secret=fairlead-system/fairlead-sign-in-key"
+    [role] = component_objects("console-sign-in", Installation())[2:3]
+    assert role["rules"][0]["resourceNames"] == ["fairlead-sign-in-key"]
 
 
 def test_without_its_value_there_is_no_network_policy() -> None:
@@ -365,9 +463,9 @@ def test_values_reach_the_pods() -> None:
     assert pods["fairlead-console"]["replicas"] == 1, "a console has no standby"
     (console,) = pods["fairlead-console"]["template"]["spec"]["containers"]
     assert "--prometheus=http://p:9090" in console["command"]
-    (listens,) = (each for each in console["command"] if each.startswith("--listen="))
-    probe = console["startupProbe"]["exec"]["command"][-1]
-    assert f"http://{listens.partition('=')[2]}/readyz" in probe, "an update waits for the new one"
+    assert console["startupProbe"]["httpGet"]["path"] == "/readyz", (
+        "an update waits for the new one"
+    )
     agent = pods["fairlead-node-agent"]["template"]["spec"]
     assert agent["runtimeClassName"] == "nvidia"
     assert "--test-image=r/f:2" in agent["containers"][0]["command"]

@@ -31,16 +31,22 @@ def mark(path: str) -> str:
 class MarkedText(str):
     """A text of a field. Written into another text it leaves its mark.
 
-    One of a few words compares as that word; any other text is only empty, or not.
+    One of a few words compares as that word; any other text is only empty, or not. `read`: notes
+    the path when a function asks that.
     """
 
     path: str
     is_word: bool
+    read: list[str]
 
-    def __new__(cls, path: str, value: Any, *, is_word: bool) -> MarkedText:
+    def __new__(cls, path: str, value: Any, read: list[str], *, is_word: bool) -> MarkedText:
         self = super().__new__(cls, mark(path) if value is ANY else value)
-        self.path, self.is_word = path, is_word
+        self.path, self.is_word, self.read = path, is_word, read
         return self
+
+    def __bool__(self) -> bool:
+        _note(self.path, self.read)
+        return str.__len__(self) > 0
 
     def __str__(self) -> str:
         return mark(self.path)
@@ -58,6 +64,7 @@ class MarkedText(str):
 
     def __eq__(self, other: object) -> bool:
         if self.is_word or other == "":
+            _note(self.path, self.read)
             return str.__eq__(self, other) is True
         if isinstance(other, MarkedText) and other.path == self.path:
             return True
@@ -67,6 +74,11 @@ class MarkedText(str):
         return not self == other
 
     __hash__ = str.__hash__
+
+
+def _note(path: str, read: list[str]) -> None:
+    if path not in read:
+        read.append(path)
 
 
 def _refused(name: str) -> Callable[..., Any]:
@@ -125,14 +137,20 @@ def _recording(
     for each in _fields(type_):
         path = f"{prefix}{each.name}"
         if path in fields:
-            values[each.name] = _marked(fields[path], point)
+            values[each.name] = _marked(fields[path], point, read)
         else:
             values[each.name] = _recording(each.type, fields, point, f"{path}.", read)
-    names = {name for name in values if f"{prefix}{name}" in fields}
+    # A text is noted when a function asks whether it is empty: one that is written only would
+    # double the runs.
+    names = {
+        name
+        for name, value in values.items()
+        if f"{prefix}{name}" in fields and not isinstance(value, MarkedText)
+    }
 
     def find(self: Any, name: str) -> Any:
-        if name in names and f"{prefix}{name}" not in read:
-            read.append(f"{prefix}{name}")
+        if name in names:
+            _note(f"{prefix}{name}", read)
         return object.__getattribute__(self, name)
 
     recording: Any = msgspec.defstruct(
@@ -146,13 +164,14 @@ def _fields(type_: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(type_)
 
 
-def _marked(field: Field, point: Point) -> Any:
-    value = point.get(field.path, field.alternatives[0] if field.alternatives else ANY)
+def _marked(field: Field, point: Point, read: list[str]) -> Any:
+    is_word = ANY not in field.alternatives and bool(field.alternatives)
+    is_text = not is_word and not field.is_list
+    value = point.get(field.path, ANY if is_text else field.alternatives[0])
     if field.is_list:
-        return (MarkedText(field.path, ANY, is_word=False),) if value is ANY else ()
+        return (MarkedText(field.path, ANY, read, is_word=False),) if value is ANY else ()
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
         return MarkedNumber(field.path, value)
-    is_word = ANY not in field.alternatives and bool(field.alternatives)
-    return MarkedText(field.path, value, is_word=is_word)
+    return MarkedText(field.path, value, read, is_word=is_word)

@@ -49,7 +49,7 @@ from fairlead.console.http.routes.table import console_routes
 from fairlead.console.http.serving_answers import ServingAnswers
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.subjects import EveryClientIsAdmin, Subjects
-from fairlead.console.http.writing.frame import WriteFrame
+from fairlead.console.http.writing.frame import SIGN_IN_HINT, WriteFrame
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
@@ -81,13 +81,15 @@ class ConsoleSettings(Struct, frozen=True):
     """How the console listens.
 
     `base_path`: where a proxy shows it (`/gpu/`); `allowed_hosts`: further host names that are
-    accepted; `read_seconds`: how long a client may take to send a request.
+    accepted; `read_seconds`: how long a client may take to send a request; `sign_in_hint`: how
+    users sign in at this console, where they do not.
     """
 
     host: str = LOOPBACK
     base_path: str = "/"
     allowed_hosts: tuple[str, ...] = ()
     read_seconds: float = READ_SECONDS
+    sign_in_hint: str = SIGN_IN_HINT
 
 
 class ConsoleServer:
@@ -313,7 +315,11 @@ class ConsoleServer:
             health=HealthAnswers(),
             desk=self._desk,
             forms=self._forms,
-            writes=WriteFrame(self._desk.write_tools() if self._desk is not None else None),
+            sign_in_hint=self.settings.sign_in_hint,
+            writes=WriteFrame(
+                self._desk.write_tools() if self._desk is not None else None,
+                self.settings.sign_in_hint,
+            ),
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}

@@ -41,6 +41,17 @@ Namespace = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
 SecretName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")]
 SecretNames = Annotated[tuple[SecretName, ...], Meta(max_length=16)]
 Replicas = Annotated[int, Meta(ge=1, le=10)]
+HostName = Annotated[str, Meta(pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$")]
+"""A name of DNS, or ""."""
+PagePath = Annotated[str, Meta(pattern=r"^/([-A-Za-z0-9._~]+/)*$")]
+"""A path with a slash at both ends."""
+_ADDRESS: Final = r"[0-9a-fA-F:.]+(/[0-9]{1,3})?"
+Addresses = Annotated[str, Meta(pattern=rf"^({_ADDRESS}(,{_ADDRESS})*)?$")]
+"""IP addresses and CIDR blocks, separated by commas; "" = none."""
+VolumeSize = Annotated[str, Meta(pattern=r"^([1-9][0-9]{0,5}(Mi|Gi|Ti))?$")]
+"""A quantity of storage, or ""."""
+OptionalName = Annotated[str, Meta(pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$")]
+"""The name of an object, or ""."""
 
 
 def namespaces_known_by(
@@ -97,6 +108,11 @@ class OwnAccounts(Struct, frozen=True):
         return f"system:serviceaccount:{self.namespace}:fairlead-people-controller"
 
     @property
+    def console(self) -> str:
+        """With sign-in it writes users, credentials and the tree, and acts as users."""
+        return f"system:serviceaccount:{self.namespace}:fairlead-reader"
+
+    @property
     def grant_writers(self) -> tuple[str, ...]:
         """Accounts that may write grants."""
         return (self.scheduler, self.extender, self.node_agent)
@@ -121,6 +137,57 @@ class Parts(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     node_agent: bool = True
     quota: bool = True
     people: bool = True
+
+
+class OidcValues(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """An OpenID Connect provider. `issuer`: "" = none. `user_claim`: has a user's external uid."""
+
+    issuer: str = ""
+    client_id: str = ""
+    scopes: str = "openid profile email"
+    user_claim: Literal["sub", "email"] = "sub"
+
+
+class SignInValues(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How users sign in at the console.
+
+    `enabled`: False = every client is an administrator, and the console listens on its pod's
+    loopback. `external_url`: where browsers find it, "" = by the host that they name; `base_path`:
+    the path of it that a proxy keeps. `trusted_proxies`: whose X-Forwarded- headers count.
+    `kubeconfig_server`: the API server as users reach it, "" = as the cluster publishes it.
+    `secret`: a Secret of the operator's in `namespace`, with passwords and authorities, each of
+    which may be absent.
+    """
+
+    enabled: bool = True
+    external_url: str = ""
+    base_path: PagePath = "/"
+    trusted_proxies: Addresses = ""
+    kubeconfig_server: str = ""
+    secret: SecretName = "fairlead-console"
+    oidc: OidcValues = OidcValues()
+
+
+class StoreValues(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What the console keeps. `url`: of a database server; "" = a SQLite file in a volume.
+
+    `size`: of a PersistentVolumeClaim for the file; "" = it ends with its pod. `storage_class`: of
+    the claim, "" = the cluster's default.
+    """
+
+    url: str = ""
+    size: VolumeSize = ""
+    storage_class: OptionalName = ""
+
+
+class IngressValues(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The Ingress of the console. `host`: "" = none. `tls_secret`: of its certificate, "" = the
+    controller's default.
+    """
+
+    host: HostName = ""
+    class_name: OptionalName = ""
+    tls_secret: OptionalName = ""
 
 
 class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -153,6 +220,9 @@ class Installation(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     network_policies: bool = True
     pull_secrets: SecretNames = ()
     first_administrator: bool = True
+    sign_in: SignInValues = SignInValues()
+    store: StoreValues = StoreValues()
+    ingress: IngressValues = IngressValues()
 
     @property
     def accounts(self) -> OwnAccounts:

@@ -82,6 +82,13 @@ def url_of(sock: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://{shown}:{port}"
 
 
+def new_code_line(page: str, code: str) -> str:
+    """What the terminal shows after a browser has come with an old one-time code. `page`: the
+    console's address, with a slash at the end.
+    """
+    return f"a browser came with a code that was used or is too old; a new one: {page}#code={code}"
+
+
 def free_or_named(asked: Invocation) -> socket.socket:
     """The socket of a server whose address users read; the address from the flag must be free.
 

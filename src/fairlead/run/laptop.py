@@ -47,7 +47,7 @@ from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
 from fairlead.rules.people.sign_in import KEY_BYTES
 from fairlead.run.hooks.world_people import give_rights
-from fairlead.run.invocation import url_of
+from fairlead.run.invocation import new_code_line, url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
@@ -58,6 +58,7 @@ from fairlead_sim.api.server import ApiServer
 
 HOST: Final = settings.LOOPBACK
 STORE_FILE: Final = "store.sqlite"
+SIGN_IN_HINT: Final = "start it with `fairlead up`, without --sign-in=false"
 LARGE_INTERVAL_SECONDS: Final = 30.0
 """`LARGE_INTERVAL_SECONDS`: interval between readings of a large world's cards.
 
@@ -129,7 +130,7 @@ async def run_laptop(
                 writes=KubeClusterWrites(api),
                 people=writer,
             )
-            code = OneTimeCode() if args.sign_in else None
+            code = laptop_code(url_of(sockets.console), messages) if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(
                 simulation.world.cluster,
@@ -154,7 +155,7 @@ async def run_laptop(
                 ),
                 ConsoleServer(
                     world,
-                    ConsoleSettings(),
+                    ConsoleSettings(sign_in_hint=SIGN_IN_HINT),
                     past,
                     desk=laptop_desk(world, code, store),
                     forms=submit_forms(),
@@ -197,6 +198,13 @@ async def laptop_store(args: argparse.Namespace) -> AsyncIterator[Store | None]:
 
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="fairlead-")
+
+
+def laptop_code(page: str, messages: Messages) -> OneTimeCode:
+    """The code that the start prints; it prints another after a browser came with an old one."""
+    code = OneTimeCode()
+    code.announce = lambda text: messages.info(new_code_line(f"{page}/", text))
+    return code
 
 
 def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> SignInDesk | None:

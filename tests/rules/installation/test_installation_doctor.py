@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from fairlead.model.actions import ObjectRef
-from fairlead.model.installation import Installation, Parts
+from fairlead.model.installation import Installation, Parts, StoreValues
 from fairlead.model.installed.facts import (
     CertificateFact,
     DefinitionFact,
@@ -24,7 +25,7 @@ from fairlead.model.installed.facts import (
     NodeFact,
     ObjectFact,
     PodFact,
-    PullSecretFact,
+    SecretFact,
     ServerFact,
     Unread,
     WorkloadFact,
@@ -57,11 +58,12 @@ def namespace(name: str = SYSTEM, level: str = "restricted", **meta: Any) -> dic
     return {"kind": "Namespace", "metadata": {"name": name, "labels": labels, **meta}}
 
 
+CHOSEN = Installation(store=StoreValues(size="1Gi"))
 BEFORE = InstallationFacts(
     now=NOW,
     program_version="0.2.0",
-    chosen=Installation(),
-    wanted=tuple(installed_objects(Installation())),
+    chosen=CHOSEN,
+    wanted=tuple(installed_objects(CHOSEN)),
     server=ServerFact("v1.36.3", (1, 36), 0.0),
     agent=GPU_NODES,
     namespaces={NODE_SPACE: None, SYSTEM: None},
@@ -149,12 +151,87 @@ def test_a_pull_secret_exists_and_has_a_type_that_kubelets_use(
     """The types are those of the documentation of Kubernetes: "Pull an Image from a Private
     Registry". A missing one can only be made once its namespace exists.
     """
-    found = of(
-        replace(facts, pull_secrets=(PullSecretFact(SYSTEM, "registry", kind),)), "pull-secret"
-    )
+    found = of(replace(facts, pull_secrets=(SecretFact(SYSTEM, "registry", kind),)), "pull-secret")
     assert found.state == state
     if kind is None:
         assert f"docker-registry registry -n {SYSTEM}" in found.mend
+
+
+KEY = SecretFact(SYSTEM, "fairlead-sign-in-key", "Opaque")
+HOST = {"host": "gpu.example", "tlsSecret": "gpu-tls"}
+OIDC = {"oidc": {"issuer": "https://sso.example/", "clientId": "fairlead"}}
+DATABASE = {"store": {"url": "postgresql://a@b/c"}}
+
+
+@pytest.mark.parametrize(
+    ("values", "secrets", "check", "state", "words"),
+    [
+        ({}, (KEY,), "sign-in", State.OK, "Secret `fairlead-sign-in-key` has the key"),
+        ({}, (replace(KEY, type=None),), "sign-in", State.FAIL, "has not made it"),
+        ({}, (replace(KEY, type=Unread("no")),), "sign-in", State.UNKNOWN, "no"),
+        ({"signIn": {"enabled": False}}, (), "sign-in", State.OK, "users do not sign in"),
+        ({}, (KEY,), "store", State.WARN, "end with the console's pod"),
+        ({"store": {"size": "1Gi"}}, (), "store", State.OK, "a volume"),
+        (DATABASE, (SecretFact(SYSTEM, "fairlead-console", "Opaque"),), "store", State.OK, "data"),
+        (
+            DATABASE,
+            (SecretFact(SYSTEM, "fairlead-console", None),),
+            "store",
+            State.WARN,
+            "without a password: Secret `fairlead-console` of namespace `fairlead-system` does not",
+        ),
+        (
+            {"signIn": OIDC},
+            (SecretFact(SYSTEM, "fairlead-console", None),),
+            "sign-in",
+            State.WARN,
+            "the console is a public client of `https://sso.example/`",
+        ),
+        (
+            {"signIn": {"oidc": {"issuer": "https://sso.example/"}}},
+            (),
+            "sign-in",
+            State.FAIL,
+            "without `signIn.oidc.clientId`",
+        ),
+        (
+            {"ingress": HOST},
+            (SecretFact(SYSTEM, "gpu-tls", None),),
+            "ingress",
+            State.FAIL,
+            "`gpu.example` has no certificate: Secret `gpu-tls` of namespace",
+        ),
+        (
+            {"ingress": HOST, "signIn": {"trustedProxies": "10.0.0.0/8"}},
+            (SecretFact(SYSTEM, "gpu-tls", "Opaque"),),
+            "ingress",
+            State.FAIL,
+            "Secret `gpu-tls` is of type `Opaque`",
+        ),
+        (
+            {"ingress": HOST},
+            (SecretFact(SYSTEM, "gpu-tls", "kubernetes.io/tls"),),
+            "ingress",
+            State.WARN,
+            "no proxy is trusted",
+        ),
+    ],
+)
+def test_what_signing_in_at_the_console_needs(
+    values: dict[str, Any],
+    secrets: tuple[SecretFact, ...],
+    check: str,
+    state: State,
+    words: str,
+) -> None:
+    chosen = msgspec.convert(values, Installation)
+    found = examine(replace(AFTER, chosen=chosen, console_secrets=secrets))
+    assert [
+        each
+        for each in found
+        if (each.check, each.state) == (check, state) and words in each.sentence
+    ], found
+    assert all(each.mend for each in found if each.check == check and each.state != State.OK)
 
 
 def node(**change: Any) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.endings import defined_kind, held_sentence, is_stopped
 from fairlead.rules.installation.finding_lists import counted, lines
 from fairlead.rules.installation.order import (
+    CLAIM,
     DATA_KINDS,
     NAMESPACE,
     WORKLOADS,
@@ -43,9 +44,15 @@ from fairlead.rules.installation.order import (
 )
 from fairlead.rules.installation.refusals import refuse_releases
 from fairlead.rules.installation.traces import traces_of
-from fairlead.settings import HELM_CHART, PEOPLE_CONTROLLER_POD
+from fairlead.settings import (
+    CONSOLE_POD,
+    HELM_CHART,
+    PEOPLE_CONTROLLER_POD,
+    SIGN_IN_KEY_SECRET,
+)
 from fairlead.wire.installation.components import account_limits, every_object
-from fairlead.wire.installation.inventory import parse_inventory
+from fairlead.wire.installation.inventory import inventory_ref, parse_inventory
+from fairlead.wire.installation.policies.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.release import parse_release
 
 _BEAT_SECONDS: Final = 0.5
@@ -91,12 +98,26 @@ class Removal:
         Raises UserError if there is nothing to remove, and with all that may not be removed.
         """
         objects = self._objects()
-        removable = (each for each in objects if with_data or not is_data(each))
+        removable = objects if with_data else self._without_data(objects)
         targets = removal_order(removable, self._limits)
         traces = self._traces() if with_data else []
         if not targets and not traces:
             raise _nothing(objects)
         return self._checked(targets, traces)
+
+    def _without_data(self, objects: Sequence[ObjectRef]) -> list[ObjectRef]:
+        """What is removed while records stay. A namespace with the volume of the console's store
+        stays with it, and loses what else Fairlead wrote there.
+        """
+        kept = {each.namespace for each in _claims(objects) if self._cluster.get(each) is not None}
+        removable = [
+            each
+            for each in objects
+            if not is_data(each) and not (each.kind == NAMESPACE and each.name in kept)
+        ]
+        if removable:
+            removable += [each for place in kept for each in _written_inside(place)]
+        return removable
 
     def plan_for_helm(self) -> Removable:
         """What ends before Helm removes a release: admission and workloads.
@@ -309,6 +330,21 @@ def _still_waiting(count: int, refused: Sequence[tuple[ObjectRef, Refusal]]) -> 
     first, refusal = refused[0]
     what = f"{waits} for quota; the API server refuses to let {first.title} go: {refusal.reason}"
     return UserError(what, "end what refuses it, or delete what waits; the same command goes on")
+
+
+def _claims(objects: Sequence[ObjectRef]) -> list[ObjectRef]:
+    """The volume of the console's store in each namespace; an upgrade may have left it."""
+    places = [each.name for each in objects if each.kind == NAMESPACE and not is_data(each)]
+    return [ObjectRef("v1", CLAIM, CONSOLE_POD, place) for place in places]
+
+
+def _written_inside(place: str) -> tuple[ObjectRef, ...]:
+    """What processes of an installation, or the command itself, write into its namespace."""
+    return (
+        ObjectRef("v1", "Secret", SIGN_IN_KEY_SECRET, place),
+        ObjectRef("v1", "Secret", WEBHOOK_SERVICE, place),
+        inventory_ref(place),
+    )
 
 
 def _nothing(objects: Sequence[ObjectRef]) -> UserError:

@@ -29,6 +29,21 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--sign-in-key-secret",
+        metavar="NAMESPACE/NAME",
+        default="",
+        help="Secret with this key, for all replicas; the console makes it where it is missing",
+    )
+    parser.add_argument(
+        "--secrets-folder",
+        metavar="DIR",
+        default="",
+        help=(
+            "folder of files for flags that are not given, each of which may be absent: "
+            "oidc-client-secret, oidc-ca.crt, store-password, store-ca.crt"
+        ),
+    )
+    parser.add_argument(
         "--store",
         metavar="URL",
         default="",
@@ -51,13 +66,18 @@ def add_sign_in(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         action="append",
         default=[],
-        help="address or CIDR block of a proxy whose X-Forwarded- headers count; repeatable",
+        help=(
+            "address or CIDR block of a proxy whose X-Forwarded- headers count; repeatable, or "
+            "separated by commas"
+        ),
     )
     parser.add_argument(
         "--external-url",
         metavar="URL",
         default="",
-        help="where browsers find the console, for the OpenID Connect provider",
+        help=(
+            "where browsers find the console, for the OpenID Connect provider; its host is allowed"
+        ),
     )
     parser.add_argument(
         "--kubeconfig-server",

@@ -15,6 +15,9 @@ the GPU exporter, the cluster exporter and the console, in one process. It print
 address and the path of a kubeconfig for kubectl, and stays in the foreground until Ctrl-C. While it
 runs, commands such as `arena top node` use it.
 
+The printed address has a code that signs the browser in once, as the administrator. Who is signed
+in with it may look as each user of the simulated cluster.
+
 It listens only on 127.0.0.1. If another process uses a default port, it uses a free port
 and prints it.
 
@@ -78,7 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign-in",
         action=BooleanFlag,
-        help="let users sign in at the console: the printed address has a one-time code",
+        default=True,
+        help=(
+            "users sign in at the console, and the printed address has a one-time code (default "
+            "true); --sign-in=false: every client of the console is an administrator"
+        ),
     )
     parser.add_argument(
         "--ready-file",

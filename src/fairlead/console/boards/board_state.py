@@ -612,11 +612,11 @@ class BoardState:
         """What the reader of this board state may see of it."""
         return waiting
 
-    def my_work(self, user: str, namespace: str) -> MyWork:
+    def my_work(self, user: str, namespace: str, own: Collection[str] = ()) -> MyWork:
         """What one user or namespace has, may use, could start and waits for; both "": only the
-        choices.
+        choices. `own`: the namespaces of the user's groups.
         """
-        me = self.places.me(user, namespace)
+        me = self.places.me(user, namespace, own)
         pods = {
             (each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods
             for each in self.instances

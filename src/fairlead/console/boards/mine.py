@@ -74,10 +74,14 @@ class WorkChoices(Struct, frozen=True):
     of_user: Mapping[str, tuple[str, ...]]
     existing: Collection[str] | None = None
 
-    def me(self, user: str, namespace: str) -> WorkScope:
-        """A namespace overrides the user; in one that does not exist nothing can start."""
+    def me(self, user: str, namespace: str, own: Collection[str] = ()) -> WorkScope:
+        """A namespace overrides the user; in one that does not exist nothing can start. `own`: the
+        namespaces of the user's groups, where the user may have no work yet.
+        """
         if not namespace:
-            return WorkScope(user, "", self.of_user.get(user, ()))
+            there = [each for each in own if self.existing is None or each in self.existing]
+            places = sorted({*self.of_user.get(user, ()), *there})
+            return WorkScope(user, "", tuple(places))
         is_there = self.existing is None or namespace in self.existing
         return WorkScope("", namespace, (namespace,) if is_there else ())
 

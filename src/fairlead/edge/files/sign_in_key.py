@@ -65,9 +65,14 @@ def _read(path: Path) -> bytes:
             f"the key `{path}` cannot be read: {(error.strerror or str(error)).lower()}",
             "check --sign-in-key-file",
         ) from error
+    return key_of(data, str(path))
+
+
+def key_of(data: bytes, source: str) -> bytes:
+    """Raises UserError for bytes that are too few or too many. `source`: for the message."""
     if not _SHORTEST_BYTES <= len(data) <= _LONGEST_BYTES:
         raise UserError(
-            f"the key `{path}` has {len(data)} bytes; a key has {_SHORTEST_BYTES} to "
+            f"the key `{source}` has {len(data)} bytes; a key has {_SHORTEST_BYTES} to "
             f"{_LONGEST_BYTES}",
             _HINT,
         )

@@ -20,6 +20,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import SECRETS, SERVICE_ACCOUNTS, Resource
 from fairlead.edge.kube.who_am_i import REVIEWS
 from fairlead.edge.people.people_api import USER_SUBJECT
+from fairlead.edge.people.sign_in_keys import kept_keys
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.access import Identity
 from fairlead.model.changes import Observe
@@ -105,6 +106,9 @@ class KubeSignInApi:
             },
         )
         return status.get("allowed") is True
+
+    async def keys(self, namespace: str, name: str) -> tuple[bytes, ...]:
+        return await kept_keys(self._api, namespace, name)
 
     async def _ask(self, resource: Resource, spec: dict[str, Any] | None) -> dict[str, Any]:
         question: dict[str, Any] = {

@@ -51,11 +51,16 @@ from fairlead.model.installed.facts import (
     Mismatch,
     ObjectFact,
     PodFact,
-    PullSecretFact,
+    SecretFact,
     ServerFact,
     Unread,
 )
-from fairlead.settings import HELM_CHART, NODE_AGENT_POD, USERS_NAMESPACE
+from fairlead.settings import (
+    HELM_CHART,
+    NODE_AGENT_POD,
+    SIGN_IN_KEY_SECRET,
+    USERS_NAMESPACE,
+)
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
@@ -128,6 +133,7 @@ class _Reading:
                 "definitions": self._definitions,
                 "certificates": partial(self._certificates, objects),
                 "pull_secrets": self._pull_secrets,
+                "console_secrets": self._console_secrets,
             }
         )
         kinds = (read.pop("deployments"), read.pop("daemon_sets"))
@@ -261,12 +267,23 @@ class _Reading:
         secret = self._found_secret(namespace, name)
         return None if secret is None else _end_of((secret.get("data") or {}).get("tls.crt") or "")
 
-    def _pull_secrets(self) -> tuple[PullSecretFact, ...]:
+    def _pull_secrets(self) -> tuple[SecretFact, ...]:
         """Those of the values, in each namespace with pods. Of their content nothing is kept."""
         return tuple(
-            PullSecretFact(space, name, _asked(partial(self._type_of_secret, space, name)))
+            SecretFact(space, name, _asked(partial(self._type_of_secret, space, name)))
             for space in (self._chosen.namespace, self._chosen.node_namespace)
             for name in self._chosen.pull_secrets
+        )
+
+    def _console_secrets(self) -> tuple[SecretFact, ...]:
+        chosen = self._chosen
+        if not (chosen.parts.console and chosen.sign_in.enabled):
+            return ()
+        return tuple(
+            SecretFact(space, name, _asked(partial(self._type_of_secret, space, name)))
+            for space in (chosen.namespace,)
+            for name in (SIGN_IN_KEY_SECRET, chosen.sign_in.secret, chosen.ingress.tls_secret)
+            if name
         )
 
     def _type_of_secret(self, namespace: str, name: str) -> str | None:

@@ -152,9 +152,10 @@ class CertificateFact(Struct, frozen=True):
     ends_at: Moment | Unread | None
 
 
-class PullSecretFact(Struct, frozen=True):
-    """A Secret that pods name for the pull of their images. `type`: such as
-    `kubernetes.io/dockerconfigjson`; None = it does not exist.
+class SecretFact(Struct, frozen=True):
+    """A Secret, without its content.
+
+    `type`: such as `kubernetes.io/dockerconfigjson`; None = it does not exist.
     """
 
     namespace: str
@@ -169,7 +170,8 @@ class InstallationFacts(Struct, frozen=True):
     `wanted`: the objects of the values `chosen`. `agent`: nodes that the node agent selects; None =
     it is not chosen. `unserved`: wanted kinds that the cluster does not serve. `denied`: objects
     that this user may not write. `namespaces`: those that are wanted, None = it does not exist.
-    `prometheus`: the path of the one that was found; "" = none.
+    `pull_secrets`: by which images are pulled. `console_secrets`: which the console or its Ingress
+    names. `prometheus`: the path of the one that was found; "" = none.
     """
 
     now: Moment
@@ -192,7 +194,8 @@ class InstallationFacts(Struct, frozen=True):
     nodes: tuple[NodeFact, ...] | Unread = ()
     node_leases: tuple[LeaseFact, ...] | Unread = ()
     certificates: tuple[CertificateFact, ...] = ()
-    pull_secrets: tuple[PullSecretFact, ...] = ()
+    pull_secrets: tuple[SecretFact, ...] = ()
+    console_secrets: tuple[SecretFact, ...] = ()
     prometheus: str | Unread = ""
     read_seconds: float = 0.0
 

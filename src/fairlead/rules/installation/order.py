@@ -18,6 +18,8 @@ _WRITTEN: Final = (
     "RoleBinding",
     "ConfigMap",
     "Service",
+    "PersistentVolumeClaim",
+    "Ingress",
     "NetworkPolicy",
     "PodDisruptionBudget",
     "ValidatingAdmissionPolicy",
@@ -39,6 +41,8 @@ _ADMISSION: Final = tuple(
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 DATA_KINDS: Final = frozenset({"CustomResourceDefinition"})
 """Kinds with records of users: they are removed only with the users' consent."""
+CLAIM: Final = "PersistentVolumeClaim"
+"""The kind of the volume with the console's store."""
 _USERS_SPACE: Final = ("Namespace", USERS_NAMESPACE)
 WORKLOADS: Final = frozenset({"Deployment", "DaemonSet"})
 NAMESPACE: Final = "Namespace"
@@ -82,7 +86,7 @@ def is_data(target: ObjectRef) -> bool:
     >>> [is_data(ObjectRef("v1", "Namespace", name)) for name in ("kube-ai", "fairlead-system")]
     [True, False]
     """
-    return target.kind in DATA_KINDS or (target.kind, target.name) == _USERS_SPACE
+    return target.kind in (*DATA_KINDS, CLAIM) or (target.kind, target.name) == _USERS_SPACE
 
 
 def is_admission(target: ObjectRef) -> bool:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
+from urllib.parse import urlsplit
 
 from fairlead import settings
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
@@ -34,18 +35,22 @@ from fairlead.run.invocation import (
     Process,
     free_or_named,
     lease_identity,
+    new_code_line,
     required_connection,
     url_of,
 )
 from fairlead.run.replay import replayed_world
-from fairlead.run.servers.sign_in import AskedSignIn
+from fairlead.run.servers.sign_in import AskedSignIn, page_address
 from fairlead.run.wiring import followed_world, submit_forms
 
 
 async def _run_console(asked: Invocation) -> None:
     args = asked.args
     host, _ = parse_address(args.listen)
-    chosen = ConsoleSettings(host, args.base_path, tuple(args.allowed_host))
+    hosts = [*filter(None, args.allowed_host)]
+    if page := page_address(args.external_url):
+        hosts.append(urlsplit(page).hostname or "")
+    chosen = ConsoleSettings(host, args.base_path, tuple(hosts))
     sign_in = AskedSignIn(asked, chosen)
     check_address(host, has_sign_in=sign_in.is_on)
     sock = free_or_named(asked)
@@ -56,7 +61,12 @@ async def _run_console(asked: Invocation) -> None:
         async with sign_in.desk(world) as desk:
             yield ConsoleServer(world, chosen, desk=desk, forms=submit_forms()).service(sock)
 
-    code = f"#code={sign_in.code.text}" if sign_in.code is not None else ""
+    code = ""
+    if sign_in.code is not None:
+        code = f"#code={sign_in.code.text}"
+        sign_in.code.announce = lambda text: asked.messages.info(
+            new_code_line(f"{url_of(sock)}{path}", text)
+        )
     await _run_reader(asked, sock, service, ("console", path + code), with_events=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -46,12 +47,21 @@ class AskedSignIn:
                 "leave out --sign-in",
             )
         self.code = OneTimeCode() if is_loopback(chosen.host) else None
-        self._proxies = Proxies(args.trusted_proxy)
+        self._proxies = Proxies(each for words in args.trusted_proxy for each in _words(words))
+        self._external_url = page_address(args.external_url)
+        _add_secrets(args)
         self._store = _store_address(asked)
-        self._external_url = _address(args.external_url)
         self._provider = _provider_settings(asked) if args.oidc_issuer else None
+        self._key_secret = secret_place(args.sign_in_key_secret)
         files = args.sign_in_key_file
-        self._keys = read_keys(files) if files else (own_key(asked.env),)
+        if files and self._key_secret is not None:
+            raise UserError(
+                "--sign-in-key-file and --sign-in-key-secret exclude each other",
+                "leave one of them out",
+            )
+        self._keys = read_keys(files) if files else ()
+        if not self._keys and self._key_secret is None:
+            self._keys = (own_key(asked.env),)
 
     @asynccontextmanager
     async def desk(self, world: Ports) -> AsyncIterator[SignInDesk | None]:
@@ -62,6 +72,9 @@ class AskedSignIn:
         from fairlead.edge.store.opened import open_store  # SQL is for this alone
 
         async with AsyncExitStack() as clients:
+            keys = self._keys
+            if self._key_secret is not None:
+                keys = await world.sign_in.keys(*self._key_secret)
             store = await open_store(self._store, self._messages.info)
             clients.push_async_callback(store.close)
             yield SignInDesk(
@@ -72,7 +85,7 @@ class AskedSignIn:
                     versions=store,
                     store_facts=store.facts,
                     cluster_now=world.clock.now,
-                    keys=self._keys,
+                    keys=keys,
                     code=self.code,
                     provider=await self._opened(clients),
                     issuer=self._args.oidc_issuer,
@@ -111,6 +124,38 @@ def _store_address(asked: Invocation) -> StoreAddress:
     return store_address(f"sqlite:///{folder / STORE_FILE}")
 
 
+SECRET_FILES: Final = {
+    "oidc_client_secret_file": "oidc-client-secret",
+    "oidc_ca_file": "oidc-ca.crt",
+    "store_password_file": "store-password",
+    "store_ca_file": "store-ca.crt",
+}
+"""Files of `--secrets-folder`, by the flag for which each stands."""
+
+
+def _add_secrets(args: argparse.Namespace) -> None:
+    """Name the files of the folder in the flags that are not given, where they have an effect."""
+    for flag, name in SECRET_FILES.items():
+        path = Path(args.secrets_folder) / name
+        is_needed = args.store if flag.startswith("store") else args.oidc_issuer
+        if args.secrets_folder and is_needed and not getattr(args, flag) and path.is_file():
+            setattr(args, flag, str(path))
+
+
+def secret_place(text: str) -> tuple[str, str] | None:
+    """Namespace and name. Raises UserError for another text."""
+    if not text:
+        return None
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise UserError(f"`{text[:200]}` is no Secret", "write --sign-in-key-secret NAMESPACE/NAME")
+    return namespace, name
+
+
+def _words(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
 def _provider_settings(asked: Invocation) -> OidcSettings:
     """Raises UserError for settings with which no user could sign in."""
     from fairlead.edge.oidc.provider import OidcSettings, check_settings
@@ -141,7 +186,7 @@ def _secret(name: str) -> str:
         ) from error
 
 
-def _address(text: str) -> str:
+def page_address(text: str) -> str:
     """Where browsers find the console. Raises UserError for what is no address of a page."""
     try:
         parts = urlsplit(text)
@@ -161,6 +206,8 @@ def _refuse_others(asked: Invocation) -> None:
     args = asked.args
     named = {
         "--sign-in-key-file": args.sign_in_key_file,
+        "--sign-in-key-secret": args.sign_in_key_secret,
+        "--secrets-folder": args.secrets_folder,
         "--trusted-proxy": args.trusted_proxy,
         "--store": args.store,
         "--store-password-file": args.store_password_file,

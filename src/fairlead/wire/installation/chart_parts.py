@@ -97,6 +97,17 @@ def namespaces(chosen: ChartValues) -> list[Object]:
     ]
 
 
+def console_access(chosen: ChartValues) -> list[Object]:
+    """What leads to the console; the volume of its store stays when the release goes."""
+    name, value = KEPT
+    return [
+        {**each, "metadata": {**each["metadata"], "annotations": {name: value}}}
+        if each["kind"] == "PersistentVolumeClaim"
+        else each
+        for each in component_objects("console-access", chosen)
+    ]
+
+
 def doctor(chosen: ChartValues) -> list[Object]:
     """`helm test`: a pod that runs `fairlead doctor`, with an account that reads."""
     place = PartPlace(_DOCTOR, chosen.namespace)
@@ -283,6 +294,7 @@ CHART_COMPONENTS: Final[dict[str, Callable[[ChartValues], list[Object]]]] = {
     "namespace": namespaces,
     "quota-crd": definition,
     "people": people,
+    "console-access": console_access,
     FIRST_ADMINISTRATOR: first_administrator,
     "doctor": doctor,
     "uninstall": uninstall,

@@ -17,15 +17,19 @@ from fairlead.model.installation import (
     INSTALLATION_LABEL,
     NODE_PART,
     SYSTEM_PART,
+    IngressValues,
     Installation,
     OwnAccounts,
     Parts,
+    SignInValues,
+    StoreValues,
 )
-from fairlead.wire.installation import deciding_parts, people_parts, reading_parts
+from fairlead.wire.installation import console_parts, deciding_parts, people_parts, reading_parts
 from fairlead.wire.installation.object_parts import PART_OF, POD_SECURITY, RESTRICTED
 from fairlead.wire.installation.people_webhook import people_webhook
 from fairlead.wire.installation.policies.account_policies import account_policies
 from fairlead.wire.installation.policies.agent_policies import agent_policies
+from fairlead.wire.installation.policies.console_policies import console_policies
 from fairlead.wire.installation.policies.people_policies import people_policies
 from fairlead.wire.installation.policies.quota_policies import quota_policies
 from fairlead.wire.installation.policies.renewal_policy import renewal_policy
@@ -40,7 +44,7 @@ Object = dict[str, Any]
 ADMISSION_PART: Final = "fairlead.io/admission"
 """The label with the part of an admission object.
 
-One of: scheduler, asks, grants, quota, tree, accounts, node-agent, people.
+One of: scheduler, asks, grants, quota, tree, accounts, node-agent, people, console.
 """
 
 
@@ -74,7 +78,11 @@ COMPONENTS: Final[dict[str, Callable[[Installation], list[Object]]]] = {
     "namespace": namespaces,
     "quota-crd": lambda _: [quota_tree_definition()],
     "reader": reading_parts.reader,
-    "console": reading_parts.console,
+    "console-sign-in": console_parts.console_sign_in,
+    "console-people": console_parts.console_people,
+    "console-admission": lambda chosen: console_policies(chosen.accounts),
+    "console-access": console_parts.console_access,
+    "console": console_parts.console,
     "cluster-exporter": reading_parts.cluster_exporter,
     "gpu-exporter": reading_parts.gpu_exporter,
     "gpu-exporter-rights": reading_parts.gpu_exporter_rights,
@@ -106,6 +114,10 @@ def _is_own(chosen: Installation) -> bool:
     return chosen.scheduler == "own"
 
 
+def _has_sign_in(chosen: Installation) -> bool:
+    return chosen.parts.console and chosen.sign_in.enabled
+
+
 def _has_sharing_webhook(chosen: Installation) -> bool:
     return chosen.parts.gpu_sharing and _has_webhooks(chosen)
 
@@ -116,6 +128,10 @@ IS_IN: Final[dict[str, Callable[[Installation], bool]]] = {
     "quota-crd": lambda chosen: chosen.parts.quota or chosen.parts.people,
     "people": lambda chosen: chosen.parts.people,
     "reader": lambda chosen: chosen.parts.console,
+    "console-sign-in": _has_sign_in,
+    "console-people": lambda chosen: _has_sign_in(chosen) and chosen.parts.people,
+    "console-admission": _has_sign_in,
+    "console-access": lambda chosen: chosen.parts.console,
     "console": lambda chosen: chosen.parts.console,
     "cluster-exporter": lambda chosen: chosen.parts.cluster_exporter,
     "gpu-exporter": lambda chosen: chosen.parts.gpu_exporter,
@@ -155,6 +171,12 @@ def installed_objects(chosen: Installation) -> list[Object]:
 def every_object(chosen: Installation) -> list[Object]:
     """All objects that some installation in these two namespaces has, each once."""
     every_part = Parts(gpu_exporter_rights=True)
+    chosen = replace(
+        chosen,
+        store=StoreValues(size="1Gi"),
+        ingress=IngressValues("console.example"),
+        sign_in=SignInValues(),
+    )
     found = {
         object_ref(each).identity: each
         for admission, scheduler in product(_ADMISSIONS, _SCHEDULERS)
@@ -174,6 +196,7 @@ def account_limits() -> frozenset[tuple[str, str, str, str]]:
         *_account_admission(accounts),
         *agent_policies(accounts),
         *people_policies(accounts),
+        *console_policies(accounts),
         *renewal_policy(),  # it limits a right that users have until the end
     )
     return frozenset(object_ref(each).identity for each in limits)

@@ -1,4 +1,4 @@
-"""Objects of the parts that only read: console, cluster exporter, GPU exporter and its rights."""
+"""Objects of the parts that only read: the console's account, cluster exporter, GPU exporter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from fairlead.model.installation import Installation
 from fairlead.settings import (
     CLUSTER_EXPORTER_LEASE,
     CLUSTER_EXPORTER_PORT,
-    CONSOLE_PORT,
     GPU_EXPORTER_PORT,
     GPU_EXPORTER_PORT_NAME,
-    LOOPBACK,
 )
 from fairlead.wire.installation.object_parts import (
     DRIVER_VARIABLES,
@@ -42,8 +40,7 @@ from fairlead.wire.installation.object_parts import (
     withheld_gpu_rights,
 )
 
-_READER: Final = "fairlead-reader"
-_CONSOLE: Final = "fairlead-console"
+READER: Final = "fairlead-reader"
 _EXPORTER: Final = "fairlead-cluster-exporter"
 _GPU_EXPORTER: Final = "fairlead-gpu-exporter"
 _TRAINING: Final = (
@@ -68,8 +65,8 @@ _PRIVILEGED_ROOT: Final = {"runAsUser": 0, "privileged": True, "readOnlyRootFile
 
 
 def reader(chosen: Installation) -> list[Object]:
-    """The account of the console, which only reads."""
-    owner = PartPlace(_READER, chosen.namespace)
+    """The account of the console, and its rights to read."""
+    owner = PartPlace(READER, chosen.namespace)
     rules = [
         grant("", "nodes pods events", "list watch"),
         *_followed(),
@@ -80,55 +77,8 @@ def reader(chosen: Installation) -> list[Object]:
         grant("", "pods/log", "get"),
         *(grant(group, resources, "get") for group, resources in _TRAINING),
     ]
-    cluster_role, cluster_binding = cluster_rights(_READER, owner, rules)
-    return [account(owner), cluster_role, *withheld_gpu_rights(_READER, owner), cluster_binding]
-
-
-_READY_PAGE: Final = f"http://{LOOPBACK}:{CONSOLE_PORT}/readyz"
-_READ_ALL: Final = {
-    "exec": {
-        "command": [
-            "python3",
-            "-c",
-            f"from urllib.request import urlopen; urlopen('{_READY_PAGE}')",
-        ]
-    },
-    "periodSeconds": 2,
-    "timeoutSeconds": 10,
-    "failureThreshold": 300,
-}
-"""Until the console has read every source, an update keeps the old one. No kubelet reaches its
-loopback, so the probe runs inside, and only at the start: it costs a Python each time.
-"""
-
-
-def console(chosen: Installation) -> list[Object]:
-    """The boards.
-
-    It is installed without sign-in, so it listens on its pod's loopback and has no Service.
-
-    One replica: without a Service a second one would have no clients, and it keeps an hour of
-    charts in its memory.
-    """
-    command = ["fairlead", "console", f"--listen={LOOPBACK}:{CONSOLE_PORT}", *_sources(chosen)]
-    container = {
-        "name": "console",
-        "image": chosen.image,
-        "command": command,
-        "startupProbe": _READ_ALL,
-        **requests("100m", "256Mi"),
-        "securityContext": LOCKED,
-    }
-    pod = {
-        "serviceAccountName": _READER,
-        **pull_secrets(chosen),
-        "nodeSelector": {"kubernetes.io/os": "linux"},
-        "securityContext": NON_ROOT,
-        "containers": [container],
-    }
-    place = PartPlace(_CONSOLE, chosen.namespace)
-    # `kubectl port-forward` reaches the loopback through the node.
-    return [deployment(place, 1, pod), *network_policy(place, chosen)]
+    cluster_role, cluster_binding = cluster_rights(READER, owner, rules)
+    return [account(owner), cluster_role, *withheld_gpu_rights(READER, owner), cluster_binding]
 
 
 def cluster_exporter(chosen: Installation) -> list[Object]:
@@ -164,7 +114,7 @@ def _cluster_exporter_pod(chosen: Installation) -> Object:
             "--leader-elect",
             "--identity=$(POD_NAME)",
             f"--lease-namespace={chosen.namespace}",
-            *_sources(chosen),
+            *sources(chosen),
         ],
         "env": [POD_NAME, NODE_NAME],
         **port("metrics", CLUSTER_EXPORTER_PORT),
@@ -263,7 +213,8 @@ def _followed() -> list[Object]:
     ]
 
 
-def _sources(chosen: Installation) -> list[str]:
+def sources(chosen: Installation) -> list[str]:
+    """Flags of console and cluster exporter: where GPU values and series come from."""
     flags = [f"--gpu-exporter-namespace={chosen.node_namespace}"]
     flags += [f"--gpu-source={chosen.gpu_source}"] if chosen.gpu_source else []
     return [*flags, f"--prometheus={chosen.prometheus}"] if chosen.prometheus else flags

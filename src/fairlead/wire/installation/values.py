@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from fairlead.errors import UserError
-from fairlead.model.installation import Installation, Parts
+from fairlead.model.installation import Installation
 from fairlead.wire.files.bounded import load_yaml
 from fairlead.wire.files.manifest_yaml import render_manifests
 from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
@@ -66,6 +66,7 @@ def parse_values(values: Values, renamed: Mapping[str, str] = RENAMED) -> Instal
         raise UserError(f"value `{key}` is `{_at(values, key)}`: {expected}", _PAGE) from error
     _check_namespaces(chosen)
     _check_pull_secrets(chosen)
+    _check_console(chosen)
     return chosen
 
 
@@ -99,6 +100,20 @@ def _check_pull_secrets(chosen: Installation) -> None:
             raise UserError(f"value `pullSecrets` names `{each}` twice", "name each Secret once")
 
 
+def _check_console(chosen: Installation) -> None:
+    """Raises UserError for values of the console that have no effect together."""
+    if not chosen.sign_in.enabled and chosen.ingress.host:
+        raise UserError(
+            f"value `ingress.host` is `{chosen.ingress.host}`, and `signIn.enabled` is false",
+            "without sign-in the console is not offered outside its pod: leave one of them out",
+        )
+    if chosen.store.url and chosen.store.size:
+        raise UserError(
+            "values `store.url` and `store.size` exclude each other",
+            "the volume is for a SQLite file; leave one of them out",
+        )
+
+
 def _differing(values: Values, defaults: Values) -> Values:
     found = {}
     for key, value in values.items():
@@ -126,12 +141,8 @@ def _with_value(values: Values, path: list[str], value: Any) -> Values:
 
 
 def _check_keys(values: Values, renamed: Mapping[str, str]) -> None:
-    parts = values.get("parts")
-    written = [str(key) for key in values]
-    if isinstance(parts, dict):
-        written += [f"parts.{key}" for key in parts]
-    known = [*_names(Installation), *(f"parts.{name}" for name in _names(Parts))]
-    for key in written:
+    known = list(_keys(Installation))
+    for key in _written(values, known):
         if key in renamed:
             raise UserError(f"value `{key}` has a new name", f"write `{renamed[key]}`")
         if key not in known:
@@ -140,8 +151,24 @@ def _check_keys(values: Values, renamed: Mapping[str, str]) -> None:
             raise UserError(f"there is no value `{key}`", hint)
 
 
-def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
-    return type_.__struct_encode_fields__
+def _written(values: Values, known: Sequence[str], prefix: str = "") -> Iterator[str]:
+    """The keys of the values; of a mapping of keys also the keys in it."""
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        yield key
+        if isinstance(value, dict) and any(each.startswith(f"{key}.") for each in known):
+            yield from _written(value, known, f"{key}.")
+
+
+def _keys(type_: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
+    """
+    >>> [each for each in _keys(Installation) if each.startswith("store")]
+    ['store', 'store.url', 'store.size', 'store.storageClass']
+    """
+    for each in msgspec.structs.fields(type_):
+        yield f"{prefix}{each.encode_name}"
+        if isinstance(each.type, type) and issubclass(each.type, msgspec.Struct):
+            yield from _keys(each.type, f"{prefix}{each.encode_name}.")
 
 
 def _at(values: Any, key: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Final
 
 from msgspec import structs
@@ -16,6 +17,7 @@ from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
 from fairlead.console.http.answers import Refused, json_answer, packed_answer
 from fairlead.console.http.routes.console import Answering, Console, states_of
 from fairlead.console.http.routes.rows import list_answer, long_list_answer
+from fairlead.console.http.subjects import subject_of
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
@@ -36,10 +38,20 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
             "ask for one of them",
         )
     board_state = await states_of(console, request).latest("holders", "waiting", "offers", "places")
+    own = _namespaces_of(console, request, user)
     # In a thread: what could start now is asked of a plan of the whole cluster.
     return await asyncio.to_thread(
-        lambda: json_answer(request, board_state.my_work(user, namespace))
+        lambda: json_answer(request, board_state.my_work(user, namespace, own))
     )
+
+
+def _namespaces_of(console: Console, request: Request, user: str) -> Collection[str]:
+    """The namespaces of a user's groups. A researcher learns only the own ones."""
+    subject = subject_of(request)
+    if not user or user == subject.user:
+        return subject.namespaces if user else ()
+    found = console.desk.roster.users.get(user) if subject.is_admin and console.desk else None
+    return found.status.namespaces if found is not None else ()
 
 
 async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:

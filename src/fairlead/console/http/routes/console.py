@@ -28,7 +28,7 @@ from fairlead.console.http.subjects import (
     until_denied,
 )
 from fairlead.console.http.writing.credentials import CredentialPlans
-from fairlead.console.http.writing.frame import READ_ONLY, PlannedWrite, WriteFrame
+from fairlead.console.http.writing.frame import SIGN_IN_HINT, PlannedWrite, WriteFrame, read_only
 from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.pages.endpoints import Endpoint
@@ -58,6 +58,7 @@ class Console(msgspec.Struct):
     base_path: str = "/"
     desk: SignInDesk | None = None
     forms: JobForms | None = None
+    sign_in_hint: str = SIGN_IN_HINT
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
 
     @property
@@ -67,7 +68,7 @@ class Console(msgspec.Struct):
             raise Refused(
                 404,
                 "this console does not read users, because they do not sign in",
-                "start it with `fairlead console --sign-in on`",
+                self.sign_in_hint,
             )
         return self.desk
 
@@ -93,7 +94,7 @@ class Console(msgspec.Struct):
 
     @property
     def sign_in(self) -> SignInAnswers:
-        return SignInAnswers(self.desk, self.base_path)
+        return SignInAnswers(self.desk, self.base_path, self.sign_in_hint)
 
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -151,5 +152,5 @@ def job_forms(console: Console) -> JobForms:
 
 def sign_in_desk(console: Console) -> SignInDesk:
     if console.desk is None:
-        raise READ_ONLY
+        raise read_only(console.sign_in_hint)
     return console.desk

@@ -97,23 +97,23 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await named_job(console, request)
-    subject = subject_of(request)
-    manifest = await _job_files(console).manifest(each.job, subject.account)
-    reach = reach_of(subject)
-    if reach is not None:
-        manifest = without_claimant(manifest, reach)
+    manifest = await _own_manifest(console, request, each.job)
     text, redacted = await asyncio.to_thread(_shown_yaml, manifest)
     return json_answer(request, JobManifest(*_envelope(found), text, redacted))
+
+
+async def _own_manifest(console: Console, request: Request, job: Job) -> Manifest:
+    """The job's object, read as the subject, without names of other teams."""
+    subject = subject_of(request)
+    manifest = await _job_files(console).manifest(job, subject.account)
+    reach = reach_of(subject)
+    return manifest if reach is None else without_claimant(manifest, reach)
 
 
 async def job_clone(console: Console, request: Request, endpoint: Endpoint) -> Response:
     forms = job_forms(console)
     _, each, _ = await named_job(console, request)
-    subject = subject_of(request)
-    manifest = await _job_files(console).manifest(each.job, subject.account)
-    reach = reach_of(subject)
-    if reach is not None:
-        manifest = without_claimant(manifest, reach)
+    manifest = await _own_manifest(console, request, each.job)
     # In a thread: the objects of many flags are made.
     made = await asyncio.to_thread(_cloned, forms, each.job, manifest)
     return json_answer(request, made)

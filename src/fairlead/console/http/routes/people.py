@@ -78,7 +78,7 @@ async def tokens(console: Console, request: Request, endpoint: Endpoint) -> Resp
 
 async def audit(console: Console, request: Request, endpoint: Endpoint) -> Response:
     trail = console.desk.audit if console.desk is not None else None
-    return await AuditAnswers(trail, console.now_ms).answer(request)
+    return await AuditAnswers(trail, console.now_ms, console.sign_in_hint).answer(request)
 
 
 ANSWERS: Final[dict[str, Answering]] = {

@@ -55,7 +55,7 @@ async def quota_tree(console: Console, request: Request, endpoint: Endpoint) -> 
 
 
 async def quota_tree_versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, await tree_versions(console.desk))
+    return json_answer(request, await tree_versions(console.desk, console.sign_in_hint))
 
 
 async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) -> Response:

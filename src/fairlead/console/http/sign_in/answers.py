@@ -35,10 +35,13 @@ _EXAMPLE: Final = '{"way": "token", "secret": "…"}'
 
 
 class SignInAnswers:
-    """`desk`: None = this console has no sign-in. `base_path`: with a slash at both ends."""
+    """`desk`: None = this console has no sign-in. `base_path`: with a slash at both ends. `hint`:
+    how users sign in where there is no desk.
+    """
 
-    def __init__(self, desk: SignInDesk | None, base_path: str) -> None:
+    def __init__(self, desk: SignInDesk | None, base_path: str, hint: str) -> None:
         self._desk = desk
+        self._hint = hint
         self._base_path = base_path
 
     async def methods(self, request: Request) -> Response:
@@ -104,9 +107,7 @@ class SignInAnswers:
 
     def _needed(self) -> SignInDesk:
         if self._desk is None:
-            raise Refused(
-                404, "this console has no sign-in", "start it with `fairlead console --sign-in on`"
-            )
+            raise Refused(404, "this console has no sign-in", self._hint)
         return self._desk
 
     def _with(self, answer: Response, *cookies: Cookie) -> Response:

@@ -264,7 +264,8 @@ class SignInDesk:
         if not code.spend(secret):
             raise signed_out(
                 "this code is wrong, was used, or is too old",
-                "start the console again, which prints a new one, or sign in with a token",
+                "after a code that was used or is too old, the terminal in which the console runs "
+                "shows an address with a new one",
             )
         return await self._signed_in.own_identity()
 

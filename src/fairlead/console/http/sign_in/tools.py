@@ -49,23 +49,40 @@ class Actor(Struct, frozen=True):
 class OneTimeCode:
     """A code that signs in once. `seconds`: how long it works. `monotonic`: a clock that nothing
     sets.
+
+    A client with a code that was used or is too old gets no other one; but then there is a new
+    `text`, and `announce` is called with it, to show it to the user who started the console.
     """
 
     def __init__(
         self, seconds: float = CODE_SECONDS, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
+        self.announce: Callable[[str], object] = lambda text: None
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._old: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
         self.text = secrets.token_urlsafe(24)
         self._is_used = False
-        self._monotonic = monotonic
-        self._ends_at = monotonic() + seconds
+        self._ends_at = self._monotonic() + self._seconds
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_used or self._monotonic() >= self._ends_at
 
     def spend(self, given: str) -> bool:
         """Whether it is the code, for the first time, in time."""
         is_right = secrets.compare_digest(given.encode(), self.text.encode())
-        if not is_right or self._is_used or self._monotonic() >= self._ends_at:
-            return False
-        self._is_used = True
-        return True
+        if is_right and not self._is_over:
+            self._is_used = True
+            return True
+        if (is_right or given in self._old) and self._is_over:
+            self._old.add(self.text)
+            self._begin()
+            self.announce(self.text)
+        return False
 
 
 class SignInTools(Struct, frozen=True, kw_only=True):

@@ -26,10 +26,13 @@ _LINES: Final = "application/x-ndjson"
 
 
 class AuditAnswers:
-    """`trail`: None = this console has no store. `now`: milliseconds UTC."""
+    """`trail`: None = this console has no store. `now`: milliseconds UTC. `hint`: how users sign in
+    where there is none.
+    """
 
-    def __init__(self, trail: AuditTrail | None, now: Callable[[], int]) -> None:
+    def __init__(self, trail: AuditTrail | None, now: Callable[[], int], hint: str) -> None:
         self._trail = trail
+        self._hint = hint
         self._now = now
 
     async def answer(self, request: Request) -> Response:
@@ -39,7 +42,7 @@ class AuditAnswers:
             raise Refused(
                 404,
                 "this console keeps no audit, because users do not sign in",
-                "start it with `fairlead console --sign-in on`",
+                self._hint,
             )
         asked, wanted = request.query_params, _filter(request)
         form = asked.get("format") or "json"

@@ -36,12 +36,8 @@ KEY_MS: Final = 24 * 3600 * 1000
 """How long an `Idempotency-Key` counts."""
 _KEY_MAX: Final = 200
 _ANSWERS_MAX: Final = 1_000
-READ_ONLY: Final = Refused(
-    403,
-    "this console is read only, because users do not sign in",
-    "start it with `fairlead console --sign-in on`",
-    code="read-only",
-)
+SIGN_IN_HINT: Final = "start it with `fairlead console --sign-in on`"
+"""How users sign in, where the program that starts the console names no better way."""
 
 
 class Written(Struct, frozen=True):
@@ -98,18 +94,25 @@ class WriteTools(Struct, frozen=True, kw_only=True):
     now: Callable[[], int]
 
 
-class WriteFrame:
-    """The writes of one console. `tools`: None = it is read only."""
+def read_only(hint: str) -> Refused:
+    """The answer to each write of a console at which users do not sign in."""
+    what = "this console is read only, because users do not sign in"
+    return Refused(403, what, hint, code="read-only")
 
-    def __init__(self, tools: WriteTools | None) -> None:
+
+class WriteFrame:
+    """The writes of one console. `tools`: None = it is read only; `hint`: how users sign in."""
+
+    def __init__(self, tools: WriteTools | None, hint: str = SIGN_IN_HINT) -> None:
         self._tools = tools
+        self._hint = hint
         self._answers: OrderedDict[str, Response] = OrderedDict()
         self._acts: set[asyncio.Task[Response]] = set()
 
     def check(self) -> None:
         """Raises Refused, 403 `read-only`, where users do not sign in."""
         if self._tools is None:
-            raise READ_ONLY
+            raise read_only(self._hint)
 
     async def answer(
         self, request: Request, endpoint: Endpoint, csrf: str | None, plan: Plan
@@ -122,7 +125,7 @@ class WriteFrame:
         """
         tools = self._tools
         if tools is None:
-            raise READ_ONLY
+            raise read_only(self._hint)
         body = await own_body(request, csrf, is_empty=endpoint.body in (None, NoBody))
         is_preview = _flag(request, "dryRun")
         version = _asked_version(request, is_needed=endpoint.needs_version)

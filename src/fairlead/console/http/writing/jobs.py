@@ -34,6 +34,7 @@ from fairlead.errors import (
 )
 from fairlead.kinds.parts.job_companions import owned_by, owner_reference
 from fairlead.kinds.parts.kind import label_of
+from fairlead.kinds.registry import kind_by_type
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import (
     CreateObject,
@@ -361,8 +362,9 @@ def _without_keys(manifest: Manifest) -> Manifest:
 
 
 def _refused(order: JobSubmission, faults: Sequence[FieldFault], line: str) -> PlannedWrite:
+    kind = kind_by_type(order.type)
     return PlannedWrite(
-        target=AuditTarget("", order.namespace[:253], order.name[:253]),
+        target=AuditTarget(kind.KIND if kind else "", order.namespace[:253], order.name[:253]),
         act=_nothing,
         faults=faults,
         preview=SubmitPreview(valid=False, fields=list(faults), effects=[], line=line),

@@ -120,14 +120,17 @@ async def _current(board: BoardState, stored: Manifest | None, request: Request)
     )
 
 
-async def tree_versions(desk: SignInDesk | None) -> QuotaTreeVersions:
-    """The versions that the store has. Raises Refused, 404, where none are kept."""
+async def tree_versions(desk: SignInDesk | None, hint: str) -> QuotaTreeVersions:
+    """The versions that the store has.
+
+    Raises Refused, 404, where users do not sign in, so that none are kept. `hint`: how they do.
+    """
     versions = desk.versions if desk is not None else None
     if versions is None:
         raise Refused(
             404,
-            "versions of the quota tree are not kept here",
-            "they are kept where users sign in: `fairlead console --sign-in on`",
+            "this console keeps no versions of the quota tree, because users do not sign in",
+            hint,
         )
     return QuotaTreeVersions([_shown(each) for each in await versions.tree_versions()])
 

@@ -1,0 +1,112 @@
+"""What programs in a container see of the GPU: their grant, and no other process.
+
+Specification: docs/spec/gpu-sharing.md#resolution-by-the-guard. 4 of 15 units of a GPU of 16130
+MiB are 4301 MiB.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.native.driver import MIB, Machine
+
+GRANT = 4301 * MIB
+HELD = 1000 * MIB
+
+READER = """
+import ctypes, json
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+device = ctypes.c_void_p()
+assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
+found = {}
+plain = (ctypes.c_ulonglong * 3)()
+found["memory"] = [nvml.nvmlDeviceGetMemoryInfo(device, plain), *plain]
+later = (ctypes.c_ulonglong * 5)(2)
+found["memory_v2"] = [nvml.nvmlDeviceGetMemoryInfo_v2(device, later), *later[1:]]
+for kind in ("Compute", "Graphics", "MPSCompute"):
+    for version in ("", "_v2", "_v3"):
+        count = ctypes.c_uint(8)
+        name = f"nvmlDeviceGet{kind}RunningProcesses{version}"
+        code = getattr(nvml, name)(device, ctypes.byref(count), (ctypes.c_ulonglong * 64)())
+        found[name] = [code, count.value]
+count = ctypes.c_uint(8)
+pids = (ctypes.c_uint * 8)()
+code = nvml.nvmlDeviceGetAccountingPids(device, ctypes.byref(count), pids)
+found["nvmlDeviceGetAccountingPids"] = [code, count.value]
+count = ctypes.c_uint(8)
+code = nvml.nvmlDeviceGetProcessUtilization(
+    device, (ctypes.c_ulonglong * 64)(), ctypes.byref(count), ctypes.c_ulonglong(0)
+)
+found["nvmlDeviceGetProcessUtilization"] = [code, count.value]
+found["nvmlDeviceGetAccountingStats"] = [
+    nvml.nvmlDeviceGetAccountingStats(device, 4242, (ctypes.c_ulonglong * 16)()), 0
+]
+details = (ctypes.c_ulonglong * 3)(1, 8, ctypes.addressof((ctypes.c_ulonglong * 64)()))
+found["nvmlDeviceGetRunningProcessDetailList"] = [
+    nvml.nvmlDeviceGetRunningProcessDetailList(device, details), details[1] & 0xFFFFFFFF
+]
+used = (ctypes.c_ulonglong * 3)(1 | 8 << 32, 0, ctypes.addressof((ctypes.c_ulonglong * 64)()))
+found["nvmlDeviceGetProcessesUtilizationInfo"] = [
+    nvml.nvmlDeviceGetProcessesUtilizationInfo(device, used), used[0] >> 32
+]
+found["strange"] = nvml.nvmlDeviceGetMemoryInfo(device, None)
+print(json.dumps(found))
+"""
+
+
+def read(machine: Machine) -> dict[str, list[int]]:
+    done = subprocess.run(
+        [sys.executable, "-c", READER],
+        env=machine.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, list[int]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path, GRANT)
+
+
+def test_nvml_shows_the_grant_and_what_the_container_uses(machine: Machine) -> None:
+    holder = machine.start("dlsym", "hold", HELD)
+    assert holder.stdout
+    assert holder.stdout.readline() == "held 0\n"
+    found = read(machine)
+    holder.communicate(timeout=60)
+    assert found["memory"] == [0, GRANT, GRANT - HELD, HELD]
+    assert found["memory_v2"] == [0, GRANT, 0, GRANT - HELD, HELD]
+    assert found["strange"] == 2
+
+
+NO_PROCESS = {
+    "nvmlDeviceGetAccountingStats": [6, 0],
+    "nvmlDeviceGetProcessUtilization": [6, 0],
+}
+
+
+def test_no_process_of_another_container_is_shown(machine: Machine) -> None:
+    found = read(machine)
+    lists = {name: value for name, value in found.items() if name.startswith("nvml")}
+    assert len(lists) == 14
+    assert lists == {name: NO_PROCESS.get(name, [0, 0]) for name in lists}
+    machine.has_guard = False
+    shown = read(machine)
+    assert [shown[name] for name in lists] == [[0, 0 if "Stats" in name else 1] for name in lists]
+
+
+def test_cuda_shows_the_grant(machine: Machine) -> None:
+    out = machine.run("proc2", "fill", "cuMemAlloc_v2", HELD, 2)
+    assert out == [
+        f"cuMemAlloc_v2 granted 2 code 0 free {GRANT - 2 * HELD} total {GRANT}",
+        f"cuMemAlloc_v2 freed 0 free {GRANT} total {GRANT}",
+    ]
