@@ -41,7 +41,7 @@ NODE = "real-node"
 CDI_FOLDER = "kubelet/cdi"
 """In /var/lib, beside the kubelet's own folders, so that it is visible from outside."""
 POD_SUBNET = "10.98.0.0/24"
-_SOCKET = "/run/containerd/containerd.sock"
+SOCKET = "/run/containerd/containerd.sock"
 _CRI = "io.containerd.grpc.v1.cri"
 _CRI_2 = "io.containerd.cri.v1.runtime"
 _READY_SECONDS = 120.0
@@ -224,7 +224,7 @@ def _containerd_config(folder: Path) -> str:
     return f"""
 version = 2
 [grpc]
-address = "{_SOCKET}"
+address = "{SOCKET}"
 [plugins."{_CRI}"]
 sandbox_image = "{PAUSE}"
 # Without CAP_SYS_RESOURCE, as in a container, runc may not lower the score.
@@ -251,7 +251,7 @@ def _containerd_2_config(place: Place, folder: Path) -> str:
     return f"""
 version = 3
 [grpc]
-address = "{_SOCKET}"
+address = "{SOCKET}"
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{PAUSE}"
 [plugins."io.containerd.cri.v1.images".registry]
@@ -298,7 +298,7 @@ def _kubelet_config(
             "x509": {"clientCAFile": str(cluster.authority)},
         },
         "authorization": {"mode": "AlwaysAllow"},
-        "containerRuntimeEndpoint": f"unix://{_SOCKET}",
+        "containerRuntimeEndpoint": f"unix://{SOCKET}",
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": False,
         "failSwapOn": False,
@@ -330,7 +330,7 @@ def _kubelet_config(
 def _ctr(
     room: Component, ctr: Path, *words: str, check: bool = False
 ) -> subprocess.CompletedProcess[bytes]:
-    argv = beside(room, ctr, "--address", _SOCKET, *words)
+    argv = beside(room, ctr, "--address", SOCKET, *words)
     return subprocess.run(argv, capture_output=True, timeout=120, check=check)
 
 

@@ -1,7 +1,7 @@
 """The chart on three real nodes, with Helm 3 and Helm 4: from its installation to its removal.
 
-The commands are those of docs/get-started/without-internet.md and docs/how-to/helm.md. A run tries
-one of the two.
+The chart and the image come from a bundle: docs/get-started/without-internet.md is typed first. The
+commands of Helm are those of that page and of docs/how-to/helm.md. A run tries one of the two.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.kube.helm import HELMS, Helm, packed_chart
+from tests.kube.helm import HELMS, Helm
 from tests.nodes.cluster import NEWER, NEWER_IMAGE, SYSTEM, Cluster, is_true
+from tests.nodes.offline import typed_page
 from tests.nodes.shared_pods import complaints, running_versions, still_shared
 from tests.turns import in_turn
 from tests.waiting import wait_until
@@ -28,12 +29,13 @@ IN = f"--namespace={SYSTEM}"
 @pytest.mark.parametrize("name", in_turn(HELMS, 2))
 def test_a_release_is_ready_tested_and_removed(cluster: Cluster, tmp_path: Path, name: str) -> None:
     admin, helm = cluster.plane.admin, Helm(name, tmp_path, cluster.plane.kubeconfig)
-    chart = packed_chart(tmp_path)
     labels = ("nvidia.com/gpu.present=true", "cgpu=true")
     admin.run("label", "nodes", "--all", "--overwrite", *labels)
-    helm.run(*install_words(chart))
-    # Helm waits for most pods of a DaemonSet, not for all.
-    wait_until("every pod is Ready", lambda: all_ready(cluster), 180)
+    with typed_page(cluster, tmp_path / "offline") as offline:
+        chart = offline.chart
+        helm.run(*install_words(chart, offline.image))
+        # Helm waits for most pods of a DaemonSet, not for all; each node pulls the image.
+        wait_until("every pod is Ready", lambda: all_ready(cluster), 180)
     label = ("fairlead.io/installation=system", "pod-security.kubernetes.io/enforce=restricted")
     admin.run("label", "namespace", SYSTEM, *label)
     assert complaints(cluster) == []
@@ -73,13 +75,15 @@ def all_of_version(cluster: Cluster, version: str) -> bool:
     return running_versions(cluster) == {version} and all_ready(cluster)
 
 
-def install_words(chart: Path) -> list[str]:
-    """The words of the page after `helm`; its chart is this file."""
+def install_words(chart: Path, image: str) -> list[str]:
+    """The words of the page after `helm`; its chart is this file, its image has this name."""
     (line,) = re.findall(r"^\$ helm (install .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     named = f"chart/fairlead-{__version__}.tgz"
     words = shlex.split(line)
-    assert named in words
-    return [str(chart) if word == named else word for word in words]
+    printed = f"image=registry.example.com/fairlead:{__version__}"
+    others = {named: str(chart), printed: f"image={image}"}
+    assert others.keys() <= set(words)
+    return [others.get(word, word) for word in words]
 
 
 def of_version(chart: Path, version: str) -> Path:
