@@ -24,7 +24,7 @@ struct place {
 static struct table pointers, arrays, handles, mappings, externals, execs, pools, contexts, values;
 static uint32_t pool_lock, graph_lock, device_lock;
 static uint64_t graph_sum[REGION_GPUS], graph_extra[REGION_GPUS];
-static int has_graphs;
+static int has_graphs, has_pools;
 
 #define MOST_DEVICES 64
 static int device_gpu[MOST_DEVICES]; /* index + 2; 0: not asked yet */
@@ -150,6 +150,7 @@ static int settle_pool(CUmemoryPool pool, int gpu, uint64_t ours) {
     }
     if (answer == 0) {
         bill.size = reserved;
+        __atomic_store_n(&has_pools, 1, __ATOMIC_RELEASE);
         answer = table_put(&pools, &bill);
     }
     leave_pools();
@@ -164,6 +165,9 @@ static int settle_pools(int gpu, int trim) {
     struct table seen = {0};
     struct entry pool;
     int any = 0;
+    if (!__atomic_load_n(&has_pools, __ATOMIC_ACQUIRE)) {
+        return 0;
+    }
     enter_pools();
     while (table_take_any(&pools, is_of_gpu, (uint64_t)gpu, &pool)) {
         table_put(&seen, &pool);
