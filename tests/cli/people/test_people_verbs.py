@@ -20,8 +20,10 @@ from tests.sim.objects import StillClock
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
-from fairlead.edge.people.people_query import PeopleQuery
+from fairlead.edge.kube.object_writer import ObjectWriter
+from fairlead.edge.people.people_query import CHANGE_TRIES, PeopleQuery
 from fairlead.errors import OutsideError
+from fairlead.model.actions import Outcome, PatchObject
 from fairlead.run.quota_demo import SPACES, demo_tree
 from fairlead.wire.people.definitions import people_definitions
 
@@ -394,6 +396,34 @@ def test_a_user_that_was_changed_meanwhile_is_not_overwritten(team: Cluster) -> 
     with pytest.raises(OutsideError, match="modified"):
         query.change_user(before, structs.replace(before, is_disabled=True))
     assert team.user("bob")["spec"]["disabled"] is False
+
+
+@pytest.mark.parametrize("times", [1, CHANGE_TRIES - 1])
+def test_a_status_that_was_written_meanwhile_is_no_conflict(
+    team: Cluster, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The controller writes it at any time; `times`: between each read and its write."""
+    connection = find_connection(str(team.api.kubeconfig), env={})
+    assert connection is not None
+    query = PeopleQuery(KubeBlocking(connection), lambda: 0.0)
+    record = query.read()
+    user, group = record.users["bob"], record.groups["teama"]
+    apply, left = ObjectWriter.apply, [times, times]
+
+    def late(writer: ObjectWriter, action: PatchObject) -> Outcome:
+        is_group = action.target.kind == "UserGroup"
+        if left[is_group]:
+            left[is_group] -= 1
+            path = f"{GROUPS}/teama" if is_group else f"{USERS}/bob"
+            team.set_status(path, observedGeneration=100 + left[is_group])
+        return apply(writer, action)
+
+    monkeypatch.setattr(ObjectWriter, "apply", late)
+    query.change_user(user, structs.replace(user, user_name="Bobby"))
+    query.change_group(group, structs.replace(group, group_name="other"))
+    assert left == [0, 0]
+    assert team.user("bob")["spec"]["userName"] == "Bobby"
+    assert team.group("teama")["spec"]["groupName"] == "other"
 
 
 def test_a_group_whose_leaf_was_renamed_meanwhile_is_not_overwritten(team: Cluster) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.edge.connection.connection import IN_CLUSTER_ORIGIN
+from fairlead.edge.kube.api_failure import Conflict
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, encode_body
 from fairlead.edge.kube.follow.followed_kind import GROUP_SUBJECT, QUOTA_SUBJECT, FollowedKind
@@ -28,7 +29,14 @@ from fairlead.edge.people.people_api import (
 )
 from fairlead.edge.people.renewal import with_token
 from fairlead.errors import FairleadError, Forbidden, NotFound, OutsideError, UserError
-from fairlead.model.actions import CreateObject, DeleteObject, Manifest, PatchObject, Result
+from fairlead.model.actions import (
+    CreateObject,
+    DeleteObject,
+    Manifest,
+    ObjectRef,
+    PatchObject,
+    Result,
+)
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
 from fairlead.model.people.renewal import RENEWAL_POLICY
 from fairlead.model.people.rows import (
@@ -55,6 +63,7 @@ from fairlead.wire.people.people_actions import group_ref, service_account_ref, 
 from fairlead.wire.people.people_objects import render_group, render_user
 
 _NOT_SERVED: Final = "docs/how-to/users.md describes how this part is installed"
+CHANGE_TRIES: Final = 5
 _POLICY_SECONDS: Final = 10.0
 """How long a new right may take to reach every part of the API server."""
 
@@ -99,20 +108,30 @@ class PeopleQuery:
 
     def change_user(self, before: User, after: User) -> None:
         """Raises OutsideError if the user was changed since `before` was read."""
-        patch = {
-            "metadata": {"resourceVersion": before.version},
-            "spec": render_user(after)["spec"],
-        }
-        self._writer.apply(PatchObject(user_ref(before.name, before.namespace), patch)).expect()
+        target = user_ref(before.name, before.namespace)
+        self._change(target, USER_SUBJECT.resource, before, render_user(after)["spec"])
 
     def change_group(self, before: UserGroup, after: UserGroup) -> None:
         """Raises OutsideError if the group was changed since `before` was read."""
         old, new = render_group(before)["spec"], render_group(after)["spec"]
-        patch = {
-            "metadata": {"resourceVersion": before.version},
-            "spec": {**new, **_without(old, new)},
-        }
-        self._writer.apply(PatchObject(group_ref(before.name, before.namespace), patch)).expect()
+        target = group_ref(before.name, before.namespace)
+        self._change(target, GROUP_SUBJECT.resource, before, {**new, **_without(old, new)})
+
+    def _change(
+        self, target: ObjectRef, resource: Resource, before: User | UserGroup, spec: Manifest
+    ) -> None:
+        """A status that the controller wrote meanwhile is no conflict: the write is sent again."""
+        version = before.version
+        for left in reversed(range(CHANGE_TRIES)):
+            patch = {"metadata": {"resourceVersion": version}, "spec": spec}
+            outcome = self._writer.apply(PatchObject(target, patch))
+            if not left or not isinstance(outcome.failure, Conflict):
+                outcome.expect()
+                return
+            now = self._api.get(resource, target.name, target.namespace)["metadata"]
+            if (now["uid"], now["generation"]) != (before.uid, before.generation):
+                outcome.expect()
+            version = now["resourceVersion"]
 
     def delete_user(self, user: User, *, is_forced: bool) -> None:
         target = user_ref(user.name, user.namespace, user.uid)
