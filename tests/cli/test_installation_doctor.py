@@ -18,7 +18,7 @@ OLD = replace(BEFORE, server=ServerFact("v1.35.1", (1, 35), 0.0), nodes=HIDDEN)
 
 
 def test_a_sound_cluster_has_a_table_and_the_name_of_the_other_doctor() -> None:
-    printed = run_command("doctor", ClusterSnapshot(), "fairlead", facts=AFTER)
+    printed = run_command("doctor --set store.size=1Gi", ClusterSnapshot(), "fairlead", facts=AFTER)
     assert printed.status == 0
     table, last = printed.out.split("\n\n")
     assert "\n" + last == LAST
