@@ -27,6 +27,12 @@ MADE_LATER = {
     "fairlead.apps.owner_names:text": (
         "the operator's own flag, over keys of labels, which Kubernetes bounds to 317 letters"
     ),
+    "fairlead.cli.submit.cloned:pattern": (
+        "those of tables of this source, over the names of arena's own flags"
+    ),
+    "fairlead.console.http.writing.jobs:pattern": (
+        "those of a table of this source, over at most `PATH_MAX` characters"
+    ),
     "fairlead.kinds.parts.companions:re.escape(self.name) + suffix": (
         "a name as it is, and a suffix of this source without repeats"
     ),

@@ -33,7 +33,7 @@ READ_SECONDS: Final = 60.0
 _ANSWER_BYTES: Final = 1 << 20
 _PIECE_BYTES: Final = 1 << 18
 _SENT_AT_ONCE: Final = 1 << 18
-_CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
+_CHALLENGE: Final = re.compile(r'\b(\w{1,64})="([^"]*)"')
 _NO_LOGIN: Final = "give --username and --password-file of a user who may push there"
 
 

@@ -80,6 +80,8 @@ _FIELDS: Final = (
 )
 """Parts of a field's path in an object -> the field of the form; the first that matches counts."""
 _OF_TENSORBOARD: Final = ((r"image$", "tensorboard-image"), (r"args|command", "logdir"))
+PATH_MAX: Final = 1_000
+"""Characters of the path of a field that are looked at."""
 _EXISTS: Final = "exists"
 _PREFIX: Final = "failed to validate command args: "
 _BODY_FIELDS: Final = ("name", "namespace", "command")
@@ -330,7 +332,7 @@ def _form_field(path: str, kind: str, flags: frozenset[str]) -> str:
     """
     of_board = _OF_TENSORBOARD if kind == "Deployment" else ()
     for pattern, field in (*of_board, *_FIELDS):
-        if re.search(pattern, path):
+        if re.search(pattern, path[:PATH_MAX]):
             return field if field in _BODY_FIELDS else f"flags.{field}" if field in flags else ""
     return ""
 
