@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import yaml
@@ -21,15 +22,19 @@ SHORTEST, LONGEST = 1800, 3600
 
 def test_1000_node_agents_begin_about_one_watch_a_second(tmp_path: Path) -> None:
     script = {path: [page([])] for path in LISTS} | {f"watch {path}": [HOLD] for path in LISTS}
-    (tmp_path / "kubelet" / "device-plugins").mkdir(parents=True)
-    with ScriptedServer({**script}) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="kubelet-") as short,  # the path of a socket is short
+        ScriptedServer({**script}) as server,
+    ):
+        (Path(short) / "device-plugins").mkdir()
         config = tmp_path / "config"
         made = one_kubeconfig(cluster={"server": server.url}, user={"token": "t"})
         config.write_text(yaml.safe_dump(made), encoding="utf-8")
         argv = [
             *(*FAIRLEAD, "device-plugin", "--node=n", "--backend=sim", "--sim-gpus=1xTesla-T4"),
             *(f"--kubeconfig={config}", "--listen=127.0.0.1:0", "--test-image=none"),
-            *(f"--{name}-dir={tmp_path / name}" for name in ("kubelet", "cdi", "state", "run")),
+            *(f"--{name}-dir={tmp_path / name}" for name in ("cdi", "state", "run")),
+            f"--kubelet-dir={short}",
         ]
         agent = Component("agent", argv, tmp_path / "log", environment(tmp_path))
         try:
