@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -19,6 +20,8 @@ from fairlead.run.main import main
 
 PROGRAM = (sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()")
 """argv of the installed `arena`."""
+
+_ALONE = threading.Lock()
 
 
 def environment(home: Path, **env: str) -> dict[str, str]:
@@ -37,9 +40,13 @@ def run_main(
 ) -> subprocess.CompletedProcess[str]:
     """Runs `program` in this process with this environment. Its stdin is that of pytest: empty."""
     out, err = _utf8_stream(), _utf8_stream()
-    with patch.dict(os.environ, env, clear=True), redirect_stdout(out), redirect_stderr(err):
-        time.tzset()
-        status = main(program, arguments)
+    assert _ALONE.acquire(blocking=False), "one at a time: the environment is that of the process"
+    try:
+        with patch.dict(os.environ, env, clear=True), redirect_stdout(out), redirect_stderr(err):
+            time.tzset()
+            status = main(program, arguments)
+    finally:
+        _ALONE.release()
     time.tzset()
     return subprocess.CompletedProcess([program, *arguments], status, _text(out), _text(err))
 

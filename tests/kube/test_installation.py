@@ -451,7 +451,8 @@ def test_the_doctor_of_a_ready_cluster_an_installation_and_a_broken_one(
     assert f"no process holds {SYSTEM}/fairlead-quota" in sentences(found, "lease", "fail")
     assert "ValidatingWebhookConfiguration" in sentences(found, "certificate", "fail")
     bad = {name for name, each in states(found).items() if "fail" in each}
-    assert bad == {"ready", "lease", "certificate", "pull-secret"}, found
+    assert {check for _, check, text in found if "fairlead-sign-in-key" in text} == {"sign-in"}
+    assert bad == {"ready", "lease", "certificate", "pull-secret", "sign-in"}, found
 
     admin.run("delete", "clusterrole", "fairlead-quota-controller")
     admin.run("scale", "deployment", "fairlead-quota-controller", "-n", SYSTEM, "--replicas=5")

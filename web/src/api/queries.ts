@@ -1,7 +1,7 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
 import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
-import { leaveToSignIn } from "./session";
+import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
 import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
 
@@ -23,7 +23,7 @@ export function newQueryClient(): QueryClient {
 
 /** Whatever asks: a browser that is signed out goes to sign in, and comes back to this page. */
 function onSignedOut(error: Error): void {
-  if (error instanceof ApiError && (error.code === "signed-out" || error.code === "no-user")) leaveToSignIn(error.code);
+  if (error instanceof ApiError && (error.code === "signed-out" || error.code === "no-user")) void leaveIfSignedOut(error.code);
 }
 
 /** Retries for a server that is starting (503) or unreachable; a refusal is final. So is a timeout of a source (504): three more waits would not help. */

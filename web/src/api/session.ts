@@ -25,6 +25,12 @@ export function leaveToSignIn(why: string): void {
   location.replace(hrefOf(why === "no-user" ? `${to}${to.includes("?") ? "&" : "?"}why=no-user` : to));
 }
 
+/** The same, unless the browser has a newer sign-in by now: an answer to the cookie before may come after it ("look as"). */
+export async function leaveIfSignedOut(why: string): Promise<void> {
+  if (why === "signed-out" && (await isSignedIn())) return;
+  leaveToSignIn(why);
+}
+
 const CODE = "#code=";
 let kept: string | null = null;
 

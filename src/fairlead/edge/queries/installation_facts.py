@@ -260,6 +260,7 @@ class _Reading:
                     f"Secret {space}/{name}", _asked(partial(self._secret, space, name))
                 )
                 for space, name in named_in_roles(self._wanted, "secrets")
+                if name != SIGN_IN_KEY_SECRET
             ]
         return tuple(found)
 

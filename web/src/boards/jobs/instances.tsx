@@ -21,7 +21,7 @@ export function instanceColumns(words: Pick<Words, "t" | "code">): Column<Instan
     { key: "granted", head: t("col.jobMemoryAllocated"), width: 92, number: true, cell: (i) => memory(i.gpuMemoryAllocatedMiB) },
     { key: "memory", head: t("col.memoryUsed"), width: 92, number: true, cell: (i) => memory(i.gpuMemoryUsedMiB) },
     { key: "restarts", head: t("job.restarts"), width: 66, number: true, cell: (i) => count(i.restarts) },
-    { key: "age", head: t("job.age"), width: 66, number: true, cell: (i) => duration(i.ageSeconds) },
+    { key: "age", head: t("job.age"), width: 76, number: true, cell: (i) => duration(i.ageSeconds) },
     { key: "ip", head: t("col.ip"), width: 100, mono: true, cell: (i) => i.ip || UNKNOWN },
   ];
 }
