@@ -36,8 +36,16 @@ from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import OutsideError
+from fairlead.model.changes import Observe, listed
 from fairlead.model.people.external import ExternalIdentity
-from fairlead.model.people.rows import ExternalUser, Ready, ReadyReason, UserRole, UserStatus
+from fairlead.model.people.rows import (
+    KIND_GROUPS,
+    ExternalUser,
+    Ready,
+    ReadyReason,
+    UserRole,
+    UserStatus,
+)
 from fairlead.model.records.audit import AuditFilter
 from fairlead.model.refusal import Refusal
 from fairlead.rules.people.sign_in import TRIES_MAX
@@ -121,6 +129,27 @@ async def test_every_route_but_signing_in_needs_a_sign_in() -> None:
                 assert status != 401, path
             else:
                 assert (status, answer["code"]) == (401, "signed-out"), path
+
+
+async def test_a_console_is_ready_when_it_has_read_its_users() -> None:
+    """A new pod gets no request while it would answer that it knows no users."""
+
+    class GroupsOnly(FakeSignInApi):
+        async def follow(self, observe: Observe) -> None:
+            observe(listed(KIND_GROUPS, {each.uid: each for each in self.groups}))
+            while True:
+                observe(await self._changes.get())
+                self._changes.task_done()
+
+    api = GroupsOnly()
+    async with served(Parts(api)) as page:
+        status, _, body = await page.get("/readyz")
+        assert status == 503
+        assert json.loads(body)["error"] == "the users of the cluster are not read yet"
+        assert (await page.get("/healthz"))[0] == 200
+        api.list_users(*api.users)
+        await api.settle()
+        assert (await page.get("/readyz"))[0] == 200
 
 
 async def test_the_page_and_the_probes_need_none() -> None:

@@ -15,8 +15,8 @@ from tests.waiting import wait_until
 Object = dict[str, Any]
 MEMORY = "aliyun.com/gpu-mem"
 SECONDS = 180.0
-EXPECTED = {("prometheus", "warn")}
-"""What the doctor finds: there is none on these nodes."""
+EXPECTED = {("prometheus", "warn"), ("store", "warn")}
+"""What the doctor finds: these nodes have no Prometheus, and the store has no volume."""
 OF_A_BUSY_MACHINE = {("restarts", "warn"), ("node-clocks", "warn")}
 """On a machine that runs all tests a probe or a Lease may be late."""
 

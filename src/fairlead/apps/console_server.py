@@ -335,12 +335,21 @@ class ConsoleServer:
         """What is wrong, in the form of the API's error pages:
         with a hint, and when to ask again.
         """
-        self.board_states.require_ready()
+        refused = self._refused()
+        if refused is not None:
+            raise refused
         return Response("ok\n", media_type="text/plain")
 
     def _unready(self) -> str:
-        refused = self.board_states.unready()
+        refused = self._refused()
         return refused.what if refused is not None else ""
+
+    def _refused(self) -> Refused | None:
+        """The cluster and, where users sign in, its users are read first."""
+        refused = self.board_states.unready()
+        if refused is None and self._desk is not None:
+            return self._desk.unready()
+        return refused
 
     async def _metrics(self, request: Request) -> Response:
         data = self.counters.page(

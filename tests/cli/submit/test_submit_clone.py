@@ -70,13 +70,24 @@ def test_what_a_clone_does_not_carry_over_is_named(words: list[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Without empty values, and without the fields of a job that begins suspended."""
+    """Without empty values, without the fields of a job that begins suspended, and with each thing
+    of a list once: a Secret that is named twice is one.
+    """
     if isinstance(value, dict):
         found = {key: _plain(each) for key, each in value.items() if key != "suspend"}
         return {key: each for key, each in found.items() if each not in (None, "", {}, [], 0)}
     if isinstance(value, list):
-        return sorted(map(_plain, value), key=str)
+        plain = [_plain(each) for each in value]
+        once = {str(each): each for each in plain if isinstance(each, dict)}
+        return sorted([*once.values(), *(e for e in plain if not isinstance(e, dict))], key=str)
     return str(value) if value else value
+
+
+def test_what_every_job_gets_and_this_one_does_not_have_is_named() -> None:
+    flags = {"image": "i", "worker-replicas": "1", "pre-stop-command": ""}
+    job = job_of(JobSubmission("rayjob", "a-ns", "j", "x", flags))
+    lost = FORMS.cloned("rayjob", job).lost
+    assert lost and all("lifecycle" in path for path in lost), lost
 
 
 def test_no_secret_value_comes_with_a_clone() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.model.installed.facts import InventoryFact, Unread
 from fairlead.model.installed.finding import Finding, State
 
+NO_PROGRAM: Final = "containers of a simulated cluster run no program"
 _SHOWN: Final = 3
 _ASK: Final = "use an account with this right; `kubectl auth can-i --list` shows yours"
 

@@ -19,14 +19,13 @@ from fairlead.model.installed.facts import (
 from fairlead.model.installed.finding import Finding, State
 from fairlead.rules.installation.comparable import differing_fields
 from fairlead.rules.installation.downgrade import refuse_older
-from fairlead.rules.installation.finding_lists import again, counted, some, unread
+from fairlead.rules.installation.finding_lists import NO_PROGRAM, again, counted, some, unread
 from fairlead.rules.installation.order import WORKLOADS, is_ready
 from fairlead.settings import PART_LABEL
 
 RESTART_SECONDS: Final = 3600.0
 _DAY: Final = 86_400.0
 _ENDS_SOON: Final = 7 * _DAY
-_SIMULATED: Final = "containers of a simulated cluster run no program"
 _TAKE: Final = "`fairlead upgrade --force-conflicts` takes the fields over; --dry-run shows them"
 
 
@@ -171,7 +170,7 @@ def _lease(lease: LeaseFact, facts: InstallationFacts) -> Finding:
     if not lease.holder or lease.renewed_at is None:
         sentence = f"no process holds {name}"
         if facts.server.is_simulated:
-            return Finding("lease", State.OK, f"{sentence}, because {_SIMULATED}")
+            return Finding("lease", State.OK, f"{sentence}, because {NO_PROGRAM}")
         return Finding("lease", State.FAIL, sentence, mend)
     age = max(0.0, facts.server_now - lease.renewed_at)
     sentence = f"{name} is held by {lease.holder}, renewed {age:.0f} s ago"
@@ -188,7 +187,7 @@ def _certificate(certificate: CertificateFact, facts: InstallationFacts) -> Find
     if ends is None:
         sentence = f"{certificate.name} has no certificate"
         if facts.server.is_simulated:
-            return Finding("certificate", State.OK, f"{sentence}, because {_SIMULATED}")
+            return Finding("certificate", State.OK, f"{sentence}, because {NO_PROGRAM}")
         return Finding("certificate", State.FAIL, sentence, mend)
     days = (ends - now) / _DAY
     if days <= 0:

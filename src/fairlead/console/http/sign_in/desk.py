@@ -92,6 +92,10 @@ class SignInDesk:
         """The subject of a request (`SignedInSubjects.of`)."""
         return await self._signed_in.of(request)
 
+    def unready(self) -> Refused | None:
+        """Why no request can have a subject yet (`SignedInSubjects.unready`)."""
+        return self._signed_in.unready()
+
     def loops(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
         """What runs beside the server."""
         return self._signed_in.loops()

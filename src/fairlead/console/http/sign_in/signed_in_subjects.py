@@ -231,13 +231,21 @@ class SignedInSubjects:
         return read_cookie(request.cookies.get(COOKIE, ""), self._tools.keys)
 
     def require_ready(self) -> None:
-        if not self.roster.is_complete:
-            raise Refused(
-                503,
-                "the users of the cluster are not read yet",
-                "try again; the page Health shows whether the API server answers",
-                _RETRY,
-            )
+        """Raises Refused (503) while the users have never been read."""
+        refused = self.unready()
+        if refused is not None:
+            raise refused
+
+    def unready(self) -> Refused | None:
+        """Refused (503) while the users have never been read: no subject is known."""
+        if self.roster.is_complete:
+            return None
+        return Refused(
+            503,
+            "the users of the cluster are not read yet",
+            "try again; the page Health shows whether the API server answers",
+            _RETRY,
+        )
 
     def now(self) -> int:
         return round(self._tools.now() * 1000)
