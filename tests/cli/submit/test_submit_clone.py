@@ -63,23 +63,21 @@ def test_a_clone_makes_the_same_job_under_another_name(type_: str, flags: dict[s
 
 @examples(3, 120, flag_sets())
 def test_what_a_clone_does_not_carry_over_is_named(words: list[str]) -> None:
-    asked = body_of([word for word in words if not word.startswith(FILES)])
+    flags = words[: words.index("--")] if "--" in words else words
+    once = [*dict.fromkeys(flags), *words[len(flags) :]]  # a Secret that is named twice is one
+    asked = body_of([word for word in once if not word.startswith(FILES)])
     job = job_of(asked)
     clone = FORMS.cloned(asked.type, job)
     assert bool(clone.lost) == (_plain(again(asked.type, clone, asked.name)) != _plain(job))
 
 
 def _plain(value: Any) -> Any:
-    """Without empty values, without the fields of a job that begins suspended, and with each thing
-    of a list once: a Secret that is named twice is one.
-    """
+    """Without empty values, and without the fields of a job that begins suspended."""
     if isinstance(value, dict):
         found = {key: _plain(each) for key, each in value.items() if key != "suspend"}
         return {key: each for key, each in found.items() if each not in (None, "", {}, [], 0)}
     if isinstance(value, list):
-        plain = [_plain(each) for each in value]
-        once = {str(each): each for each in plain if isinstance(each, dict)}
-        return sorted([*once.values(), *(e for e in plain if not isinstance(e, dict))], key=str)
+        return sorted(map(_plain, value), key=str)
     return str(value) if value else value
 
 
