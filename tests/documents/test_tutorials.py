@@ -67,9 +67,9 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World
                 (folder / name).symlink_to(ROOT / name)
             (folder / ".venv").mkdir()
             (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
-            running = running_laptop(
-                LOGS / f"tutorials-{number}.log", *arguments.split(), state_home=home
-            )
+            log = LOGS / f"tutorials-{number}.log"
+            log.unlink(missing_ok=True)  # of an earlier run, whose lines a test would read
+            running = running_laptop(log, *arguments.split(), state_home=home)
             laptop = stack.enter_context(running)
             (home / ".kube").mkdir()
             (home / ".kube" / "config").write_bytes(laptop.kubeconfig.read_bytes())
