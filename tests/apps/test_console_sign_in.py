@@ -36,10 +36,8 @@ from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.errors import OutsideError
-from fairlead.model.changes import Observe, listed
 from fairlead.model.people.external import ExternalIdentity
 from fairlead.model.people.rows import (
-    KIND_GROUPS,
     ExternalUser,
     Ready,
     ReadyReason,
@@ -133,15 +131,8 @@ async def test_every_route_but_signing_in_needs_a_sign_in() -> None:
 
 async def test_a_console_is_ready_when_it_has_read_its_users() -> None:
     """A new pod gets no request while it would answer that it knows no users."""
-
-    class GroupsOnly(FakeSignInApi):
-        async def follow(self, observe: Observe) -> None:
-            observe(listed(KIND_GROUPS, {each.uid: each for each in self.groups}))
-            while True:
-                observe(await self._changes.get())
-                self._changes.task_done()
-
-    api = GroupsOnly()
+    api = FakeSignInApi()
+    api.lists_users = False
     async with served(Parts(api)) as page:
         status, _, body = await page.get("/readyz")
         assert status == 503

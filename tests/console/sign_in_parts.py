@@ -87,6 +87,7 @@ class FakeSignInApi:
         self.own = Identity("operator", groups=("system:masters",))
         self.makers = {"operator"}
         self.users, self.groups = users, groups
+        self.lists_users = True
         self.reviews = 0
         self.looks: list[str] = []
         self.gone: set[str] = set()
@@ -107,7 +108,8 @@ class FakeSignInApi:
 
     async def follow(self, observe: Observe) -> None:
         observe(listed(KIND_GROUPS, {each.uid: each for each in self.groups}))
-        observe(listed(KIND_USERS, {each.uid: each for each in self.users}))
+        if self.lists_users:
+            observe(listed(KIND_USERS, {each.uid: each for each in self.users}))
         while True:
             observe(await self._changes.get())
             self._changes.task_done()

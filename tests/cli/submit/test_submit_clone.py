@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
     return str(value) if value else value
 
 
-def test_what_every_job_gets_and_this_one_does_not_have_is_named() -> None:
+def test_a_default_that_is_absent_from_the_job_is_named() -> None:
     flags = {"image": "i", "worker-replicas": "1", "pre-stop-command": ""}
     job = job_of(JobSubmission("rayjob", "a-ns", "j", "x", flags))
     lost = FORMS.cloned("rayjob", job).lost

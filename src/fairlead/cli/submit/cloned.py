@@ -107,7 +107,7 @@ def cloned(
             if distance < near:
                 flags, near = tried, distance
     made = build(flags, command)
-    # Also what arena adds to every job and this one does not have.
+    # Also what arena adds to every job and what is not in this job.
     rest = set(wanted.items()) ^ set(leaves(made).items()) if made is not None else wanted.items()
     lost = sorted({_PART.sub("", path) for path, _ in rest})
     return flags, command, lost[:LOST_MAX]
