@@ -39,6 +39,13 @@ class Page:
     async def json(self, path: str, **more: Any) -> Any:
         return json.loads((await self.get(BASE + path, **more))[2])
 
+    async def ask_as(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """The status and the JSON for the user with the token `token-of-WHO`."""
+        headers = {"Authorization": f"Bearer token-of-{who}", "Content-Type": "application/json"}
+        data = b"" if body is None else json.dumps(body).encode()
+        status, _, answer = await self.get(BASE + path, method=method, data=data, headers=headers)
+        return status, json.loads(answer)
+
 
 @asynccontextmanager
 async def console(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +13,6 @@ from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
 
-from fairlead.console.pages.endpoints import BASE
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
 from fairlead.model.actions import DeleteObject, PatchObject
@@ -48,13 +46,7 @@ async def acting(tmp_path: Any, writes: FakeWrites) -> AsyncIterator[Send]:
         async def send(
             who: str, method: str, path: str, body: Any = None, query: str = ""
         ) -> tuple[int, Any]:
-            headers = {"Authorization": f"Bearer token-of-{who}"}
-            headers["Content-Type"] = "application/json"
-            data = json.dumps(body).encode() if body is not None else b""
-            status, _, answer = await page.get(
-                BASE + path + query, method=method, data=data, headers=headers
-            )
-            return status, json.loads(answer)
+            return await page.ask_as(who, method, path + query, body)
 
         send.store = store  # type: ignore[attr-defined]
         yield send

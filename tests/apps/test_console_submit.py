@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,7 +18,6 @@ from tests.console.worlds import still_world
 
 from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.http.writing.job_forms import WrittenJob
-from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.writing.jobs import JobSubmission
 from fairlead.edge.store.address import store_address
 from fairlead.edge.store.opened import open_store
@@ -116,13 +114,7 @@ async def submitting(tmp_path: Any, writes: Creating, **settings: Any) -> AsyncI
             path: str = "/jobs",
             method: str = "POST",
         ) -> tuple[int, Any]:
-            headers = {"Authorization": f"Bearer token-of-{who}"}
-            headers["Content-Type"] = "application/json"
-            data = json.dumps(body).encode() if body is not None else b""
-            status, _, answer = await page.get(
-                BASE + path + query, method=method, data=data, headers=headers
-            )
-            return status, json.loads(answer)
+            return await page.ask_as(who, method, path + query, body)
 
         send.store = store  # type: ignore[attr-defined]
         yield send

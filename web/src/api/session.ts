@@ -18,7 +18,7 @@ export function signInFrom(path: string, query: string): string {
 }
 
 /** The server does not know this browser, or not as a user any more: to the page where one signs in, once. */
-export function leaveToSignIn(why: string): void {
+function leaveToSignIn(why: string): void {
   const { path, query } = currentPlace();
   if (path === SIGN_IN) return;
   const to = signInFrom(path, query);

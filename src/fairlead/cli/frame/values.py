@@ -14,7 +14,7 @@ from fairlead.errors import UserError
 from fairlead.kinds.parts.job_spec import JobToleration, SecretEnv
 from fairlead.wire.kube.quantity import parse_quantity
 
-_INVALID: Final = "failed to validate command args: "
+INVALID: Final = "failed to validate command args: "
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NAME_MAX: Final = 49
 _OBJECT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -31,7 +31,7 @@ _INT_MAX: Final = 2**31 - 1
 
 def invalid(what: str, hint: str = "") -> UserError:
     """A value that `submit` refuses, in arena's words (docs/spec/arena-cli.md#objects)."""
-    return UserError(_INVALID + what, hint)
+    return UserError(INVALID + what, hint)
 
 
 def job_name(text: str, *, may_begin_with_digit: bool = False) -> str:

@@ -20,7 +20,7 @@ from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.parser import Parser, make_parser
-from fairlead.cli.frame.values import job_name
+from fairlead.cli.frame.values import INVALID, job_name
 from fairlead.cli.submit.cloned import Flags, cloned
 from fairlead.cli.submit.submit import SubmitVerb, check_text, written_objects
 from fairlead.console.http.writing.job_forms import WrittenJob
@@ -40,7 +40,6 @@ TYPES: Final = (
 LEFT_OUT: Final = frozenset(("name", "file", "dry-run", "config-file"))
 """Flags that are no field of a form: the name has its own, and the others read a user's machine."""
 _PROGRAM: Final = "arena"
-_PREFIX: Final = "failed to validate command args: "
 _FLAG: Final = re.compile(r"--([A-Za-z][-A-Za-z0-9]*)")
 _UNSET: Final = re.compile(r'"([-a-z]+)" not set')
 _STAND_INS: Final = {
@@ -81,7 +80,10 @@ class SubmitForms:
         return _Reading(asked, cast(Machine, _NoMachine(keys))).result()
 
     def objects(self, job: WrittenJob, served: Served) -> list[Manifest]:
-        return written_objects(job.spec, job.submission, served)
+        try:
+            return written_objects(job.spec, job.submission, served)
+        except UserError as error:
+            raise UserError(error.what.removeprefix(INVALID), error.hint) from error
 
     def cloned(self, type_: str, job: Manifest) -> JobClone:
         found, meta = _verb(type_), job["metadata"]
@@ -247,7 +249,7 @@ class _NoCommand(UserError):
 
 
 def _text(error: UserError) -> str:
-    what = error.what.removeprefix(_PREFIX).strip()
+    what = error.what.removeprefix(INVALID).strip()
     return f"{what}: {error.hint}" if error.hint else what
 
 

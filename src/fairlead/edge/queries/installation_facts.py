@@ -64,6 +64,7 @@ from fairlead.settings import (
 from fairlead.wire.installation import seen_objects
 from fairlead.wire.installation.components import installed_objects
 from fairlead.wire.installation.inventory import COMPLETE, Inventory
+from fairlead.wire.installation.policies.policy_parts import WEBHOOK_SERVICE
 from fairlead.wire.installation.seen_objects import named_in_roles, node_choice_of
 from fairlead.wire.kube.forms import JsonForm
 
@@ -248,7 +249,7 @@ class _Reading:
         return tuple(found.get(each) or LeaseFact(*each) for each in named)
 
     def _certificates(self, objects: Iterable[ObjectFact]) -> tuple[CertificateFact, ...]:
-        """Authorities in webhooks, and certificates in Secrets that a Role names."""
+        """Authorities in webhooks, and the certificate of their server, if a Role names it."""
         found = [
             CertificateFact(f"{each.ref.kind} {each.ref.name}", _authority_end(each.found))
             for each in objects
@@ -260,7 +261,7 @@ class _Reading:
                     f"Secret {space}/{name}", _asked(partial(self._secret, space, name))
                 )
                 for space, name in named_in_roles(self._wanted, "secrets")
-                if name != SIGN_IN_KEY_SECRET
+                if name == WEBHOOK_SERVICE
             ]
         return tuple(found)
 

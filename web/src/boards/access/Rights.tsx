@@ -1,4 +1,5 @@
 // What I may do: in the console by its own rule, and with kubectl by the roles that are bound to me.
+import type { ReactNode } from "react";
 import { useRights } from "../../api/queries";
 import type { ConsoleRight, KubectlRight, KubectlRule } from "../../api/types";
 import { shown } from "../../format/shown";
@@ -25,56 +26,55 @@ export function Rights() {
   );
 }
 
-function ConsoleRights({ rows }: { rows: readonly ConsoleRight[] }) {
-  const { t, code } = useWords();
+/** `of`: the head of the first column. */
+function RightsTable({ slug, of, children }: { slug: string; of: string; children: ReactNode }) {
+  const { t } = useWords();
   return (
-    <table className="health rights" data-testid="table-rights">
+    <table className="health rights" data-testid={`table-${slug}`}>
       <thead>
         <tr>
-          <th scope="col">{t("rights.what")}</th>
+          <th scope="col">{of}</th>
           <th scope="col">{t("rights.where")}</th>
           <th scope="col">{t("rights.may")}</th>
         </tr>
       </thead>
-      <tbody>
-        {rows.map((each) => (
-          <tr key={`${each.resource} ${each.where}`}>
-            <th scope="row">{code("rights.of", each.resource.replaceAll(" ", "-"), {}, each.resource)}</th>
-            <td data-of={t("rights.where")}>{t(each.where === "own" ? "rights.own" : "rights.everywhere")}</td>
-            <td data-of={t("rights.may")}>{each.verbs.map((verb) => code("rights.verb", verb, {}, verb)).join(", ")}</td>
-          </tr>
-        ))}
-      </tbody>
+      <tbody>{children}</tbody>
     </table>
+  );
+}
+
+function ConsoleRights({ rows }: { rows: readonly ConsoleRight[] }) {
+  const { t, code } = useWords();
+  return (
+    <RightsTable slug="rights" of={t("rights.what")}>
+      {rows.map((each) => (
+        <tr key={`${each.resource} ${each.where}`}>
+          <th scope="row">{code("rights.of", each.resource.replaceAll(" ", "-"), {}, each.resource)}</th>
+          <td data-of={t("rights.where")}>{t(each.where === "own" ? "rights.own" : "rights.everywhere")}</td>
+          <td data-of={t("rights.may")}>{each.verbs.map((verb) => code("rights.verb", verb, {}, verb)).join(", ")}</td>
+        </tr>
+      ))}
+    </RightsTable>
   );
 }
 
 function KubectlRights({ rows }: { rows: readonly KubectlRight[] }) {
   const { t } = useWords();
   return (
-    <table className="health rights" data-testid="table-kubectl">
-      <thead>
-        <tr>
-          <th scope="col">{t("rights.role")}</th>
-          <th scope="col">{t("rights.where")}</th>
-          <th scope="col">{t("rights.may")}</th>
+    <RightsTable slug="kubectl" of={t("rights.role")}>
+      {rows.map((each) => (
+        <tr key={each.role}>
+          <th scope="row" className="mono">
+            {shown(each.role)}
+          </th>
+          <td data-of={t("rights.where")}>
+            {each.isClusterWide && <div>{t("rights.clusterWide")}</div>}
+            {each.namespaces.length > 0 && <div className="mono">{each.namespaces.map(shown).join(", ")}</div>}
+          </td>
+          <td data-of={t("rights.may")}>{each.rules.length === 0 ? t("rights.unknown") : <Rules rules={each.rules} />}</td>
         </tr>
-      </thead>
-      <tbody>
-        {rows.map((each) => (
-          <tr key={each.role}>
-            <th scope="row" className="mono">
-              {shown(each.role)}
-            </th>
-            <td data-of={t("rights.where")}>
-              {each.isClusterWide && <div>{t("rights.clusterWide")}</div>}
-              {each.namespaces.length > 0 && <div className="mono">{each.namespaces.map(shown).join(", ")}</div>}
-            </td>
-            <td data-of={t("rights.may")}>{each.rules.length === 0 ? t("rights.unknown") : <Rules rules={each.rules} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </RightsTable>
   );
 }
 

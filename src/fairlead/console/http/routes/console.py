@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -33,6 +33,8 @@ from fairlead.console.http.writing.job_forms import JobForms
 from fairlead.console.http.writing.people import PeoplePlans
 from fairlead.console.pages.endpoints import Endpoint
 from fairlead.ports import ClusterWrites, Ports
+
+Part = TypeVar("Part")
 
 
 class Console(msgspec.Struct):
@@ -98,11 +100,7 @@ class Console(msgspec.Struct):
 
 
 Answer = Callable[[Request], Awaitable[Response]]
-
-
 Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
-
-
 Planning = Callable[[Console, Request, Any], Awaitable[PlannedWrite]]
 """Plans a write with its body (`http/writing/frame`)."""
 
@@ -130,14 +128,16 @@ def while_allowed(
     )
 
 
+def from_api_server(console: Console, part: Part | None, without: str) -> Part:
+    """The part of the world. Raises Refused (404) with what is absent where no API server is."""
+    if part is None:
+        what = f"{console.world.name} has no API server: {without}"
+        raise Refused(404, what, "look at the cluster itself")
+    return part
+
+
 def cluster_writes(console: Console) -> ClusterWrites:
-    if console.world.writes is None:
-        raise Refused(
-            404,
-            f"{console.world.name} has no API server: nothing can be written",
-            "look at the cluster itself",
-        )
-    return console.world.writes
+    return from_api_server(console, console.world.writes, "nothing can be written")
 
 
 def job_forms(console: Console) -> JobForms:

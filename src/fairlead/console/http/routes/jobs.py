@@ -16,6 +16,7 @@ from fairlead.console.http.answers import Refused, json_answer
 from fairlead.console.http.routes.console import (
     Answering,
     Console,
+    from_api_server,
     job_forms,
     states_of,
     while_allowed,
@@ -184,23 +185,13 @@ def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:
 
 
 def _job_files(console: Console) -> JobFiles:
-    if console.world.job_files is None:
-        raise Refused(
-            404,
-            f"{console.world.name} has no API server: logs and manifests are not kept",
-            "look at the cluster itself",
-        )
-    return console.world.job_files
+    without = "logs and manifests are not kept"
+    return from_api_server(console, console.world.job_files, without)
 
 
 async def serving(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    if console.world.servings is None:
-        raise Refused(
-            404,
-            f"{console.world.name} has no API server: serving jobs are not kept",
-            "look at the cluster itself",
-        )
-    objects = await console.servings.of(console.world.servings)
+    servings = from_api_server(console, console.world.servings, "serving jobs are not kept")
+    objects = await console.servings.of(servings)
     board_state = await states_of(console, request).latest()
 
     def answer() -> Response:

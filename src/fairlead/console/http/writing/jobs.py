@@ -83,7 +83,6 @@ _OF_TENSORBOARD: Final = ((r"image$", "tensorboard-image"), (r"args|command", "l
 PATH_MAX: Final = 1_000
 """Characters of the path of a field that are looked at."""
 _EXISTS: Final = "exists"
-_PREFIX: Final = "failed to validate command args: "
 _BODY_FIELDS: Final = ("name", "namespace", "command")
 _RIGHT: Final = Right(ConsoleVerb.CREATE, ConsoleResource.JOBS)
 """Needed in the namespace of the body."""
@@ -93,8 +92,9 @@ _PRIORITY_CLASS: Final = ObjectRef(
 
 
 class _Ready(Struct, frozen=True):
-    """What would be created. `place`: of the job among the objects."""
+    """What would be created. `type`: of the form. `place`: of the job among the objects."""
 
+    type: str
     job: WrittenJob
     objects: list[Manifest]
     priority: int = 0
@@ -145,11 +145,10 @@ class Submitting(Struct, frozen=True):
             objects = await asyncio.to_thread(self.forms.objects, job, replace(served, user=user))
         except UserError as error:
             field = "flags.data" if "volumes" in error.what else "flags.gpumemory"
-            what = error.what.removeprefix(_PREFIX)
-            raise _Faulty(FieldFault(field, "value", what), line=job.line) from error
+            raise _Faulty(FieldFault(field, "value", error.what), line=job.line) from error
         if priority is None:
             notes = (*notes, "whether the priority class exists is unknown: it may not be read")
-        return _Ready(job, objects, priority or 0, notes)
+        return _Ready(order.type, job, objects, priority or 0, notes)
 
     async def _as_served(self, job: WrittenJob) -> tuple[WrittenJob, Served, tuple[str, ...]]:
         """The job as this cluster takes it: in which version, or as the kind that replaces it."""
@@ -225,10 +224,8 @@ class Submitting(Struct, frozen=True):
         return faults
 
     def _flags_of(self, ready: _Ready) -> frozenset[str]:
-        type_ = ready.job.line.split()[2]
-        return frozenset(
-            flag.name for form in self.forms.forms() if form.type == type_ for flag in form.flags
-        )
+        forms = (form for form in self.forms.forms() if form.type == ready.type)
+        return frozenset(flag.name for form in forms for flag in form.flags)
 
     async def _create(self, subject: Subject, ready: _Ready) -> Written:
         """All objects, or none. Raises Refused."""

@@ -13,6 +13,7 @@ from fairlead.model.installation import OwnAccounts
 from fairlead.model.people.rows import LABEL_BOUND_USER
 from fairlead.settings import SIGN_IN_KEY_SECRET, USERS_NAMESPACE
 from fairlead.wire.installation.policies.policy_parts import (
+    OF_USER,
     Object,
     cel,
     is_user,
@@ -22,7 +23,7 @@ from fairlead.wire.installation.policies.policy_parts import (
 )
 
 _PART: Final = "console"
-_LABELLED: Final = f'metadata.?labels[?"{LABEL_BOUND_USER}"].orValue("") != ""'
+_LABELLED: Final = f'metadata.{OF_USER}.orValue("") != ""'
 
 
 def console_policies(accounts: OwnAccounts) -> list[Object]:

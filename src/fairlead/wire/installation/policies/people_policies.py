@@ -14,6 +14,7 @@ from fairlead.model.people.rights import CREDENTIALS_ROLE
 from fairlead.model.people.rows import LABEL_BOUND_USER, USER_FINALIZER
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.installation.policies.policy_parts import (
+    OF_USER,
     Object,
     cel,
     is_user,
@@ -26,7 +27,6 @@ from fairlead.wire.people.bindings import RBAC
 
 _PART: Final = "people"
 _KUBERNETES: Final = ("kube-system", "kube-public", "kube-node-lease")
-_LABEL: Final = f'?labels[?"{LABEL_BOUND_USER}"]'
 _BINDINGS: Final = "rolebindings clusterrolebindings"
 _SAME_META: Final = cel("""
             object.metadata.?labels == oldObject.metadata.?labels
@@ -48,7 +48,7 @@ def people_policies(accounts: OwnAccounts) -> list[Object]:
             variables={
                 "user": cel(f"""
             (request.operation == "CREATE" ? object : oldObject)
-              .metadata.{_LABEL}.orValue("")
+              .metadata.{OF_USER}.orValue("")
             """),
                 "subjects": cel("""
             (request.operation == "CREATE" ? object : oldObject).?subjects.orValue([])
@@ -69,7 +69,7 @@ def people_policies(accounts: OwnAccounts) -> list[Object]:
               && variables.subjects.all(each, each.kind == "ServiceAccount"
                 && each.?namespace.orValue("") == "{USERS_NAMESPACE}"
                 && each.name == (request.operation == "CREATE" ? variables.user
-                  : object.metadata.{_LABEL}.orValue(""))))
+                  : object.metadata.{OF_USER}.orValue(""))))
             """),
                     (
                         "the people controller binds the ServiceAccount of the user that the label "
@@ -100,7 +100,7 @@ def people_policies(accounts: OwnAccounts) -> list[Object]:
               && [object, oldObject].all(each, each.metadata.?labels.orValue({{}}).all(key,
                 key == "{LABEL_BOUND_USER}"
                 || object.metadata.?labels[?key] == oldObject.metadata.?labels[?key]))
-              && variables.user in ["", object.metadata.{_LABEL}.orValue("")])
+              && variables.user in ["", object.metadata.{OF_USER}.orValue("")])
             """),
                     "the people controller labels a binding, and changes nothing else of it",
                 ),
@@ -115,8 +115,8 @@ def people_policies(accounts: OwnAccounts) -> list[Object]:
                 refuse(
                     cel(f"""
             request.operation == "CREATE"
-              ? object.metadata.{_LABEL}.orValue("") == object.metadata.name
-              : oldObject.metadata.{_LABEL}.orValue("") != ""
+              ? object.metadata.{OF_USER}.orValue("") == object.metadata.name
+              : oldObject.metadata.{OF_USER}.orValue("") != ""
             """),
                     (
                         "the people controller makes and removes ServiceAccounts with the label "

@@ -11,10 +11,14 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any, Final
 
+from fairlead.model.people.rows import LABEL_BOUND_USER
+
 Object = dict[str, Any]
 
 ENFORCED: Final = {"fairlead.io/quota": "enforced"}
 """Labels of the namespaces that quota concerns."""
+OF_USER: Final = f'?labels[?"{LABEL_BOUND_USER}"]'
+"""Of the metadata of an object: the name of its user."""
 WEBHOOK_SERVICE: Final = "fairlead-admission-webhook"
 _API: Final = "admissionregistration.k8s.io/v1"
 
