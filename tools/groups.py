@@ -121,7 +121,8 @@ class Group:
 
     `missing`: why the group cannot run here (it is then skipped). `broken`: why it could not start
     (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube` groups need.
-    `needs_image`: the Debian packages of the image are fetched first.
+    `needs_image`: the Debian packages of the image are fetched first. `is_ordered`: each case finds
+    the cluster as the case before it left it, so that none runs without the rest of its module.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Group:
     broken: str = ""
     more_programs: tuple[Family, ...] = ()
     needs_image: bool = False
+    is_ordered: bool = False
 
 
 def check_groups() -> tuple[Group, ...]:
@@ -234,12 +236,15 @@ def real_groups() -> tuple[Group, ...]:
             f"tests/{STORMS}",
         ),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
-        _with_image(
-            _node_group(
-                "nodes",
-                "Fairlead from its image on three real nodes: install, use, unplug, uninstall",
-                (NFTABLES, CHROMIUM, C_COMPILER, C_HEADERS),
-            )
+        replace(
+            _with_image(
+                _node_group(
+                    "nodes",
+                    "Fairlead from its image on three real nodes: install, use, unplug, uninstall",
+                    (NFTABLES, CHROMIUM, C_COMPILER, C_HEADERS),
+                )
+            ),
+            is_ordered=True,
         ),
         _with_image(
             _folder_group(

@@ -16,6 +16,7 @@ class Tally:
 
     `failed_ids` are pytest's ids of the failed cases. They are fewer than `failed` where a case has
     no id: a module that could not be imported, a runner that ended badly, a case of another runner.
+    `reasons`: the first line of each of these cases' failure, by id.
     """
 
     passed: int = 0
@@ -23,6 +24,7 @@ class Tally:
     skipped: int = 0
     skip_reasons: Counter[str] = field(default_factory=Counter)
     failed_ids: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         self.passed += other.passed
@@ -30,6 +32,7 @@ class Tally:
         self.skipped += other.skipped
         self.skip_reasons += other.skip_reasons
         self.failed_ids += other.failed_ids
+        self.reasons |= other.reasons
 
 
 def read_report(report: Path) -> Tally | None:
@@ -41,9 +44,12 @@ def read_report(report: Path) -> Tally | None:
     tally = Tally()
     for case in root.iter("testcase"):
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        problem = next((each for each in case if each.tag in ("failure", "error")), None)
+        if problem is not None:
+            ids = _case_id(case)
             tally.failed += 1
-            tally.failed_ids += _case_id(case)
+            tally.failed_ids += ids
+            tally.reasons |= dict.fromkeys(ids, problem.get("message", "").partition("\n")[0])
         elif skipped is not None:
             tally.skipped += 1
             tally.skip_reasons[skipped.get("message") or "no reason given"] += 1

@@ -81,7 +81,7 @@ def run_tests(only: Sequence[str]) -> int:
     real_outcomes = _run_side_by_side(
         [_broken_by(problem, group) for group in reals], REAL_FIRST, REALS_AT_ONCE
     )
-    chance = try_again(real_outcomes)
+    chance = try_again([*outcomes, *real_outcomes])
     print(f"part of the divided tests: FAIRLEAD_TURN={turn}")
     return _report([*outcomes, *real_outcomes], chance, time.monotonic() - started, budget)
 

@@ -9,7 +9,7 @@ depend on nothing but the code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from groups import JUNIT, PYTEST, Group, Step
@@ -23,6 +23,8 @@ MOST_CASES = 25
 
 More of them have one cause, which a second run would hide.
 """
+MOST_CHARACTERS = 300
+"""Of the line that says why a case failed."""
 UNSTEADY = REPOSITORY / "build" / "unsteady.txt"
 """The ids of the last run's unsteady cases, one a line.
 
@@ -32,15 +34,23 @@ The file is absent if there were none.
 
 @dataclass(frozen=True)
 class SecondChance:
-    """What became of the failed cases when they ran again: their ids, and the group of each."""
+    """What became of the failed cases when they ran again: their ids, and the group of each.
+
+    `failed` also has the cases that did not run again. `reasons`: why each failed the first time.
+    """
 
     unsteady: dict[str, str]
     failed: dict[str, str]
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def try_again(outcomes: Sequence[Outcome]) -> SecondChance:
     """Run the failed cases of the outcomes again, by group, and correct the outcomes' tallies."""
     UNSTEADY.unlink(missing_ok=True)
+    chance = SecondChance({}, {})
+    for outcome in outcomes:
+        chance.reasons.update(outcome.tally.reasons)
+        chance.failed.update(dict.fromkeys(outcome.tally.failed_ids, outcome.group.name))
     ids = {
         each.group.name: list(dict.fromkeys(each.tally.failed_ids))
         for each in outcomes
@@ -49,21 +59,18 @@ def try_again(outcomes: Sequence[Outcome]) -> SecondChance:
     total = sum(map(len, ids.values()))
     if total > MOST_CASES:
         say(f"{total} cases failed, more than the {MOST_CASES} that are run again")
-        return SecondChance({}, {each: name for name, several in ids.items() for each in several})
-    unsteady: dict[str, str] = {}
-    failed: dict[str, str] = {}
+        return chance
     for outcome in outcomes:
         name = outcome.group.name
         if name in ids:
             again = run_group(_group_of(outcome.group, ids[name]))
             passed = passed_again(ids[name], again.tally)
             _correct(outcome, passed, again.seconds)
-            unsteady |= dict.fromkeys(passed, name)
-            failed |= dict.fromkeys((each for each in ids[name] if each not in passed), name)
-    if unsteady:
+            chance.unsteady.update((each, chance.failed.pop(each)) for each in passed)
+    if chance.unsteady:
         UNSTEADY.parent.mkdir(parents=True, exist_ok=True)
-        UNSTEADY.write_text("".join(f"{each}\n" for each in unsteady), encoding="utf-8")
-    return SecondChance(unsteady, failed)
+        UNSTEADY.write_text("".join(f"{each}\n" for each in chance.unsteady), encoding="utf-8")
+    return chance
 
 
 def _may_be_unsteady(outcome: Outcome) -> bool:
@@ -75,9 +82,12 @@ def _may_be_unsteady(outcome: Outcome) -> bool:
 
 
 def _group_of(group: Group, ids: Sequence[str]) -> Group:
-    """A group of nothing but these cases, with a log and a report of its own."""
+    """A group of nothing but these cases, or their modules, with a log and a report of its own."""
     report = JUNIT / f"{group.name}-again.xml"
-    step = Step("pytest", (*PYTEST, f"--junit-xml={report}", *ids), group.steps[0].folder, report)
+    chosen = dict.fromkeys(each.partition("::")[0] for each in ids) if group.is_ordered else ids
+    step = Step(
+        "pytest", (*PYTEST, f"--junit-xml={report}", *chosen), group.steps[0].folder, report
+    )
     return replace(
         group,
         name=f"{group.name}-again",
@@ -103,15 +113,23 @@ def _correct(outcome: Outcome, passed: Sequence[str], seconds: float) -> None:
 
 
 def lines(chance: SecondChance, root: Path = REPOSITORY) -> list[str]:
-    """What the last table adds: each case, and where the list of the unsteady ones is."""
-    rows = [
-        f"UNSTEADY  {each} ({group}): failed, and passed when it was run again, alone"
-        for each, group in chance.unsteady.items()
-    ]
-    rows += [f"FAILED    {each} ({group})" for each, group in chance.failed.items()]
+    """What the last table adds: each case and why it failed, and where the list of the unsteady
+    ones is.
+    """
+    rows = []
+    for each, group in chance.unsteady.items():
+        rows.append(f"UNSTEADY  {each} ({group}): failed, and passed when it was run again, alone")
+        rows += _reason(chance, each)
+    for each, group in chance.failed.items():
+        rows += [f"FAILED    {each} ({group})", *_reason(chance, each)]
     if chance.unsteady:
         rows.append(
             f"{len(chance.unsteady)} unsteady, counted as passed; an unsteady test is a defect: "
             f"{UNSTEADY.relative_to(root)}"
         )
     return rows
+
+
+def _reason(chance: SecondChance, case: str) -> list[str]:
+    reason = chance.reasons.get(case, "")
+    return [f"{'':<10}{reason[:MOST_CHARACTERS]}"] if reason else []

@@ -36,6 +36,20 @@ def breaks_once():
 def test_torn_down(breaks_once): pass
 """
 
+CHAIN = """
+import pathlib
+DONE = []
+def test_first(): DONE.append(1)
+def test_second():
+    assert DONE == [1]
+    seen = pathlib.Path(__file__).with_name("chain")
+    if not seen.exists():
+        seen.touch()
+        raise AssertionError("the first time")
+    DONE.append(2)
+def test_third(): assert DONE == [1, 2]
+"""
+
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
@@ -50,7 +64,7 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return second_chance
 
 
-def _ran(tmp_path: Path, **modules: str) -> Any:
+def _ran(tmp_path: Path, *, is_ordered: bool = False, **modules: str) -> Any:
     """The outcome of a group whose test modules have these texts."""
     groups, run_group = importlib.import_module("groups"), importlib.import_module("run_group")
     folder = tmp_path / "tests"
@@ -64,7 +78,9 @@ def _ran(tmp_path: Path, **modules: str) -> Any:
         "pytest", (*groups.PYTEST, f"--junit-xml={report}", "tests"), tmp_path, report
     )
     return run_group.run_group(
-        groups.Group("first", "a group of the test", (step,), packages=(_program(),))
+        groups.Group(
+            "first", "a group of the test", (step,), packages=(_program(),), is_ordered=is_ordered
+        )
     )
 
 
@@ -97,14 +113,34 @@ def test_cases_that_pass_alone_are_unsteady_and_named_and_others_stay_failed(
         "tests/test_unsteady.py::test_unsteady[c::d.e]",
     ]
     assert (outcome.tally.failed, outcome.word) == (1, "FAILED")
+    broken = "tests/test_broken.py::TestOf::test_broken"
     assert chance == tools.SecondChance(
-        dict.fromkeys(names, "first"), {"tests/test_broken.py::TestOf::test_broken": "first"}
+        dict.fromkeys(names, "first"),
+        {broken: "first"},
+        {
+            broken: "assert 0",
+            names[0]: 'failed on teardown with "AssertionError: while it is taken down"',
+            **dict.fromkeys(names[1:], "AssertionError: the first time"),
+        },
     )
     assert (tmp_path / "build" / "unsteady.txt").read_text().splitlines() == names
-    assert [line.split()[0] for line in tools.lines(chance, tmp_path)] == ["UNSTEADY"] * 3 + [
-        "FAILED",
-        "3",
+    lines = tools.lines(chance, tmp_path)
+    assert [line.split()[0] for line in lines if line[0] != " "] == [
+        *("UNSTEADY", "UNSTEADY", "UNSTEADY", "FAILED", "3"),
     ]
+    assert [line.strip() for line in lines if line[0] == " "] == [
+        chance.reasons[each] for each in (*names, broken)
+    ]
+
+
+def test_a_case_of_an_ordered_group_runs_again_with_its_whole_module(
+    tools: ModuleType, tmp_path: Path
+) -> None:
+    outcome = _ran(tmp_path, is_ordered=True, steady=STEADY, chain=CHAIN)
+    assert outcome.tally.failed == 2
+    chance = tools.try_again([outcome])
+    ids = [f"tests/test_chain.py::{each}" for each in ("test_second", "test_third")]
+    assert (list(chance.unsteady), chance.failed, outcome.tally.failed) == (ids, {}, 0)
 
 
 def test_a_module_that_cannot_be_imported_gets_no_second_chance(
@@ -119,7 +155,7 @@ def test_a_module_that_cannot_be_imported_gets_no_second_chance(
 
 @pytest.mark.parametrize(
     ("is_real", "more", "named"),
-    [(False, 0, 0), (True, 1, 26)],
+    [(False, 0, 25), (True, 1, 26)],
     ids=["no real component", "too many failures"],
 )
 def test_others_get_no_second_chance(
