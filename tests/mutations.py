@@ -512,6 +512,22 @@ MUTATIONS = (
         "half_way",
     ),
     Mutation(
+        "submit: a form does not know that its kind is not served",
+        JOBS,
+        "        if served[kind.GROUP, kind.PLURAL].isdisjoint(kind.CREATED_VERSIONS)",
+        "        if False",
+        SUBMIT,
+        "form_knows",
+    ),
+    Mutation(
+        "submit: the equal command is that of another verb",
+        "src/fairlead/cli/submit/forms.py",
+        "[_PROGRAM, *self._verb.words, *words]",
+        '[_PROGRAM, "submit", *words]',
+        "tests/properties/test_submit_page.py",
+        "cron",
+    ),
+    Mutation(
         "submit: the verdict names other teams",
         "src/fairlead/console/boards/submitting/verdict.py",
         "        shown = board.shown_waiting(found.waiting)",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from msgspec import convert
 from msgspec.structs import replace
-from tests.cli.submitting import KeepingCluster, submit
+from tests.cli.submitting import KeepingCluster, create, submit
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
@@ -34,7 +34,11 @@ from .running_console import console
 
 BOBS, ANNAS = (f"system:serviceaccount:kube-ai:{name}" for name in ("bob", "anna"))
 FORMS = SubmitForms(lambda: SshKeys("private", "public"))
-VERSIONS = {"pytorchjobs": ("v1",), "mpijobs": ("v2beta1",), "trainingjobs": ("v1alpha1",)}
+VERSIONS = {
+    "pytorchjobs": ("v1",),
+    "mpijobs": ("v2beta1",),
+    **dict.fromkeys(("trainingjobs", "crons"), ("v1alpha1",)),
+}
 IMAGE = {"image": "i"}
 
 
@@ -311,6 +315,57 @@ async def test_a_kind_that_is_not_served_is_refused_or_replaced(tmp_path: Any) -
         assert tried["valid"] and "a MPIJob is created" in tried["notes"][0]
         status, answer = await send("bob", body("deepspeedjob"))
         assert (status, answer["type"]) == (201, "mpijob")
+
+
+CRON = {"schedule": "0 22 * * *"}
+
+
+async def test_a_cron_is_tried_and_created_as_the_user(tmp_path: Any) -> None:
+    writes = Creating()
+    async with submitting(tmp_path, writes) as send:
+        asked = body("cron-tfjob", {**CRON, "gpus": "2"}, name="nightly")
+        status, tried = await send("bob", asked, "?dryRun=true")
+        assert (status, tried["valid"], tried["verdict"]) == (200, True, None), tried
+        assert writes.calls == [("try", "Cron", BOBS)] and writes.made == []
+        line = _words(tried["line"])
+        cli = create(["cron", "tfjob", *line, "--dry-run"], KeepingCluster(user=BOBS), None)
+        assert cli.out == tried["manifests"]
+        status, answer = await send("bob", asked)
+        assert (status, answer["type"], answer["line"]) == (201, "cron", tried["line"])
+        assert answer["created"] == tried["effects"]
+        assert [(each["kind"], each["spec"]["schedule"]) for each in writes.made] == [
+            ("Cron", "0 22 * * *")
+        ]
+        assert await rows_of(send) == [("jobs.create", "ok", "Cron", "nightly")]
+        status, answer = await send("bob", asked)
+        assert (status, answer["code"]) == (409, "exists")
+        assert (await send("bob", {**asked, "namespace": "b-ns"}))[0] == 404
+
+
+async def test_a_cron_that_is_not_served_or_is_wrong_is_refused(tmp_path: Any) -> None:
+    writes = Creating({"tfjobs": ("v1",)})
+    async with submitting(tmp_path, writes) as send:
+        status, answer = await send("bob", body("cron-tfjob", CRON))
+        assert status == 422
+        assert [(each["path"], each["rule"]) for each in answer["fields"]] == [
+            ("type", "crd-missing")
+        ]
+        status, answer = await send("bob", body("cron-tfjob", {"schedule": "often"}))
+        assert [each["path"] for each in answer["fields"]] == ["flags.schedule"]
+        assert writes.calls == []
+        assert await rows_of(send) == [("jobs.create", "refused", "Cron", "bert")] * 2
+
+
+@pytest.mark.parametrize(
+    ("crons", "is_served"), [(("v1alpha1",), True), ((), False), (("v2",), False)]
+)
+async def test_a_form_knows_whether_the_cluster_serves_crons(
+    tmp_path: Any, crons: tuple[str, ...], is_served: bool
+) -> None:
+    async with submitting(tmp_path, Creating({"crons": crons})) as send:
+        items = (await send("bob", path="/job-types", method="GET"))[1]["items"]
+        found = {each["type"]: each["isServed"] for each in items}
+        assert found["cron-tfjob"] is is_served and found["pytorchjob"]
 
 
 async def test_the_priority_class_must_exist(tmp_path: Any) -> None:

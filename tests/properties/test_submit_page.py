@@ -1,5 +1,5 @@
-"""For random flag sets the page Submit writes the objects that `arena submit --dry-run` prints, and
-the command that the page shows prints the same.
+"""For random flag sets the page Submit writes the objects that the type's command prints with
+`--dry-run`, and the command that the page shows prints the same.
 """
 
 from __future__ import annotations
@@ -7,9 +7,9 @@ from __future__ import annotations
 import shlex
 
 from hypothesis import strategies as st
-from tests.cli.submitting import KeepingCluster, submit
+from tests.cli.submitting import KeepingCluster, create
 from tests.examples import examples
-from tests.properties.flag_sets import flag_sets
+from tests.properties.flag_sets import cron_flag_sets, flag_sets
 
 from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.http.writing.job_forms import WrittenJob
@@ -22,15 +22,16 @@ FORMS = SubmitForms(lambda: SshKeys("private", "public"))
 FORM_OF = {form.type: form for form in FORMS.forms()}
 FILES = "--config-file="
 """No page reads a file of the user's machine."""
+USERS = st.sampled_from(["", "alice", "system:serviceaccount:kube-ai:b"])
 
 
-def body_of(words: list[str]) -> JobSubmission:
+def body_of(type_: str, words: list[str]) -> JobSubmission:
     """The body of these words of a command line."""
     place = words.index("--")
-    form, command = FORM_OF[words[0]], words[place + 1 :]
+    form, command = FORM_OF[type_], words[place + 1 :]
     flags: dict[str, bool | str | list[str]] = {}
     name = ""
-    for word in words[1:place]:
+    for word in words[:place]:
         flag, has_value, value = word.removeprefix("--").partition("=")
         if flag == "name":
             name = value
@@ -38,8 +39,8 @@ def body_of(words: list[str]) -> JobSubmission:
             flags[flag] = [*_texts(flags.get(flag)), value]
         else:
             flags[flag] = value if has_value else True
-    joined = shlex.join(command) if form.type == "sparkjob" else " ".join(command)
-    return JobSubmission(form.type, "default", name, joined, flags)
+    joined = shlex.join(command) if type_ == "sparkjob" else " ".join(command)
+    return JobSubmission(type_, "default", name, joined, flags)
 
 
 def _texts(value: object) -> list[str]:
@@ -51,20 +52,30 @@ def kind_of(form: JobForm, flag: str) -> str:
     return found
 
 
-def printed(words: list[str], user: str) -> str:
+def printed(command: list[str], words: list[str], user: str) -> str:
     """What the command prints, byte for byte."""
     place = words.index("--") if "--" in words else len(words)
-    return submit([*words[:place], "--dry-run", *words[place:]], KeepingCluster(user=user)).out
+    line = [*command, *words[:place], "--dry-run", *words[place:]]
+    return create(line, KeepingCluster(user=user), None).out
 
 
-@examples(15, 300, flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:kube-ai:b"]))
-def test_the_page_writes_what_the_command_prints(words: list[str], user: str) -> None:
+def check(type_: str, command: list[str], words: list[str], user: str) -> None:
     words = [word for word in words if not word.startswith(FILES)]
-    job = FORMS.read(body_of(words), is_trial=False)
+    job = FORMS.read(body_of(type_, words), is_trial=False)
     assert isinstance(job, WrittenJob), job
     served = Served(job.submission.kind.CREATED_VERSIONS[:1], None, user)
     written = render_manifests(FORMS.objects(job, served))
-    assert written == printed(words, user)
-    program, verb, *line = shlex.split(job.line)
-    assert (program, verb) == ("arena", "submit")
-    assert printed(line, user) == written
+    assert written == printed(command, words, user)
+    program, *line = shlex.split(job.line)
+    assert (program, line[:2]) == ("arena", command)
+    assert printed(command, line[2:], user) == written
+
+
+@examples(15, 300, flag_sets(), USERS)
+def test_the_page_writes_what_the_command_prints(words: list[str], user: str) -> None:
+    check(words[0], ["submit", words[0]], words[1:], user)
+
+
+@examples(8, 150, cron_flag_sets(), USERS)
+def test_the_page_writes_the_cron_that_the_command_prints(words: list[str], user: str) -> None:
+    check(f"cron-{words[0]}", ["cron", words[0]], words[1:], user)

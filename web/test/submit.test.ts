@@ -5,11 +5,12 @@ import { type Draft, draftOf, flagsOf, submissionOf, valueOf } from "../src/boar
 const flag = (name: string, kind: JobFlag["kind"], standard = ""): JobFlag => ({ name, kind, standard, placeholder: "", help: "" });
 const form: JobForm = {
   type: "rayjob",
+  family: "train",
   kind: "RayJob",
   isServed: true,
   needsCommand: true,
   command: "",
-  flags: [flag("image", "text"), flag("env", "many"), flag("gang", "truth", "false"), flag("shutdown-after-finished", "truth", "true"), flag("retry", "text", "0"), flag("workers", "text", "1"), flag("shell", "text", "sh")],
+  flags: [flag("image", "text"), flag("env", "many"), flag("gang", "truth", "false"), flag("shutdown-after-finished", "truth", "true"), flag("retry", "text", "0"), flag("workers", "text", "1"), flag("shell", "text", "sh"), flag("schedule", "text"), flag("suspend", "truth", "false")],
 };
 const empty: Draft = { type: "rayjob", namespace: "team-a", name: "bert", command: "train", flags: {} };
 const flagsWith = (flags: Draft["flags"]) => submissionOf({ ...empty, flags }, form).flags;
@@ -29,11 +30,15 @@ describe("the body of a new job", () => {
     expect(submissionOf(draftOf(body), form)).toEqual(body);
   });
   it("shows the standard until something is typed", () => {
-    expect(form.flags.map((each) => valueOf(empty, each))).toEqual(["", "", false, true, "0", "1", "sh"]);
+    expect(form.flags.map((each) => valueOf(empty, each))).toEqual(["", "", false, true, "0", "1", "sh", "", false]);
   });
 });
 
+it("a schedule has a part of the form of its own", () => {
+  expect(flagsOf("schedule", form).map(({ name }) => name)).toEqual(["schedule"]);
+});
+
 it("every flag has one place in the form", () => {
-  const placed = (["main", "size", "data", "place", "more"] as const).flatMap((section) => flagsOf(section, form).map(({ name }) => name));
+  const placed = (["main", "schedule", "size", "data", "place", "more"] as const).flatMap((section) => flagsOf(section, form).map(({ name }) => name));
   expect(placed.toSorted()).toEqual(form.flags.map(({ name }) => name).toSorted());
 });

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fairlead.kinds.parts.job_companions import companions, prerequisites
 from fairlead.kinds.parts.job_spec import JobSpec
-from fairlead.kinds.parts.kind import JobKind
+from fairlead.kinds.parts.kind import SubmittedKind
 from fairlead.model.actions import Manifest
 
 
@@ -28,7 +28,7 @@ class Served(Struct, frozen=True):
 class Submission(Struct, frozen=True):
     """`instead`: the submission to use if the cluster serves no version of the kind."""
 
-    kind: JobKind
+    kind: SubmittedKind
     instead: Submission | None = None
 
     def version(self, served: Served) -> str | None:

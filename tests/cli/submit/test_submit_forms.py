@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cli.submitting import submit
+from tests.cli.submitting import create, submit
 
 from fairlead.cli.frame.parser import HelpRequested
+from fairlead.cli.frame.verbs import verbs_of
 from fairlead.cli.submit.forms import LEFT_OUT, TYPES, SubmitForms
 from fairlead.console.pages.writing.jobs import JobSubmission
 from fairlead.errors import UserError
@@ -31,15 +32,33 @@ def faults(asked: JobSubmission) -> dict[str, str]:
     return {fault.path: fault.rule for fault in found}
 
 
-def test_every_kind_has_a_form() -> None:
-    assert set(TYPES) == {kind.TYPE for kind in KINDS}
+COMMANDS = {
+    **{kind.TYPE: f"submit {kind.TYPE}" for kind in KINDS},
+    "cron-tfjob": "cron tfjob",
+}
+"""What each form does, as words after `arena`."""
+
+
+def test_every_command_that_creates_has_a_form() -> None:
+    assert set(TYPES) == COMMANDS.keys()
     assert [form.type for form in FORMS.forms()] == list(TYPES)
+    creating = {verb.module for verb in verbs_of("arena") if verb.words[0] in ("submit", "cron")}
+    made = {command.replace(" ", ".") for command in COMMANDS.values()}
+    others = {f"cron.{verb}" for verb in ("list", "get", "delete", "suspend", "resume")}
+    assert creating - others == made
+
+
+def test_a_form_names_the_kind_of_its_object() -> None:
+    for form in FORMS.forms():
+        kind = FORMS.kind_of(form.type)
+        assert kind is not None and form.kind == kind.KIND
+    assert FORMS.kind_of("cron") is None and FORMS.kind_of("horovodjob") is None
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_a_form_has_every_flag_of_the_commands_help_but_those_of_files(type_: str) -> None:
     with pytest.raises(HelpRequested) as help_:
-        submit([type_, "--help"])
+        create([*COMMANDS[type_].split(), "--help"], None, None)
     own = help_.value.text.partition("global flags:")[0]
     named = {
         word.rstrip(",").removeprefix("--")
@@ -77,6 +96,17 @@ def test_what_is_missing_is_required() -> None:
         "flags.worker-replicas": "required",
         "flags.image": "required",
     }
+
+
+def test_faults_of_a_schedule_stand_at_their_fields() -> None:
+    missing = JobSubmission("cron-tfjob", "team-a", "nightly", "train")
+    assert faults(missing) == {"flags.schedule": "required", "flags.image": "required"}
+    wrong = {"schedule": "0 0 31 2 *", "deadline": "soon", "history-limit": "-1", "gpus": "x"}
+    assert faults(body({**wrong, "tensorboard": True}, type="cron-tfjob")) == {
+        f"flags.{name}": "value" for name in (*wrong, "tensorboard")
+    }
+    asked = body({"concurrency-policy": "Sometimes", "schedule": "@daily"}, type="cron-tfjob")
+    assert faults(asked) == {"flags.concurrency-policy": "value"}
 
 
 @pytest.mark.parametrize(

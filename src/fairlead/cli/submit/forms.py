@@ -1,4 +1,4 @@
-"""The flags of `arena submit` as forms, for a page: the same parsers, readers and checks.
+"""The flags of commands that create as forms, for a page: the same parsers, readers and checks.
 
 A body is words of a command line in another spelling, as a job file is. So there is one code for
 what a flag means, and the printed command makes the same objects.
@@ -25,17 +25,39 @@ from fairlead.cli.submit.cloned import Flags, cloned
 from fairlead.cli.submit.submit import SubmitVerb, check_text, written_objects
 from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.envelope import FieldFault
-from fairlead.console.pages.writing.jobs import JobClone, JobFlag, JobForm, JobSubmission
+from fairlead.console.pages.writing.jobs import (
+    Family,
+    JobClone,
+    JobFlag,
+    JobForm,
+    JobSubmission,
+)
 from fairlead.errors import UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.kinds.parts.kind import CreatedKind
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import Manifest
 from fairlead.wire.names import ANNOTATION_USERNAME
 
-TYPES: Final = (
-    *("pytorchjob", "tfjob", "mpijob", "rayjob", "deepspeedjob", "etjob", "volcanojob"),
-    "sparkjob",
-)
+
+class _Command(NamedTuple):
+    """`module`: of its verb, below `fairlead.cli`."""
+
+    module: str
+    family: Family
+
+
+_COMMANDS: Final[Mapping[str, _Command]] = {
+    **{
+        type_: _Command(f"submit.{type_}", "train")
+        for type_ in (
+            *("pytorchjob", "tfjob", "mpijob", "rayjob", "deepspeedjob", "etjob", "volcanojob"),
+            "sparkjob",
+        )
+    },
+    "cron-tfjob": _Command("cron.tfjob", "cron"),
+}
+TYPES: Final = tuple(_COMMANDS)
 """In the order in which a page offers them."""
 LEFT_OUT: Final = frozenset(("name", "file", "dry-run", "config-file"))
 """Flags that are no field of a form: the name has its own, and the others read a user's machine."""
@@ -47,6 +69,7 @@ _STAND_INS: Final = {
     "worker-replicas": "1",
     "sync-source": "source",
     "model-source": "source",
+    "schedule": "@daily",
 }
 """Values with which the rest of a body is read while these flags are missing."""
 _RULE: Final = "value"
@@ -56,11 +79,15 @@ _TYPE: Final = "type"
 
 
 class _Verb(NamedTuple):
+    """`words`: those after `arena`. `takes_arguments`: whether the words after the flags are the
+    arguments of a program, and not one command.
+    """
+
+    words: tuple[str, ...]
     parser: Parser
     flags: Mapping[str, JobFlag]
     verb: SubmitVerb
     takes_arguments: bool
-    """Whether its words are the arguments of a program, and not one command."""
 
 
 class SubmitForms:
@@ -72,8 +99,11 @@ class SubmitForms:
     def forms(self) -> list[JobForm]:
         return [_form(type_) for type_ in TYPES]
 
+    def kind_of(self, type_: str) -> CreatedKind | None:
+        return _verb(type_).verb.submission.kind if type_ in _COMMANDS else None
+
     def read(self, asked: JobSubmission, *, is_trial: bool) -> WrittenJob | list[FieldFault]:
-        if asked.type not in TYPES:
+        if asked.type not in _COMMANDS:
             known = ", ".join(TYPES)
             return [FieldFault("type", _RULE, f"there is no type `{asked.type[:60]}`: use {known}")]
         keys = (lambda: _NO_KEYS) if is_trial else self._ssh_keys
@@ -187,7 +217,7 @@ class _Reading:
         if self._verb.verb.needs_command and not args.command:
             raise _NoCommand("no command is given", "write what each container runs")
         spec = self._verb.verb.read_spec(args, self._asked.namespace, self._machine)
-        line = shlex.join([_PROGRAM, "submit", self._asked.type, *words])
+        line = shlex.join([_PROGRAM, *self._verb.words, *words])
         return WrittenJob(self._verb.verb.submission, spec, line)
 
     def _words(self) -> list[str]:
@@ -292,10 +322,11 @@ def _wanted_form(flag: JobFlag, value: bool | str | list[str]) -> str | None:
 
 @cache
 def _verb(type_: str) -> _Verb:
-    module = import_module(f"fairlead.cli.submit.{type_}")
+    module = import_module(f"fairlead.cli.{_COMMANDS[type_].module}")
     parser = make_parser(module, _PROGRAM)
     flags = {flag.name: flag for flag in _flags_of(parser)}
-    return _Verb(parser, flags, module.what(), takes_arguments=type_ == "sparkjob")
+    words = tuple(module.NAME.split())
+    return _Verb(words, parser, flags, module.what(), takes_arguments=type_ == "sparkjob")
 
 
 @cache
@@ -304,6 +335,7 @@ def _form(type_: str) -> JobForm:
     [words] = [each for each in found.parser._actions if each.dest == "command"]
     return JobForm(
         type=type_,
+        family=_COMMANDS[type_].family,
         kind=found.verb.submission.kind.KIND,
         is_served=True,
         needs_command=found.verb.needs_command,

@@ -1,4 +1,4 @@
-// What was typed into the form of a new job, and the body that is sent for it.
+// What was typed into the form of a new job or cron, and the body that is sent for it.
 import type { JobFlag, JobForm, JobSubmission } from "../../api/types";
 
 export type FlagValue = string | boolean;
@@ -12,11 +12,12 @@ export interface Draft {
   readonly flags: Readonly<Record<string, FlagValue>>;
 }
 
-export type Section = "main" | "size" | "data" | "place" | "more";
+export type Section = "main" | "schedule" | "size" | "data" | "place" | "more";
 
 /** In the order of the form. What is in no section is among the rare flags, in the order of the command's help. */
 const OF: Readonly<Record<Exclude<Section, "more">, readonly string[]>> = {
   main: ["image", "task-images", "main-class", "jar"],
+  schedule: ["schedule", "concurrency-policy", "deadline", "history-limit"],
   size: [
     "workers",
     "worker-replicas",
@@ -54,7 +55,7 @@ const OF: Readonly<Record<Exclude<Section, "more">, readonly string[]>> = {
     "min-available",
   ],
   data: ["env", "working-dir", "data", "sync-mode", "sync-source", "tensorboard", "logdir"],
-  place: ["priority", "queue", "gang", "selector", "toleration", "running-timeout", "ttl-after-finished", "retry", "label", "annotation"],
+  place: ["priority", "queue", "gang", "selector", "toleration", "running-timeout", "ttl-after-finished", "suspend", "retry", "label", "annotation"],
 };
 const NAMED: ReadonlySet<string> = new Set(Object.values(OF).flat());
 

@@ -1,4 +1,4 @@
-"""How the console writes jobs: with the code of `arena submit`, which `run/` hands to it.
+"""How the console writes jobs: with the code of the commands, which `run/` hands to it.
 
 The console knows no flag. A form is what a verb's parser accepts, and a body becomes the words of a
 command line, so that page and command cannot differ.
@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobSubmission
 from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.parts.kind import CreatedKind
 from fairlead.kinds.submission import Served, Submission
 from fairlead.model.actions import Manifest
 
@@ -30,7 +31,11 @@ class JobForms(Protocol):
     """The kinds of jobs that can be submitted, and their flags."""
 
     def forms(self) -> Sequence[JobForm]:
-        """One per kind, `is_served` undecided."""
+        """One per type, `is_served` undecided."""
+        ...
+
+    def kind_of(self, type_: str) -> CreatedKind | None:
+        """What a form of this type creates; None = there is no form of it."""
         ...
 
     def read(self, asked: JobSubmission, *, is_trial: bool) -> WrittenJob | list[FieldFault]:

@@ -129,10 +129,21 @@ class Submitting(Struct, frozen=True):
         try:
             ready = await self._ready(subject, order, is_trial=is_trial)
         except _Faulty as error:
-            return _refused(order, error.faults, error.line)
+            return self._refused(order, error.faults, error.line)
         if is_trial:
             return _planned(order, ready, await self._preview(board, subject, ready))
         return _planned(order, ready, None, lambda: self._create(subject, ready))
+
+    def _refused(
+        self, order: JobSubmission, faults: Sequence[FieldFault], line: str
+    ) -> PlannedWrite:
+        kind = self.forms.kind_of(order.type)
+        return PlannedWrite(
+            target=AuditTarget(kind.KIND if kind else "", order.namespace[:253], order.name[:253]),
+            act=_nothing,
+            faults=faults,
+            preview=SubmitPreview(valid=False, fields=list(faults), effects=[], line=line),
+        )
 
     async def _ready(self, subject: Subject, order: JobSubmission, *, is_trial: bool) -> _Ready:
         job = await asyncio.to_thread(self.forms.read, order, is_trial=is_trial)
@@ -195,9 +206,10 @@ class Submitting(Struct, frozen=True):
 
     async def _preview(self, board: BoardState, subject: Subject, ready: _Ready) -> SubmitPreview:
         faults = await self._tried(subject, ready)
-        manifest, kind = ready.objects[ready.place], ready.job.submission.kind
+        manifest, kind = ready.objects[ready.place], kind_by_type(ready.job.submission.kind.TYPE)
         verdict = None
-        if all(fault.rule != _EXISTS for fault in faults):  # else its pods would join the other's
+        if kind is not None and all(fault.rule != _EXISTS for fault in faults):
+            # An existing job's pods would join those of the new one.
             # In a thread: a plan of the whole cluster is made with the new pods.
             verdict = await asyncio.to_thread(
                 submit_verdict, board, kind, manifest, subject.user, ready.priority
@@ -358,16 +370,6 @@ def _effects(ready: _Ready) -> list[Effect]:
 
 def _without_keys(manifest: Manifest) -> Manifest:
     return shown_manifest(manifest)[0] if manifest["kind"] == "Secret" else manifest
-
-
-def _refused(order: JobSubmission, faults: Sequence[FieldFault], line: str) -> PlannedWrite:
-    kind = kind_by_type(order.type)
-    return PlannedWrite(
-        target=AuditTarget(kind.KIND if kind else "", order.namespace[:253], order.name[:253]),
-        act=_nothing,
-        faults=faults,
-        preview=SubmitPreview(valid=False, fields=list(faults), effects=[], line=line),
-    )
 
 
 def _planned(
