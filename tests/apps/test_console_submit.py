@@ -38,6 +38,8 @@ VERSIONS = {
     "pytorchjobs": ("v1",),
     "mpijobs": ("v2beta1",),
     **dict.fromkeys(("trainingjobs", "crons"), ("v1alpha1",)),
+    "deployments": ("v1",),
+    "inferenceservices": ("v1beta1",),
 }
 IMAGE = {"image": "i"}
 
@@ -356,6 +358,120 @@ async def test_a_cron_that_is_not_served_or_is_wrong_is_refused(tmp_path: Any) -
         assert await rows_of(send) == [("jobs.create", "refused", "Cron", "bert")] * 2
 
 
+SERVING = {
+    "custom-serving": {"image": "i", "restful-port": "8080"},
+    "tf-serving": {"model-name": "mnist", "model-path": "/m"},
+    "triton-serving": {"model-repository": "/m"},
+    "kserve": {"model-format": "sklearn"},
+}
+
+
+def serving(type_: str, flags: dict[str, Any] | None = None, **more: Any) -> Any:
+    given = {"version": "v1", **SERVING[type_], **(flags or {})}
+    return {
+        "type": type_,
+        "namespace": "a-ns",
+        "name": "bert",
+        "command": "",
+        **more,
+        "flags": given,
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "command", "kinds"),
+    [
+        ("custom-serving", "custom", ["Deployment", "Service"]),
+        ("tf-serving", "tensorflow", ["Deployment", "Service"]),
+        ("triton-serving", "triton", ["Deployment", "Service"]),
+        ("kserve", "kserve", ["InferenceService"]),
+    ],
+)
+async def test_a_serving_job_is_tried_and_created_as_the_user(
+    tmp_path: Any, type_: str, command: str, kinds: list[str]
+) -> None:
+    writes = Creating()
+    async with submitting(tmp_path, writes) as send:
+        asked = serving(type_, {"gpus": "2", "replicas": "2"})
+        status, tried = await send("bob", asked, "?dryRun=true")
+        assert (status, tried["valid"], tried["fields"]) == (200, True, []), tried
+        assert writes.calls == [("try", kind, BOBS) for kind in kinds] and writes.made == []
+        verdict = tried["verdict"]
+        assert (verdict and verdict["state"]) == (None if type_ == "kserve" else "starts")
+        line = [*_words(tried["line"]), "--dry-run"]
+        cli = create(["serve", command, *line], KeepingCluster(user=BOBS), None)
+        assert cli.out == tried["manifests"]
+        status, answer = await send("bob", asked)
+        assert (status, answer["type"], answer["name"]) == (201, type_, "bert"), answer
+        assert answer["created"] == tried["effects"]
+        assert writes.calls[len(kinds) :] == [("create", kind, BOBS) for kind in kinds]
+        main, *others = writes.made
+        for each in others:
+            [owner] = each["metadata"]["ownerReferences"]
+            assert (owner["kind"], owner["uid"]) == (kinds[0], f"uid-{kinds[0]}")
+        assert main["metadata"]["labels"]["servingType"] == type_
+        [row] = await rows_of(send)
+        assert row == ("jobs.create", "ok", kinds[0], main["metadata"]["name"])
+        status, answer = await send("bob", asked)
+        assert (status, answer["code"]) == (409, "exists")
+        assert (await send("bob", {**asked, "namespace": "b-ns"}))[0] == 404
+
+
+async def test_the_verdict_on_a_serving_job_counts_all_of_its_pods(tmp_path: Any) -> None:
+    async with submitting(tmp_path, Creating()) as send:
+        states = {}
+        for gpus, replicas in (("2", "2"), ("2", "3"), ("9", "1"), ("1", "0")):
+            asked = serving("custom-serving", {"gpus": gpus, "replicas": replicas})
+            tried = (await send("bob", asked, "?dryRun=true"))[1]
+            states[gpus, replicas] = tried["verdict"]["state"]
+        assert states == {
+            ("2", "2"): "starts",
+            ("2", "3"): "waits",
+            ("9", "1"): "never",
+            ("1", "0"): "unknown",
+        }
+
+
+async def test_a_serving_job_that_fails_half_way_leaves_nothing(tmp_path: Any) -> None:
+    writes = Creating()
+    writes.faults["Service"] = OutsideError("kubernetes", "the connection broke")
+    async with submitting(tmp_path, writes) as send:
+        status, answer = await send("bob", serving("triton-serving"))
+        assert (status, answer["code"]) == (502, "outside-failed")
+        assert writes.made == []
+        [row] = await rows_of(send)
+        assert row[:3] == ("jobs.create", "failed", "Deployment")
+
+
+async def test_a_serving_job_whose_kind_is_not_served_is_refused(tmp_path: Any) -> None:
+    writes = Creating({"deployments": ("v1",)})
+    async with submitting(tmp_path, writes) as send:
+        status, answer = await send("bob", serving("kserve"))
+        assert status == 422
+        assert [(each["path"], each["rule"]) for each in answer["fields"]] == [
+            ("type", "crd-missing")
+        ]
+        assert "the cluster serves no inferenceservices.serving.kserve.io" in answer["error"]
+        assert writes.calls == []
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=true"])
+async def test_what_is_refused_of_a_deployment_is_no_fault_of_tensorboard(
+    tmp_path: Any, query: str
+) -> None:
+    writes = Creating()
+    causes = (
+        ("spec.template.spec.containers[0].image", "Required value"),
+        ("spec.replicas", "Invalid value"),
+        ("spec.template.spec.containers[0].command", "Invalid value"),
+    )
+    writes.faults["Deployment"] = InvalidObject("kubernetes", "is invalid", causes=causes)
+    async with submitting(tmp_path, writes) as send:
+        answer = (await send("bob", serving("custom-serving"), query))[1]
+        paths = [each["path"] for each in answer["fields"]]
+        assert paths == ["flags.image", "flags.replicas", "command"]
+
+
 @pytest.mark.parametrize(
     ("crons", "is_served"), [(("v1alpha1",), True), ((), False), (("v2",), False)]
 )
@@ -366,6 +482,7 @@ async def test_a_form_knows_whether_the_cluster_serves_crons(
         items = (await send("bob", path="/job-types", method="GET"))[1]["items"]
         found = {each["type"]: each["isServed"] for each in items}
         assert found["cron-tfjob"] is is_served and found["pytorchjob"]
+        assert not found["kserve"] and not found["custom-serving"]
 
 
 async def test_the_priority_class_must_exist(tmp_path: Any) -> None:

@@ -112,6 +112,34 @@ def test_a_researcher_makes_a_cron(laptop: Laptop, browser: Browser) -> None:
         expect(tab.at("flag-schedule")).to_have_value("0 22 * * *")
 
 
+def test_a_researcher_serves_a_model(laptop: Laptop, browser: Browser) -> None:
+    with window(browser, laptop.console.url) as tab:
+        sign_in(tab, laptop.console.url, token_of(laptop))
+        kserve = tab.at("submit-type").locator("option[value=kserve]")
+        expect(kserve).to_contain_text("not served by this cluster")
+        tab.at("submit-type").select_option("custom-serving")
+        version = tab.at("flag-version").input_value()
+        assert re.fullmatch("[0-9]{12}", version)
+        tab.at("submit-name").fill("web")
+        tab.at("flag-image").fill("nginx")
+        tab.at("submit-job").click()
+        fault = tab.page.locator(".form-fault")
+        expect(fault.filter(has_text="all  ports are 0")).to_be_visible()
+        tab.at("flag-restful-port").fill("8000")
+        tab.at("flag-gpus").fill("1")
+        expect(tab.at("submit-verdict")).to_be_visible()
+        expect(tab.at("panel-command")).to_contain_text("arena serve custom --name=web")
+        expect(tab.at("panel-command")).to_contain_text(f"--version={version}")
+        expect(tab.at("submit-manifests")).to_contain_text("kind: Deployment")
+        check_axe(tab)
+        tab.keep("submit-serving")
+        tab.at("submit-job").click()
+        expect(tab.at("page-serving")).to_be_visible()
+        expect(tab.at("page-serving")).to_contain_text(version)
+        [made] = laptop.kubectl.get("deployments", "-n", PLACE, "-l", "servingName=web")
+        assert made["metadata"]["name"] == f"web-{version}-custom-serving"
+
+
 @pytest.mark.parametrize(("locale", "scheme"), [("zh-CN", "dark"), ("en-US", "dark")])
 def test_the_page_is_accessible_in_the_dark_and_in_chinese(
     laptop: Laptop, browser: Browser, locale: str, scheme: str

@@ -243,6 +243,13 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
     return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]
 
 
+def drawn_flags(kind: str) -> set[str]:
+    """The flags that `flag_sets` draws for this kind, without dashes."""
+    plain = () if kind in _PLAIN else (*_TRUTHS, "image", "sync-mode", "sync-source")
+    own = (*_OWN[kind], *_OWN_TRUTHS.get(kind, ()), _COUNTS.get(kind, "workers"))
+    return {*plain, *own, *("ssh-secret",) * (kind in _ELASTIC_KINDS)}
+
+
 _CRON = {
     "schedule": st.sampled_from(
         ["0 22 * * *", "@daily", "@every 1h30m", "TZ=Asia/Tokyo 5 4 * * 1"]
@@ -262,3 +269,7 @@ def cron_flag_sets(draw: st.DrawFn) -> Words:
     chosen = {"schedule", *draw(st.sets(st.sampled_from(sorted(_CRON))))}
     flags += [f"--{flag}={draw(_CRON[flag])}" for flag in sorted(chosen)]
     return ["tfjob", *flags, *["--suspend"] * draw(st.integers(0, 1)), *words[place:]]
+
+
+def drawn_cron_flags() -> set[str]:
+    return {*drawn_flags("tfjob"), *_CRON, "suspend"}

@@ -12,10 +12,13 @@ from tests.cli.submitting import create, submit
 from fairlead.cli.frame.parser import HelpRequested
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.cli.submit.forms import LEFT_OUT, TYPES, SubmitForms
+from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.writing.jobs import JobSubmission
 from fairlead.errors import UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.registry import KINDS
+from fairlead.kinds.serving.spec import ServingSpec
 
 FORMS = SubmitForms(lambda: SshKeys("", ""))
 
@@ -34,6 +37,10 @@ def faults(asked: JobSubmission) -> dict[str, str]:
 
 COMMANDS = {
     **{kind.TYPE: f"submit {kind.TYPE}" for kind in KINDS},
+    "custom-serving": "serve custom",
+    "tf-serving": "serve tensorflow",
+    "triton-serving": "serve triton",
+    "kserve": "serve kserve",
     "cron-tfjob": "cron tfjob",
 }
 """What each form does, as words after `arena`."""
@@ -42,16 +49,29 @@ COMMANDS = {
 def test_every_command_that_creates_has_a_form() -> None:
     assert set(TYPES) == COMMANDS.keys()
     assert [form.type for form in FORMS.forms()] == list(TYPES)
-    creating = {verb.module for verb in verbs_of("arena") if verb.words[0] in ("submit", "cron")}
-    made = {command.replace(" ", ".") for command in COMMANDS.values()}
-    others = {f"cron.{verb}" for verb in ("list", "get", "delete", "suspend", "resume")}
-    assert creating - others == made
+    words = (" ".join(verb.words) for verb in verbs_of("arena"))
+    creating = {each for each in words if each.partition(" ")[0] in ("submit", "serve", "cron")}
+    short = {"serve tf"}
+    assert creating - OTHERS - short == set(COMMANDS.values())
+
+
+OTHERS = {
+    *(f"cron {verb}" for verb in ("list", "get", "delete", "suspend", "resume")),
+    *(f"serve {verb}" for verb in ("list", "get", "delete", "logs", "attach")),
+}
 
 
 def test_a_form_names_the_kind_of_its_object() -> None:
+    titles = {
+        "custom-serving": ("Custom", "Deployment"),
+        "tf-serving": ("Tensorflow", "Deployment"),
+        "triton-serving": ("Triton", "Deployment"),
+        "kserve": ("KServe", "InferenceService"),
+    }
     for form in FORMS.forms():
         kind = FORMS.kind_of(form.type)
-        assert kind is not None and form.kind == kind.KIND
+        assert kind is not None
+        assert (form.kind, kind.KIND) == titles.get(form.type, (form.kind, form.kind))
     assert FORMS.kind_of("cron") is None and FORMS.kind_of("horovodjob") is None
 
 
@@ -110,6 +130,49 @@ def test_faults_of_a_schedule_stand_at_their_fields() -> None:
 
 
 @pytest.mark.parametrize(
+    ("type_", "flags", "expected"),
+    [
+        ("custom-serving", {}, {"image": "required", "port": "required"}),
+        ("custom-serving", {"image": "i", "port": "http"}, {"port": "value"}),
+        ("custom-serving", {"image": "i", "port": "80", "version": "V"}, {"version": "value"}),
+        (
+            "custom-serving",
+            {"image": "i", "port": "80", "gpus": "-1", "startup-probe-option": ["x"]},
+            {"gpus": "value", "startup-probe-action": "required"},
+        ),
+        ("tf-serving", {}, {"model-name": "required", "model-path": "required"}),
+        ("tf-serving", {"model-name": "a b", "model-path": "/m"}, {"model-name": "value"}),
+        (
+            "triton-serving",
+            {"http-port": "0"},
+            {"http-port": "value", "model-repository": "required"},
+        ),
+        ("triton-serving", {}, {"model-repository": "required"}),
+        ("kserve", {}, {"model-format": "required"}),
+        ("kserve", {"image": "i", "max-replicas": "0"}, {"max-replicas": "value"}),
+        ("kserve", {"image": "i", "command": "x"}, {"command": "unknown-field"}),
+    ],
+)
+def test_faults_of_a_serving_job_stand_at_their_fields(
+    type_: str, flags: dict[str, Any], expected: dict[str, str]
+) -> None:
+    found = faults(JobSubmission(type_, "team-a", "bert", "", flags))
+    assert found == {f"flags.{name}": rule for name, rule in expected.items()}
+
+
+def test_a_serving_job_without_a_version_gets_the_time_in_its_command_too() -> None:
+    times = iter((0.0, 60.0))
+    forms = SubmitForms(lambda: SshKeys("", ""), lambda: next(times))
+    asked = JobSubmission("custom-serving", "team-a", "bert", "", {"image": "i", "port": "80"})
+    jobs = [forms.read(asked, is_trial=True) for _ in range(2)]
+    versions = [job.line.partition("--version=")[2][:12] for job in jobs]  # type: ignore[union-attr]
+    assert versions[0] != versions[1] and all(map(str.isdigit, versions))
+    for job, version in zip(jobs, versions, strict=True):
+        assert isinstance(job, WrittenJob) and isinstance(job.spec, ServingSpec)
+        assert job.spec.version == version
+
+
+@pytest.mark.parametrize(
     ("flags", "field"),
     [
         ({"config-file": ["/etc/passwd"]}, "flags.config-file"),
@@ -145,4 +208,5 @@ def test_the_machine_of_the_server_is_not_asked() -> None:
         submit(["pytorchjob", "--name=j", "--image=i", "--config-file=/nowhere", "true"])
     found = FORMS.read(body({"sync-mode": "git", "sync-source": "h"}), is_trial=True)
     assert not isinstance(found, list)
+    assert isinstance(found.spec, JobSpec)
     assert found.spec.config_files == () and found.spec.pull_secrets == ()

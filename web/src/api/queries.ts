@@ -252,17 +252,24 @@ const ARRIVAL_MS = 3_000;
 const LOOK_MS = 150;
 
 /** Until the console shows a job that was just created, or for three seconds. */
-export async function waitForJob(id: Job): Promise<void> {
-  const end = performance.now() + ARRIVAL_MS;
+export const waitForJob = (id: Job): Promise<void> =>
+  until(ARRIVAL_MS, LOOK_MS, () => getJson(`/jobs/${id.map(segment).join("/")}`).then(() => true));
+
+/** The console keeps its answer about serving jobs for five seconds. */
+const SERVING_ARRIVAL_MS = 7_000;
+const SERVING_LOOK_MS = 700;
+
+/** Until the console shows a serving job that was just created, or for seven seconds. `version`: empty if the server chose it. */
+export const waitForServing = (params: URLSearchParams, version: string): Promise<void> =>
+  until(SERVING_ARRIVAL_MS, SERVING_LOOK_MS, () => getJson<ServingList>("/serving", params).then(({ items }) => items.some((each) => version === "" || each.version === version)));
+
+async function until(patienceMs: number, pauseMs: number, isThere: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + patienceMs;
   while (performance.now() < end) {
     // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before
-    const isThere = await getJson(`/jobs/${id.map(segment).join("/")}`).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return;
+    if (await isThere().catch(() => false)) return;
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

@@ -581,7 +581,7 @@ export interface JobFlag {
   help: string
 }
 
-/** What a type takes: a type of `arena submit`, or `cron-tfjob`. `kind`: of the object. `isServed`: whether the cluster serves it. `command`: what the command is, in English; `needsCommand`: it must be given. */
+/** What a type takes: a type of `arena submit`, one of serving jobs, or `cron-tfjob`. `kind`: of the object; of a serving job the title of its type. `isServed`: whether the cluster serves the object. `command`: what the command is, in English; `needsCommand`: it must be given. */
 export interface JobForm {
   type: string
   family: 'cron' | 'serve' | 'train'
@@ -670,7 +670,7 @@ export interface JobSubmission {
   flags?: Record<string, boolean | string | Array<string>>
 }
 
-/** `created`: the objects, in order. `type`: of the job that was created, which another kind may replace. */
+/** `created`: the objects, in order. `type`: of the job that was created, which another kind may replace; `cron` of a cron. */
 export interface JobSubmitted {
   namespace: string
   type: string
@@ -1353,7 +1353,7 @@ export interface StarvedLeaf {
   waitingPods: number
 }
 
-/** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. `verdict`: None also for a cron, whose jobs are created later. */
+/** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. `verdict`: None also for a cron, whose jobs are created later, and where an operator determines the pods. */
 export interface SubmitPreview {
   valid: boolean
   fields: Array<FieldFault>

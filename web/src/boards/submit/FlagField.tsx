@@ -7,16 +7,16 @@ import type { FlagValue } from "./draft";
 
 interface Props {
   flag: JobFlag;
-  family: JobForm["family"];
+  form: Pick<JobForm, "type" | "family">;
   value: FlagValue;
   faults: readonly FieldFault[];
   onChange: (value: FlagValue) => void;
 }
 
-export function FlagField({ flag, family, value, faults, onChange }: Props) {
+export function FlagField({ flag, form, value, faults, onChange }: Props) {
   const { t, locale } = useWords();
-  // A flag may mean something else in a family: `--replicas` of a serving job are no executors.
-  const key = [`flag.${family}.${flag.name}`, `flag.${flag.name}`].find(isMessageKey);
+  // A flag may mean something else elsewhere: `--replicas` of a serving job are no executors.
+  const key = [`flag.${form.type}.${flag.name}`, `flag.${form.family}.${flag.name}`, `flag.${flag.name}`].find(isMessageKey);
   const spelled = `--${flag.name}`;
   const label = key ? t(key) : spelled;
   // The command's help is English; a translated label stands alone.

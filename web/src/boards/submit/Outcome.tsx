@@ -10,7 +10,8 @@ import "../jobs/life.css";
 export function Outcome({ preview, family, isLate }: { preview: SubmitPreview | undefined; family: JobForm["family"]; isLate: boolean }) {
   const { t } = useWords();
   const verdict = preview?.verdict;
-  const unknown = family === "cron" && preview?.line ? t("submit.cronVerdict") : t("submit.incomplete");
+  const none = family === "cron" ? t("submit.cronVerdict") : t("submit.noVerdict");
+  const unknown = preview?.valid ? none : t("submit.incomplete");
   return (
     <div className="submit-outcome" data-late={isLate} aria-busy={isLate} data-testid="submit-outcome">
       <Panel slug="verdict" title={t("submit.verdict")}>

@@ -1,7 +1,7 @@
-// Submit a job or a cron: a form of the flags of the command, with what it would do beside it. What was typed stays when the write fails.
+// Submit a job, a serving job or a cron: a form of the flags of the command, with what it would do beside it. What was typed stays when the write fails.
 import { Button } from "antd";
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
-import { useJobClone, useJobForms, useMe, usePreview, useWrite, waitForJob, type WriteOrder } from "../../api/queries";
+import { useJobClone, useJobForms, useMe, usePreview, useWrite, waitForJob, waitForServing, type WriteOrder } from "../../api/queries";
 import type { FieldFault, JobClone, JobFlag, JobForm, JobFormList, JobSubmitted, SubmitPreview } from "../../api/types";
 import { line, quoted } from "../../commands/commands";
 import { shown } from "../../format/shown";
@@ -15,7 +15,7 @@ import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import { jobId } from "../jobs/JobsBoard";
-import { type Draft, draftOf, type FlagValue, flagsOf, type Section, submissionOf, valueOf } from "./draft";
+import { type Draft, draftOf, type FlagValue, flagsOf, type Section, submissionOf, valueOf, versionOf } from "./draft";
 import { FlagField } from "./FlagField";
 import { Outcome } from "./Outcome";
 import "./submit.css";
@@ -52,13 +52,14 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
   const { t } = useWords();
   const id = useId();
   const [params] = useQueryState();
-  const [draft, setDraft] = useState<Draft>(() => (clone ? draftOf(clone.submission) : firstDraft(forms, params)));
+  const [draft, setDraft] = useState<Draft>(() => (clone ? draftOf(clone.submission, new Date()) : firstDraft(forms, params)));
   const [isTried, setIsTried] = useState(false);
   const [isArriving, setIsArriving] = useState(false);
   const [made, setMade] = useState<JobSubmitted | null>(null);
   const write = useWrite<JobSubmitted>();
   const form = forms.items.find((each) => each.type === draft.type) ?? (forms.items[0] as JobForm);
-  const order: WriteOrder = { method: "POST", path: "/jobs", body: submissionOf(draft, form) };
+  const body = submissionOf(draft, form);
+  const order: WriteOrder = { method: "POST", path: "/jobs", body };
   const asked = JSON.stringify(order);
   const isStill = useLate(asked) === asked;
   const preview = usePreview<SubmitPreview>(isStill && !write.isPending && !isArriving && !made ? order : null, VERDICT_MS);
@@ -80,12 +81,17 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
         if (form.family === "cron") return setMade(created);
         const { namespace, type, name } = created;
         setIsArriving(true);
+        if (form.family === "serve") {
+          const params = new URLSearchParams({ namespace, type, name });
+          await waitForServing(params, String(body.flags?.["version"] ?? ""));
+          return navigate(`/serving?${params}`);
+        }
         await waitForJob([namespace, type, name]);
         navigate(`/jobs/${[namespace, type, name].map(encodeURIComponent).join("/")}`);
       },
     });
   };
-  const field = (flag: JobFlag) => <FlagField key={flag.name} flag={flag} family={form.family} value={valueOf(draft, flag)} faults={faultsOf(faults, `flags.${flag.name}`)} onChange={(value) => setFlag(flag.name, value)} />;
+  const field = (flag: JobFlag) => <FlagField key={flag.name} flag={flag} form={form} value={valueOf(draft, flag)} faults={faultsOf(faults, `flags.${flag.name}`)} onChange={(value) => setFlag(flag.name, value)} />;
   const group = (section: Section) => flagsOf(section, form).map(field);
   const more = flagsOf("more", form);
   if (made) {
@@ -138,6 +144,7 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
           </div>
         </Panel>
         <Sized slug="schedule" title={t("submit.schedule")} fields={group("schedule")} />
+        <Sized slug="ports" title={t("serving.ports")} fields={group("ports")} />
         <Sized slug="size" title={t("submit.size")} fields={group("size")} />
         <Sized slug="data" title={t("submit.data")} fields={group("data")} />
         <Sized slug="place" title={t("submit.place")} fields={group("place")} />
@@ -223,6 +230,7 @@ function firstDraft(forms: JobFormList, params: URLSearchParams): Draft {
     name: params.get("name") ?? "",
     command: "",
     flags: {},
+    version: versionOf(new Date()),
   };
 }
 

@@ -15,15 +15,18 @@ from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobSubmission
 from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.parts.kind import CreatedKind
-from fairlead.kinds.submission import Served, Submission
+from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.kinds.submission import AnySubmission, Served
 from fairlead.model.actions import Manifest
 
 
 class WrittenJob(Struct, frozen=True):
-    """A job that was read from a body. `line`: the equal command line."""
+    """A job, cron or serving job that was read from a body. `spec`: one of the submission's kind.
+    `line`: the equal command line.
+    """
 
-    submission: Submission
-    spec: JobSpec
+    submission: AnySubmission
+    spec: JobSpec | ServingSpec
     line: str
 
 

@@ -1,4 +1,4 @@
-"""Bodies and answers of submitting a job or a cron, and the form of each type."""
+"""Bodies and answers of submitting a job, a serving job or a cron, and the form of each type."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class JobFlag(Json, frozen=True):
 
 
 class JobForm(Json, frozen=True):
-    """What a type takes: a type of `arena submit`, or `cron-tfjob`. `kind`: of the object.
-    `is_served`: whether the cluster serves it. `command`: what the command is, in English;
-    `needs_command`: it must be given.
+    """What a type takes: a type of `arena submit`, one of serving jobs, or `cron-tfjob`. `kind`: of
+    the object; of a serving job the title of its type. `is_served`: whether the cluster serves the
+    object. `command`: what the command is, in English; `needs_command`: it must be given.
     """
 
     type: str
@@ -88,7 +88,7 @@ class SubmitPreview(Json, frozen=True):
     """The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`.
     `line`: the equal command line; `manifests`: the objects as YAML, without secret values; ""
     where the body is not complete. `notes`: what is not written as asked, in English. `verdict`:
-    None also for a cron, whose jobs are created later.
+    None also for a cron, whose jobs are created later, and where an operator determines the pods.
     """
 
     valid: bool
@@ -102,7 +102,7 @@ class SubmitPreview(Json, frozen=True):
 
 class JobSubmitted(Json, frozen=True):
     """`created`: the objects, in order. `type`: of the job that was created, which another kind may
-    replace.
+    replace; `cron` of a cron.
     """
 
     namespace: str
