@@ -261,7 +261,10 @@ def test_nodes_without_numbers_are_left_out_and_counted() -> None:
     cut = {**tree.status, "nodes": tree.status["nodes"][:6], "nodesLeftOut": 1}
     printed = as_researcher(replace(whole, quota_tree=replace(tree, status=cut)))
     assert printed.out.splitlines() == show(whole).splitlines()[:7]
-    assert "has no numbers of 1 nodes, such as root.b.2\n" in printed.err
+    assert printed.err.endswith("warning: the tree's status has no numbers of root.b.2\n")
+    cut["nodes"] = cut["nodes"][:5]
+    printed = as_researcher(replace(whole, quota_tree=replace(tree, status=cut)))
+    assert printed.err.endswith("no numbers of root.b.1 and 1 more\n")
 
 
 @pytest.mark.parametrize("status", [{}, {"nodes": []}, {"nodes": "hostile"}, {"nodes": [7]}])

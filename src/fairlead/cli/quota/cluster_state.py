@@ -62,9 +62,8 @@ def tree_of(snapshot: ClusterSnapshot) -> QuotaTree:
 
 def note_reported(tree: QuotaTree, uses: Sequence[QuotaNodeUse], context: Context) -> None:
     """Prints that there is no plan, and warns if `uses`, which are from the status of the tree, are
-    not of all its nodes or of another version of it.
+    of another version of it.
     """
-    assert tree.root is not None
     context.messages.info(
         "the pods of all namespaces cannot be read, so this is what the quota controller has "
         "written: the tree's status and the conditions of pods"
@@ -73,11 +72,6 @@ def note_reported(tree: QuotaTree, uses: Sequence[QuotaNodeUse], context: Contex
         context.messages.warn(
             "the tree has changed since the quota controller wrote its status: ask an "
             "administrator whether the controller runs"
-        )
-    known = {use.name for use in uses}
-    if missing := [node.name for node in tree.root.walk() if node.name not in known]:
-        context.messages.warn(
-            f"the tree's status has no numbers of {len(missing)} nodes, such as {missing[0]}"
         )
 
 

@@ -81,8 +81,12 @@ def _reported(tree: QuotaTree, context: Context) -> tuple[QuotaUse, ...]:
 
     assert tree.root is not None
     uses = {use.name: use for use in parse_node_uses(tree.status)}
+    missing = [node.name for node in tree.root.walk() if node.name not in uses]
     if uses:
         note_reported(tree, tuple(uses.values()), context)
+    if uses and missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        context.messages.warn(f"the tree's status has no numbers of {missing[0]}{more}")
     return tuple(QuotaUse(node, uses[node.name]) for node in tree.root.walk() if node.name in uses)
 
 
