@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -272,8 +271,9 @@ def test_without_a_status_the_refusal_stands(status: dict[str, Any]) -> None:
     whole = with_status(cluster(manifest()))
     assert whole.quota_tree is not None
     bare = replace(whole, quota_tree=replace(whole.quota_tree, status=status))
-    with pytest.raises(OutsideError, match=re.escape(f"pods cannot be read: {REFUSED}")) as refusal:
+    with pytest.raises(OutsideError) as refusal:
         as_researcher(bare)
+    assert refusal.value.what == f"pods cannot be read: {REFUSED}"
     assert refusal.value.hint == "ask for a role"
 
 
