@@ -190,7 +190,7 @@ def test_an_upgrade_and_the_way_back(
 def _check(load: Load, truth: ShareTruth) -> None:
     """Nothing was refused or missing, and no card was granted twice."""
     load.stop()
-    print(f"\n{load.described}")
+    print(f"\n{load.described}", *load.pages, sep="\n")
     assert load.refused == []
     wait_until(
         lambda: f"all have a place or have run: {load.unfinished(truth)}",

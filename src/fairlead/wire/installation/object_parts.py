@@ -53,6 +53,12 @@ NODE_NAME: Final[Object] = {
     "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
 }
 CLUSTER_CRITICAL: Final = "system-cluster-critical"
+"""The priority class of each server of Fairlead. With a lower one than the others have, the console
+would give way to their new pods while they are upgraded on nodes that are full.
+"""
+PATIENT: Final = {"timeoutSeconds": 5}
+"""Of probes. The default of one second ends servers of a node that has too little CPU for a while.
+"""
 LINUX: Final = {"kubernetes.io/os": "linux"}
 CONTROL_PLANE: Final[Object] = {
     "key": "node-role.kubernetes.io/control-plane",
@@ -333,11 +339,11 @@ def probes(port: str | int, *, late: bool = True, **get: str) -> Object:
     """Readiness and liveness of a server of Fairlead's. `late`: liveness begins after 15 s.
     `get`: more fields of the request.
     """
-    live: Object = {"httpGet": {**get, "path": "/healthz", "port": port}}
+    live: Object = {"httpGet": {**get, "path": "/healthz", "port": port}, **PATIENT}
     if late:
         live["initialDelaySeconds"] = 15
     return {
-        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}},
+        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}, **PATIENT},
         "livenessProbe": live,
     }
 
