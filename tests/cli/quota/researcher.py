@@ -20,25 +20,26 @@ _NAMESPACED = ("pods", "events", "mpijobs.kubeflow.org", "replicasets")
 
 
 class Researcher:
-    """A `ClusterReader` of a whole cluster for a user of `namespaces`."""
+    """A `ClusterReader` of a whole cluster for a user of `namespaces`.
 
-    def __init__(self, whole: ClusterSnapshot, *namespaces: str) -> None:
+    `unread`: a kind that the user may not read there, either.
+    """
+
+    def __init__(self, whole: ClusterSnapshot, *namespaces: str, unread: str = "") -> None:
+        self._unread = [_refused(unread)] if unread else []
         self._whole = whole
         self._namespaces = namespaces
 
     def read_all(self, *, with_warnings: bool = True) -> ClusterSnapshot:
         assert not with_warnings, "it would print a warning of each kind"
-        refused = {
-            name: Source(name, SourceState.FORBIDDEN, REFUSED, "ask for a role")
-            for name in _NAMESPACED
-        }
-        sources = {**self._whole.sources, **refused}
+        sources = {**self._whole.sources, **{name: _refused(name) for name in _NAMESPACED}}
         return replace(self._whole, pods=(), jobs=(), workloads=(), events=(), sources=sources)
 
     def read_namespace(self, namespace: str) -> ClusterSnapshot:
         if namespace not in self._namespaces:
             raise Forbidden("kubernetes", f'{REFUSED} in the namespace "{namespace}"')
-        sources = {name: Source(name) for name in ("pods", "events")}
+        read = (Source("pods"), Source("events"), *self._unread)
+        sources = {each.name: each for each in read}
         return replace(self._whole.within((namespace,)), nodes=(), sources=sources)
 
     def read_nodes(
@@ -51,6 +52,10 @@ class Researcher:
 
     def describe(self) -> str:
         return "a cluster of the tests"
+
+
+def _refused(name: str) -> Source:
+    return Source(name, SourceState.FORBIDDEN, REFUSED, "ask for a role")
 
 
 def with_status(whole: ClusterSnapshot) -> ClusterSnapshot:

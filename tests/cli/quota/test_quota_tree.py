@@ -169,6 +169,15 @@ def test_unlimited_is_not_a_number() -> None:
     assert json.loads(show(cluster(tree), "-o json"))["nodes"][0]["max"] == {"cpu": "unlimited"}
 
 
+def test_what_else_cannot_be_read_is_warned_of() -> None:
+    nodes = Source("nodes", SourceState.FORBIDDEN, "no nodes")
+    printed = run_command(
+        "quota tree", cluster(manifest(), sources=(READ[0], nodes, READ[2])), "fairlead"
+    )
+    assert printed.err == "warning: nodes cannot be read: no nodes\n"
+    assert printed.out.startswith("NAME ")
+
+
 def test_documents_agree() -> None:
     snapshot = cluster(manifest(), runs("ns1", "p"), runs("ns1", "w", waits=True))
     found = json.loads(show(snapshot, "-o json"))

@@ -294,13 +294,16 @@ def test_a_pod_of_which_nothing_is_written_yet() -> None:
 
 def test_a_researchers_job_that_quota_suspended_or_lowered() -> None:
     job = Workload("Job", "batch/v1", "namespace3", "train", "u", pods=4, created_at=1400.0)
-    suspended = replace(job, is_suspended=True, suspended_for="namespace1/x", can_suspend=True)
+    suspended = replace(
+        job, is_suspended=True, suspended_for="namespace1/x", can_suspend=True, priority=7
+    )
     text = reported("namespace3/train", with_status(replace(demo([]), workloads=(suspended,)))).out
     assert text.startswith(
         "4 of 4 pods wait: the job is suspended to give quota back to namespace1/x; it resumes "
         "when there is room again\n"
     )
     assert "Reason:       QuotaSuspended\n" in text
+    assert "Priority:     7\n" in text
     assert "Waits since:  1970-01-01T00:23:20Z (10m)\n" in text
     assert "Evicted:      once (" in text
     lowered = replace(job, pods=1, held=3, own_parallelism=4, parallelism=1, can_lower=True)
@@ -316,6 +319,15 @@ def test_a_researcher_gets_no_answer_about_a_namespace_of_others() -> None:
         reported("namespace1/nginx1-0")
     with pytest.raises(UserError, match="`namespace3/nginx1-0`"):
         reported("namespace3/nginx1-0")
+
+
+def test_a_kind_that_a_researcher_may_not_read_is_warned_of() -> None:
+    whole = with_status(demo())
+    reader = Researcher(whole, "namespace3", unread="crons")
+    printed = run_command("quota why namespace3/nginx3-0", whole, "fairlead", reader=reader)
+    assert printed.err == (
+        f"warning: crons cannot be read, so the answer may be wrong: {REFUSED}\n{NOTE}"
+    )
 
 
 def test_a_status_of_another_tree_is_warned_of() -> None:

@@ -75,6 +75,16 @@ def note_reported(tree: QuotaTree, uses: Sequence[QuotaNodeUse], context: Contex
         )
 
 
+def warn_of_unread(snapshot: ClusterSnapshot, context: Context) -> None:
+    """Warns of each source that an answer needs and that could not be read."""
+    for source in snapshot.sources.values():
+        if source.is_unread and source.name not in (TREES, *_OF_NO_WEIGHT):
+            context.messages.warn(
+                f"{source.name} cannot be read, so the answer may be wrong: "
+                f"{source.message or source.state}"
+            )
+
+
 def read_state(
     context: Context, tree: QuotaTree | None = None
 ) -> tuple[ClusterSnapshot, QuotaState]:
@@ -106,11 +116,7 @@ def state_of(
             continue
         if source.name in _NEEDED or source.name == TREES:
             raise OutsideError("kubernetes", _unread(source), source.hint)
-        if source.name not in _OF_NO_WEIGHT:
-            context.messages.warn(
-                f"{source.name} cannot be read, so the answer may be wrong: "
-                f"{source.message or source.state}"
-            )
+    warn_of_unread(snapshot, context)
     if snapshot.quota_tree is None:
         hint = f"{_CREATE_TREE}; `fairlead quota plan --tree FILE` asks beforehand what it would do"
         raise UserError("the cluster has no quota tree", hint)

@@ -89,13 +89,14 @@ def _reported(
     """For a user who may not read the pods of all namespaces, which `whole` lacks."""
     from msgspec.structs import replace
 
-    from fairlead.cli.quota.cluster_state import note_reported, tree_of
+    from fairlead.cli.quota.cluster_state import note_reported, tree_of, warn_of_unread
     from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.why import why_reported
     from fairlead.wire.quota.tree_status import parse_node_uses
 
     tree = tree_of(whole)
     part = context.world.reader().read_namespace(namespace)
+    warn_of_unread(part, context)
     snapshot = replace(part, quota_tree=tree, quota=tree.root)
     uses = parse_node_uses(tree.status)
     state = quota_state(snapshot, snapshot.taken_at or context.now())
@@ -126,7 +127,7 @@ def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
     if answer.pods > 1:
         rows.append(("Pods:", f"{answer.admitted} of {answer.pods} admitted"))
     waits_reported = answer.is_reported and answer.since is not None
-    if answer.pods or answer.units:
+    if answer.pods or answer.units or waits_reported:
         rows.append(("Priority:", str(answer.priority)))
     if answer.units or waits_reported:
         waits = (

@@ -450,7 +450,10 @@ class _Reported(_Asked):
             sentence = f"{total} of {total} pods wait: {wait.message}"
             answer = self._answer(kind, key, (wait.reason, sentence), uids, pods, [])
             evicted = self._taken(set(uids), is_suspended=True)
-            return replace(answer, since=taken.created_at or None, evicted=evicted)
+            priority = answer.priority if pods else taken.priority
+            return replace(
+                answer, since=taken.created_at or None, priority=priority, evicted=evicted
+            )
         assert lowered is not None
         sentence = (
             f"{lowered.held} of {lowered.pods + lowered.held} pods wait: its parallelism is "

@@ -74,7 +74,7 @@ def parse_node_uses(status: Mapping[str, Any]) -> tuple[QuotaNodeUse, ...]:
     for row in rows if isinstance(rows, list) else []:
         try:
             found.append(_parse_node_use(row))
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
             continue
     return tuple(found)
 
