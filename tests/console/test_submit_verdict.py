@@ -141,15 +141,15 @@ def test_the_verdict_is_the_same_whatever_others_are_called(others: Others) -> N
     ("flags", "state", "reason"),
     [
         ({"gpus": "1"}, "starts", ""),
-        ({"gpus": "2", "replicas": "2"}, "starts", ""),
-        ({"gpus": "2", "replicas": "3"}, "waits", "OverMax"),
+        ({"gpus": "2", "replicas": "1"}, "starts", ""),
+        ({"gpus": "2", "replicas": "2"}, "waits", "OverMax"),
         ({"gpus": "8"}, "never", "NeverFits"),
     ],
 )
 def test_quota_decides_on_the_pods_of_a_deployment(
     flags: dict[str, Any], state: str, reason: str
 ) -> None:
-    """Each pod is admitted by itself: the third would be over the 7 GPUs of root.a.1."""
+    """Each pod is admitted by itself: the second would be over the 7 GPUs of root.a.1."""
     given = {"image": "i", "port": "80", "version": "v1", **flags}
     job = FORMS.read(JobSubmission("custom-serving", "team-a", "new", "", given), is_trial=True)
     assert isinstance(job, WrittenJob), job
