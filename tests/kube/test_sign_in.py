@@ -267,6 +267,29 @@ def test_the_account_of_the_console_makes_no_other_secrets_and_tokens(
     assert len(kept) > 40, "the console has made its key"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("--as=root",),
+        ("--as=system:admin", "--as-group=system:masters"),
+        ("--as=system:node:any",),
+        (f"--as=system:serviceaccount:{SYSTEM}:{ACCOUNT}",),
+        ("--as=system:serviceaccount:kube-system:default",),
+        (f"--as=system:serviceaccount:{PLACE}:bob", "--as-group=system:masters"),
+        (f"--as=system:serviceaccount:{PLACE}:bob", "--as-uid=1"),
+    ],
+)
+def test_the_account_of_the_console_acts_as_users_of_fairlead_alone(
+    cluster: ControlPlane, console: Console, other: tuple[str, ...]
+) -> None:
+    """No other user, no group, and no account of another namespace."""
+    kubectl = Kubectl(program("kubectl"), cluster.folder / "console.kubeconfig", cluster.folder)
+    bob = f"system:serviceaccount:{PLACE}:bob"
+    assert bob in kubectl.run("auth", "whoami", f"--as={bob}")
+    with pytest.raises(KubectlError, match="cannot impersonate"):
+        kubectl.run("get", "pods", "-n", "default", *other)
+
+
 def can(cluster: ControlPlane, verb: str, resource: str, account: str, place: str) -> bool:
     try:
         cluster.admin.run("auth", "can-i", verb, resource, account, "-n", place)
