@@ -299,6 +299,22 @@ async def test_a_right_that_the_user_lacks_is_named_with_the_user(
     assert (status, answer["error"], answer["hint"]) == (403, message, hint)
 
 
+async def test_before_a_user_is_bound_the_api_server_is_not_asked() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        raise AssertionError(f"{request.path} was asked")
+
+    bob = msgspec.structs.replace(BOB, account=BOBS, is_bound=False)
+    async with page_over(answer, SignedIn(bob)) as page:
+        for path in ("/logs", "/logs?follow=true", "/manifest"):
+            status, _, body = await page.get(f"{JOB}{path}")
+            assert (status, json.loads(body)["code"]) == (403, "forbidden")
+        status, _, body = await page.get(JOB)
+        assert status == 200, "the page has more than its events"
+        (warning,) = json.loads(body)["warnings"]
+    assert warning["code"] == "events-unread"
+    assert "no ServiceAccount of Fairlead's yet" in warning["message"]
+
+
 async def test_a_pod_that_is_gone_and_a_run_that_never_was_are_not_found() -> None:
     for status, words in (
         (404, ('pods "bert-worker-0" not found')),
