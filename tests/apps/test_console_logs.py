@@ -242,7 +242,7 @@ MAY_NOT_IMPERSONATE = (
     "the console's account needs the right `impersonate` of `serviceaccounts` in namespace "
     "`kube-ai`"
 )
-NO_USER = "the console acts for users only: make yourself a user, and sign in as it"
+NO_USER = "the console acts for users only: create your user on the page My access"
 
 
 @pytest.mark.parametrize(

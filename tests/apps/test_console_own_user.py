@@ -11,14 +11,14 @@ import pytest
 from msgspec import structs
 from tests.apps.tree_writes import FakeWrites
 from tests.console.clusters import living_cluster
-from tests.console.people_parts import FORBIDDEN, MemoryPeople, member, team
+from tests.console.people_parts import FORBIDDEN, FollowedPeople, member, team
 from tests.console.sign_in_parts import FakeRecords, FakeSignInApi, Parts, account
 from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.console.http.sign_in.tools import COOKIE, OneTimeCode
 from fairlead.console.http.writes import HEADER
-from fairlead.model.people.rows import ExternalUser, Ready, User, UserRole, UserStatus
+from fairlead.model.people.rows import ExternalUser, User, UserRole
 from fairlead.model.records.audit import AuditRow
 
 from .running_console import Page, console
@@ -29,32 +29,6 @@ INSTALLER = "system:serviceaccount:kube-system:installer"
 BOB = member("bob", "a")
 LINK = ExternalUser("kubernetes", INSTALLER, INSTALLER)
 NEW = {"userName": "Ruth"}
-
-
-class FollowedPeople(MemoryPeople):
-    """Users in memory, which the people controller binds at once, unless it `is_away`, and the
-    console follows.
-    """
-
-    is_away = False
-    api: FakeSignInApi
-    parts: Parts
-
-    async def create_user(self, user: User) -> None:
-        await super().create_user(user)
-        made = structs.replace(
-            self.users[user.name],
-            created_at=self.parts.clock.at,
-        )
-        self.users[user.name] = made
-        self.api.change(made)
-        if not self.is_away:
-            self.bind(user.name)
-
-    def bind(self, name: str) -> None:
-        status = UserStatus(name, ready=Ready(is_true=True, reason="Bound"))
-        self.users[name] = structs.replace(self.users[name], status=status)
-        self.api.change(self.users[name])
 
 
 class Site:
@@ -85,13 +59,13 @@ async def csrf(browser: Browser) -> Browser:
 
 @asynccontextmanager
 async def site(*users: User, settings: ConsoleSettings | None = None) -> AsyncIterator[Site]:
-    people = FollowedPeople((BOB, *users), (team("a"),))
-    api = people.api = FakeSignInApi((BOB, *users), (team("a"),))
+    api = FakeSignInApi((BOB, *users), (team("a"),))
     api.owners["token-of-installer"] = account("installer", "kube-system")
     api.owners["token-of-stranger"] = account("stranger")
     api.makers |= {INSTALLER, "system:serviceaccount:kube-ai:stranger"}
     records = FakeRecords()
-    parts = people.parts = Parts(api, records=records)
+    parts = Parts(api, records=records)
+    people = FollowedPeople((BOB, *users), (team("a"),), api.change, parts.clock)
     code = OneTimeCode(monotonic=parts.clock)
     base = f"/{settings.base_path}/" if settings else "/"
     desk = parts.desk(code=code, base_path=base)

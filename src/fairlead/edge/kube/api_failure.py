@@ -172,7 +172,7 @@ def _hint(status: int, message: str, server: str, account: str) -> str:
                 "the console's account needs the right `impersonate` of `serviceaccounts` in "
                 f"namespace `{USERS_NAMESPACE}`"
             )
-        return "the console acts for users only: make yourself a user, and sign in as it"
+        return "the console acts for users only: create your user on the page My access"
     if status == 403:
         return "ask for a role that allows it; `kubectl auth can-i --list` shows what you may do"
     if status == 400 and "HTTP request to an HTTPS server" in message:
