@@ -183,7 +183,7 @@ async def test_who_may_not_make_a_user_of_this_account(
         assert it.people.calls == []
 
 
-async def test_the_one_time_code_stands_for_the_servers_own_user_whom_no_user_is() -> None:
+async def test_the_one_time_code_stands_for_the_servers_own_user_and_is_linked_to_none() -> None:
     linked = structs.replace(member("ruth"), external=ExternalUser("kubernetes", "operator"))
     async with site(linked) as it:
         browser = await csrf(await Browser(it.page).signed_in(it.code.text, "code"))

@@ -116,7 +116,7 @@ class MemoryPeople:
 
 
 class FollowedPeople(MemoryPeople):
-    """The console hears of new users by `change`; `now`: when they are made, in seconds. The people
+    """The console receives new users by `change`; `now`: when they are made, in seconds. The people
     controller binds them at once, unless it `is_away`.
     """
 

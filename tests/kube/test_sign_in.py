@@ -454,8 +454,8 @@ def job(cluster: ControlPlane) -> Iterator[str]:
 def test_the_first_administrator_becomes_a_user_by_one_click(
     cluster: ControlPlane, console: Console, job: str
 ) -> None:
-    """Before it the API server lets the console act for nobody but users; afterwards it judges the
-    new user, as soon as the people controller has bound it.
+    """Before it the API server lets the console act for users only; afterwards it judges the new
+    user, as soon as the people controller has bound it.
     """
     admin, owner = cluster.admin, f"system:serviceaccount:{SYSTEM}:owner"
     admin.run("create", "serviceaccount", "owner", "-n", SYSTEM)

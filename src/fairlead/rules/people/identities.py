@@ -26,8 +26,8 @@ from fairlead.settings import USERS_NAMESPACE
 OIDC_TYPE: Final = "oidc"
 """`externalUser.authType` of users who sign in at the OIDC provider."""
 KUBERNETES_TYPE: Final = "kubernetes"
-"""`externalUser.authType` of users whom the cluster knows by another name than their
-ServiceAccount's; `uid` is that name.
+"""`externalUser.authType` of users that sign in with another identity of the cluster than their
+ServiceAccount; `uid` is the user name of that identity.
 """
 _ASK: Final = "ask an administrator"
 
