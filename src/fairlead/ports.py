@@ -42,6 +42,7 @@ from fairlead.model.devices.kubelet import (
     GivenShare,
     HeldDevices,
     OfferedDevice,
+    Region,
 )
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
@@ -817,9 +818,16 @@ class AgentFiles(GivenFile, Protocol):
         ...
 
     def write_container(
-        self, token: str, limits: ContainerLimits, edits: ContainerEdits | None
+        self,
+        token: str,
+        limits: ContainerLimits,
+        edits: ContainerEdits | None,
+        region: Region | None = None,
     ) -> None:
-        """The limits, a fresh region, and what the runtime adds by CDI, unless that is None."""
+        """The limits, a new region file, and what the runtime adds by CDI, unless that is None.
+
+        `region` None: the file is empty. Processes that have the old file keep it.
+        """
         ...
 
     def read_limits(self, token: str) -> ContainerLimits | Refusal | None:
