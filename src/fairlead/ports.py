@@ -771,6 +771,17 @@ class GivenFile(Protocol):
     def read_given(self) -> tuple[GivenShare, ...] | Refusal: ...
 
 
+class GuardFiles(Protocol):
+    """What the memory guard counts in the containers of this node."""
+
+    def read_guard(self, token: str) -> tuple[ContainerLimits, Region] | Refusal | None:
+        """The container's limits, and its region; None = the guard is not in it.
+
+        `token`: of its device ids. A program of the container can write anything into the region.
+        """
+        ...
+
+
 class AgentFiles(GivenFile, Protocol):
     """What a node's agent keeps on its node. A token names a container's device ids.
 

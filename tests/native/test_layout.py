@@ -11,15 +11,25 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.native.driver import MIB, Machine
+from tests.native.driver import MIB, UUID, Machine
 from tests.native.stepped import Built, SteppedAccount
 
-from fairlead.model.devices.kubelet import Region, RegionCard, RegionSlot
+from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
+from fairlead.edge.node.guard_files import NodeGuardFiles
+from fairlead.model.devices.kubelet import (
+    CardLimit,
+    ContainerLimits,
+    Region,
+    RegionCard,
+    RegionSlot,
+)
 from fairlead.model.refusal import Refusal
+from fairlead.rules.devices.guard.counted import counted
 from fairlead.wire.kubelet import region_file
 from fairlead.wire.kubelet.limits_file import parse_limits
 from fairlead.wire.kubelet.region_file import parse_region, render_region
 
+TOKEN = "0123456789abcdef"
 LIMITS = (
     b"version 1\n"
     b"gpu GPU-a limit_bytes 4509925376 core_percent 30 context_bytes 1048576\n"
@@ -104,6 +114,25 @@ def test_the_guard_works_in_a_region_of_the_agent(tmp_path: Path) -> None:
     assert found.cards[0] == RegionCard(count.used, count.used_peak, count.denied, count.unknown)
     assert (count.used_peak, count.denied) == (64 * MIB, 1)
     assert set(found.cards[1:]) == {RegionCard()}
+
+
+def test_the_exporter_reads_what_the_guard_counts_in_files_of_the_agent(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    files = NodeAgentFiles(NodeFolders(*(tmp_path / each for each in ("p", "c", "state", "run"))))
+    region = files.region_path(TOKEN)
+    limits = ContainerLimits((CardLimit("GPU-other", 9), CardLimit(UUID, 64)), region)
+    files.write_container(TOKEN, limits, None, Region(7))
+    reader = NodeGuardFiles(tmp_path / "state", tmp_path / "run")
+    words = ("dlsym", "fill", "cuMemAlloc_v2", 4 * MIB, 40)
+    with machine.start(*words, FAIRLEAD_GUARD_LIMITS=files.limits_path(TOKEN)) as process:
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, ""), out
+    read = reader.read_guard(TOKEN)
+    assert isinstance(read, tuple)
+    found = counted(*read)
+    assert not isinstance(found, Refusal)
+    assert found["GPU-other"] == RegionCard()
+    assert (found[UUID].used, found[UUID].peak, found[UUID].denied) == (0, machine.count().peak, 1)
 
 
 @pytest.mark.parametrize("size", [0, 8, 4096, region_file.BYTES - 1])
