@@ -33,6 +33,7 @@ SUBMIT, SUBMITTING = (
     "tests/apps/test_console_submit.py",
     "src/fairlead/console/http/writing/jobs.py",
 )
+HELPS = "tests/docs/test_flag_helps.py"
 VITEST = "web: test/gpumap.test.ts"
 
 
@@ -1064,6 +1065,30 @@ MUTATIONS = (
         "return False",
         "tests/cli/quota/test_quota_why.py",
         "researcher",
+    ),
+    Mutation(
+        "a help of a flag lost its Chinese words",
+        "web/src/i18n/flag-helps.ts",
+        '  "how long a request may take": "单个请求的最长时间",\n',
+        "",
+        HELPS,
+        "kserve",
+    ),
+    Mutation(
+        "a help of a flag changed, and its Chinese words did not",
+        "src/fairlead/cli/serving/kserve.py",
+        "how long a request may take",
+        "how long each request may take",
+        HELPS,
+        "left_over",
+    ),
+    Mutation(
+        "Chinese words of a flag have another number",
+        "web/src/i18n/flag-helps.ts",
+        "默认 8500",
+        "默认 8501",
+        HELPS,
+        "types",
     ),
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.apps.test_console_submit import FORMS
 from tests.browser.chromium import OUTPUT, Window, window
 from tests.browser.test_sign_in import check_axe, tab_to
 from tests.kube.laptop import Laptop, running_laptop
@@ -151,6 +152,12 @@ def test_the_page_is_accessible_in_the_dark_and_in_chinese(
         tab.at("submit-more").locator("summary").click()
         check_axe(tab)
         tab.keep(f"submit-{locale}-{scheme}")
+        english = tab.page.locator(".submit-form [lang=en]")
+        for form in FORMS.forms() if locale == "zh-CN" else ():
+            tab.at("submit-type").select_option(form.type)
+            flags = tab.page.locator("[data-testid^=flag-]")
+            expect(flags).to_have_count(len(form.flags))
+            expect(english).to_have_count(0)
 
 
 def token_of(laptop: Laptop) -> str:

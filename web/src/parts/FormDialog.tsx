@@ -3,6 +3,7 @@ import { Button } from "antd";
 import { type FormEvent, type ReactNode, useId } from "react";
 import { ApiError } from "../api/fetch";
 import type { FieldFault, Preview } from "../api/types";
+import type { Help } from "../i18n/flag-helps";
 import { useWords } from "../i18n/locale";
 import { shown } from "../format/shown";
 import { Icon } from "./Icon";
@@ -69,8 +70,8 @@ interface FieldProps {
   hint?: string;
   /** Beside the label: a flag as it is spelled. */
   note?: string;
-  /** A hint of the server, in English. */
-  help?: string;
+  /** What the server's command says about it. */
+  help?: Help | undefined;
   faults?: readonly FieldFault[];
   /** `false`: of several controls, each with a label of its own. */
   isOne?: boolean;
@@ -87,8 +88,8 @@ export function Field({ label, hint, note, help, faults = [], isOne = true, chil
       {children}
       {hint && <span className="dim form-hint">{hint}</span>}
       {help && (
-        <span className="dim form-hint" lang="en">
-          {shown(help)}
+        <span className="dim form-hint" lang={help.lang}>
+          {shown(help.text)}
         </span>
       )}
     </>

@@ -1,5 +1,6 @@
 // One flag of a command as a field: a text, a text of several lines, or a switch.
 import type { FieldFault, JobFlag, JobForm } from "../../api/types";
+import { helpIn } from "../../i18n/flag-helps";
 import { useWords } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Faults, Field } from "../../parts/FormDialog";
@@ -19,8 +20,9 @@ export function FlagField({ flag, form, value, faults, onChange }: Props) {
   const key = [`flag.${form.type}.${flag.name}`, `flag.${form.family}.${flag.name}`, `flag.${flag.name}`].find(isMessageKey);
   const spelled = `--${flag.name}`;
   const label = key ? t(key) : spelled;
-  // The command's help is English; a translated label stands alone.
-  const help = label === spelled || locale === "en" ? flag.help : "";
+  const words = helpIn(locale, flag.help);
+  // A help that repeats the label says nothing.
+  const help = words.text.toLowerCase() === label.toLowerCase() ? undefined : words;
   const test = `flag-${flag.name}`;
   if (flag.kind === "truth") {
     return (
@@ -31,8 +33,8 @@ export function FlagField({ flag, form, value, faults, onChange }: Props) {
             {label} {label !== spelled && <code>{spelled}</code>}
           </span>
           {help && (
-            <span className="dim form-hint" lang="en">
-              {help}
+            <span className="dim form-hint" lang={help.lang}>
+              {help.text}
             </span>
           )}
         </label>

@@ -5,6 +5,7 @@ import { useJobClone, useJobForms, useMe, usePreview, useWrite, waitForJob, wait
 import type { FieldFault, JobClone, JobFlag, JobForm, JobFormList, JobSubmitted, SubmitPreview } from "../../api/types";
 import { line, quoted } from "../../commands/commands";
 import { shown } from "../../format/shown";
+import { helpIn } from "../../i18n/flag-helps";
 import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
 import { Faults, faultsOf, Field, WriteFault } from "../../parts/FormDialog";
@@ -49,7 +50,7 @@ const MISSING = "required";
 
 /** `clone`: what an existing job, `of`, is made of. */
 function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobClone; of?: string }) {
-  const { t } = useWords();
+  const { t, locale } = useWords();
   const id = useId();
   const [params] = useQueryState();
   const [draft, setDraft] = useState<Draft>(() => (clone ? draftOf(clone.submission, new Date()) : firstDraft(forms, params)));
@@ -137,7 +138,7 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
             </Field>
             {group("main")}
             <div className="submit-wide">
-              <Field label={t("submit.command")} help={form.command} faults={faultsOf(faults, "command")}>
+              <Field label={t("submit.command")} help={helpIn(locale, form.command)} faults={faultsOf(faults, "command")}>
                 <textarea className="mono" rows={Math.min(10, Math.max(2, draft.command.split("\n").length))} value={draft.command} spellCheck={false} onChange={(event) => change({ command: event.target.value })} data-testid="submit-command" />
               </Field>
             </div>
