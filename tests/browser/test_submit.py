@@ -38,6 +38,7 @@ def test_a_researcher_submits_by_keyboard_and_clones(laptop: Laptop, browser: Br
         tab.at("action-submit").click()
         expect(tab.at("page-submit")).to_be_visible()
         expect(tab.at("submit-namespace").locator("option")).to_have_text([PLACE])
+        expect(tab.at("submit-outcome")).to_have_attribute("data-late", "false")
         check_axe(tab)
 
         tab_to(tab, "submit-name")
@@ -150,6 +151,7 @@ def test_the_page_is_accessible_in_the_dark_and_in_chinese(
         sign_in(tab, laptop.console.url, token_of(laptop))
         expect(tab.page.get_by_role("heading", level=1)).to_have_text(title)
         tab.at("submit-more").locator("summary").click()
+        expect(tab.at("submit-outcome")).to_have_attribute("data-late", "false")
         check_axe(tab)
         tab.keep(f"submit-{locale}-{scheme}")
         english = tab.page.locator(".submit-form [lang=en]")

@@ -138,12 +138,12 @@ const helps: Readonly<Record<string, string>> = {
   "jar with the class (default: Spark's examples in the image)": "含此类的 Jar 包（默认为镜像中的 Spark 示例）",
 
   // Where, when and how long
-  "only nodes with this label": "只用有此标签的节点",
-  "only nodes with this label, for the worker": "Worker 只用有此标签的节点",
-  "only nodes with this label, for the ps": "参数服务器只用有此标签的节点",
-  "only nodes with this label, for the chief": "Chief 只用有此标签的节点",
-  "only nodes with this label, for the evaluator": "Evaluator 只用有此标签的节点",
-  "only nodes with this label, for the launcher": "Launcher 只用有此标签的节点",
+  "only nodes with this label": "只调度到有此标签的节点",
+  "only nodes with this label, for the worker": "Worker 只调度到有此标签的节点",
+  "only nodes with this label, for the ps": "参数服务器只调度到有此标签的节点",
+  "only nodes with this label, for the chief": "Chief 只调度到有此标签的节点",
+  "only nodes with this label, for the evaluator": "Evaluator 只调度到有此标签的节点",
+  "only nodes with this label, for the launcher": "Launcher 只调度到有此标签的节点",
   "KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`": "KEY=VALUE:EFFECT,OPERATOR、KEY:EFFECT、KEY 或 `all`",
   "none, spread or binpack (default none)": "none、spread 或 binpack（默认 none）",
   "preferred or required (default preferred)": "preferred 或 required（默认 preferred）",
