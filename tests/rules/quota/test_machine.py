@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.rules.quota.fake_cluster import OWN, PROTECTED, FakeCluster, Faults
+from tests.rules.quota.fake_cluster import KINDS, OWN, PROTECTED, FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
@@ -18,12 +18,13 @@ from fairlead.model.actions import (
     AdmitPod,
     DeleteObject,
     EvictPod,
+    RecordObjectEvent,
     SetPodCondition,
     WriteTreeStatus,
 )
 from fairlead.model.changes import KIND_QUOTA_TREES, changed, listed
 from fairlead.model.quota.rows import Namespace
-from fairlead.model.quota.tree import QuotaSettings, QuotaTree, Violation
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Violation
 from fairlead.rules.quota.machine import QuotaMachine
 
 DEMO = "root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}"
@@ -251,6 +252,88 @@ def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     world.settle()
     assert world.running("a", "b") == (3, 1)
     assert len(world.evictions) == 1
+
+
+WIDE = "root[40]{a[0/20] b[0/40]}"
+
+
+def drained(most: int) -> QuotaNode:
+    return tree(f"root[40]{{a[0/{most}] b[0/40]}}", {"a": {"fairlead.io/drain-over-max": "true"}})
+
+
+@pytest.mark.parametrize("faults", [Faults(), Faults(lost=0.1, busy=0.05, crash=0.02)])
+def test_a_max_with_drain_that_is_lowered_evicts_down_to_it(faults: Faults) -> None:
+    world = FakeCluster(tree(WIDE), faults=faults)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    assert world.running("a") == (4,)
+    world.set_tree(drained(10))
+    world.settle()
+    assert (world.running("a"), len(world.evictions), world.reasons("a")) == (
+        (2,),
+        2,
+        ["OverMax"] * 2,
+    )
+    events = {
+        call.message
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent)
+        and call.reason == "QuotaReclaimed"
+        and call.target.kind == "Pod"
+    }
+    assert events == {"a gives up what it uses above its max of 10 gpu"}
+
+
+def test_a_drain_lowers_a_job_and_at_last_suspends_it_and_gives_it_back() -> None:
+    world = FakeCluster(tree(WIDE))
+    job = world.create("Job", "a", "sweep", 4, 5)
+    world.settle()
+    world.set_tree(drained(10))
+    world.settle()
+    assert (world.running("a"), world.owners[job].replicas) == ((2,), 2)
+    world.set_tree(drained(4))
+    world.settle()
+    assert (world.running("a"), world.owners[job].is_suspended) == ((0,), True)
+    assert world.owners[job].marks["fairlead.io/suspended-for"] == "over-max"
+    reported = [
+        (call.reason, call.message)
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent) and call.target.kind == "Job"
+    ]
+    assert [each for each in reported if "parallelism 4 is 2" in each[1]] == [
+        ("QuotaReclaimed", "makes room for the max of a; parallelism 4 is 2 now")
+    ]
+    assert ("QuotaSuspended", "makes room for the max of a") in reported
+    assert world.owners[job].failed == 0
+    world.set_tree(drained(20))
+    world.settle()
+    assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
+        (4,),
+        4,
+        {},
+    )
+
+
+def test_a_paused_victim_of_a_drain_holds_no_other() -> None:
+    """Of two victims one is left alone for a while; the other is evicted at once."""
+    world = FakeCluster(tree(WIDE), delay=0.0)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+
+    def evicted(*paused: str) -> set[str]:
+        machine = QuotaMachine(KINDS)
+        world.rebuild(machine)
+        for uid in paused:
+            machine.calls.pauses.pause(uid, world.now)
+        return {
+            each.target.uid
+            for each in machine.look(world.now)
+            if isinstance(each, EvictPod) and not each.is_trial
+        }
+
+    world.set_tree(drained(10))
+    first, second = evicted()
+    assert evicted(first) == {second}
 
 
 @pytest.mark.parametrize(

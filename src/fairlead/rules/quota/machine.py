@@ -20,6 +20,9 @@ The states of an eviction for a unit:
 - tried: if all trials were allowed, the evictions are sent. A trial that is not allowed ends the
   attempt and pauses its victim; the next plan chooses again.
 
+An eviction that drains a node above its max (`is_drain`) is for no unit and needs no claim. The
+pods of one job or gang go together, all others one by one.
+
 The invariants:
 
 - No pod is evicted for a unit before the claim is written on all pods of the unit.
@@ -55,7 +58,13 @@ from fairlead.model.actions import (
     WriteTreeStatus,
 )
 from fairlead.model.changes import Changes
-from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
+from fairlead.model.keys import (
+    ANNOTATION_LEAF,
+    LABEL_QUOTA,
+    NO_NODE,
+    OVER_MAX,
+    QUOTA_ENFORCED,
+)
 from fairlead.model.quota.plan import (
     EvictionMethod,
     QuotaEviction,
@@ -109,8 +118,14 @@ _JOB: Final = "Job"
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
 
+_Batch = tuple[str, str]
+"""Names the evictions that are sent together or not at all: those for one unit, or those of one job
+or gang of a node that is drained.
+"""
+
+
 class _Trial(Struct):
-    """Dry runs of the evictions for one unit.
+    """Dry runs of the evictions of one batch.
 
     `left`: uids of the victims whose dry run has not been answered. `at`: when it began, then when
     its latest answer arrived.
@@ -136,7 +151,7 @@ class QuotaMachine:
         self.feed = QuotaFeed(workload_kinds)
         self.calls = Calls(self.feed)
         self.reports = QuotaReports(self.feed)
-        self._trials: dict[str, _Trial] = {}
+        self._trials: dict[_Batch, _Trial] = {}
         self._patched: dict[str, tuple[Namespace, float]] = {}
         self._disowned: dict[str, float] = {}
         self._returns: dict[str, int] = {}
@@ -525,39 +540,43 @@ class QuotaMachine:
     def _evict(
         self, evictions: Sequence[QuotaEviction], rows: Mapping[str, QuotaWaiting], now: float
     ) -> Iterator[QuotaAction]:
-        """Evictions for units with a written claim; several victims only if a trial allowed all."""
-        by_unit: defaultdict[str, list[QuotaEviction]] = defaultdict(list)
+        """Evictions for units with a written claim, and for nodes that are drained; several victims
+        only if a trial allowed all.
+        """
+        batches: defaultdict[_Batch, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
-            by_unit[eviction.for_unit].append(eviction)
-        for unit in [unit for unit in self._trials if unit not in by_unit]:
-            del self._trials[unit]
-        for unit, victims in by_unit.items():
-            row = rows.get(unit)
-            if unit and (row is None or any(pod.claim_since is None for pod in row.pods)):
+            batches[_batch_of(eviction)].append(eviction)
+        for batch in [batch for batch in self._trials if batch not in batches]:
+            del self._trials[batch]
+        for batch, victims in batches.items():
+            row = rows.get(victims[0].for_unit)
+            if not victims[0].is_drain and (
+                row is None or any(pod.claim_since is None for pod in row.pods)
+            ):
                 continue
             if any(self._is_left_alone(each, now) for each in victims):
                 continue
             if len(victims) == 1 and victims[0].method == _EVICT:
                 yield self._evict_one(victims[0], now)
             else:
-                yield from self._evict_all(unit, victims, now)
+                yield from self._evict_all(batch, victims, now)
 
     def _evict_all(
-        self, unit: str, victims: Sequence[QuotaEviction], now: float
+        self, batch: _Batch, victims: Sequence[QuotaEviction], now: float
     ) -> Iterator[QuotaAction]:
         uids = frozenset(each.pod.uid for each in victims)
-        trial = self._trials.get(unit)
+        trial = self._trials.get(batch)
         if (
             trial is None
             or trial.uids != uids
             or (not trial.left and now >= trial.at + TRIAL_SECONDS)
         ):
-            self._trials[unit] = _Trial(uids, set(uids), now)
+            self._trials[batch] = _Trial(uids, set(uids), now)
             yield from (EvictPod(pod_ref(each.pod), is_trial=True) for each in victims)
             return
         if trial.left:
             return
-        del self._trials[unit]
+        del self._trials[batch]
         by_job: dict[str, list[QuotaEviction]] = {}
         for each in victims:
             if each.workload is not None:
@@ -567,12 +586,13 @@ class QuotaMachine:
         for group in by_job.values():
             workload = group[0].workload
             if workload is not None:
-                yield from self._take(workload, group, unit, now)
+                yield from self._take(workload, group, now)
 
     def _take(
-        self, job: Workload, group: Sequence[QuotaEviction], unit: str, now: float
+        self, job: Workload, group: Sequence[QuotaEviction], now: float
     ) -> Iterator[QuotaAction]:
         """Take pods of a job: lower its parallelism, or suspend it if all its pods must stop."""
+        unit = OVER_MAX if group[0].is_drain else group[0].for_unit
         gone = [each.pod.uid for each in group]
         priority = max(each.pod.priority for each in group)
         left = 0
@@ -766,14 +786,14 @@ class QuotaMachine:
 
     def _tried(self, action: EvictPod, outcome: Outcome, now: float) -> None:
         uid = action.target.uid
-        for unit, trial in list(self._trials.items()):
+        for batch, trial in list(self._trials.items()):
             if uid not in trial.left:
                 continue
             if outcome.result in (Result.DONE, Result.GONE):
                 trial.left.discard(uid)
                 trial.at = now
             else:
-                del self._trials[unit]
+                del self._trials[batch]
                 if outcome.result is Result.REFUSED:
                     self.calls.refused_at[uid] = now
                 self.calls.pauses.pause(uid, now)
@@ -815,6 +835,10 @@ class QuotaMachine:
                 self._notify_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {message}")
 
     def _notify_turned(self, uid: str, action: PatchObject | ScaleJob, unit: str) -> None:
+        claimant = unit
+        if unit == OVER_MAX:
+            nodes = [each.for_unit for each in self._victims.get(uid, ())]
+            claimant = f"the max of {nodes[0]}" if nodes else "a max of the quota tree"
         self._notify_victims(uid, unit, is_owner_notified=isinstance(action, ScaleJob))
         job = self.feed.workload_of.get(uid)
         if job is None:
@@ -835,7 +859,7 @@ class QuotaMachine:
         elif unit:
             reason = "QuotaReclaimed" if isinstance(action, ScaleJob) else "QuotaSuspended"
             self.reports.event(
-                workload_ref(job), reason, f"makes room for {unit}{scaled}", "Warning"
+                workload_ref(job), reason, f"makes room for {claimant}{scaled}", "Warning"
             )
         else:
             self.reports.event(workload_ref(job), "QuotaResumed", f"there is room again{scaled}")
@@ -844,6 +868,15 @@ class QuotaMachine:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
             self.reports.event(workload_ref(owner), reason, message, "Warning")
+
+
+def _batch_of(eviction: QuotaEviction) -> _Batch:
+    if not eviction.is_drain:
+        return "unit", eviction.for_unit
+    pod = eviction.pod
+    if eviction.workload is not None:
+        return "job", eviction.workload.uid
+    return ("gang", f"{pod.namespace}/{pod.gang}") if pod.gang else ("pod", pod.uid)
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:
