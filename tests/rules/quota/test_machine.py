@@ -18,7 +18,10 @@ from fairlead.model.actions import (
     AdmitPod,
     DeleteObject,
     EvictPod,
+    Outcome,
+    QuotaAction,
     RecordObjectEvent,
+    Result,
     SetPodCondition,
     WriteTreeStatus,
 )
@@ -239,6 +242,115 @@ def test_several_victims_are_tried_dry_and_all_go() -> None:
     assert world.running("a", "b") == (1, 1)
 
 
+def evicted(actions: list[QuotaAction]) -> list[str]:
+    return [
+        each.target.uid for each in actions if isinstance(each, EvictPod) and not each.is_trial
+    ]
+
+
+def two_claimants(first: int, second: int = 5) -> tuple[FakeCluster, QuotaMachine]:
+    """`b` takes back its min for a pod of `first` GPUs and one of `second`; a new machine has
+    listed all and has decided nothing.
+    """
+    world = one_leaf(delay=0.0)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    world.machine = None
+    world.create("Deployment", "b", "first", 1, first)
+    world.create("Deployment", "b", "second", 1, second)
+    world.run(0.0)
+    machine = QuotaMachine(KINDS)
+    world.rebuild(machine)
+    return world, machine
+
+
+def claims(machine: QuotaMachine, now: float) -> list[SetPodCondition]:
+    """The claims that are sent now, in the order of the names of their pods."""
+    sent = [each for each in machine.look(now) if isinstance(each, SetPodCondition)]
+    sent.sort(key=lambda each: each.target.name)
+    assert [each.condition.reason for each in sent] == ["WaitingForEvictions"] * 2
+    return sent
+
+
+def test_no_pod_is_evicted_for_a_later_unit_while_an_earlier_one_is_tried() -> None:
+    """Its pod would stop, and make room for the first unit: then other victims are chosen."""
+    world, machine = two_claimants(first=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    tried = machine.look(world.now)
+    trials = [each for each in tried if isinstance(each, EvictPod)]
+    assert [each.is_trial for each in trials] == [True, True]
+    for trial in trials:
+        machine.done(trial, Outcome(), world.now)
+    sent = evicted(machine.look(world.now))
+    assert sorted(sent[:2]) == sorted(each.target.uid for each in trials)
+    assert len(sent) == 3
+
+
+def test_no_pod_is_evicted_for_a_later_unit_while_the_claim_of_an_earlier_one_is_written() -> None:
+    world, machine = two_claimants(first=5)
+    first, second = claims(machine, world.now)
+    machine.done(second, Outcome(), world.now)
+    assert evicted(machine.look(world.now)) == []
+    machine.done(first, Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 2
+
+
+def test_a_trial_that_is_done_waits_for_that_of_an_earlier_unit() -> None:
+    world, machine = two_claimants(first=10, second=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    trials = [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    assert [each.is_trial for each in trials] == [True] * 4
+    for trial in trials[2:]:
+        machine.done(trial, Outcome(), world.now)
+    assert evicted(machine.look(world.now)) == []
+    for trial in trials[:2]:
+        machine.done(trial, Outcome(), world.now)
+    assert evicted(machine.look(world.now)) == [each.target.uid for each in trials]
+
+
+def test_a_claim_that_is_not_written_holds_no_later_unit() -> None:
+    world, machine = two_claimants(first=5)
+    first, second = claims(machine, world.now)
+    machine.done(second, Outcome(), world.now)
+    machine.done(first, Outcome(Result.UNKNOWN, "no answer"), world.now)
+    assert len(evicted(machine.look(world.now))) == 1
+
+
+def test_a_trial_that_is_refused_holds_no_later_unit() -> None:
+    world, machine = two_claimants(first=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    trials = [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    machine.done(trials[0], Outcome(Result.UNKNOWN, "no answer"), world.now)
+    machine.done(trials[1], Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 1
+
+
+def test_the_claims_of_one_plan_keep_their_order_while_they_are_answered() -> None:
+    """`big` comes first by priority, and after the claims by name. Were `small` first for a moment,
+    because its claim was answered first, another victim would be chosen for it.
+    """
+    world = FakeCluster(tree("root[20]{a[0] b[20]}"), delay=0.0)
+    for number, size in enumerate((5, 5, 5, 5)):
+        world.create("Deployment", "a", f"w{number}", 1, size)
+        world.run(60)
+    world.machine = None
+    world.create("Deployment", "b", "big", 1, 10, priority=1)
+    world.create("Deployment", "b", "small", 1, 5)
+    world.run(0.0)
+    machine = QuotaMachine(KINDS)
+    world.rebuild(machine)
+    big, small = claims(machine, world.now)
+    before = [each.for_unit for each in machine.plan.evict]
+    machine.done(small, Outcome(), world.now)
+    machine.look(world.now)
+    assert [each.for_unit for each in machine.plan.evict] == before
+    assert before[0].startswith("b/big")
+    assert big.condition.reason == small.condition.reason
+
+
 def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     """The watch still shows one allowed disruption when the API server already refuses it: another
     pod is evicted, or none.
@@ -314,26 +426,41 @@ def test_a_drain_lowers_a_job_and_at_last_suspends_it_and_gives_it_back() -> Non
     )
 
 
+def test_a_drain_that_is_tried_holds_no_unit() -> None:
+    """A Job is tried before it is lowered; meanwhile a claimant gets a pod of another leaf."""
+    world = FakeCluster(tree("root[40]{a[0/20] b[0/40] c[20]}"), delay=0.0)
+    world.create("Job", "a", "sweep", 4, 5)
+    world.create("Deployment", "b", "web", 4, 5)
+    world.settle()
+    world.machine = None
+    world.create("Deployment", "c", "owner", 1, 15)
+    world.run(0.0)
+    drains = {"a": {"fairlead.io/drain-over-max": "true"}}
+    world.set_tree(tree("root[40]{a[0/10] b[0/40] c[20]}", drains))
+    machine = QuotaMachine(KINDS)
+    world.rebuild(machine)
+    [claim] = [each for each in machine.look(world.now) if isinstance(each, SetPodCondition)]
+    machine.done(claim, Outcome(), world.now)
+    sent = evicted(machine.look(world.now))
+    assert [world.pods[uid].namespace for uid in sent] == ["b"]
+
+
 def test_a_paused_victim_of_a_drain_holds_no_other() -> None:
     """Of two victims one is left alone for a while; the other is evicted at once."""
     world = FakeCluster(tree(WIDE), delay=0.0)
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
 
-    def evicted(*paused: str) -> set[str]:
+    def sent(*paused: str) -> list[str]:
         machine = QuotaMachine(KINDS)
         world.rebuild(machine)
         for uid in paused:
             machine.calls.pauses.pause(uid, world.now)
-        return {
-            each.target.uid
-            for each in machine.look(world.now)
-            if isinstance(each, EvictPod) and not each.is_trial
-        }
+        return evicted(machine.look(world.now))
 
     world.set_tree(drained(10))
-    first, second = evicted()
-    assert evicted(first) == {second}
+    first, second = sent()
+    assert sent(first) == [second]
 
 
 @pytest.mark.parametrize(

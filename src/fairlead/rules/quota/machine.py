@@ -215,13 +215,14 @@ class QuotaMachine:
             self._step_back(now)
         self._now = now
         self.calls.forget(now)
+        self.reports.forget(now)
         actions: list[QuotaAction] = list(self.calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
         if self._unrefreshed:
             self._refresh_more(now)
         actions += self._status.next(now)
-        actions += self.reports.next(now)
+        actions += self.reports.more(now)
         self._calls_due = self.calls.next_after(now)
         self._next_at = self._next_after(now)
         return actions
@@ -542,27 +543,37 @@ class QuotaMachine:
     ) -> Iterator[QuotaAction]:
         """Evictions for units with a written claim, and for nodes that are drained; several victims
         only if a trial allowed all.
+
+        A unit that waits for its claim or a trial holds all later ones. A pod that stops makes room
+        for the first unit of the next plan, so a later unit that overtook would make room for the
+        wrong one, and other victims would be chosen. A claim that is not written holds no unit for
+        long: while its pods are paused, claimants go first.
         """
         batches: defaultdict[_Batch, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
             batches[_batch_of(eviction)].append(eviction)
         for batch in [batch for batch in self._trials if batch not in batches]:
             del self._trials[batch]
+        is_held = False
         for batch, victims in batches.items():
-            row = rows.get(victims[0].for_unit)
-            if not victims[0].is_drain and (
-                row is None or any(pod.claim_since is None for pod in row.pods)
-            ):
-                continue
+            is_drain = victims[0].is_drain
+            if not is_drain:
+                row = rows.get(victims[0].for_unit)
+                if row is None:
+                    continue
+                if not all(self.reports.is_claimed(pod) for pod in row.pods):
+                    is_held = True
+                    continue
             if any(self._is_left_alone(each, now) for each in victims):
                 continue
-            if len(victims) == 1 and victims[0].method == _EVICT:
+            if len(victims) > 1 or victims[0].method != _EVICT:
+                yield from self._evict_all(batch, victims, now, may_send=not is_held)
+                is_held = is_held or (not is_drain and batch in self._trials)
+            elif not is_held:
                 yield self._evict_one(victims[0], now)
-            else:
-                yield from self._evict_all(batch, victims, now)
 
     def _evict_all(
-        self, batch: _Batch, victims: Sequence[QuotaEviction], now: float
+        self, batch: _Batch, victims: Sequence[QuotaEviction], now: float, *, may_send: bool
     ) -> Iterator[QuotaAction]:
         uids = frozenset(each.pod.uid for each in victims)
         trial = self._trials.get(batch)
@@ -574,7 +585,7 @@ class QuotaMachine:
             self._trials[batch] = _Trial(uids, set(uids), now)
             yield from (EvictPod(pod_ref(each.pod), is_trial=True) for each in victims)
             return
-        if trial.left:
+        if trial.left or not may_send:
             return
         del self._trials[batch]
         by_job: dict[str, list[QuotaEviction]] = {}

@@ -213,7 +213,23 @@ class _FutureCluster:
             else:
                 break
             plan = plan_quota(self.state())
+        # the controller writes the claims first, which gives the claimants another order
+        while plan.evict and self._claim(plan):
+            plan = plan_quota(self.state())
         return plan
+
+    def _claim(self, plan: QuotaPlan) -> bool:
+        """Write the claims of a plan; whether one of them is new."""
+        new = [
+            pod
+            for waiting in plan.waiting
+            if waiting.reason == Reason.WAITING_FOR_EVICTIONS
+            for pod in waiting.pods
+            if pod.claim_since is None
+        ]
+        for pod in new:
+            self._pods[pod.key] = replace(self._pods[pod.key], claim_since=self._now)
+        return bool(new)
 
     def carry_out(self, plan: QuotaPlan) -> None:
         self._now += _MOMENT
