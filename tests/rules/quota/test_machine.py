@@ -25,7 +25,7 @@ from fairlead.model.actions import (
     SetPodCondition,
     WriteTreeStatus,
 )
-from fairlead.model.changes import KIND_QUOTA_TREES, changed, listed
+from fairlead.model.changes import KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Violation
 from fairlead.rules.quota.machine import QuotaMachine
@@ -287,13 +287,30 @@ def test_no_pod_is_evicted_for_a_later_unit_while_an_earlier_one_is_tried() -> N
     assert len(sent) == 3
 
 
-def test_no_pod_is_evicted_for_a_later_unit_while_the_claim_of_an_earlier_one_is_written() -> None:
+@pytest.mark.parametrize("answered", [0, 1])
+def test_no_pod_is_evicted_before_all_claims_of_one_second_are_written(answered: int) -> None:
     world, machine = two_claimants(first=5)
-    first, second = claims(machine, world.now)
-    machine.done(second, Outcome(), world.now)
+    sent = claims(machine, world.now)
+    machine.done(sent[answered], Outcome(), world.now)
     assert evicted(machine.look(world.now)) == []
-    machine.done(first, Outcome(), world.now)
+    machine.done(sent[1 - answered], Outcome(), world.now)
     assert len(evicted(machine.look(world.now))) == 2
+
+
+def test_an_earlier_claim_waits_for_no_later_one() -> None:
+    world, machine = two_claimants(first=5)
+    sent = claims(machine, world.now)
+    world.create("Deployment", "b", "third", 1, 5)
+    world.run(5.0)
+    [third] = [pod for pod in world.pods.values() if pod.name.startswith("third")]
+    machine.observe(changed(KIND_PODS, third.uid, third))
+    [late] = [each for each in machine.look(world.now) if isinstance(each, SetPodCondition)]
+    assert late.target.uid == third.uid
+    for claim in sent:
+        machine.done(claim, Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 2
+    machine.done(late, Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 1
 
 
 def test_a_trial_that_is_done_waits_for_that_of_an_earlier_unit() -> None:

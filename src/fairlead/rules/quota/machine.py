@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
@@ -546,15 +547,16 @@ class QuotaMachine:
 
         A unit that waits for its claim or a trial holds all later ones. A pod that stops makes room
         for the first unit of the next plan, so a later unit that overtook would make room for the
-        wrong one, and other victims would be chosen. A claim that is not written holds no unit for
-        long: while its pods are paused, claimants go first.
+        wrong one, and other victims would be chosen. For the same reason no eviction is sent before
+        all claims of the same second are written. A claim that fails holds no unit for long: while
+        its pod is paused, claimants go first.
         """
         batches: defaultdict[_Batch, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
             batches[_batch_of(eviction)].append(eviction)
         for batch in [batch for batch in self._trials if batch not in batches]:
             del self._trials[batch]
-        is_held = False
+        is_held, in_flight = False, self._eldest_in_flight(rows.values())
         for batch, victims in batches.items():
             is_drain = victims[0].is_drain
             if not is_drain:
@@ -564,6 +566,7 @@ class QuotaMachine:
                 if not all(self.reports.is_claimed(pod) for pod in row.pods):
                     is_held = True
                     continue
+                is_held = is_held or any((pod.claim_since or 0) >= in_flight for pod in row.pods)
             if any(self._is_left_alone(each, now) for each in victims):
                 continue
             if len(victims) > 1 or victims[0].method != _EVICT:
@@ -571,6 +574,19 @@ class QuotaMachine:
                 is_held = is_held or (not is_drain and batch in self._trials)
             elif not is_held:
                 yield self._evict_one(victims[0], now)
+
+    def _eldest_in_flight(self, rows: Iterable[QuotaWaiting]) -> float:
+        """When the eldest claim that is not written yet was sent, in epoch seconds; inf = none."""
+        return min(
+            (
+                pod.claim_since
+                for row in rows
+                if row.reason == _CLAIMS
+                for pod in row.pods
+                if pod.claim_since is not None and not self.reports.is_claimed(pod)
+            ),
+            default=inf,
+        )
 
     def _evict_all(
         self, batch: _Batch, victims: Sequence[QuotaEviction], now: float, *, may_send: bool
