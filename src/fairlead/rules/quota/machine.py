@@ -545,11 +545,10 @@ class QuotaMachine:
         """Evictions for units with a written claim, and for nodes that are drained; several victims
         only if a trial allowed all.
 
-        A unit that waits for its claim or a trial holds all later ones. A pod that stops makes room
-        for the first unit of the next plan, so a later unit that overtook would make room for the
-        wrong one, and other victims would be chosen. For the same reason no eviction is sent before
-        all claims of the same second are written. A claim that fails holds no unit for long: while
-        its pod is paused, claimants go first.
+        The order is that of the plan, and no later unit overtakes one that waits for a trial: a pod
+        that stops makes room for the first unit of the next plan, so it would make room for the
+        wrong unit, and other victims would be chosen. For the same reason no eviction is sent for a
+        unit before all claims of its second are written. A failed claim is none in flight.
         """
         batches: defaultdict[_Batch, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
@@ -564,7 +563,6 @@ class QuotaMachine:
                 if row is None:
                     continue
                 if not all(self.reports.is_claimed(pod) for pod in row.pods):
-                    is_held = True
                     continue
                 is_held = is_held or any((pod.claim_since or 0) >= in_flight for pod in row.pods)
             if any(self._is_left_alone(each, now) for each in victims):
