@@ -243,9 +243,7 @@ def test_several_victims_are_tried_dry_and_all_go() -> None:
 
 
 def evicted(actions: list[QuotaAction]) -> list[str]:
-    return [
-        each.target.uid for each in actions if isinstance(each, EvictPod) and not each.is_trial
-    ]
+    return [each.target.uid for each in actions if isinstance(each, EvictPod) and not each.is_trial]
 
 
 def two_claimants(first: int, second: int = 5) -> tuple[FakeCluster, QuotaMachine]:

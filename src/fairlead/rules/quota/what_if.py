@@ -2,7 +2,8 @@
 
 Specification: docs/spec/quota.md#what-if-questions.
 
-Victims are gone at the next plan. If a workload owns a victim, a pod of the same size, called
+As in the controller, the claims of a plan are written first, which gives the claimants another
+order: the evictions are those of the plan after that. Victims are gone at the next plan. If a workload owns a victim, a pod of the same size, called
 `NAME+1`, waits in its place; a bare pod does not come back. A suspended job waits without pods, and
 has them again when it is resumed. Admitted pods run and are ready at once.
 """
@@ -213,7 +214,6 @@ class _FutureCluster:
             else:
                 break
             plan = plan_quota(self.state())
-        # the controller writes the claims first, which gives the claimants another order
         while plan.evict and self._claim(plan):
             plan = plan_quota(self.state())
         return plan
