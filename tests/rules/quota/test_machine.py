@@ -333,6 +333,17 @@ def test_a_claim_that_is_not_written_holds_no_later_unit() -> None:
     assert len(evicted(machine.look(world.now))) == 1
 
 
+def test_trials_whose_answers_are_lost_are_repeated_after_a_new_list() -> None:
+    world, machine = two_claimants(first=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    tried = [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    assert not [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    machine.rebuild()
+    world.rebuild(machine)
+    assert [each for each in machine.look(world.now) if isinstance(each, EvictPod)] == tried
+
+
 def test_a_trial_that_is_refused_holds_no_later_unit() -> None:
     world, machine = two_claimants(first=10)
     for claim in claims(machine, world.now):

@@ -194,8 +194,9 @@ class QuotaMachine:
         return self.feed.is_rebuilt
 
     def rebuild(self) -> None:
-        """Trust no earlier report: every kind is listed anew."""
+        """Trust no earlier report: every kind is listed anew, and no answer of a trial is awaited."""
         self.feed.rebuild()
+        self._trials.clear()
 
     @property
     def next_at(self) -> float | None:
