@@ -956,6 +956,14 @@ MUTATIONS = (
         WRITES,
         "names_its_object",
     ),
+    Mutation(
+        "quota commands: a plan of the pods that a researcher may read",
+        "src/fairlead/cli/quota/cluster_state.py",
+        "return pods is not None and pods.is_forbidden",
+        "return False",
+        "tests/cli/quota/test_quota_why.py",
+        "researcher",
+    ),
 )
 
 

@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kube.quota_line import TREES, bounded, deployment, settled
 from tests.kube.quota_truth import QuotaTruth, is_admitted
-from tests.kube.servers import run_arena
+from tests.kube.servers import fairlead_answer, run_arena
 from tests.kube.team_line import (
     NODE,
     Object,
@@ -151,6 +152,7 @@ def test_a_team_is_let_in_works_and_is_let_out(team: Team, ruth: Visitor) -> Non
         explained = run_arena("get", "first", "--explain", kubeconfig=kubeconfig)
         assert "root.a.1 uses 0 of guaranteed 0" in explained
         assert "first" in run_arena("list", kubeconfig=kubeconfig)
+        quota_commands_answer(team, kubeconfig)
 
         flags = {"image": "app:1", "cpu": "5", "workers": "1"}
         order = {"type": "mpijob", "namespace": "team-one", "command": "sleep 1000", "flags": flags}
@@ -200,6 +202,43 @@ def test_a_team_is_let_in_works_and_is_let_out(team: Team, ruth: Visitor) -> Non
         assert put_tree(ruth, list(orders(ROOT)))[0] == 200
         admin.run("delete", "mpijobs", "--all", "-n", "team-one", "--ignore-not-found")
         admin.run("delete", "deployment", "guest", "-n", "others", "--ignore-not-found")
+
+
+def quota_commands_answer(team: Team, kubeconfig: Path) -> None:
+    """With the rights of Bob, who reads team-one alone: what conditions and status contain."""
+    admin = team.cluster.admin
+    waiting = admin.get("pods", "-n", "team-one")
+    conditions = [
+        each
+        for pod in waiting
+        for each in pod["status"]["conditions"]
+        if each["type"] == "fairlead.io/QuotaAdmitted"
+    ]
+    why = fairlead_answer(kubeconfig, "quota", "why", "team-one/first", "-o", "json")
+    assert why.returncode == 0, why.stderr
+    [item] = json.loads(why.stdout)["items"]
+    assert (item["kind"], item["leaf"], item["isReported"], item["units"]) == (
+        *("MPIJob", "root.a.1"),
+        *(True, []),
+    )
+    assert item["reason"] in {each["reason"] for each in conditions}
+    assert item["message"] in {f"2 of 2 pods wait: {each['message']}" for each in conditions}
+    assert item["usage"][0]["used"] == "0"
+
+    def written() -> dict[str, str]:
+        rows = admin.get(TREES, "-n", "kube-system")[0]["status"]["nodes"]
+        return {each["name"]: each["used"].get("cpu", "0") for each in rows}
+
+    wait_until("the status has what runs", lambda: written()["root.b"] == "40")
+    tree = fairlead_answer(kubeconfig, "quota", "tree", "-o", "json")
+    assert tree.returncode == 0, tree.stderr
+    rows = json.loads(tree.stdout)["nodes"]
+    assert {each["name"]: each["used"].get("cpu", "0") for each in rows} == written()
+    assert tree.stderr.count("\n") == 1, "a warning of each kind that Bob may not read"
+    others = fairlead_answer(kubeconfig, "quota", "why", "others/guest")
+    assert others.returncode != 0 and 'in the namespace "others"' in others.stderr
+    plan = fairlead_answer(kubeconfig, "quota", "plan")
+    assert plan.returncode != 0 and "`fairlead quota why NAMESPACE/POD`" in plan.stderr
 
 
 def evicted(truth: QuotaTruth) -> set[tuple[str, str]]:

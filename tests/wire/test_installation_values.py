@@ -32,6 +32,23 @@ def test_no_values_are_the_defaults() -> None:
     assert parse_values(read_values("", "empty.yaml")) == Installation()
 
 
+def test_no_server_gives_way_to_a_user_or_to_another_server() -> None:
+    """A console of a lower class was ended for a new scheduler, so that no console was left."""
+    classes = {
+        obj["metadata"]["name"]: (
+            obj["metadata"]["namespace"],
+            obj["spec"]["template"]["spec"].get("priorityClassName"),
+        )
+        for obj in installed_objects(Installation())
+        if obj["kind"] in ("Deployment", "DaemonSet")
+    }
+    assert len(classes) >= 8
+    wanted = {"fairlead-system": "system-cluster-critical"}
+    assert {
+        name: wanted.get(space, "system-node-critical") for name, (space, _) in classes.items()
+    } == {name: found for name, (_, found) in classes.items()}
+
+
 @pytest.mark.parametrize(
     "chosen",
     [

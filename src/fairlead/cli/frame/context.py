@@ -71,8 +71,20 @@ class ClusterReader(Protocol):
         """
         ...
 
-    def read_all(self) -> ClusterSnapshot:
-        """Everything the model knows: what `snapshot save` writes."""
+    def read_all(self, *, with_warnings: bool = True) -> ClusterSnapshot:
+        """Everything the model knows: what `snapshot save` writes.
+
+        `with_warnings`: what cannot be read is logged. It is in `sources`, too.
+        """
+        ...
+
+    def read_namespace(self, namespace: str) -> ClusterSnapshot:
+        """The pods, Events, jobs and owners of pods of one namespace, for a user without rights in
+        others; neither nodes nor the quota tree.
+
+        `sources` has what could not be read. Raises OutsideError if that is the pods (Forbidden, if
+        the API server refuses them).
+        """
         ...
 
     def read_objects(self) -> KeptObjects | None:

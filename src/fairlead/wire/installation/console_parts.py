@@ -19,6 +19,7 @@ from fairlead.settings import (
 )
 from fairlead.wire.installation.object_parts import (
     ANYWHERE,
+    CLUSTER_CRITICAL,
     IN_CLUSTER,
     KUBE_SYSTEM,
     LINUX,
@@ -88,6 +89,7 @@ def console(chosen: Installation) -> list[Object]:
     pod = {
         "serviceAccountName": READER,
         **pull_secrets(chosen),
+        "priorityClassName": CLUSTER_CRITICAL,
         "nodeSelector": LINUX,
         **(spread(_CONSOLE) if has_server else {}),
         # The volume's files are the group's.

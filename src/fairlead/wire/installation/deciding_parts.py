@@ -28,6 +28,7 @@ from fairlead.wire.installation.object_parts import (
     LOCKED,
     NODE_NAME,
     NON_ROOT,
+    PATIENT,
     POD_NAME,
     TRACING_ROOT,
     Object,
@@ -164,8 +165,12 @@ def _scheduler_pod(chosen: Installation) -> Object:
         "image": chosen.kube_scheduler_image,
         "command": ["kube-scheduler", "--config=/etc/fairlead/scheduler.yaml"],
         **port("metrics", _SCHEDULER_PORT),
-        "readinessProbe": {"httpGet": {"path": "/readyz", **health}},
-        "livenessProbe": {"httpGet": {"path": "/livez", **health}, "initialDelaySeconds": 15},
+        "readinessProbe": {"httpGet": {"path": "/readyz", **health}, **PATIENT},
+        "livenessProbe": {
+            "httpGet": {"path": "/livez", **health},
+            "initialDelaySeconds": 15,
+            **PATIENT,
+        },
         **requests("100m", "128Mi"),
         "securityContext": LOCKED,
         "volumeMounts": [{"name": "config", "mountPath": "/etc/fairlead", "readOnly": True}],
@@ -179,7 +184,7 @@ def _scheduler_pod(chosen: Installation) -> Object:
         "env": [POD_NAME],
         **port("extender", _EXTENDER_PORT),
         **probes("extender"),
-        **requests("500m", "256Mi"),
+        **requests("200m", "256Mi"),
         "securityContext": LOCKED,
     }
     return {
@@ -207,7 +212,7 @@ def control_plane_extender(chosen: Installation) -> list[Object]:
         "command": _extender_command(f"127.0.0.1:{_EXTENDER_PORT}", chosen),
         "env": [POD_NAME],
         **probes(_EXTENDER_PORT, host="127.0.0.1"),
-        **requests("500m", "256Mi"),
+        **requests("200m", "256Mi"),
         "securityContext": LOCKED,
     }
     pod = {
@@ -317,7 +322,7 @@ def quota_controller(chosen: Installation) -> list[Object]:
         deployment(
             place,
             chosen.replicas,
-            controller_pod(place, chosen, QUOTA_CONTROLLER_PORT, requests("500m", "256Mi")),
+            controller_pod(place, chosen, QUOTA_CONTROLLER_PORT, requests("200m", "256Mi")),
         ),
         disruption_budget(place),
         *network_policy(place, chosen, QUOTA_CONTROLLER_PORT),

@@ -53,6 +53,12 @@ NODE_NAME: Final[Object] = {
     "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
 }
 CLUSTER_CRITICAL: Final = "system-cluster-critical"
+"""The priority class of each server of Fairlead. With a lower one than the others have, the console
+would give way to their new pods while they are upgraded on nodes that are full.
+"""
+PATIENT: Final = {"timeoutSeconds": 5}
+"""Of probes. The default of one second ends servers of a node that has too little CPU for a while.
+"""
 LINUX: Final = {"kubernetes.io/os": "linux"}
 CONTROL_PLANE: Final[Object] = {
     "key": "node-role.kubernetes.io/control-plane",
@@ -277,15 +283,17 @@ def service(place: PartPlace, port_name: str, port: int, *, is_labelled: bool = 
 
 
 def spread(name: str) -> Object:
-    """Replicas prefer different machines.
+    """Replicas are on different nodes, as far as there are nodes that take them: a node with a
+    taint is none, so that the replicas of a cluster with one node left are all there.
 
     Those of an earlier template do not count, or in a rolling update both new ones could come to
-    one machine.
+    one node.
     """
     constraint = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "nodeTaintsPolicy": "Honor",
         "labelSelector": {"matchLabels": {PART_LABEL: name}},
         "matchLabelKeys": ["pod-template-hash"],
     }
@@ -333,11 +341,11 @@ def probes(port: str | int, *, late: bool = True, **get: str) -> Object:
     """Readiness and liveness of a server of Fairlead's. `late`: liveness begins after 15 s.
     `get`: more fields of the request.
     """
-    live: Object = {"httpGet": {**get, "path": "/healthz", "port": port}}
+    live: Object = {"httpGet": {**get, "path": "/healthz", "port": port}, **PATIENT}
     if late:
         live["initialDelaySeconds"] = 15
     return {
-        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}},
+        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}, **PATIENT},
         "livenessProbe": live,
     }
 

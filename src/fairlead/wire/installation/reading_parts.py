@@ -12,6 +12,7 @@ from fairlead.settings import (
     GPU_EXPORTER_PORT_NAME,
 )
 from fairlead.wire.installation.object_parts import (
+    CLUSTER_CRITICAL,
     DRIVER_VARIABLES,
     LOCKED,
     NODE_NAME,
@@ -125,6 +126,7 @@ def _cluster_exporter_pod(chosen: Installation) -> Object:
     return {
         "serviceAccountName": _EXPORTER,
         **pull_secrets(chosen),
+        "priorityClassName": CLUSTER_CRITICAL,
         "nodeSelector": {"kubernetes.io/os": "linux"},
         **spread(_EXPORTER),
         "securityContext": NON_ROOT,
