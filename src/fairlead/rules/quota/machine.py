@@ -194,7 +194,7 @@ class QuotaMachine:
         return self.feed.is_rebuilt
 
     def rebuild(self) -> None:
-        """Trust no earlier report: every kind is listed anew, and no answer of a trial is awaited."""
+        """Trust no earlier report, and await no answer of a trial: every kind is listed anew."""
         self.feed.rebuild()
         self._trials.clear()
 

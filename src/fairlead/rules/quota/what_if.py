@@ -3,9 +3,10 @@
 Specification: docs/spec/quota.md#what-if-questions.
 
 As in the controller, the claims of a plan are written first, which gives the claimants another
-order: the evictions are those of the plan after that. Victims are gone at the next plan. If a workload owns a victim, a pod of the same size, called
-`NAME+1`, waits in its place; a bare pod does not come back. A suspended job waits without pods, and
-has them again when it is resumed. Admitted pods run and are ready at once.
+order: the evictions are those of the plan after that. Victims are gone at the next plan. If a
+workload owns a victim, a pod of the same size, called `NAME+1`, waits in its place; a bare pod does
+not come back. A suspended job waits without pods, and has them again when it is resumed. Admitted
+pods run and are ready at once.
 """
 
 from __future__ import annotations
