@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES, SUMS = "tests/kube/numbers/test_pages.py", "tests/kube/numbers/test_sums.py"
 TENANTS = "tests/console/test_non_interference.py"
 PICTURES, STREAMS = "tests/console/test_pictures.py", "tests/console/test_open_streams.py"
+OWN_USER = "tests/apps/test_console_own_user.py"
+IDENTITIES = "tests/rules/people/test_identities.py"
 SIGN_IN = "tests/apps/test_console_sign_in.py"
 TREE, ACTIONS = (
     "tests/apps/test_console_tree_writes.py",
@@ -546,7 +548,7 @@ MUTATIONS = (
     Mutation(
         "writes: the answer with a token is kept",
         FRAME,
-        "        if key and not written.is_secret:",
+        "        if key and not (written.is_secret or written.cookies):",
         "        if key:",
         WRITES,
         "with_one_key",
@@ -605,6 +607,94 @@ MUTATIONS = (
         "                pass",
         SIGN_IN,
         "disabled",
+    ),
+    Mutation(
+        "own user: the sign-in stays as it was",
+        "src/fairlead/console/http/sign_in/desk.py",
+        "        if row is None:\n            yield ()",
+        "        if True:\n            yield ()",
+        OWN_USER,
+        "click_makes",
+    ),
+    Mutation(
+        "own user: the sign-in before goes on",
+        "src/fairlead/console/http/sign_in/desk.py",
+        "            await self._ended(row if is_done else made)",
+        "            pass",
+        OWN_USER,
+        "click_makes",
+    ),
+    Mutation(
+        "own user: the sign-in does not know its user",
+        "src/fairlead/console/http/sign_in/desk.py",
+        "self._made(peer, row.way, row.identity, user=user, ends_at=row.ends_at)",
+        "self._made(peer, row.way, row.identity, ends_at=row.ends_at)",
+        OWN_USER,
+        "disabled",
+    ),
+    Mutation(
+        "own user: the sign-in begins its day anew",
+        "src/fairlead/console/http/sign_in/desk.py",
+        "self._made(peer, row.way, row.identity, user=user, ends_at=row.ends_at)",
+        "self._made(peer, row.way, row.identity, user=user)",
+        OWN_USER,
+        "click_makes",
+    ),
+    Mutation(
+        "own user: of two users the first",
+        "src/fairlead/rules/people/identities.py",
+        "    if len(found) > 1:",
+        "    if False:",
+        OWN_USER,
+        "two_users",
+    ),
+    Mutation(
+        "own user: an account of the users namespace is linked",
+        "src/fairlead/rules/people/identities.py",
+        "    if is_own_account(identity):",
+        "    if False:",
+        IDENTITIES,
+        "alone",
+    ),
+    Mutation(
+        "own user: a second one",
+        "src/fairlead/console/http/writing/people.py",
+        "        if subject.user:\n            blocked",
+        "        if False:\n            blocked",
+        OWN_USER,
+        "no_second",
+    ),
+    Mutation(
+        "own user: made by the one-time code",
+        "src/fairlead/console/http/writing/people.py",
+        "        if not subject.user and subject.way not in",
+        "        if False and subject.way not in",
+        OWN_USER,
+        "code",
+    ),
+    Mutation(
+        "own user: the code is the user who names it",
+        "src/fairlead/console/http/sign_in/signed_in_subjects.py",
+        "(user_of_account if is_code else user_of_identity)",
+        "user_of_identity",
+        OWN_USER,
+        "code",
+    ),
+    Mutation(
+        "own user: the account is used before it is Fairlead's",
+        "src/fairlead/console/http/subjects.py",
+        "    if not subject.is_bound:",
+        "    if False:",
+        OWN_USER,
+        "bound",
+    ),
+    Mutation(
+        "own user: the cookie goes to the whole host",
+        "src/fairlead/console/http/writing/frame.py",
+        "set_cookie(answer, tools.cookie_path, cookie)",
+        'set_cookie(answer, "/", cookie)',
+        OWN_USER,
+        "cookie",
     ),
     Mutation(
         "sign-in: failures do not count",
@@ -887,7 +977,7 @@ MUTATIONS = (
     Mutation(
         "as the user: manifests with the console's rights",
         JOBS,
-        ".manifest(job, subject.account)",
+        ".manifest(job, account_of(request))",
         '.manifest(job, "")',
         LOGS,
         "asked_as_the_user",
@@ -927,7 +1017,7 @@ MUTATIONS = (
     Mutation(
         "tree: namespaces are created with the console's rights",
         "src/fairlead/console/http/writing/quota_tree.py",
-        "_create_namespaces(writes, edit.new_namespaces, account)",
+        "_create_namespaces(writes, edit.new_namespaces, account_of(request))",
         '_create_namespaces(writes, edit.new_namespaces, "")',
         TREE,
         "created_as_the",

@@ -982,6 +982,11 @@ export interface OwnRights {
   kubectl: Array<KubectlRight>
 }
 
+/** The user of the account that signed in: an administrator. The id is made of the name. */
+export interface OwnUserOrder {
+  userName: string
+}
+
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */
 export interface Person {
   name: string

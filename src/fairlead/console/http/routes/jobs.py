@@ -13,6 +13,8 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.http.answers import Refused, json_answer
+from fairlead.console.http.job_event_answers import Answer as EventsOrWarning
+from fairlead.console.http.job_event_answers import unread_events
 from fairlead.console.http.routes.console import (
     Answering,
     Console,
@@ -23,6 +25,7 @@ from fairlead.console.http.routes.console import (
 )
 from fairlead.console.http.routes.rows import list_answer
 from fairlead.console.http.subjects import (
+    account_of,
     subject_of,
 )
 from fairlead.console.http.writing.job_forms import JobForms
@@ -106,7 +109,7 @@ async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -
 async def _own_manifest(console: Console, request: Request, job: Job) -> Manifest:
     """The job's object, read as the subject, without names of other teams."""
     subject = subject_of(request)
-    manifest = await _job_files(console).manifest(job, subject.account)
+    manifest = await _job_files(console).manifest(job, account_of(request))
     reach = reach_of(subject)
     return manifest if reach is None else without_claimant(manifest, reach)
 
@@ -137,7 +140,7 @@ def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, _ = await named_job(console, request)
-    files, account = _job_files(console), subject_of(request).account
+    files, account = _job_files(console), account_of(request)
     log = await console.logs.answer(files, each, dict(request.query_params), account)
     return while_allowed(
         console,
@@ -174,7 +177,11 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     board_state, each, found = await named_job(console, request)
     if console.world.job_files is None:
         return found
-    events = await console.events.of(console.world.job_files, each, subject_of(request).account)
+    events: EventsOrWarning
+    try:
+        events = await console.events.of(console.world.job_files, each, account_of(request))
+    except Refused as refused:  # the page has more than its events
+        events = unread_events(refused.what, refused.hint)
     if isinstance(events, Warning):
         return structs.replace(found, warnings=[*found.warnings, events])
     return board_state.job_with_events(each, found, events)

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.submitting.verdict import submit_verdict
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.subjects import require, subject_of
+from fairlead.console.http.subjects import account_of, require, subject_of
 from fairlead.console.http.writing.frame import PlannedWrite, Written, invalid
 from fairlead.console.http.writing.job_forms import JobForms, WrittenJob
 from fairlead.console.pages.envelope import FieldFault
@@ -125,6 +125,7 @@ class Submitting(Struct, frozen=True):
         """Plans the objects of the job. `board`: as the subject may see it."""
         subject = subject_of(request)
         require(request, _RIGHT, order.namespace)
+        account_of(request)  # refused here, and not object for object
         is_trial = request.query_params.get("dryRun") == "true"
         try:
             ready = await self._ready(subject, order, is_trial=is_trial)
