@@ -556,7 +556,7 @@ class QuotaMachine:
             batches[_batch_of(eviction)].append(eviction)
         for batch in [batch for batch in self._trials if batch not in batches]:
             del self._trials[batch]
-        is_held, in_flight = False, self._eldest_in_flight(rows.values())
+        is_held, in_flight = False, self._eldest_in_flight(rows.values()) if batches else inf
         for batch, victims in batches.items():
             is_drain = victims[0].is_drain
             if not is_drain:
