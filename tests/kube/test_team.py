@@ -255,6 +255,25 @@ def test_a_job_is_submitted_from_the_page_as_its_user(
     assert eve.ask("/jobs/team-two/mpijob/walk", "DELETE")[0] == 200
 
 
+def test_a_serving_job_is_created_from_the_page_as_its_user(team: Team, eve: Visitor) -> None:
+    flags = {"image": "app:1", "restful-port": "8000", "cpu": "1", "version": "v1"}
+    asked = {"type": "custom-serving", "namespace": "team-two", "name": "web", "command": "sleep 9"}
+    body = {**asked, "flags": flags}
+    status, tried = eve.ask("/jobs?dryRun=true", "POST", body)
+    assert (status, tried["valid"], tried["verdict"]["state"]) == (200, True, "starts"), tried
+    status, answer = eve.ask("/jobs", "POST", body)
+    assert (status, answer["created"]) == (201, tried["effects"]), answer
+    [made] = team.cluster.admin.get("deployments", "-n", "team-two", "-l", "servingName=web")
+    assert made["metadata"]["labels"]["arena.kubeflow.org/console-user"] == "eve"
+    [service] = team.cluster.admin.get("services", "-n", "team-two", "-l", "servingName=web")
+    assert service["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
+    status, answer = eve.ask("/jobs", "POST", {**body, "flags": {**flags, "version": "v2"}})
+    assert status == 201, answer
+    status, answer = eve.ask("/jobs", "POST", body)
+    assert (status, answer["code"]) == (409, "exists")
+    team.cluster.admin.run("delete", "deployments", "-n", "team-two", "-l", "servingName=web")
+
+
 def test_what_the_api_server_refuses_of_a_job_stands_at_its_field(team: Team, eve: Visitor) -> None:
     """RBAC too: a namespace that only the console still takes for the user's."""
     long = new_job("long", annotation=["note=" + "x" * 263_000])

@@ -278,14 +278,31 @@ export async function waitForJob(id: Job): Promise<void> {
   );
 }
 
-/** Until the server shows what was written, or for three seconds. */
-async function arrival(isThere: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + ARRIVAL_MS;
+/** The console keeps its answer about serving jobs for five seconds. */
+const SERVING_ARRIVAL_MS = 7_000;
+const SERVING_LOOK_MS = 700;
+
+/** Until the console shows a serving job that was just created, or for seven seconds. `version`: empty if the server chose it. */
+export async function waitForServing(params: URLSearchParams, version: string): Promise<void> {
+  await arrival(
+    () =>
+      getJson<ServingList>("/serving", params).then(
+        ({ items }) => items.some((each) => version === "" || each.version === version),
+        () => false,
+      ),
+    SERVING_ARRIVAL_MS,
+    SERVING_LOOK_MS,
+  );
+}
+
+/** Until the server shows what was written, or for `patienceMs`. */
+async function arrival(isThere: () => Promise<boolean>, patienceMs = ARRIVAL_MS, pauseMs = LOOK_MS): Promise<void> {
+  const end = performance.now() + patienceMs;
   while (performance.now() < end) {
     // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before
     if (await isThere()) return;
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
     from fairlead.kinds.parts.elastic_training import SshKeys
-    from fairlead.kinds.parts.kind import JobKind
+    from fairlead.kinds.parts.kind import CreatedKind, JobKind
     from fairlead.kinds.submission import Served
     from fairlead.model.actions import Manifest, ObjectAction, Outcome
     from fairlead.model.devices.gpu_chip import LoadCard
@@ -169,7 +169,7 @@ class ClusterJobs(Protocol):
 class ClusterObjects(Protocol):
     """Objects of any kind, to create and to remove. Blocking."""
 
-    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+    def served(self, kind: CreatedKind, with_fields_of: str, priority: str) -> Served:
         """What must be known before a job is made; `with_fields_of` is the version whose schema is
         read, `priority` a priority class.
 
@@ -181,7 +181,7 @@ class ClusterObjects(Protocol):
         """The name of this command's user; "" if unknown, which does not prevent submitting."""
         ...
 
-    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
+    def create_unasked(self, kind: CreatedKind, manifest: Manifest, namespace: str) -> Outcome:
         """Create a job without discovery: half the requests if the guess is right.
 
         Raises RejectedObject if it is wrong: then nothing was created, and `served` returns what is

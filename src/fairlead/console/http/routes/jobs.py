@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
@@ -40,7 +41,7 @@ from fairlead.console.pages.jobs import (
     JobWhy,
 )
 from fairlead.console.pages.serving.jobs import ServingList
-from fairlead.console.pages.writing.jobs import JobClone, JobFormList
+from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobFormList
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -68,14 +69,28 @@ async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 async def job_types(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state, subject = await states_of(console, request).latest(), subject_of(request)
-    missing = board_state.missing_types
-    items = [
-        structs.replace(form, is_served=form.type not in missing)
-        for form in job_forms(console).forms()
-    ]
+    forms, missing = job_forms(console), set(board_state.missing_types)
+    missing |= await _unserved(console, [form for form in forms.forms() if form.family != "train"])
+    items = [structs.replace(form, is_served=form.type not in missing) for form in forms.forms()]
     every = board_state.snapshot.namespace_names
     names = ({"default"} if every is None else every) if subject.is_admin else subject.namespaces
     return json_answer(request, JobFormList(items, sorted(names)))
+
+
+async def _unserved(console: Console, forms: Sequence[JobForm]) -> set[str]:
+    """Types of these forms that the cluster does not serve; their kinds are on no board."""
+    writes, kind_of = console.world.writes, job_forms(console).kind_of
+    if writes is None:  # there is no API server
+        return {form.type for form in forms}
+    kinds = {form.type: kind for form in forms if (kind := kind_of(form.type)) is not None}
+    resources = list({(kind.GROUP, kind.PLURAL) for kind in kinds.values()})
+    versions = await asyncio.gather(*(writes.served(*resource) for resource in resources))
+    served = dict(zip(resources, map(set, versions), strict=True))
+    return {
+        type_
+        for type_, kind in kinds.items()
+        if served[kind.GROUP, kind.PLURAL].isdisjoint(kind.CREATED_VERSIONS)
+    }
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
