@@ -32,17 +32,6 @@ from guard_table import (
 from progress import StepFailed, cache_home
 
 GUARD_LIBRARY = "libfairlead-guard.so"
-GUARD_SOURCES = (
-    "cuda.c",
-    "entry.S",
-    "guard.c",
-    "limits.c",
-    "nvml.c",
-    "process.c",
-    "region.c",
-    "resolve.c",
-    "table.c",
-)
 STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pipe")
 FIRST_VERSION = {"x86_64": "GLIBC_2.2.5", "aarch64": "GLIBC_2.17"}
 
@@ -70,7 +59,7 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
         "hooks.c": wrappers(table),
         "guard.map": version_script(first),
     }
-    sources = [NATIVE / "guard" / name for name in GUARD_SOURCES]
+    sources = sorted(path for path in (NATIVE / "guard").iterdir() if path.suffix in (".c", ".S"))
     headers = [*sorted((NATIVE / "guard").glob("*.h")), NATIVE / "driver.h"]
 
     def compile_into(folder: Path) -> None:
