@@ -41,14 +41,6 @@ static uint64_t required(int is_mipmapped, void *array, CUdevice device, uint64_
     return ask && ask(&needs, array, device) == CUDA_SUCCESS ? needs.size : bound;
 }
 
-static void undo_array(void *array, int is_mipmapped) {
-    CUresult (*destroyed)(void *) = is_mipmapped ? CALL(cuMipmappedArrayDestroy, (void *))
-                                                 : CALL(cuArrayDestroy, (void *));
-    if (destroyed) {
-        destroyed(array);
-    }
-}
-
 /* After the driver made the array: settle to what it needs. */
 static CUresult keep_array(CUresult code, void *array, const struct place *place, uint64_t bound,
                            int is_mipmapped) {

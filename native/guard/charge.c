@@ -86,10 +86,3 @@ int keep(struct table *table, CUresult code, uint64_t key, const struct place *p
     }
     return table_put(table, &entry);
 }
-
-void undo_pointer(CUdeviceptr pointer) {
-    CUresult (*freed)(CUdeviceptr) = CALL(cuMemFree_v2, (CUdeviceptr));
-    if (freed) {
-        freed(pointer);
-    }
-}

@@ -54,12 +54,23 @@ int charge(int gpu, uint64_t size);
 int keep(struct table *table, CUresult code, uint64_t key, const struct place *place,
          uint64_t size);
 
+/* Give back to the driver what may not be kept. */
 void undo_pointer(CUdeviceptr pointer);
+void undo_async(CUdeviceptr pointer, CUstream stream);
+void undo_array(void *array, int is_mipmapped);
+void undo_handle(CUallocation handle);
+void undo_external(CUexternalMemory memory);
+void undo_ipc(CUdeviceptr pointer);
 
 /* Settle the pools of a GPU; `trim` gives what is free in them to the driver first. Whether there
  * are any.
  */
 int settle_pools(int gpu, int trim);
+
+/* A block without a bill of its own is gone: the last one takes the bill of its destroyed pool with
+ * it. 0, or the handle of a living pool: nothing.
+ */
+void pool_block_freed(uint64_t destroyed_pool);
 
 /* A forked child has none of its parent's memory, and lacks the threads that hold its locks. */
 void handles_forget(void), imports_forget(void), pools_forget(void);
@@ -85,7 +96,12 @@ void graphs_forget(void), contexts_forget(void);
         table_put(table, &entry);                                                                  \
     } else if (had_entry) {                                                                        \
         guard_release(entry.gpu, entry.count ? entry.size : 0);                                    \
+        pool_block_freed(entry.count ? 0 : entry.other);                                           \
     }                                                                                              \
     return code
+
+#ifndef GUARD_UNDO
+#include "mutable.h"
+#endif
 
 #endif

@@ -16,8 +16,10 @@ static int charge_context(int gpu) {
 
 static void keep_context(CUresult code, uint64_t key, CUcontext context, int gpu) {
     struct entry entry = {key, context_bytes(gpu), (uint64_t)context, 0, gpu, 1};
-    if (code != CUDA_SUCCESS || table_put(&contexts, &entry)) {
+    if (code != CUDA_SUCCESS) {
         guard_release(gpu, entry.size);
+    } else {
+        table_put(&contexts, &entry); /* without room for it, it stays counted */
     }
 }
 
@@ -85,7 +87,7 @@ static int is_of_context(const struct entry *entry, uint64_t context) {
     return entry->context == context && entry->count;
 }
 
-/* Everything of a context leaves its table before the driver is asked; then it counts or returns. */
+/* Everything of a context leaves its table before the driver is asked; then counts or returns. */
 static struct table *const of_contexts[] = {&pointers, &arrays, &values};
 
 static void take_context(uint64_t context, struct table *taken) {

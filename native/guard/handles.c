@@ -18,10 +18,7 @@ CUresult on_create(CUresult (*real)(CUallocation *, size_t, const CUmemAllocatio
     }
     CUresult code = real(handle, size, prop, flags);
     if (keep(&handles, code, code == CUDA_SUCCESS ? *handle : 0, &place, size)) {
-        CUresult (*released)(CUallocation) = CALL(cuMemRelease, (CUallocation));
-        if (released) {
-            released(*handle);
-        }
+        undo_handle(*handle);
         guard_release(place.gpu, size);
         return NO_MEMORY;
     }

@@ -29,13 +29,6 @@ static CUresult keep_import(CUresult code, CUdeviceptr *pointer, void (*undo)(CU
     return code;
 }
 
-static void undo_ipc(CUdeviceptr pointer) {
-    CUresult (*closed)(CUdeviceptr) = CALL(cuIpcCloseMemHandle, (CUdeviceptr));
-    if (closed) {
-        closed(pointer);
-    }
-}
-
 CUresult on_ipc_open(CUresult (*real)(CUdeviceptr *, CUipcMemHandle, unsigned int),
                      CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags) {
     return keep_import(real(pointer, handle, flags), pointer, undo_ipc);
@@ -72,9 +65,8 @@ CUresult on_external(CUresult (*real)(CUexternalMemory *, const CUDA_EXTERNAL_ME
     if (!memory || !handle || !handle->size) {
         return real(memory, handle);
     }
-    CUresult (*destroyed)(CUexternalMemory) = CALL(cuDestroyExternalMemory, (CUexternalMemory));
     if (here(&place) != CUDA_SUCCESS) {
-        WITHOUT_CONTEXT(real(memory, handle), destroyed ? destroyed(*memory) : 0);
+        WITHOUT_CONTEXT(real(memory, handle), undo_external(*memory));
     }
     uint64_t size = handle->size;
     if (charge(place.gpu, size)) {
@@ -82,9 +74,7 @@ CUresult on_external(CUresult (*real)(CUexternalMemory *, const CUDA_EXTERNAL_ME
     }
     CUresult code = real(memory, handle);
     if (keep(&externals, code, code == CUDA_SUCCESS ? (uint64_t)*memory : 0, &place, size)) {
-        if (destroyed) {
-            destroyed(*memory);
-        }
+        undo_external(*memory);
         guard_release(place.gpu, size);
         return NO_MEMORY;
     }

@@ -39,8 +39,8 @@ static void leave_pools(void) {
     }
 }
 
-/* Make the bill of a pool what it reserved. `ours`: what the caller has reserved for it beside the
- * bill. -1 where there is no room for what it reserved; the bill is then as before, `ours` kept.
+/* Make the bill of a pool what it reserved; `ours`, which the caller reserved beside the bill, goes
+ * into it. -1 where there is no room for all that it reserved; the bill is then too small.
  */
 static int settle_pool(CUmemoryPool pool, int gpu, uint64_t ours) {
     struct entry bill = {(uint64_t)pool, 0, 0, 0, gpu, 1};
@@ -48,46 +48,59 @@ static int settle_pool(CUmemoryPool pool, int gpu, uint64_t ours) {
     int answer = 0;
     enter_pools();
     table_find(&pools, bill.key, &bill);
+    bill.size += ours;
     uint64_t reserved = pool_has(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
     if (reserved == UINT64_MAX) {
-        reserved = bill.size + ours; /* not known: nothing is given back */
+        reserved = bill.size; /* not known: nothing is given back */
     }
-    if (reserved > bill.size + ours) {
-        answer = guard_reserve(gpu, reserved - bill.size - ours);
+    if (reserved > bill.size) {
+        answer = guard_reserve(gpu, reserved - bill.size);
     } else {
-        give = bill.size + ours - reserved;
+        give = bill.size - reserved;
     }
     if (answer == 0) {
         bill.size = reserved;
-        __atomic_store_n(&has_pools, 1, __ATOMIC_RELEASE);
-        answer = table_put(&pools, &bill);
     }
+    table_put(&pools, &bill);
     leave_pools();
-    guard_release(gpu, answer ? 0 : give);
+    guard_release(gpu, give);
     return answer;
 }
 
-static int is_of_gpu(const struct entry *entry, uint64_t gpu) { return entry->gpu == (int)gpu; }
+/* A bill, before the driver is asked: once it is there, its size can always be changed. */
+static int begin_bill(CUmemoryPool pool, int gpu) {
+    struct entry bill = {(uint64_t)pool, 0, 0, 0, gpu, 1};
+    if (table_find(&pools, bill.key, &bill)) {
+        return 0;
+    }
+    __atomic_store_n(&has_pools, 1, __ATOMIC_RELEASE);
+    return table_put(&pools, &bill);
+}
+
+/* `context` of a bill: the last round that settled it; `other`: 0 until its pool is destroyed. */
+static uint64_t settling;
+
+static int is_unsettled(const struct entry *entry, uint64_t gpu) {
+    return entry->gpu == (int)gpu && entry->context != settling && !entry->other;
+}
 
 int settle_pools(int gpu, int trim) {
-    struct table seen = {0};
-    struct entry pool;
+    struct entry bill;
     int any = 0;
     if (!__atomic_load_n(&has_pools, __ATOMIC_ACQUIRE)) {
         return 0;
     }
     enter_pools();
-    while (table_take_any(&pools, is_of_gpu, (uint64_t)gpu, &pool)) {
-        table_put(&seen, &pool);
+    settling++;
+    while (table_find_any(&pools, is_unsettled, (uint64_t)gpu, &bill)) {
         any = 1;
-    }
-    while (table_take_any(&seen, is_of_gpu, (uint64_t)gpu, &pool)) {
-        table_put(&pools, &pool);
+        bill.context = settling;
+        table_put(&pools, &bill);
         CUresult (*trimmed)(CUmemoryPool, size_t) = CALL(cuMemPoolTrimTo, (CUmemoryPool, size_t));
         if (trim && trimmed) {
-            trimmed((CUmemoryPool)pool.key, 0);
+            trimmed((CUmemoryPool)bill.key, 0);
         }
-        settle_pool((CUmemoryPool)pool.key, gpu, 0);
+        settle_pool((CUmemoryPool)bill.key, gpu, 0);
     }
     leave_pools();
     return any;
@@ -127,6 +140,9 @@ static int has_room(CUmemoryPool pool, uint64_t size) {
 static CUresult in_pool(CUresult (*real)(void *), void *call, CUdeviceptr *pointer, size_t size,
                         CUmemoryPool pool, const struct place *place, CUstream stream) {
     uint64_t ours = round_up(size, POOL_STEP);
+    if (begin_bill(pool, place->gpu)) {
+        return NO_MEMORY;
+    }
     if (guard_reserve(place->gpu, ours)) {
         /* Near the limit: what the pool has free serves, else what a trim of it gives back. */
         if (place->gpu >= 0 && has_room(pool, size)) {
@@ -142,12 +158,12 @@ static CUresult in_pool(CUresult (*real)(void *), void *call, CUdeviceptr *point
     }
     struct entry entry = {*pointer, size, (uint64_t)place->context, (uint64_t)pool, place->gpu, 0};
     if (settle_pool(pool, place->gpu, ours) || table_put(&pointers, &entry)) {
-        CUresult (*freed)(CUdeviceptr, CUstream) =
-            CALL(cuMemFreeAsync, (CUdeviceptr, CUstream));
-        if (freed) {
-            freed(*pointer, stream);
+        undo_async(*pointer, stream);
+        CUresult (*trimmed)(CUmemoryPool, size_t) = CALL(cuMemPoolTrimTo, (CUmemoryPool, size_t));
+        if (trimmed) {
+            trimmed(pool, 0);
         }
-        settle_pool(pool, place->gpu, ours);
+        settle_pool(pool, place->gpu, 0);
         return NO_MEMORY;
     }
     return code;
@@ -166,13 +182,6 @@ static CUresult call_async(void *call) {
     struct async_call *of = call;
     return of->async ? of->async(of->pointer, of->size, of->stream)
                      : of->from(of->pointer, of->size, of->pool, of->stream);
-}
-
-static void undo_async(CUdeviceptr pointer, CUstream stream) {
-    CUresult (*freed)(CUdeviceptr, CUstream) = CALL(cuMemFreeAsync, (CUdeviceptr, CUstream));
-    if (freed) {
-        freed(pointer, stream);
-    }
 }
 
 CUresult on_async(CUresult (*real)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *pointer,
@@ -240,10 +249,12 @@ static int is_in_pool(const struct entry *entry, uint64_t pool) {
     return entry->other == pool && entry->count == 0;
 }
 
-/* A pool lives on while a block of it does: each block then has a bill of its own. */
+/* A pool lives on while a block of it does. Its bill then stays until the last of them is freed,
+ * under a key that no pool has, because the driver may use the handle again.
+ */
 CUresult on_pool_destroy(CUresult (*real)(CUmemoryPool), CUmemoryPool pool) {
+    static uint64_t destroyed;
     struct entry bill, block;
-    uint64_t live = 0;
     int had_bill = table_take(&pools, (uint64_t)pool, &bill);
     CUresult code = real(pool);
     if (!had_bill) {
@@ -253,15 +264,25 @@ CUresult on_pool_destroy(CUresult (*real)(CUmemoryPool), CUmemoryPool pool) {
         table_put(&pools, &bill);
         return code;
     }
+    bill.key = bill.other = __atomic_add_fetch(&destroyed, 2, __ATOMIC_RELAXED) | 1;
+    bill.count = 1; /* ours, until all blocks are seen */
+    table_put(&pools, &bill);
     while (table_take_any(&pointers, is_in_pool, (uint64_t)pool, &block)) {
-        uint64_t left = bill.size - live;
-        block.size = block.size < left ? block.size : left;
-        block.count = 1;
-        live += block.size;
+        block.other = bill.key;
+        table_count(&pools, bill.key, 1, &bill);
         table_put(&pointers, &block);
     }
-    guard_release(bill.gpu, bill.size - live);
+    pool_block_freed(bill.key);
     return code;
+}
+
+void pool_block_freed(uint64_t destroyed_pool) {
+    struct entry bill;
+    if ((destroyed_pool & 1) && table_count(&pools, destroyed_pool, -1, &bill) &&
+        bill.count == 0) {
+        table_take(&pools, destroyed_pool, &bill);
+        guard_release(bill.gpu, bill.size);
+    }
 }
 
 /* A block of a pool has no bill of its own: what the pool reserved is counted. */
