@@ -7,10 +7,12 @@ MiB are 4301 MiB.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pynvml
 import pytest
 from tests.native.driver import MIB, Machine
 
@@ -56,6 +58,9 @@ def look():
     found["nvmlDeviceGetProcessesUtilizationInfo"] = [
         nvml.nvmlDeviceGetProcessesUtilizationInfo(device, used), used[0] >> 32
     ]
+    limits = (ctypes.c_ulonglong * 4)()
+    found["limits"] = [nvml.nvmlDeviceGetMemoryLimits_v1(device, limits), *limits[1:]]
+    found["strange limits"] = nvml.nvmlDeviceGetMemoryLimits_v1(device, None)
     found["strange"] = nvml.nvmlDeviceGetMemoryInfo(device, None)
     return found
 looks = {"": look()}
@@ -98,7 +103,25 @@ def test_nvml_shows_the_grant_and_what_the_container_uses(machine: Machine) -> N
     holder.communicate(timeout=60)
     assert found["memory"] == [0, GRANT, GRANT - HELD, HELD]
     assert found["memory_v2"] == [0, GRANT, 0, GRANT - HELD, HELD]
-    assert found["strange"] == 2
+    assert found["limits"] == [0, GRANT, GRANT, HELD]
+    assert found["strange"] == found["strange limits"] == 2
+
+
+@pytest.mark.parametrize(("driver", "shown"), [(3000 * MIB, 3000 * MIB), (9000 * MIB, GRANT)])
+def test_a_limit_of_the_driver_is_shown_where_it_is_lower(
+    machine: Machine, driver: int, shown: int
+) -> None:
+    machine.knobs["FAIRLEAD_STUB_HARD_LIMIT"] = str(driver)
+    assert read(machine)["limits"] == [0, MIB, shown, 0]
+
+
+def test_no_field_of_nvml_is_an_amount_of_memory() -> None:
+    fields = {name for name in vars(pynvml) if name.startswith("NVML_FI_DEV_")}
+    assert len(fields) > 100
+    assert {name for name in fields if re.search("MEM|_FB_|BAR1", name)} == {
+        "NVML_FI_DEV_MEMORY_TEMP",
+        "NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT",
+    }
 
 
 NO_PROCESS = {
