@@ -83,8 +83,8 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
 
 
 def build_region(build: Built) -> Path:
-    """The account alone, as a library that a test steps store by store."""
-    sources = [NATIVE / "guard" / name for name in ("region.c", "process.c")]
+    """Account and limits, as a library that a test steps store by store."""
+    sources = [NATIVE / "guard" / name for name in ("region.c", "process.c", "limits.c")]
     sources.append(NATIVE / "steps" / "steps.c")
     headers = sorted((NATIVE / "guard").glob("*.h"))
 

@@ -1,7 +1,7 @@
 /* The region: what the processes of one container share, mapped from one file.
  *
  * Specification: docs/spec/gpu-sharing.md#limits-file-and-region. The node agent writes the file
- * with `src/fairlead/wire/kubelet/region_file.py`; `tools/build_native.py` compares the offsets.
+ * with `src/fairlead/wire/kubelet/region_file.py`; `tests/native/test_layout.py` compares the two.
  * Any process of the container can overwrite it, so nothing read from it is trusted as an index,
  * and the limits are not in it.
  */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "limits.h"
 #include "region.h"
 #include "sys.h"
 
@@ -172,3 +173,57 @@ SHOWN void steps_trace(const uint64_t *operations, uint64_t count, uint64_t *wor
 }
 
 SHOWN int steps_is_region(const void *bytes, size_t size) { return region_check(bytes, size) == 0; }
+
+/* Write through the members of the region: word `at` of each part is `seed + at`. */
+SHOWN void steps_fill(struct region *into, uint64_t seed) {
+    into->magic = REGION_MAGIC;
+    into->version = REGION_VERSION;
+    into->generation = seed;
+    for (uint32_t gpu = 0; gpu < REGION_GPUS; gpu++) {
+        into->gpus[gpu].used = seed + 4 * gpu;
+        into->gpus[gpu].peak = seed + 4 * gpu + 1;
+        into->gpus[gpu].denied = seed + 4 * gpu + 2;
+        into->gpus[gpu].unknown_allocators = seed + 4 * gpu + 3;
+    }
+    for (uint32_t index = 0; index < REGION_SLOTS; index++) {
+        uint64_t first = seed + 35 * (uint64_t)index;
+        into->slots[index].identity = first;
+        into->slots[index].start = first + 1;
+        into->slots[index].pid_namespace = first + 2;
+        for (uint32_t gpu = 0; gpu < REGION_GPUS; gpu++) {
+            into->slots[index].bytes[gpu] = first + 3 + gpu;
+        }
+    }
+}
+
+/* Layout, in bytes and counts: tests/native/test_layout.py has their names. */
+SHOWN void steps_layout(uint64_t *words) {
+    const uint64_t all[] = {
+        REGION_MAGIC,
+        REGION_VERSION,
+        REGION_GPUS,
+        REGION_SLOTS,
+        REGION_BYTES,
+        offsetof(struct region, lock),
+        offsetof(struct region, gpus),
+        offsetof(struct region, slots),
+        sizeof(struct region_gpu),
+        sizeof(struct region_slot),
+        sizeof(struct region),
+    };
+    memcpy(words, all, sizeof all);
+}
+
+/* Limits of a text: the number of GPUs, or -1. `words`: bytes, percent and context of each. */
+SHOWN int steps_limits(const char *text, size_t size, uint64_t *words) {
+    struct limits into;
+    if (size >= LIMITS_MOST_BYTES || limits_parse(text, size, &into)) {
+        return -1;
+    }
+    for (uint32_t gpu = 0; gpu < into.count; gpu++) {
+        words[3 * gpu] = into.gpus[gpu].bytes;
+        words[3 * gpu + 1] = into.gpus[gpu].core_percent;
+        words[3 * gpu + 2] = into.gpus[gpu].context_bytes;
+    }
+    return (int)into.count;
+}

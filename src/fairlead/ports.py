@@ -42,6 +42,7 @@ from fairlead.model.devices.kubelet import (
     GivenShare,
     HeldDevices,
     OfferedDevice,
+    Region,
 )
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
@@ -770,6 +771,17 @@ class GivenFile(Protocol):
     def read_given(self) -> tuple[GivenShare, ...] | Refusal: ...
 
 
+class GuardFiles(Protocol):
+    """What the memory guard counts in the containers of this node."""
+
+    def read_guard(self, token: str) -> tuple[ContainerLimits, Region] | Refusal | None:
+        """The container's limits, and its region; None = the guard is not in it.
+
+        `token`: of its device ids. A program of the container can write anything into the region.
+        """
+        ...
+
+
 class AgentFiles(GivenFile, Protocol):
     """What a node's agent keeps on its node. A token names a container's device ids.
 
@@ -817,9 +829,16 @@ class AgentFiles(GivenFile, Protocol):
         ...
 
     def write_container(
-        self, token: str, limits: ContainerLimits, edits: ContainerEdits | None
+        self,
+        token: str,
+        limits: ContainerLimits,
+        edits: ContainerEdits | None,
+        region: Region | None = None,
     ) -> None:
-        """The limits, a fresh region, and what the runtime adds by CDI, unless that is None."""
+        """The limits, a new region file, and what the runtime adds by CDI, unless that is None.
+
+        `region` None: the file is empty. Processes that have the old file keep it.
+        """
         ...
 
     def read_limits(self, token: str) -> ContainerLimits | Refusal | None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from msgspec import convert
 from msgspec.structs import replace
-from tests.cli.submitting import KeepingCluster, submit
+from tests.cli.submitting import KeepingCluster, create, submit
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
 from tests.console.worlds import still_world
@@ -34,7 +34,13 @@ from .running_console import console
 
 BOBS, ANNAS = (f"system:serviceaccount:kube-ai:{name}" for name in ("bob", "anna"))
 FORMS = SubmitForms(lambda: SshKeys("private", "public"))
-VERSIONS = {"pytorchjobs": ("v1",), "mpijobs": ("v2beta1",), "trainingjobs": ("v1alpha1",)}
+VERSIONS = {
+    "pytorchjobs": ("v1",),
+    "mpijobs": ("v2beta1",),
+    **dict.fromkeys(("trainingjobs", "crons"), ("v1alpha1",)),
+    "deployments": ("v1",),
+    "inferenceservices": ("v1beta1",),
+}
 IMAGE = {"image": "i"}
 
 
@@ -311,6 +317,172 @@ async def test_a_kind_that_is_not_served_is_refused_or_replaced(tmp_path: Any) -
         assert tried["valid"] and "a MPIJob is created" in tried["notes"][0]
         status, answer = await send("bob", body("deepspeedjob"))
         assert (status, answer["type"]) == (201, "mpijob")
+
+
+CRON = {"schedule": "0 22 * * *"}
+
+
+async def test_a_cron_is_tried_and_created_as_the_user(tmp_path: Any) -> None:
+    writes = Creating()
+    async with submitting(tmp_path, writes) as send:
+        asked = body("cron-tfjob", {**CRON, "gpus": "2"}, name="nightly")
+        status, tried = await send("bob", asked, "?dryRun=true")
+        assert (status, tried["valid"], tried["verdict"]) == (200, True, None), tried
+        assert writes.calls == [("try", "Cron", BOBS)] and writes.made == []
+        line = _words(tried["line"])
+        cli = create(["cron", "tfjob", *line, "--dry-run"], KeepingCluster(user=BOBS), None)
+        assert cli.out == tried["manifests"]
+        status, answer = await send("bob", asked)
+        assert (status, answer["type"], answer["line"]) == (201, "cron", tried["line"])
+        assert answer["created"] == tried["effects"]
+        assert [(each["kind"], each["spec"]["schedule"]) for each in writes.made] == [
+            ("Cron", "0 22 * * *")
+        ]
+        assert await rows_of(send) == [("jobs.create", "ok", "Cron", "nightly")]
+        status, answer = await send("bob", asked)
+        assert (status, answer["code"]) == (409, "exists")
+        assert (await send("bob", {**asked, "namespace": "b-ns"}))[0] == 404
+
+
+async def test_a_cron_that_is_not_served_or_is_wrong_is_refused(tmp_path: Any) -> None:
+    writes = Creating({"tfjobs": ("v1",)})
+    async with submitting(tmp_path, writes) as send:
+        status, answer = await send("bob", body("cron-tfjob", CRON))
+        assert status == 422
+        assert [(each["path"], each["rule"]) for each in answer["fields"]] == [
+            ("type", "crd-missing")
+        ]
+        status, answer = await send("bob", body("cron-tfjob", {"schedule": "often"}))
+        assert [each["path"] for each in answer["fields"]] == ["flags.schedule"]
+        assert writes.calls == []
+        assert await rows_of(send) == [("jobs.create", "refused", "Cron", "bert")] * 2
+
+
+SERVING = {
+    "custom-serving": {"image": "i", "restful-port": "8080"},
+    "tf-serving": {"model-name": "mnist", "model-path": "/m"},
+    "triton-serving": {"model-repository": "/m"},
+    "kserve": {"model-format": "sklearn"},
+}
+
+
+def serving(type_: str, flags: dict[str, Any] | None = None, **more: Any) -> Any:
+    given = {"version": "v1", **SERVING[type_], **(flags or {})}
+    return {
+        "type": type_,
+        "namespace": "a-ns",
+        "name": "bert",
+        "command": "",
+        **more,
+        "flags": given,
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "command", "kinds"),
+    [
+        ("custom-serving", "custom", ["Deployment", "Service"]),
+        ("tf-serving", "tensorflow", ["Deployment", "Service"]),
+        ("triton-serving", "triton", ["Deployment", "Service"]),
+        ("kserve", "kserve", ["InferenceService"]),
+    ],
+)
+async def test_a_serving_job_is_tried_and_created_as_the_user(
+    tmp_path: Any, type_: str, command: str, kinds: list[str]
+) -> None:
+    writes = Creating()
+    async with submitting(tmp_path, writes) as send:
+        asked = serving(type_, {"gpus": "2", "replicas": "2"})
+        status, tried = await send("bob", asked, "?dryRun=true")
+        assert (status, tried["valid"], tried["fields"]) == (200, True, []), tried
+        assert writes.calls == [("try", kind, BOBS) for kind in kinds] and writes.made == []
+        verdict = tried["verdict"]
+        assert (verdict and verdict["state"]) == (None if type_ == "kserve" else "starts")
+        line = [*_words(tried["line"]), "--dry-run"]
+        cli = create(["serve", command, *line], KeepingCluster(user=BOBS), None)
+        assert cli.out == tried["manifests"]
+        status, answer = await send("bob", asked)
+        assert (status, answer["type"], answer["name"]) == (201, type_, "bert"), answer
+        assert answer["created"] == tried["effects"]
+        assert writes.calls[len(kinds) :] == [("create", kind, BOBS) for kind in kinds]
+        main, *others = writes.made
+        for each in others:
+            [owner] = each["metadata"]["ownerReferences"]
+            assert (owner["kind"], owner["uid"]) == (kinds[0], f"uid-{kinds[0]}")
+        assert main["metadata"]["labels"]["servingType"] == type_
+        [row] = await rows_of(send)
+        assert row == ("jobs.create", "ok", kinds[0], main["metadata"]["name"])
+        status, answer = await send("bob", asked)
+        assert (status, answer["code"]) == (409, "exists")
+        assert (await send("bob", {**asked, "namespace": "b-ns"}))[0] == 404
+
+
+async def test_the_verdict_on_a_serving_job_counts_all_of_its_pods(tmp_path: Any) -> None:
+    async with submitting(tmp_path, Creating()) as send:
+        states = {}
+        for gpus, replicas in (("2", "2"), ("2", "3"), ("9", "1"), ("1", "0")):
+            asked = serving("custom-serving", {"gpus": gpus, "replicas": replicas})
+            tried = (await send("bob", asked, "?dryRun=true"))[1]
+            states[gpus, replicas] = tried["verdict"]["state"]
+        assert states == {
+            ("2", "2"): "starts",
+            ("2", "3"): "waits",
+            ("9", "1"): "never",
+            ("1", "0"): "unknown",
+        }
+
+
+async def test_a_serving_job_that_fails_half_way_leaves_nothing(tmp_path: Any) -> None:
+    writes = Creating()
+    writes.faults["Service"] = OutsideError("kubernetes", "the connection broke")
+    async with submitting(tmp_path, writes) as send:
+        status, answer = await send("bob", serving("triton-serving"))
+        assert (status, answer["code"]) == (502, "outside-failed")
+        assert writes.made == []
+        [row] = await rows_of(send)
+        assert row[:3] == ("jobs.create", "failed", "Deployment")
+
+
+async def test_a_serving_job_whose_kind_is_not_served_is_refused(tmp_path: Any) -> None:
+    writes = Creating({"deployments": ("v1",)})
+    async with submitting(tmp_path, writes) as send:
+        status, answer = await send("bob", serving("kserve"))
+        assert status == 422
+        assert [(each["path"], each["rule"]) for each in answer["fields"]] == [
+            ("type", "crd-missing")
+        ]
+        assert "the cluster serves no inferenceservices.serving.kserve.io" in answer["error"]
+        assert writes.calls == []
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=true"])
+async def test_what_is_refused_of_a_deployment_is_no_fault_of_tensorboard(
+    tmp_path: Any, query: str
+) -> None:
+    writes = Creating()
+    causes = (
+        ("spec.template.spec.containers[0].image", "Required value"),
+        ("spec.replicas", "Invalid value"),
+        ("spec.template.spec.containers[0].command", "Invalid value"),
+    )
+    writes.faults["Deployment"] = InvalidObject("kubernetes", "is invalid", causes=causes)
+    async with submitting(tmp_path, writes) as send:
+        answer = (await send("bob", serving("custom-serving"), query))[1]
+        paths = [each["path"] for each in answer["fields"]]
+        assert paths == ["flags.image", "flags.replicas", "command"]
+
+
+@pytest.mark.parametrize(
+    ("crons", "is_served"), [(("v1alpha1",), True), ((), False), (("v2",), False)]
+)
+async def test_a_form_knows_whether_the_cluster_serves_crons(
+    tmp_path: Any, crons: tuple[str, ...], is_served: bool
+) -> None:
+    async with submitting(tmp_path, Creating({"crons": crons})) as send:
+        items = (await send("bob", path="/job-types", method="GET"))[1]["items"]
+        found = {each["type"]: each["isServed"] for each in items}
+        assert found["cron-tfjob"] is is_served and found["pytorchjob"]
+        assert not found["kserve"] and not found["custom-serving"]
 
 
 async def test_the_priority_class_must_exist(tmp_path: Any) -> None:

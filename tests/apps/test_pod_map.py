@@ -15,7 +15,14 @@ from fairlead.apps.pod_map import PLACEMENT, RETRY_SECONDS, PodMap
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.driver import ProcessHome
-from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import (
+    CardLimit,
+    ContainerLimits,
+    GivenShare,
+    HeldDevices,
+    Region,
+    RegionCard,
+)
 from fairlead.model.devices.readings import GpuProcess
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.refusal import Refusal
@@ -87,6 +94,56 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
     node.failure = ""
     assert await pods.ask()
     assert names(pods) == ["p"]
+
+
+class Guarded:
+    """Files of the memory guard; `cards` None: the container does not have it."""
+
+    def __init__(self, cards: tuple[RegionCard, ...] | None) -> None:
+        self.cards = cards
+        self.asked: list[str] = []
+
+    def read_guard(self, token: str) -> tuple[ContainerLimits, Region] | Refusal | None:
+        self.asked.append(token)
+        limits = ContainerLimits((CardLimit("GPU-other", 100), CardLimit(CARD, 100)), "/r")
+        return None if self.cards is None else (limits, Region(1, self.cards))
+
+
+def counters(pods: PodMap) -> list[tuple[str, str, float | int | None]]:
+    """Name without its prefix, type and value of each counter of the guard."""
+    samples = pods.attributed([structs.replace(device(), uuid=CARD)])
+    return [
+        (each.name.removeprefix("fairlead_container_gpu_"), each.metric.type, value)
+        for each in container_families(samples)
+        if each.name.endswith(("accounted_bytes", "denied_total"))
+        for value in each.values
+        if value is not None
+    ]
+
+
+async def test_a_container_with_the_guard_has_its_counters(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = Guarded(None)
+    pods = PodMap(node, node, 60.0, lambda: node.moment, guard=files)
+    await pods.ask()
+    assert counters(pods) == []
+    assert files.asked == [given(CARD).token]
+    files.cards = (RegionCard(1, 2, 3, 4), RegionCard(100 << 20, 6, 7, 8))
+    expected = [
+        ("memory_accounted_bytes", "gauge", 100 << 20),
+        ("allocations_denied_total", "counter", 7),
+    ]
+    assert counters(pods) == expected
+    assert not caplog.messages
+    files.cards = (RegionCard(1), RegionCard((100 << 20) + 1))
+    assert counters(pods) == counters(pods) == []
+    (line,) = caplog.messages
+    assert line.endswith(
+        "the region counts 104857601 bytes of GPU " + CARD + ", its limit is 104857600"
+    )
+    files.cards = (RegionCard(), RegionCard())
+    assert [value for _, _, value in counters(pods)] == [0, 0]
 
 
 async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) -> None:

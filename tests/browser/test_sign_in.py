@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.still_console import served
 from tests.console.clusters import living_cluster
-from tests.console.people_parts import MemoryPeople, member
-from tests.console.sign_in_parts import BOB, FakeRecords, FakeSignInApi, Parts
+from tests.console.people_parts import FollowedPeople, MemoryPeople, member
+from tests.console.sign_in_parts import BOB, FakeRecords, FakeSignInApi, Parts, account
 from tests.console.worlds import still_world
 from tests.kube.addresses import free_port
 from tests.kube.oidc_provider import CLIENT, PASSWORD, SECRET, UID, USER, provider
@@ -120,6 +120,42 @@ def test_my_access_and_my_work_are_those_of_the_one_who_is_signed_in(browser: Br
         expect(panel).to_contain_text("Kubernetes token")
         tab.page.goto(f"{address}/mine")
         expect(tab.page).to_have_url(f"{address}/mine?user=anna")
+
+
+@pytest.mark.parametrize(
+    ("locale", "scheme", "word"),
+    [("en-US", "light", "Create my user"), ("zh-CN", "dark", "创建我的用户")],
+)
+def test_an_administrator_without_a_user_becomes_one_by_a_click(
+    browser: Browser, locale: str, scheme: str, word: str
+) -> None:
+    api = FakeSignInApi((BOB,))
+    api.owners["token-of-installer"] = account("installer", "kube-system")
+    api.makers.add("system:serviceaccount:kube-system:installer")
+    parts = Parts(api, records=FakeRecords())
+    people = FollowedPeople((member("bob", "a"),), (), api.change, parts.clock)
+    world = structs.replace(still_world(living_cluster()), people=people)
+    with (
+        served(world, parts.desk()) as address,
+        window(browser, address, locale, scheme=scheme) as tab,
+    ):
+        signed_in(tab, address, "token-of-installer", "/me", "access")
+        expect(tab.at("action-own-user")).to_have_text(word)
+        expect(tab.at("own-user-name")).to_have_value("installer")
+        tab.keep(f"own-user-{locale}-{scheme}")
+        check_axe(tab)
+        tab.at("own-user-name").fill("Bob")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("panel-access-own")).to_contain_text("which another user has")
+        expect(tab.at("own-user-name")).to_have_value("Bob")
+        tab.at("own-user-name").fill("Ruth")
+        tab.at("action-own-user").click()
+        expect(tab.at("panel-access-own")).to_have_count(0)
+        expect(tab.at("panel-access")).to_contain_text("ruth")
+        expect(tab.at("panel-access-kubeconfig")).to_be_visible()
+        # The page has the new sign-in's CSRF value.
+        tab.at("action-kubeconfig").click()
+        expect(tab.at("kubeconfig-made")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])

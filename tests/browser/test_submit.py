@@ -1,4 +1,6 @@
-"""The page Submit at the laptop: a researcher submits a job by keyboard, and clones it."""
+"""The page Submit at the laptop: a researcher submits a job by keyboard and clones it, and makes a
+cron.
+"""
 
 from __future__ import annotations
 
@@ -83,20 +85,77 @@ def test_a_researcher_submits_by_keyboard_and_clones(laptop: Laptop, browser: Br
         tab.keep("submit-clone")
 
 
+def test_a_researcher_makes_a_cron(laptop: Laptop, browser: Browser) -> None:
+    with window(browser, laptop.console.url) as tab:
+        sign_in(tab, laptop.console.url, token_of(laptop))
+        tab.at("submit-type").select_option("cron-tfjob")
+        tab.at("submit-name").fill("nightly")
+        tab.at("flag-image").fill("train:1m")
+        tab.at("submit-command").fill("python train.py")
+        tab.at("flag-schedule").fill("0 22 * *")
+        expect(tab.page.locator(".form-fault")).to_contain_text("--schedule is invalid")
+        tab.at("flag-schedule").fill("0 22 * * *")
+        expect(tab.at("panel-verdict")).to_contain_text("The cron creates a job")
+        expect(tab.at("panel-command")).to_contain_text("arena cron tfjob")
+        expect(tab.at("submit-manifests")).to_contain_text("kind: Cron")
+        expect(tab.at("submit-manifests")).to_have_css("overflow", "auto")
+        check_axe(tab)
+        tab.keep("submit-cron")
+        tab.at("submit-job").click()
+        expect(tab.at("submit-made")).to_contain_text(f"arena cron get nightly -n {PLACE}")
+        expect(tab.at("submit-made").locator("h2")).to_be_focused()
+        check_axe(tab)
+        [cron] = laptop.kubectl.get("crons", "-n", PLACE)
+        assert cron["spec"]["schedule"] == "0 22 * * *"
+        tab.at("submit-again").click()
+        expect(tab.at("submit-name")).to_have_value("")
+        expect(tab.at("flag-schedule")).to_have_value("0 22 * * *")
+
+
+def test_a_researcher_serves_a_model(laptop: Laptop, browser: Browser) -> None:
+    with window(browser, laptop.console.url) as tab:
+        sign_in(tab, laptop.console.url, token_of(laptop))
+        kserve = tab.at("submit-type").locator("option[value=kserve]")
+        expect(kserve).to_contain_text("not served by this cluster")
+        tab.at("submit-type").select_option("custom-serving")
+        version = tab.at("flag-version").input_value()
+        assert re.fullmatch("[0-9]{12}", version)
+        tab.at("submit-name").fill("web")
+        tab.at("flag-image").fill("nginx")
+        tab.at("submit-job").click()
+        fault = tab.page.locator(".form-fault")
+        expect(fault.filter(has_text="all  ports are 0")).to_be_visible()
+        tab.at("flag-restful-port").fill("8000")
+        tab.at("flag-gpus").fill("1")
+        expect(tab.at("submit-verdict")).to_be_visible()
+        expect(tab.at("panel-command")).to_contain_text("arena serve custom --name=web")
+        expect(tab.at("panel-command")).to_contain_text(f"--version={version}")
+        expect(tab.at("submit-manifests")).to_contain_text("kind: Deployment")
+        check_axe(tab)
+        tab.keep("submit-serving")
+        tab.at("submit-job").click()
+        expect(tab.at("page-serving")).to_be_visible()
+        expect(tab.at("page-serving")).to_contain_text(version)
+        [made] = laptop.kubectl.get("deployments", "-n", PLACE, "-l", "servingName=web")
+        assert made["metadata"]["name"] == f"web-{version}-custom-serving"
+
+
 @pytest.mark.parametrize(("locale", "scheme"), [("zh-CN", "dark"), ("en-US", "dark")])
 def test_the_page_is_accessible_in_the_dark_and_in_chinese(
     laptop: Laptop, browser: Browser, locale: str, scheme: str
 ) -> None:
     title = {"en-US": "Submit a job", "zh-CN": "提交任务"}[locale]
-    token = laptop.kubectl.run(
-        *("create", "token", RESEARCHER, "-n", "kube-ai", "--duration=1h")
-    ).strip()
     with window(browser, laptop.console.url, locale, scheme=scheme) as tab:
-        sign_in(tab, laptop.console.url, token)
+        sign_in(tab, laptop.console.url, token_of(laptop))
         expect(tab.page.get_by_role("heading", level=1)).to_have_text(title)
         tab.at("submit-more").locator("summary").click()
         check_axe(tab)
         tab.keep(f"submit-{locale}-{scheme}")
+
+
+def token_of(laptop: Laptop) -> str:
+    words = ("create", "token", RESEARCHER, "-n", "kube-ai", "--duration=1h")
+    return laptop.kubectl.run(*words).strip()
 
 
 def sign_in(tab: Window, url: str, token: str) -> None:

@@ -101,9 +101,10 @@ def run_command(
     setup: QuotaSetup | BuiltInQuota | None = None,
     facts: InstallationFacts | None = None,
     target: InstallationTarget | None = None,
+    reader: ClusterReader | None = None,
 ) -> Printed:
     """Runs `line`, which does not contain the program's name. Errors are raised as exceptions, as
-    `main` receives them.
+    `main` receives them. `reader`: in the place of one of `snapshot`.
     """
     out, err = KeptOutput(), io.StringIO()
     verb, rest = split_verb(shlex.split(line), program)
@@ -111,7 +112,8 @@ def run_command(
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
-    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup, facts, target)
+    read = reader or SnapshotReader(snapshot, "a snapshot of the tests")
+    world = OneWorld(read, setup, facts, target)
     context = Context(
         program,
         global_options(args),

@@ -26,7 +26,7 @@ from fairlead.cli.frame.context import (
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import OutsideError, RejectedObject, UserError
-from fairlead.kinds.parts.kind import JobKind
+from fairlead.kinds.parts.kind import CreatedKind
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import (
     CreateObject,
@@ -69,7 +69,7 @@ class KeepingCluster:
         self.deleted: list[str] = []
         self.calls: list[str] = []
 
-    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+    def served(self, kind: CreatedKind, with_fields_of: str, priority: str) -> Served:
         self.calls.append(f"served {kind.KIND} {with_fields_of} {priority}".rstrip())
         if self.unreachable:
             raise OutsideError("kubernetes", "no answer")
@@ -84,7 +84,7 @@ class KeepingCluster:
     def submitter(self) -> str:
         return self.user
 
-    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
+    def create_unasked(self, kind: CreatedKind, manifest: Manifest, namespace: str) -> Outcome:
         is_served = manifest["apiVersion"].rpartition("/")[2] in self.versions.get(kind.KIND, ())
         if self.unreachable:
             raise OutsideError("kubernetes", "no answer")

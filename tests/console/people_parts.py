@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from msgspec import structs
 from tests.console.clusters import EPOCH
@@ -113,6 +113,36 @@ class MemoryPeople:
 
     async def address(self) -> ServerAddress:
         return ServerAddress("https://api.example:6443", b"PEM")
+
+
+class FollowedPeople(MemoryPeople):
+    """The console receives new users by `change`; `now`: when they are made, in seconds. The people
+    controller binds them at once, unless it `is_away`.
+    """
+
+    is_away = False
+
+    def __init__(
+        self,
+        users: Collection[User],
+        groups: Collection[UserGroup],
+        change: Callable[[User], None],
+        now: Callable[[], float],
+    ) -> None:
+        super().__init__(users, groups)
+        self._change, self._now = change, now
+
+    async def create_user(self, user: User) -> None:
+        await super().create_user(user)
+        self.users[user.name] = structs.replace(self.users[user.name], created_at=self._now())
+        self._change(self.users[user.name])
+        if not self.is_away:
+            self.bind(user.name)
+
+    def bind(self, name: str) -> None:
+        status = UserStatus(name, ready=Ready(is_true=True, reason="Bound"))
+        self.users[name] = structs.replace(self.users[name], status=status)
+        self._change(self.users[name])
 
 
 def member(name: str, *groups: str, role: UserRole = UserRole.RESEARCHER) -> User:

@@ -15,7 +15,7 @@ from tests.examples import examples
 from fairlead.cli.submit.forms import SubmitForms
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
-from fairlead.console.boards.submitting.verdict import PODS_MAX, submit_verdict
+from fairlead.console.boards.submitting.verdict import PODS_MAX, serving_verdict, submit_verdict
 from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.writing.jobs import JobSubmission, SubmitVerdict
 from fairlead.kinds.parts.elastic_training import SshKeys
@@ -135,3 +135,24 @@ def test_the_verdict_is_the_same_whatever_others_are_called(others: Others) -> N
     other = of_bob(whole(others))
     for asked in ASKED:
         assert verdict(other, **asked) == verdict(same, **asked)
+
+
+@pytest.mark.parametrize(
+    ("flags", "state", "reason"),
+    [
+        ({"gpus": "1"}, "starts", ""),
+        ({"gpus": "2", "replicas": "1"}, "starts", ""),
+        ({"gpus": "2", "replicas": "2"}, "waits", "OverMax"),
+        ({"gpus": "8"}, "never", "NeverFits"),
+    ],
+)
+def test_quota_decides_on_the_pods_of_a_deployment(
+    flags: dict[str, Any], state: str, reason: str
+) -> None:
+    """Each pod is admitted by itself: the second would be over the 7 GPUs of root.a.1."""
+    given = {"image": "i", "port": "80", "version": "v1", **flags}
+    job = FORMS.read(JobSubmission("custom-serving", "team-a", "new", "", given), is_trial=True)
+    assert isinstance(job, WrittenJob), job
+    deployment, _ = FORMS.objects(job, Served(("v1",)))
+    found = serving_verdict(whole(Others(held=0)), deployment, "bob")
+    assert (found.state, found.reason) == (state, reason), found

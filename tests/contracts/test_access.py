@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.contracts import rights
 from tests.contracts.api_client import APPLY, JSON_PATCH, ApiClient, until
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
@@ -19,10 +21,17 @@ from tests.contracts.rights import (
     role,
     roles,
     rule,
+    token_of,
     until_allowed,
 )
 
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.queries.cluster_query import ClusterQuery
+from fairlead.errors import Forbidden
 from fairlead.model.access import AccessRequest, Binding, BindingSubject, Identity
+from fairlead.model.people import rights as people_rights
 from fairlead_sim.access.judge import Policy, judge
 from fairlead_sim.schema.rbac import parse_rules
 
@@ -225,6 +234,45 @@ def test_a_role_that_does_not_exist_is_named_in_the_refusal(api: ApiClient, spac
         "errors: "
         '[roles.rbac.authorization.k8s.io "never-made" not found]'
     )
+
+
+def test_a_researcher_reads_the_own_namespace_whole_and_no_pod_elsewhere(
+    api: ApiClient, space: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What `fairlead quota why` reads: pods, and each kind that may own them."""
+    allowed = people_rights.ROLES[people_rights.RESEARCHER_ROLE]
+    rules = [rule(" ".join(each.verbs), " ".join(each.resources), each.groups) for each in allowed]
+    made(api.post(roles(space), role("researcher", *rules)))
+    made(api.post(f"/api/v1/namespaces/{space}/serviceaccounts", {"metadata": {"name": "bob"}}))
+    made(api.post(bindings(space), binding("researcher", "researcher", f"{space}/bob")))
+    until_allowed(api, f"system:serviceaccount:{space}:bob", "list", "pods", space)
+    api.post(pods(space), pod("a"))
+    api.post(deployments(space), deployment("web"))
+    token = token_of(api, space, "bob")
+
+    with KubeBlocking(connection_with(api.kubeconfig, token, tmp_path)) as blocking:
+        query = ClusterQuery(blocking)
+        whole = query.read_all(with_warnings=False)
+        assert whole.sources["pods"].is_forbidden
+        assert caplog.messages == []
+        part = query.read_namespace(space)
+        with pytest.raises(Forbidden, match=r'cannot list resource "pods".* namespace "default"'):
+            query.read_namespace("default")
+    assert [each.name for each in part.pods] == ["a"]
+    assert ("Deployment", "web") in {(each.kind, each.name) for each in part.workloads}
+    assert {"pods", "events", "jobs.batch", "replicasets"} <= part.sources.keys()
+    assert [each for each in part.sources.values() if each.is_unread] == []
+
+
+def connection_with(kubeconfig: Path, token: str, folder: Path) -> Connection:
+    """To the same server with another credential."""
+    document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+    document["users"][0]["user"] = {"token": token}
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    found = find_connection(str(path), env={})
+    assert found is not None
+    return found
 
 
 # --- roles and bindings as objects ----------------------------------------------------------------

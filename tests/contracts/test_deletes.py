@@ -144,6 +144,28 @@ def test_an_eviction_of_a_pod_without_a_budget(api: ApiClient, space: str) -> No
     assert api.get(pods(space, "a")).status == 404
 
 
+def test_an_eviction_is_a_condition_of_the_pod(api: ApiClient, space: str) -> None:
+    """As one sees while a finalizer holds the pod; what is only tried leaves nothing."""
+    api.post(pods(space), pod(finalizers=["example.com/hold"]))
+    eviction = {"metadata": {"name": "a", "namespace": space}}
+
+    def noted() -> list[tuple[str, ...]]:
+        found = api.get(pods(space, "a")).body["status"].get("conditions", ())
+        return [
+            tuple(each[key] for key in ("status", "reason", "message"))
+            for each in found
+            if each["type"] == "DisruptionTarget"
+        ]
+
+    other = {"deleteOptions": {"preconditions": {"uid": "another"}}}
+    for tried in ({"deleteOptions": {"dryRun": ["All"]}}, other):
+        api.post(pods(space, "a", "eviction"), {**eviction, **tried})
+        assert noted() == []
+    api.post(pods(space, "a", "eviction"), eviction)
+    assert noted() == [("True", "EvictionByEvictionAPI", "Eviction API: evicting")]
+    api.patch(pods(space, "a"), {"metadata": {"finalizers": None}})
+
+
 def test_an_eviction_against_a_disruption_budget(api: ApiClient, space: str) -> None:
     budgets = f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets"
     budget = {

@@ -69,6 +69,7 @@ class ControlPlane:
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
+        self.admin_headers: dict[str, str] = {}
         self.kubeconfig = self.write_kubeconfig("admin", self.admin_pair)
         self.admin = Administrator(
             program("kubectl"),

@@ -18,13 +18,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
-
-from tests.kube.control_plane import ControlPlane
+from pathlib import Path
+from typing import Any, Protocol
 
 Object = dict[str, Any]
 GATE = "fairlead.io/quota"
 CONDITION = "fairlead.io/QuotaAdmitted"
+
+
+class Watched(Protocol):
+    """A cluster on loopback. Its administrator has a certificate and its key, or sends headers."""
+
+    @property
+    def port(self) -> int: ...
+    @property
+    def authority(self) -> Path: ...
+    @property
+    def admin_pair(self) -> tuple[Path, Path] | None: ...
+    @property
+    def admin_headers(self) -> dict[str, str]: ...
 
 
 class QuotaTruth:
@@ -35,10 +47,11 @@ class QuotaTruth:
     Amounts are thousandths.
     """
 
-    def __init__(self, cluster: ControlPlane, tree: Object) -> None:
+    def __init__(self, cluster: Watched, tree: Object) -> None:
         self._cluster = cluster
         self._context = ssl.create_default_context(cafile=str(cluster.authority))
-        self._context.load_cert_chain(*cluster.admin_pair)
+        if cluster.admin_pair is not None:
+            self._context.load_cert_chain(*cluster.admin_pair)
         self.max: dict[tuple[str, str], int] = {}
         self.above: dict[str, list[str]] = {}
         self.learn(tree)
@@ -113,7 +126,7 @@ class QuotaTruth:
 
     def _list(self) -> None:
         connection = self._connection()
-        connection.request("GET", "/api/v1/pods")
+        connection.request("GET", "/api/v1/pods", headers=self._cluster.admin_headers)
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -141,7 +154,7 @@ class QuotaTruth:
                 "/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&"
                 f"resourceVersion={self._version}"
             )
-            connection.request("GET", path)
+            connection.request("GET", path, headers=self._cluster.admin_headers)
             answer = connection.getresponse()
             if answer.status != 200:
                 raise OSError(answer.read())

@@ -66,6 +66,10 @@ class Visitor:
         except ValueError:
             return found.status, found.body.decode()
 
+    def forget_csrf(self) -> None:
+        """After the sign-in was replaced."""
+        self._csrf = ""
+
     def open(self, path: str) -> Any:
         """The answer while it is being sent."""
         return self._browser.opened(f"{self._api}{path}")

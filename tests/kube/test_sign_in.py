@@ -10,20 +10,23 @@ import json
 import time
 import urllib.parse
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.kube.addresses import free_port
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.crds import install_job_kinds
 from tests.kube.deployed import of_file
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.objects import namespace
 from tests.kube.oidc_provider import CLIENT, SECRET, UID, PlainBrowser, Provider, provider
 from tests.kube.programs import program
-from tests.kube.quota_line import SYSTEM, install_crd
+from tests.kube.quota_line import SYSTEM, big_node, install_crd
 from tests.kube.servers import Server, running
+from tests.kube.team_line import PlayedKubelet, Visitor
 from tests.waiting import wait_until
 
 from fairlead.settings import SIGN_IN_KEY_SECRET
@@ -31,6 +34,8 @@ from fairlead.settings import SIGN_IN_KEY_SECRET
 Object = dict[str, Any]
 PLACE = "kube-ai"
 ACCOUNT = "fairlead-reader"
+PEOPLE = "fairlead-people-controller"
+NODE = "only"
 BACK = "/api/v1/signin/oidc/callback"
 
 
@@ -60,10 +65,15 @@ def cluster() -> Iterator[ControlPlane]:
         made.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
         for name in ("reader", "console-sign-in", "console-people", "console-admission"):
             made.admin.apply(of_file(f"{name}.yaml"))
+        controller = [*of_file("people-controller.yaml"), *of_file("people-admission.yaml")]
+        made.admin.apply([each for each in controller if each["kind"] != "Deployment"])
+        install_job_kinds(made.admin)
+        made.admin.create([big_node(NODE, 8)])
         made.admin.apply([user("bob", externalUser={"authType": "oidc", "uid": UID}), user("eve")])
         for name in ("bob", "eve", "stranger"):
             made.admin.run("create", "serviceaccount", name, "-n", PLACE)
         for name in ("bob", "eve"):  # as the people controller writes it
+            made.admin.run("label", "serviceaccount", name, "-n", PLACE, f"fairlead.io/user={name}")
             status = f'{{"status":{{"serviceAccount":{{"name":"{name}","namespace":"{PLACE}"}}}}}}'
             made.admin.run(
                 *("patch", "users.fairlead.io", name, "-n", PLACE, "--type=merge"),
@@ -267,6 +277,29 @@ def test_the_account_of_the_console_makes_no_other_secrets_and_tokens(
     assert len(kept) > 40, "the console has made its key"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("--as=root",),
+        ("--as=system:admin", "--as-group=system:masters"),
+        ("--as=system:node:any",),
+        (f"--as=system:serviceaccount:{SYSTEM}:{ACCOUNT}",),
+        ("--as=system:serviceaccount:kube-system:default",),
+        (f"--as=system:serviceaccount:{PLACE}:bob", "--as-group=system:masters"),
+        (f"--as=system:serviceaccount:{PLACE}:bob", "--as-uid=1"),
+    ],
+)
+def test_the_account_of_the_console_acts_as_users_of_fairlead_alone(
+    cluster: ControlPlane, console: Console, other: tuple[str, ...]
+) -> None:
+    """No other user, no group, and no account of another namespace."""
+    kubectl = Kubectl(program("kubectl"), cluster.folder / "console.kubeconfig", cluster.folder)
+    bob = f"system:serviceaccount:{PLACE}:bob"
+    assert bob in kubectl.run("auth", "whoami", f"--as={bob}")
+    with pytest.raises(KubectlError, match="cannot impersonate"):
+        kubectl.run("get", "pods", "-n", "default", *other)
+
+
 def can(cluster: ControlPlane, verb: str, resource: str, account: str, place: str) -> bool:
     try:
         cluster.admin.run("auth", "can-i", verb, resource, account, "-n", place)
@@ -368,3 +401,116 @@ def test_a_code_of_the_provider_works_once(console: Console, real_provider: Prov
         401,
         "the provider does not accept the code: it was used, or is too old",
     )
+
+
+# --- the first administrator becomes a user -------------------------------------------------------
+
+
+@pytest.fixture
+def job(cluster: ControlPlane) -> Iterator[str]:
+    """Address of a job with a pod that runs, whose log a kubelet of this test has."""
+    admin, space = cluster.admin, "team"
+    admin.apply([namespace(space)])
+    template = {"spec": {"containers": [{"name": "pytorch", "image": "app:1"}]}}
+    made: Object = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "bert", "namespace": space},
+        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": template}}},
+    }
+    admin.create([made])
+    uid = admin.run("get", "pytorchjob", "bert", "-n", space, "-o", "jsonpath={.metadata.uid}")
+    labels = {
+        "training.kubeflow.org/job-name": "bert",
+        "training.kubeflow.org/replica-type": "master",
+        "training.kubeflow.org/operator-name": "pytorchjob-controller",
+    }
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "bert", "uid": uid}
+    pod: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "bert-master-0",
+            "namespace": space,
+            "labels": labels,
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {**template["spec"], "nodeName": NODE},
+    }
+    admin.create([pod])
+    admin.run(
+        *("wait", "--for=jsonpath={.status.phase}=Running", "pod/bert-master-0", "-n", space),
+        "--timeout=60s",
+    )
+    kubelet = PlayedKubelet(cluster)
+    try:
+        kubelet.answer_for(cluster, NODE)
+        yield f"/jobs/{space}/pytorchjob/bert"
+    finally:
+        kubelet.stop()
+        admin.run("delete", "namespace", space, "--wait=false")
+
+
+def test_the_first_administrator_becomes_a_user_by_one_click(
+    cluster: ControlPlane, console: Console, job: str
+) -> None:
+    """Before it the API server lets the console act for users only; afterwards it judges the new
+    user, as soon as the people controller has bound it.
+    """
+    admin, owner = cluster.admin, f"system:serviceaccount:{SYSTEM}:owner"
+    admin.run("create", "serviceaccount", "owner", "-n", SYSTEM)
+    admin.run(
+        *("create", "clusterrolebinding", "owner", "--clusterrole=cluster-admin"),
+        f"--serviceaccount={SYSTEM}:owner",
+    )
+    token = admin.run("create", "token", "owner", "-n", SYSTEM).strip()
+    visitor = Visitor(console.server.url, token)
+    assert visitor.signed.status == 200, visitor.signed.body
+    wait_until("the job is on the board", lambda: visitor.ask(job)[0] == 200)
+
+    asked = ((f"{job}/logs", "GET", None), (f"{job}/manifest", "GET", None))
+    cordon = (f"/nodes/{NODE}", "PATCH", {"schedulable": False})
+    for path, method, body in (*asked, cordon):
+        status, answer = visitor.ask(path, method, body)
+        assert (status, answer["code"]) == (403, "forbidden"), answer
+        assert "cannot impersonate" in answer["error"]
+        assert answer["hint"] == (
+            "the console acts for users only: create your user on the page My access"
+        )
+
+    status, made = visitor.ask("/me/user", "POST", {"userName": "Ingrid"})
+    assert (status, made["id"], made["role"]) == (201, "ingrid", "admin"), made
+    spec = json.loads(admin.run("get", "users.fairlead.io", "ingrid", "-n", PLACE, "-o", "json"))
+    assert spec["spec"]["externalUser"]["uid"] == owner
+    wait_until("one is the user", lambda: visitor.ask("/me")[1]["user"]["id"] == "ingrid")
+    visitor.forget_csrf()
+    status, answer = visitor.ask(f"{job}/logs")
+    assert status == 403 and "no ServiceAccount of Fairlead's yet" in answer["error"], answer
+
+    with people_controller(cluster):
+        wait_until("the log is there", lambda: visitor.ask(f"{job}/logs") == (200, "now\n"), 60)
+        assert "kind: PyTorchJob" in visitor.ask(f"{job}/manifest")[1]["yaml"]
+        assert visitor.ask(*cordon)[0] == 200
+        assert admin.run("get", "node", NODE, "-o", "jsonpath={.spec.unschedulable}") == "true"
+        assert visitor.ask("/me/user", "POST", {"userName": "Other"})[0] == 409
+        assert Visitor(console.server.url, token).ask("/me")[1]["user"]["id"] == "ingrid"
+        # The User decides from now on, and not what the account itself may do.
+        admin.run("delete", "clusterrolebinding", "owner")
+        disabled = '{"spec":{"disabled":true}}'
+        assert visitor.ask(f"{job}/logs")[0] == 200
+        admin.run(
+            *("patch", "users.fairlead.io", "ingrid", "-n", PLACE, "--type=merge", "-p", disabled)
+        )
+        wait_until("one is out", lambda: visitor.ask("/me")[0] in (401, 403), 30)
+        admin.run("delete", "users.fairlead.io", "ingrid", "-n", PLACE, "--timeout=60s")
+
+
+@contextmanager
+def people_controller(cluster: ControlPlane) -> Iterator[Server]:
+    token = cluster.admin.run("create", "token", PEOPLE, "-n", SYSTEM, "--duration=4h").strip()
+    path = write_kubeconfig(
+        cluster.folder / "people.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
+    flags = (f"--kubeconfig={path}", "--identity=people-0")
+    with running("people-controller", *flags, log=cluster.folder / "people.log") as server:
+        yield server

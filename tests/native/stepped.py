@@ -46,6 +46,25 @@ class SteppedAccount:
     def is_region(self, content: bytes) -> bool:
         return bool(self._library.steps_is_region(content, ctypes.c_size_t(len(content))))
 
+    def filled(self, seed: int) -> bytes:
+        """A region whose words are written through the members of the C struct."""
+        region = ctypes.create_string_buffer(self.layout()[4])
+        self._library.steps_fill(region, ctypes.c_uint64(seed))
+        return region.raw
+
+    def layout(self) -> list[int]:
+        words = (ctypes.c_uint64 * 11)()
+        self._library.steps_layout(words)
+        return list(words)
+
+    def limits(self, text: bytes) -> list[tuple[int, int, int]] | None:
+        """Bytes, percent and context of each GPU; None where the text is refused."""
+        words = (ctypes.c_uint64 * 96)()
+        count = self._library.steps_limits(text, ctypes.c_size_t(len(text)), words)
+        if count < 0:
+            return None
+        return [(words[at], words[at + 1], words[at + 2]) for at in range(0, 3 * count, 3)]
+
 
 def words_of(moment: Moment) -> tuple[int, ...]:
     """The same words of a moment of the model."""

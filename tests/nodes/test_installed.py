@@ -79,8 +79,7 @@ def test_every_pod_is_ready_and_the_doctor_has_no_complaint(
 ) -> None:
     pods = cluster.own_pods()
     assert all(is_true(pod, "Ready") for pod in pods), pods
-    places = {part: {pod["spec"]["nodeName"] for pod in of_part(pods, part)} for part in PARTS}
-    assert {part: len(found) for part, found in places.items()} == PARTS, "replicas are spread"
+    assert spread_nodes(cluster) == PARTS
 
     identity = [
         n["metadata"]["annotations"]["fairlead.io/gpu-identity"] for n in admin.get("nodes")
@@ -204,29 +203,15 @@ def _check(load: Load, truth: ShareTruth) -> None:
     assert load.rate > 2
 
 
-def _spread(cluster: Cluster, admin: Kubectl) -> None:
-    """The quota controllers are on two nodes: kube-scheduler prefers that, and promises nothing
-    (docs/project/limits.md); a pod that is deleted is placed anew.
-    """
-
-    def nodes() -> list[str]:
-        pods = of_part(cluster.own_pods(), "fairlead-quota-controller")
-        return [pod["spec"].get("nodeName", "") for pod in pods if is_true(pod, "Ready")]
-
-    for _ in range(3):
-        wait_until(lambda: f"two are ready: {places(cluster)}", lambda: len(nodes()) == 2, 120)
-        if len(set(nodes())) == 2:
-            return
-        pods = of_part(cluster.own_pods(), "fairlead-quota-controller")
-        admin.delete("pod", pods[0]["metadata"]["name"], "-n", pods[0]["metadata"]["namespace"])
-    raise AssertionError(f"both are on one node: {places(cluster)}")
-
-
 def test_a_node_is_unplugged_and_comes_back(
     cluster: Cluster, admin: Kubectl, page: Tutorial
 ) -> None:
     """The node of the quota controller that works: the other one takes over, without its pods."""
-    _spread(cluster, admin)
+    wait_until(
+        lambda: f"replicas are on different nodes after upgrades, too: {places(cluster)}",
+        lambda: spread_nodes(cluster) == PARTS,
+        SECONDS,
+    )
     leader = holder(admin, "fairlead-quota")
     name = next(
         p["spec"]["nodeName"] for p in cluster.own_pods() if leader == p["metadata"]["name"]
@@ -293,6 +278,12 @@ LEFT = {
 
 def of_part(pods: list[Object], part: str) -> list[Object]:
     return [p for p in pods if p["metadata"]["labels"].get("app.kubernetes.io/name") == part]
+
+
+def spread_nodes(cluster: Cluster) -> dict[str, int]:
+    """How many nodes run each part."""
+    pods = cluster.own_pods()
+    return {part: len({pod["spec"]["nodeName"] for pod in of_part(pods, part)}) for part in PARTS}
 
 
 def places(cluster: Cluster) -> dict[str, str]:

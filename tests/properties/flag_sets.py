@@ -241,3 +241,35 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
             f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}",
         ]
     return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]
+
+
+def drawn_flags(kind: str) -> set[str]:
+    """The flags that `flag_sets` draws for this kind, without dashes."""
+    plain = () if kind in _PLAIN else (*_TRUTHS, "image", "sync-mode", "sync-source")
+    own = (*_OWN[kind], *_OWN_TRUTHS.get(kind, ()), _COUNTS.get(kind, "workers"))
+    return {*plain, *own, *("ssh-secret",) * (kind in _ELASTIC_KINDS)}
+
+
+_CRON = {
+    "schedule": st.sampled_from(
+        ["0 22 * * *", "@daily", "@every 1h30m", "TZ=Asia/Tokyo 5 4 * * 1"]
+    ),
+    "concurrency-policy": st.sampled_from(["Allow", "Forbid", "Replace"]),
+    "deadline": st.sampled_from(["2126-10-01T13:00:00Z", "2126-10-01T21:00:12+08:00"]),
+    "history-limit": COUNT,
+}
+
+
+@st.composite
+def cron_flag_sets(draw: st.DrawFn) -> Words:
+    """`tfjob --name=… … -- command`: the words after `arena cron`."""
+    words = draw(flag_sets(("tfjob",)))
+    place = words.index("--")
+    flags = [word for word in words[1:place] if word != "--tensorboard"]
+    chosen = {"schedule", *draw(st.sets(st.sampled_from(sorted(_CRON))))}
+    flags += [f"--{flag}={draw(_CRON[flag])}" for flag in sorted(chosen)]
+    return ["tfjob", *flags, *["--suspend"] * draw(st.integers(0, 1)), *words[place:]]
+
+
+def drawn_cron_flags() -> set[str]:
+    return {*drawn_flags("tfjob"), *_CRON, "suspend"}

@@ -83,6 +83,13 @@ _NEEDED = {
 }
 
 
+def drawn_serving_flags(type_: str) -> set[str]:
+    """The flags that `serving_flag_sets` draws for this type, without dashes."""
+    words = [*_NEEDED[type_], *(_PROBE if type_ == "custom" else ())]
+    spelled = {word.removeprefix("--") for word in words if word.startswith("--")}
+    return {*_COMMON, *_OWN[type_], *spelled, "version", "enable-istio", "expose-service"}
+
+
 @st.composite
 def serving_flag_sets(draw: st.DrawFn, types: tuple[str, ...] = tuple(_OWN)) -> Words:
     """The words after `arena serve`."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fairlead.edge.kube.object_actions import tree_status_request
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
-from fairlead.wire.quota.tree_status import render_tree_status
+from fairlead.wire.quota.tree_status import parse_node_uses, render_tree_status
 
 LEAF = QuotaNode("root.a", "root.a", "root", {"cpu": 10_000}, {"cpu": 20_000}, ("ns1",))
 ROOT = QuotaNode("root", "root", "", {"cpu": 40_000}, {"cpu": 40_000}, children=(LEAF,))
@@ -154,3 +158,45 @@ def test_of_a_tree_that_is_too_large_the_rest_is_counted() -> None:
     assert status["nodesLeftOut"] == 20_000 - len(status["nodes"])
     assert status["nodes"][-1]["name"] == f"root.{len(status['nodes']) - 1}"
     assert "nodesLeftOut" not in render_tree_status(WriteTreeStatus(tree, uses[:500]))
+
+
+NAMES = st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "rdma/hca"])
+AMOUNTS = st.dictionaries(NAMES, st.integers(0, 2**63 - 1), max_size=3)
+COUNTS = st.integers(0, 100_000)
+ROWS = st.builds(
+    QuotaNodeUse,
+    st.text(min_size=1, max_size=5),
+    st.lists(st.text(max_size=3), max_size=2).map(tuple),
+    st.lists(st.text(max_size=3), max_size=2).map(tuple),
+    waiting_units=COUNTS,
+    waiting_pods=COUNTS,
+    **dict.fromkeys(
+        (
+            *("used", "request", "guaranteed", "borrowed", "claimed", "lost"),
+            *("firm_used", "firm_request", "counted_min", "over_max"),
+        ),
+        AMOUNTS,
+    ),
+)
+
+
+@given(st.lists(ROWS, max_size=4))
+def test_what_was_written_is_read_as_it_was(uses: list[QuotaNodeUse]) -> None:
+    status = render_tree_status(WriteTreeStatus(tree(), tuple(uses)))
+    assert parse_node_uses(json.loads(json.dumps(status))) == tuple(uses)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(None, 7, "root", [], {}, {"name": "x"}),
+        *({"name": "x", "used": used} for used in (7, ["cpu"], {"cpu": "lots"}, {"cpu": {}})),
+        *({"name": "x", "used": {}, "waiting": waits} for waits in ([1], {"pods": 1e999}, "7")),
+        {"name": "x", "used": {}, "namespaces": 7},
+    ],
+)
+def test_a_malformed_row_is_left_out_and_others_are_not(row: Any) -> None:
+    rows = render_tree_status(WriteTreeStatus(tree(), USES))["nodes"]
+    assert parse_node_uses({"nodes": [rows[0], row, rows[1]]}) == USES
+    assert parse_node_uses({"nodes": row}) == ()
+    assert parse_node_uses({}) == ()

@@ -19,10 +19,18 @@ from msgspec import structs
 
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
-from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices, RegionCard
 from fairlead.model.refusal import Refusal
-from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, PodIdentities, ProcessHomes
+from fairlead.ports import (
+    ClaimableCards,
+    GivenFile,
+    GuardFiles,
+    KubeletHolders,
+    PodIdentities,
+    ProcessHomes,
+)
 from fairlead.rules.devices.container_use import container_use, filled_use, sole_holder_use
+from fairlead.rules.devices.guard.counted import counted
 from fairlead.rules.devices.pod_devices import (
     LocalPods,
     NodeCards,
@@ -54,7 +62,8 @@ class PodMap:
 
     `monotonic` returns seconds. `homes` None: the processes of the node cannot be seen from here.
 
-    `is_wanted`: names of pods were asked for by a flag, so that it is an error if they are unknown.
+    `guard`: counters of the memory guard. `is_wanted`: names of pods were asked for by a flag, so
+    that it is an error if they are unknown.
     """
 
     def __init__(
@@ -69,7 +78,10 @@ class PodMap:
         claimable: ClaimableCards | None = None,
         is_wanted: bool = True,
         identities: PodIdentities | None = None,
+        guard: GuardFiles | None = None,
     ) -> None:
+        self._guard = guard
+        self._unreadable: set[str] = set()
         self._is_wanted = is_wanted
         self._claimable = claimable
         self._identities = identities
@@ -159,9 +171,10 @@ class PodMap:
         holders = device_processes(
             self._held, self._shares, cards, self._more_resources, claims, pods
         )
+        guarded = self._guarded(holders)
         self._homeless.clear()
         unnamed = self._unnamed(cards)
-        found = [self._attributed(sample, holders, pods) for sample in samples]
+        found = [self._attributed(sample, guarded, pods) for sample in samples]
         found = [
             structs.replace(each, knows_holders=False)
             if unnamed & {each.uuid, *_parts(each)}
@@ -169,6 +182,37 @@ class PodMap:
             for each in found
         ]
         return self._doubted(found, self._unplaced() if self._homeless else frozenset())
+
+    def _guarded(
+        self, holders: Mapping[str, tuple[DeviceProcess, ...]]
+    ) -> Mapping[str, tuple[DeviceProcess, ...]]:
+        """With what the memory guard counts in each container that has it."""
+        if self._guard is None:
+            return holders
+        tokens = {each.token for held in holders.values() for each in held if each.token}
+        self._unreadable &= tokens
+        found = {token: self._counted(self._guard, token) for token in tokens}
+        return {
+            uuid: tuple(_with_counts(each, found.get(each.token, {}).get(uuid)) for each in held)
+            for uuid, held in holders.items()
+        }
+
+    def _counted(self, guard: GuardFiles, token: str) -> Mapping[str, RegionCard]:
+        """By UUID of the card. Logged once for each container whose counters cannot be read."""
+        read = guard.read_guard(token)
+        if read is None:
+            return {}
+        found = read if isinstance(read, Refusal) else counted(*read)
+        if not isinstance(found, Refusal):
+            return found
+        if token not in self._unreadable:
+            self._unreadable.add(token)
+            _log.warning(
+                "what the memory guard counts in the container of token %s is not known: %s",
+                token,
+                found.reason,
+            )
+        return {}
 
     def _unnamed(self, cards: NodeCards) -> Set[str]:
         """Cards that the kubelet lists under a resource whose ids are not read; logged once."""
@@ -317,6 +361,12 @@ class PodMap:
         if reason in self._faults:
             self._faults -= {reason}
             _log.info("the holders of cards are known again: %s", reason)
+
+
+def _with_counts(container: DeviceProcess, card: RegionCard | None) -> DeviceProcess:
+    if card is None:
+        return container
+    return structs.replace(container, accounted_bytes=card.used, denied=card.denied)
 
 
 def _parts(sample: DeviceSample) -> set[str]:

@@ -56,6 +56,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.edge.node.agent_files import GrantsFile, KubeletLists
+from fairlead.edge.node.guard_files import NodeGuardFiles
 
 if TYPE_CHECKING:
     from fairlead.edge.kube.kube_api import KubeApi
@@ -305,6 +306,7 @@ async def _run_node_exporter(
             claimable=await _claimable(asked, chosen, ending),
             is_wanted=args.kubernetes,
             identities=names.identities,
+            guard=NodeGuardFiles(absolute(args.grants_file).parent, absolute(args.run_dir)),
         )
         exporter = GpuExporter(
             devices, WallClock(), chosen, pods=pods, counters=counters, names=names

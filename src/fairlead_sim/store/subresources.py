@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects import resources as served
+from fairlead_sim.objects.conditions import conditions_of, with_condition
 from fairlead_sim.objects.pod_counts import replica_errors
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.jsonpath import find_first
@@ -104,7 +105,7 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
 
 def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) -> None:
     """Delete a pod if its disruption budget allows it (429 otherwise); pods that are done, pending
-    or stopping need no permission.
+    or stopping need no permission. Its condition says what ended it.
     """
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
@@ -115,7 +116,23 @@ def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) ->
         _spend_budget(cluster, pod)
     conditions = options.get("preconditions") or {}
     grace, uid = options.get("gracePeriodSeconds"), conditions.get("uid")
+    if uid in (None, "", pod["metadata"]["uid"]):
+        _note_eviction(cluster, pod)
     cluster.delete(served.PODS, namespace, name, grace_seconds=grace, uid=uid)
+
+
+def _note_eviction(cluster: StoredCluster, pod: Object) -> None:
+    now = render_time(cluster.clock.now())
+    conditions = with_condition(
+        conditions_of(pod),
+        "DisruptionTarget",
+        "True",
+        "EvictionByEvictionAPI",
+        "Eviction API: evicting",
+        now,
+    )
+    status = {**(pod.get("status") or {}), "conditions": conditions}
+    cluster.update_status({**pod, "status": status})
 
 
 def _spend_budget(cluster: StoredCluster, pod: Object) -> None:

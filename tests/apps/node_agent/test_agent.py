@@ -5,6 +5,7 @@ the kubelet, the driver or the API server is away.
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,15 @@ from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
 from fairlead.model.devices.driver import DriverXid, IsolationMeans, ProcessHome, ProcessMemory
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
-from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
+from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, Region, RegionCard
 from fairlead.model.pod import ContainerStatus, Pod, PodPhase
 from fairlead.model.refusal import Refusal
 from fairlead.rules.devices.ids import token
 from fairlead.wire.kubelet.limits_file import parse_limits
+from fairlead.wire.kubelet.region_file import parse_region
+
+IDS = [f"{uuid(0)}-_-{number}" for number in range(4)]
+NAME = token(MEMORY, IDS)
 
 
 @pytest.fixture
@@ -504,6 +509,57 @@ def test_mps_where_it_is_asked_for_and_runs(world: World) -> None:
             ("/dev/shm", "/dev/shm"),
         }
         await until(lambda: world.api.node.labels.get("fairlead.io/gpu-isolation") == "mps")
+
+    world.play(story)
+
+
+@pytest.mark.parametrize("identity", GpuIdentity)
+def test_each_start_with_the_guard_makes_a_new_region(world: World, identity: GpuIdentity) -> None:
+    world.agent.desk.identity = identity
+    world.api.pods = {"uid-p": pod("p")}
+    world.driver.can = IsolationMeans(has_guard=True)
+    path = world.folders.run / NAME / "region"
+
+    async def start() -> bytes:
+        assert await world.memory.answers.start(IDS) is None
+        return path.read_bytes()
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        await world.memory.answers.allocate(IDS)
+        world.hold(IDS, "p")
+        first = parse_region(await start())
+        with path.open("r+b") as mounted:
+            mounted.write(b"the old processes' own")
+            await asyncio.sleep(1)
+            second = parse_region(await start())
+            assert os.fstat(mounted.fileno()).st_ino != path.stat().st_ino
+            mounted.seek(0)
+            assert mounted.read(22) == b"the old processes' own"
+        for found in (first, second):
+            assert isinstance(found, Region)
+            assert set(found.cards) == {RegionCard()} and found.slots == ()
+        assert isinstance(first, Region) and isinstance(second, Region)
+        assert 0 < first.generation < second.generation
+        world.api.label(**{"cgpu.disable.isolation": "true"})
+        await until(lambda: world.api.node.labels["fairlead.io/gpu-isolation"] == "none")
+        kept_mounts = identity is GpuIdentity.GUARDED
+        assert isinstance(parse_region(await start()), Region) == kept_mounts
+
+    world.play(story)
+
+
+@pytest.mark.parametrize("identity", GpuIdentity)
+def test_without_the_guard_the_region_is_empty(world: World, identity: GpuIdentity) -> None:
+    world.agent.desk.identity = identity
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        await world.memory.answers.allocate(IDS)
+        world.hold(IDS, "p")
+        assert await world.memory.answers.start(IDS) is None
+        assert (world.folders.run / NAME / "region").read_bytes() == b""
 
     world.play(story)
 

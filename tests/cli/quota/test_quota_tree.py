@@ -15,6 +15,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 from tests.cli.command import Printed, run_command
+from tests.cli.quota.researcher import REFUSED, Researcher, with_status
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.node import Node
@@ -168,6 +169,15 @@ def test_unlimited_is_not_a_number() -> None:
     assert json.loads(show(cluster(tree), "-o json"))["nodes"][0]["max"] == {"cpu": "unlimited"}
 
 
+def test_what_else_cannot_be_read_is_warned_of() -> None:
+    nodes = Source("nodes", SourceState.FORBIDDEN, "no nodes")
+    printed = run_command(
+        "quota tree", cluster(manifest(), sources=(READ[0], nodes, READ[2])), "fairlead"
+    )
+    assert printed.err == "warning: nodes cannot be read: no nodes\n"
+    assert printed.out.startswith("NAME ")
+
+
 def test_documents_agree() -> None:
     snapshot = cluster(manifest(), runs("ns1", "p"), runs("ns1", "w", waits=True))
     found = json.loads(show(snapshot, "-o json"))
@@ -220,6 +230,60 @@ def test_a_tree_that_cannot_be_shown_is_an_error(
     with pytest.raises(error) as caught:
         show(snapshot)
     assert caught.value.what == what
+
+
+# --- with the rights of one namespace -------------------------------------------------------------
+
+
+def as_researcher(snapshot: ClusterSnapshot, line: str = "") -> Printed:
+    reader = Researcher(snapshot, "ns1")
+    return run_command(f"quota tree {line}", snapshot, "fairlead", reader=reader)
+
+
+def test_a_researcher_gets_the_numbers_of_the_trees_status() -> None:
+    """They are what an administrator's command counts, marks included."""
+    pods = [*(runs("ns1", name) for name in "xyz"), runs("ns3", "w", waits=True)]
+    whole = with_status(cluster(manifest(max={"cpu": 10}), *pods))
+    printed = as_researcher(whole)
+    assert printed.out == show(whole) and "15!" in printed.out
+    assert printed.err.startswith("info: the pods of all namespaces cannot be read")
+    assert printed.err.count("\n") == 1
+    found = json.loads(as_researcher(whole, "-o json").out)
+    assert found == {**json.loads(show(whole, "-o json")), "isReported": True}
+
+
+def test_mins_that_count_as_less_are_those_of_the_status() -> None:
+    whole = with_status(cluster(manifest()))
+    assert whole.quota_tree is not None
+    status = whole.quota_tree.status
+    rows = [{**row, "countedMin": {"cpu": "9"}} for row in status["nodes"]]
+    less = replace(whole.quota_tree, status={**status, "nodes": rows})
+    lines = as_researcher(replace(whole, quota_tree=less)).out.splitlines()
+    assert [line.split()[2] for line in lines[1:]] == ["9"] * 7
+
+
+def test_nodes_without_numbers_are_left_out_and_counted() -> None:
+    whole = with_status(cluster(manifest()))
+    tree = whole.quota_tree
+    assert tree is not None
+    cut = {**tree.status, "nodes": tree.status["nodes"][:6], "nodesLeftOut": 1}
+    printed = as_researcher(replace(whole, quota_tree=replace(tree, status=cut)))
+    assert printed.out.splitlines() == show(whole).splitlines()[:7]
+    assert printed.err.endswith("warning: the tree's status has no numbers of root.b.2\n")
+    cut["nodes"] = cut["nodes"][:5]
+    printed = as_researcher(replace(whole, quota_tree=replace(tree, status=cut)))
+    assert printed.err.endswith("no numbers of root.b.1 and 1 more\n")
+
+
+@pytest.mark.parametrize("status", [{}, {"nodes": []}, {"nodes": "hostile"}, {"nodes": [7]}])
+def test_without_a_status_the_refusal_stands(status: dict[str, Any]) -> None:
+    whole = with_status(cluster(manifest()))
+    assert whole.quota_tree is not None
+    bare = replace(whole, quota_tree=replace(whole.quota_tree, status=status))
+    with pytest.raises(OutsideError) as refusal:
+        as_researcher(bare)
+    assert refusal.value.what == f"pods cannot be read: {REFUSED}"
+    assert refusal.value.hint == "ask for a role"
 
 
 # --- validate -------------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ def test_letters_are_not_put_together_and_an_unknown_flag_is_reported() -> None:
         ("strict-csv", "true", True),
         ("kmsg", "off", "off"),
         ("grants-file", "/g.json", "/g.json"),
+        ("run-dir", "/r", "/r"),
         ("kubelet-dir", "/k", "/k"),
         ("all-nodes", "1", True),
         ("sim-gpus", "1xTesla-T4", "1xTesla-T4"),

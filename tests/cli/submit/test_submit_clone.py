@@ -65,7 +65,7 @@ def test_a_clone_makes_the_same_job_under_another_name(type_: str, flags: dict[s
 def test_what_a_clone_does_not_carry_over_is_named(words: list[str]) -> None:
     flags = words[: words.index("--")] if "--" in words else words
     once = [*dict.fromkeys(flags), *words[len(flags) :]]  # a Secret that is named twice is one
-    asked = body_of([word for word in once if not word.startswith(FILES)])
+    asked = body_of(once[0], [word for word in once[1:] if not word.startswith(FILES)])
     job = job_of(asked)
     clone = FORMS.cloned(asked.type, job)
     assert bool(clone.lost) == (_plain(again(asked.type, clone, asked.name)) != _plain(job))

@@ -7,14 +7,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cli.submitting import submit
+from tests.cli.submitting import create, submit
 
 from fairlead.cli.frame.parser import HelpRequested
+from fairlead.cli.frame.verbs import verbs_of
 from fairlead.cli.submit.forms import LEFT_OUT, TYPES, SubmitForms
+from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.writing.jobs import JobSubmission
 from fairlead.errors import UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.registry import KINDS
+from fairlead.kinds.serving.spec import ServingSpec
 
 FORMS = SubmitForms(lambda: SshKeys("", ""))
 
@@ -31,15 +35,50 @@ def faults(asked: JobSubmission) -> dict[str, str]:
     return {fault.path: fault.rule for fault in found}
 
 
-def test_every_kind_has_a_form() -> None:
-    assert set(TYPES) == {kind.TYPE for kind in KINDS}
+COMMANDS = {
+    **{kind.TYPE: f"submit {kind.TYPE}" for kind in KINDS},
+    "custom-serving": "serve custom",
+    "tf-serving": "serve tensorflow",
+    "triton-serving": "serve triton",
+    "kserve": "serve kserve",
+    "cron-tfjob": "cron tfjob",
+}
+"""What each form does, as words after `arena`."""
+
+
+def test_every_command_that_creates_has_a_form() -> None:
+    assert set(TYPES) == COMMANDS.keys()
     assert [form.type for form in FORMS.forms()] == list(TYPES)
+    words = (" ".join(verb.words) for verb in verbs_of("arena"))
+    creating = {each for each in words if each.partition(" ")[0] in ("submit", "serve", "cron")}
+    short = {"serve tf"}
+    assert creating - OTHERS - short == set(COMMANDS.values())
+
+
+OTHERS = {
+    *(f"cron {verb}" for verb in ("list", "get", "delete", "suspend", "resume")),
+    *(f"serve {verb}" for verb in ("list", "get", "delete", "logs", "attach")),
+}
+
+
+def test_a_form_names_the_kind_of_its_object() -> None:
+    titles = {
+        "custom-serving": ("Custom", "Deployment"),
+        "tf-serving": ("Tensorflow", "Deployment"),
+        "triton-serving": ("Triton", "Deployment"),
+        "kserve": ("KServe", "InferenceService"),
+    }
+    for form in FORMS.forms():
+        kind = FORMS.kind_of(form.type)
+        assert kind is not None
+        assert (form.kind, kind.KIND) == titles.get(form.type, (form.kind, form.kind))
+    assert FORMS.kind_of("cron") is None and FORMS.kind_of("horovodjob") is None
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_a_form_has_every_flag_of_the_commands_help_but_those_of_files(type_: str) -> None:
     with pytest.raises(HelpRequested) as help_:
-        submit([type_, "--help"])
+        create([*COMMANDS[type_].split(), "--help"], None, None)
     own = help_.value.text.partition("global flags:")[0]
     named = {
         word.rstrip(",").removeprefix("--")
@@ -79,6 +118,60 @@ def test_what_is_missing_is_required() -> None:
     }
 
 
+def test_faults_of_a_schedule_stand_at_their_fields() -> None:
+    missing = JobSubmission("cron-tfjob", "team-a", "nightly", "train")
+    assert faults(missing) == {"flags.schedule": "required", "flags.image": "required"}
+    wrong = {"schedule": "0 0 31 2 *", "deadline": "soon", "history-limit": "-1", "gpus": "x"}
+    assert faults(body({**wrong, "tensorboard": True}, type="cron-tfjob")) == {
+        f"flags.{name}": "value" for name in (*wrong, "tensorboard")
+    }
+    asked = body({"concurrency-policy": "Sometimes", "schedule": "@daily"}, type="cron-tfjob")
+    assert faults(asked) == {"flags.concurrency-policy": "value"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "flags", "expected"),
+    [
+        ("custom-serving", {}, {"image": "required", "port": "required"}),
+        ("custom-serving", {"image": "i", "port": "http"}, {"port": "value"}),
+        ("custom-serving", {"image": "i", "port": "80", "version": "V"}, {"version": "value"}),
+        (
+            "custom-serving",
+            {"image": "i", "port": "80", "gpus": "-1", "startup-probe-option": ["x"]},
+            {"gpus": "value", "startup-probe-action": "required"},
+        ),
+        ("tf-serving", {}, {"model-name": "required", "model-path": "required"}),
+        ("tf-serving", {"model-name": "a b", "model-path": "/m"}, {"model-name": "value"}),
+        (
+            "triton-serving",
+            {"http-port": "0"},
+            {"http-port": "value", "model-repository": "required"},
+        ),
+        ("triton-serving", {}, {"model-repository": "required"}),
+        ("kserve", {}, {"model-format": "required"}),
+        ("kserve", {"image": "i", "max-replicas": "0"}, {"max-replicas": "value"}),
+        ("kserve", {"image": "i", "command": "x"}, {"command": "unknown-field"}),
+    ],
+)
+def test_faults_of_a_serving_job_stand_at_their_fields(
+    type_: str, flags: dict[str, Any], expected: dict[str, str]
+) -> None:
+    found = faults(JobSubmission(type_, "team-a", "bert", "", flags))
+    assert found == {f"flags.{name}": rule for name, rule in expected.items()}
+
+
+def test_a_serving_job_without_a_version_gets_the_time_in_its_command_too() -> None:
+    times = iter((0.0, 60.0))
+    forms = SubmitForms(lambda: SshKeys("", ""), lambda: next(times))
+    asked = JobSubmission("custom-serving", "team-a", "bert", "", {"image": "i", "port": "80"})
+    jobs = [forms.read(asked, is_trial=True) for _ in range(2)]
+    versions = [job.line.partition("--version=")[2][:12] for job in jobs]  # type: ignore[union-attr]
+    assert versions[0] != versions[1] and all(map(str.isdigit, versions))
+    for job, version in zip(jobs, versions, strict=True):
+        assert isinstance(job, WrittenJob) and isinstance(job.spec, ServingSpec)
+        assert job.spec.version == version
+
+
 @pytest.mark.parametrize(
     ("flags", "field"),
     [
@@ -115,4 +208,5 @@ def test_the_machine_of_the_server_is_not_asked() -> None:
         submit(["pytorchjob", "--name=j", "--image=i", "--config-file=/nowhere", "true"])
     found = FORMS.read(body({"sync-mode": "git", "sync-source": "h"}), is_trial=True)
     assert not isinstance(found, list)
+    assert isinstance(found.spec, JobSpec)
     assert found.spec.config_files == () and found.spec.pull_secrets == ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,13 @@ from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import CardFault
 from fairlead.model.devices.gpu import Grant
-from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare
+from fairlead.model.devices.kubelet import (
+    CardLimit,
+    ContainerEdits,
+    ContainerLimits,
+    GivenShare,
+    Region,
+)
 from fairlead.model.refusal import Refusal
 
 TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
@@ -57,6 +64,16 @@ def test_a_container_gets_a_fresh_region_and_limits_that_no_process_writes(
     assert not [path for path in folders.state.rglob("*") if path.name.startswith(".")], (
         "nothing half written is left"
     )
+
+
+def test_a_region_has_room_for_all_its_bytes(files: NodeAgentFiles) -> None:
+    files.write_container(TOKEN, LIMITS, None, Region(7))
+    region = Path(files.region_path(TOKEN))
+    assert stat.S_IMODE(region.stat().st_mode) == 0o666
+    assert region.stat().st_blocks * 512 >= region.stat().st_size == 290816
+    assert region.read_bytes()[:16] == struct.pack("=IIQ", 0x5247464C, 1, 7)
+    files.write_container(TOKEN, LIMITS, None)
+    assert region.stat().st_size == 0
 
 
 def test_files_of_one_token_go_and_no_others(files: NodeAgentFiles, folders: NodeFolders) -> None:

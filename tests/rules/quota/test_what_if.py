@@ -4,11 +4,14 @@ carried out.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.rules.quota.fake_cluster import FakeCluster
 from tests.rules.quota.small import tree
 
 from fairlead.errors import UserError
@@ -207,3 +210,58 @@ def test_questions_without_an_answer(question: Any, sentence: str) -> None:
     with pytest.raises(UserError) as caught:
         question(state)
     assert caught.value.what == sentence
+
+
+# --- the same pods as the controller --------------------------------------------------------------
+
+LENT = tree("root[40]{a[20/40]{a1[0/40] a2[10/40]} b[20/40]}")
+TAKEN_BACK = tree("root[40]{a[20/40]{a1[10/40] a2[10/40]} b[20/40]}")
+
+
+def named_and_gone(sizes: Sequence[int], waiting: Sequence[int], seed: int) -> list[set[str]]:
+    """`b` borrows with pods of these sizes, the eldest first, and `a1` waits; then the min of `a1`
+    is raised. The victims of `settle`, and of the controller.
+    """
+    world = FakeCluster(LENT, seed=seed)
+    for number, size in enumerate(sizes):
+        world.create("Deployment", "b", f"w{number}", 1, size)
+        world.run(30)
+    world.settle()
+    rng = random.Random(seed)
+    for number, size in enumerate(waiting):
+        world.create("Deployment", "a1", f"{rng.choice('mno')}{number}", 1, size)
+        world.run(rng.choice((0.2, 30.0)))
+    world.settle()
+    assert world.machine is not None
+    account = world.machine.keep(LENT, world.now)
+    state = QuotaState(
+        TAKEN_BACK, tuple(account.pods.values()), now=world.now, workloads=dict(account.workloads)
+    )
+    before, old = set(world.pods), len(world.evictions)
+    named = {each.pod.uid for each in settle(state).evicted}
+    world.set_tree(TAKEN_BACK)
+    world.settle()
+    return [named & before, set(world.evictions[old:]) & before]
+
+
+def test_a_later_unit_of_one_victim_does_not_overtake_an_earlier_one_of_several() -> None:
+    """Three pods of three are guaranteed room, and the youngest of `b` have one or five."""
+    named, gone = named_and_gone((1, 5, 5, 5, 1, 5, 1, 5, 5, 1, 1, 1, 1, 1), (3, 3, 3), 0)
+    assert named == gone and len(gone) == 5
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.long)], ids=str
+)
+def test_victims_of_any_size_are_those_of_the_controller(seeds: range) -> None:
+    found = []
+    for seed in seeds:
+        rng = random.Random(seed)
+        sizes: list[int] = []
+        while sum(sizes) < 38:
+            size = rng.choice((1, 2, 3, 5))
+            if sum(sizes) + size <= 40:
+                sizes.append(size)
+        found.append((seed, *named_and_gone(sizes, rng.choices((2, 3, 4), k=3), seed)))
+    assert [seed for seed, named, gone in found if named != gone] == []
+    assert sum(len(gone) for _, _, gone in found) > len(found), "few of these worlds evict at all"

@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList, UserRow } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -251,18 +251,58 @@ export function useJobClone(id: Job | null) {
 const ARRIVAL_MS = 3_000;
 const LOOK_MS = 150;
 
+/** Makes the user of an administrator who has none. The server replaces the sign-in, so whatever was read before is read anew, once `/me` has the user. */
+export function useOwnUser(csrf: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (userName: string) => {
+      await postJson<UserRow>("/me/user", { userName }, csrf);
+      await arrival(() =>
+        getJson<Me>("/me").then(
+          (me) => me.user.id !== "",
+          () => false,
+        ),
+      );
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
+}
+
 /** Until the console shows a job that was just created, or for three seconds. */
 export async function waitForJob(id: Job): Promise<void> {
-  const end = performance.now() + ARRIVAL_MS;
-  while (performance.now() < end) {
-    // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before
-    const isThere = await getJson(`/jobs/${id.map(segment).join("/")}`).then(
+  await arrival(() =>
+    getJson(`/jobs/${id.map(segment).join("/")}`).then(
       () => true,
       () => false,
-    );
-    if (isThere) return;
+    ),
+  );
+}
+
+/** The console keeps its answer about serving jobs for five seconds. */
+const SERVING_ARRIVAL_MS = 7_000;
+const SERVING_LOOK_MS = 700;
+
+/** Until the console shows a serving job that was just created, or for seven seconds. `version`: empty if the server chose it. */
+export async function waitForServing(params: URLSearchParams, version: string): Promise<void> {
+  await arrival(
+    () =>
+      getJson<ServingList>("/serving", params).then(
+        ({ items }) => items.some((each) => version === "" || each.version === version),
+        () => false,
+      ),
+    SERVING_ARRIVAL_MS,
+    SERVING_LOOK_MS,
+  );
+}
+
+/** Until the server shows what was written, or for `patienceMs`. */
+async function arrival(isThere: () => Promise<boolean>, patienceMs = ARRIVAL_MS, pauseMs = LOOK_MS): Promise<void> {
+  const end = performance.now() + patienceMs;
+  while (performance.now() < end) {
+    // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before
+    if (await isThere()) return;
     // oxlint-disable-next-line no-await-in-loop -- as above
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

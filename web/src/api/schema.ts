@@ -572,7 +572,7 @@ export interface JobEvents {
   items: Array<EventRow>
 }
 
-/** One flag of `arena submit TYPE`, without its dashes. `kind`: a text, many texts, or a truth. `standard`: the value without the flag (`true` or `false` of a truth). `placeholder`, `help`: in English, as the command's own help has them. */
+/** One flag of the type's command, without its dashes. `kind`: a text, many texts, or a truth. `standard`: the value without the flag (`true` or `false` of a truth). `placeholder`, `help`: in English, as the command's own help has them. */
 export interface JobFlag {
   name: string
   kind: 'many' | 'text' | 'truth'
@@ -581,9 +581,10 @@ export interface JobFlag {
   help: string
 }
 
-/** What a job of a type takes. `isServed`: whether the cluster serves its kind. `command`: what the command is, in English; `needsCommand`: it must be given. */
+/** What a type takes: a type of `arena submit`, one of serving jobs, or `cron-tfjob`. `kind`: of the object; of a serving job the title of its type. `isServed`: whether the cluster serves the object. `command`: what the command is, in English; `needsCommand`: it must be given. */
 export interface JobForm {
   type: string
+  family: 'cron' | 'serve' | 'train'
   kind: string
   isServed: boolean
   needsCommand: boolean
@@ -660,7 +661,7 @@ export interface JobRow {
   live: boolean
 }
 
-/** A job to submit. `flags`: those of `arena submit TYPE` without their dashes: a text, a list of texts, or true or false. Files of the user's machine (`config-file`, `file`) are none of them. */
+/** What to submit. `type`: of a form. `flags`: those of the type's command without their dashes: a text, a list of texts, or true or false. Files of the user's machine (`config-file`, `file`) are none of them. */
 export interface JobSubmission {
   type: string
   namespace: string
@@ -669,7 +670,7 @@ export interface JobSubmission {
   flags?: Record<string, boolean | string | Array<string>>
 }
 
-/** `created`: the objects, in order. `type`: of the job that was created, which another kind may replace. */
+/** `created`: the objects, in order. `type`: of the job that was created, which another kind may replace; `cron` of a cron. */
 export interface JobSubmitted {
   namespace: string
   type: string
@@ -980,6 +981,11 @@ export interface Overview {
 export interface OwnRights {
   console: Array<ConsoleRight>
   kubectl: Array<KubectlRight>
+}
+
+/** The user of the account that signed in: an administrator. The id is made of the name. */
+export interface OwnUserOrder {
+  userName: string
 }
 
 /** `id`: of the User, "" for one without a User. `namespaces`, `leaves`, `groups`: the own ones; an administrator sees those of others, too. */
@@ -1352,7 +1358,7 @@ export interface StarvedLeaf {
   waitingPods: number
 }
 
-/** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. */
+/** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. `verdict`: None also for a cron, whose jobs are created later, and where an operator determines the pods. */
 export interface SubmitPreview {
   valid: boolean
   fields: Array<FieldFault>

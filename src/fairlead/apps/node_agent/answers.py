@@ -128,7 +128,9 @@ class SharedAnswers(WholeAnswers):
                 )
                 if isinstance(found, DeviceRefusal):
                     return self._refused(found, ids)
-                desk.files.write_container(name, found.limits, None if answered else found.edits)
+                desk.files.write_container(
+                    name, found.limits, None if answered else found.edits, found.region
+                )
                 desk.keep(found)
             except OutsideError as failed:
                 desk.count("failed")

@@ -6,7 +6,7 @@ It has the flags of `submit tfjob` and those of a schedule; `submit` does the wo
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,9 +18,6 @@ from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import SubmitMessages, SubmitVerb, submit
 from fairlead.cli.submit.tfjob import FLAGS, tf_spec
 from fairlead.kinds.parts.job_spec import JobSpec
-
-if TYPE_CHECKING:
-    from fairlead.kinds.parts.kind import JobKind
 
 NAME = "cron tfjob"
 HELP = """Create a TFJob at each time of --schedule, with the name of the cron and the time.
@@ -112,12 +109,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    return submit(args, context, what(), words=_WORDS)
+
+
+def what() -> SubmitVerb:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import cron
 
-    # `Submission` asks a Cron nothing but how it is written.
-    verb = SubmitVerb(Submission(cast("JobKind", cron)), cron_spec)
-    return submit(args, context, verb, words=_WORDS)
+    return SubmitVerb(Submission(cron), cron_spec)
 
 
 def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

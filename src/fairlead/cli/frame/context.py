@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
     from fairlead.kinds.parts.elastic_training import SshKeys
-    from fairlead.kinds.parts.kind import JobKind
+    from fairlead.kinds.parts.kind import CreatedKind, JobKind
     from fairlead.kinds.submission import Served
     from fairlead.model.actions import Manifest, ObjectAction, Outcome
     from fairlead.model.devices.gpu_chip import LoadCard
@@ -71,8 +71,20 @@ class ClusterReader(Protocol):
         """
         ...
 
-    def read_all(self) -> ClusterSnapshot:
-        """Everything the model knows: what `snapshot save` writes."""
+    def read_all(self, *, with_warnings: bool = True) -> ClusterSnapshot:
+        """Everything the model knows: what `snapshot save` writes.
+
+        `with_warnings`: what cannot be read is logged. It is in `sources`, too.
+        """
+        ...
+
+    def read_namespace(self, namespace: str) -> ClusterSnapshot:
+        """The pods, Events, jobs and owners of pods of one namespace, for a user without rights in
+        others; neither nodes nor the quota tree.
+
+        `sources` has what could not be read. Raises OutsideError if that is the pods (Forbidden, if
+        the API server refuses them).
+        """
         ...
 
     def read_objects(self) -> KeptObjects | None:
@@ -157,7 +169,7 @@ class ClusterJobs(Protocol):
 class ClusterObjects(Protocol):
     """Objects of any kind, to create and to remove. Blocking."""
 
-    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+    def served(self, kind: CreatedKind, with_fields_of: str, priority: str) -> Served:
         """What must be known before a job is made; `with_fields_of` is the version whose schema is
         read, `priority` a priority class.
 
@@ -169,7 +181,7 @@ class ClusterObjects(Protocol):
         """The name of this command's user; "" if unknown, which does not prevent submitting."""
         ...
 
-    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
+    def create_unasked(self, kind: CreatedKind, manifest: Manifest, namespace: str) -> Outcome:
         """Create a job without discovery: half the requests if the guess is right.
 
         Raises RejectedObject if it is wrong: then nothing was created, and `served` returns what is

@@ -7,6 +7,7 @@ those of Go's flag library for numbers and times.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -305,3 +306,8 @@ def _is_absolute(path: str) -> bool:
         and "\0" not in path
         and ".." not in path.split("/")
     )
+
+
+def version_of(now: float) -> str:
+    """The version of a serving job that names none: the time on this machine, to the minute."""
+    return time.strftime("%Y%m%d%H%M", time.localtime(now))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output, render_document
-from fairlead.errors import OutsideError, UserError
+from fairlead.errors import OutsideError
+from fairlead.model.resources import PODS
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ HELP = """Show the quota tree: per node and resource the guarantee (MIN), the us
 MIN that is borrowed, the limit (MAX), and the number of waiting pods. N/A is unlimited. `!` marks
 usage above MAX: no pods are admitted there until it is gone. If the cluster has less than the sum
 of all mins, MIN is the part that counts, and a line gives the reason. The command reads a cluster
-or a snapshot, and needs no quota controller."""
+or a snapshot, and needs no quota controller.
+
+Without the right to list the pods of all namespaces it prints what the quota controller last wrote
+into the status of the tree."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,50 +36,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.rules.quota.usage import node_limits, quota_usage, scarce_resources
+    from fairlead.cli.quota.cluster_state import hides_pods, read_cluster, tree_of
 
     check_output(args.output)
-    snapshot = context.world.reader().read_all()
-    tree = _tree_of(snapshot)
-    pods = snapshot.sources.get("pods")
-    if pods is not None and pods.is_unread:
-        raise OutsideError(
-            "kubernetes", f"pods cannot be read: {pods.message or pods.state}", pods.hint
-        )
-    uses = quota_usage(snapshot)
+    snapshot = read_cluster(context)
+    tree = tree_of(snapshot)
+    reported = _reported(tree, context) if hides_pods(snapshot) else ()
+    uses = reported or _counted_uses(snapshot, context)
     if args.output in ("json", "yaml"):
-        text = render_document(args.output, _document(tree, uses))
+        document = _document(tree, uses, is_reported=bool(reported))
+        text = render_document(args.output, document)
         context.stdout.write(text if text.endswith("\n") else f"{text}\n")
     else:
         context.stdout.write(_table(tree, uses))
-        for resource, there in node_limits(snapshot).items():
-            context.stdout.write(_limit(tree, resource, there))
-        for resource, scarce in scarce_resources(snapshot).items():
-            context.stdout.write("".join(_counted(uses, resource, scarce)))
+        context.stdout.write("" if reported else "".join(_limits(tree, snapshot, uses)))
         context.stdout.write("".join(_over_max(uses)))
     return 0
 
 
-def _tree_of(snapshot: ClusterSnapshot) -> QuotaTree:
-    """Raises UserError where there is none, or one that cannot be read."""
-    from fairlead.wire.names import QUOTA_PLURAL
+def _counted_uses(snapshot: ClusterSnapshot, context: Context) -> tuple[QuotaUse, ...]:
+    """Of all pods. What else could not be read is warned of."""
+    from fairlead.rules.quota.usage import quota_usage
 
-    tree, source = snapshot.quota_tree, snapshot.sources.get(QUOTA_PLURAL)
-    if tree is not None and tree.faults:
-        raise UserError(
-            f"the quota tree is invalid: {tree.faults[0].message}",
-            "`fairlead quota validate FILE` names every fault of it",
-        )
-    if tree is not None:
-        return tree
-    if source is not None and source.is_unread:
-        raise OutsideError(
-            "kubernetes",
-            f"the quota tree cannot be read: {source.message or source.state}",
-            source.hint,
-        )
-    hint = "`kubectl apply` an ElasticQuotaTree called elasticquotatree in namespace kube-system"
-    raise UserError("the cluster has no quota tree", hint)
+    unread = {
+        source: f"{source.name} cannot be read: {source.message or source.state}"
+        for source in snapshot.sources.values()
+        if source.is_unread
+    }
+    pods = snapshot.sources.get(PODS)
+    if pods in unread:
+        raise OutsideError("kubernetes", unread[pods], pods.hint)
+    for what in unread.values():
+        context.messages.warn(what)
+    return quota_usage(snapshot)
+
+
+def _reported(tree: QuotaTree, context: Context) -> tuple[QuotaUse, ...]:
+    """What the nodes use as the quota controller wrote it, of the nodes that its status has; () =
+    it has none.
+    """
+    from fairlead.cli.quota.cluster_state import note_reported
+    from fairlead.model.quota.use import QuotaUse
+    from fairlead.wire.quota.tree_status import parse_node_uses
+
+    assert tree.root is not None
+    uses = {use.name: use for use in parse_node_uses(tree.status)}
+    missing = [node.name for node in tree.root.walk() if node.name not in uses]
+    if uses:
+        note_reported(tree, tuple(uses.values()), context)
+    if uses and missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        context.messages.warn(f"the tree's status has no numbers of {missing[0]}{more}")
+    return tuple(QuotaUse(node, uses[node.name]) for node in tree.root.walk() if node.name in uses)
 
 
 def _table(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> str:
@@ -83,10 +95,11 @@ def _table(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> str:
 
     assert tree.root is not None
     resources, depth = managed_resources(tree.root), {"": -1}
+    for node in tree.root.walk():
+        depth[node.name] = depth[node.parent] + 1
     rows = [("NAME", "RESOURCE", "MIN", "USED", "BORROWED", "MAX", "WAITING", "NAMESPACES")]
     for use in uses:
         node = use.node
-        depth[node.name] = depth[node.parent] + 1
         name, waiting = f"{'  ' * depth[node.name]}{node.short_name}", str(use.own.waiting_pods)
         namespaces = ",".join(node.namespaces) or "-"
         rows += [
@@ -94,6 +107,16 @@ def _table(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> str:
             for resource in resources
         ]
     return render_rows(rows)
+
+
+def _limits(tree: QuotaTree, snapshot: ClusterSnapshot, uses: Sequence[QuotaUse]) -> Iterator[str]:
+    """Of what the cluster has less than the tree gives or guarantees."""
+    from fairlead.rules.quota.usage import node_limits, scarce_resources
+
+    for resource, there in node_limits(snapshot).items():
+        yield _limit(tree, resource, there)
+    for resource, scarce in scarce_resources(snapshot).items():
+        yield from _counted(uses, resource, scarce)
 
 
 def _limit(tree: QuotaTree, resource: str, there: int) -> str:
@@ -160,13 +183,18 @@ def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:
     return least, used, borrowed, most
 
 
-def _document(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> dict[str, Any]:
+def _document(tree: QuotaTree, uses: tuple[QuotaUse, ...], *, is_reported: bool) -> dict[str, Any]:
     from fairlead.wire.quota.plan_json import render_node_use
 
     nodes = [
         {**render_node_use(use.own), "parent": use.node.parent, **_bounds(use.node)} for use in uses
     ]
-    return {"name": tree.name, "namespace": tree.namespace, "nodes": nodes}
+    return {
+        "name": tree.name,
+        "namespace": tree.namespace,
+        "isReported": is_reported,
+        "nodes": nodes,
+    }
 
 
 def _bounds(node: QuotaNode) -> dict[str, Any]:

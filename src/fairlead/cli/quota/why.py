@@ -16,6 +16,7 @@ from fairlead.wire.text.tabwriter import render_rows
 if TYPE_CHECKING:
     from fairlead.model.moment import Moment
     from fairlead.model.quota.plan import MissingAmount
+    from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.rules.quota.why import QueuedUnit, QuotaAnswer
 
 NAME = "quota why"
@@ -27,7 +28,10 @@ For an admitted pod, print what its leaf uses and borrows.
 The place is the position in the order in which units (pods, gangs, suspended jobs) are tried now:
 first claimants, then units that the leaf's min covers, then by priority, by how little the leaf
 borrows, and by age. It is not a promise: a unit that does not fit is skipped, and the order is
-computed again whenever something changes."""
+computed again whenever something changes.
+
+Without the right to list the pods of all namespaces it prints what the quota controller has
+written: the condition of the pod and the status of the tree. The place is unknown then."""
 _ROWS: Final = 20
 
 
@@ -43,10 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.quota.cluster_state import read_state
-    from fairlead.rules.quota.plan import plan_quota
-    from fairlead.rules.quota.why import why_quota
-
     namespace, _, name = args.name.rpartition("/")
     if not name or "/" in namespace:
         raise UserError(
@@ -58,10 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             f"output format `{args.output}` is not known",
             "`-o table` (the default), `-o json` or `-o yaml`",
         )
-    snapshot, state = read_state(context)
-    answers = why_quota(
-        snapshot, state, plan_quota(state), namespace or context.world.namespace(), name
-    )
+    answers, now = _answers(context, namespace or context.world.namespace(), name)
     if args.output in ("json", "yaml"):
         from fairlead.cli.frame.documents import render_document
         from fairlead.cli.quota.why_document import answer_document
@@ -69,8 +66,43 @@ def run(args: argparse.Namespace, context: Context) -> int:
         document = {"items": [answer_document(answer) for answer in answers]}
         context.stdout.write(render_document(args.output, document).rstrip("\n") + "\n")
     else:
-        context.stdout.write("\n".join(_text(answer, state.now) for answer in answers))
+        context.stdout.write("\n".join(_text(answer, now) for answer in answers))
     return 0
+
+
+def _answers(context: Context, namespace: str, name: str) -> tuple[list[QuotaAnswer], Moment]:
+    """With the time of their cluster."""
+    from fairlead.cli.quota.cluster_state import hides_pods, read_cluster, state_of
+    from fairlead.rules.quota.plan import plan_quota
+    from fairlead.rules.quota.why import why_quota
+
+    whole = read_cluster(context)
+    if hides_pods(whole):
+        return _reported(context, whole, namespace, name)
+    snapshot, state = state_of(whole, context)
+    return why_quota(snapshot, state, plan_quota(state), namespace, name), state.now
+
+
+def _reported(
+    context: Context, whole: ClusterSnapshot, namespace: str, name: str
+) -> tuple[list[QuotaAnswer], Moment]:
+    """For a user who may not read the pods of all namespaces, which `whole` lacks."""
+    from msgspec.structs import replace
+
+    from fairlead.cli.quota.cluster_state import note_reported, tree_of, warn_of_unread
+    from fairlead.rules.quota.sight import quota_state
+    from fairlead.rules.quota.why import why_reported
+    from fairlead.wire.quota.tree_status import parse_node_uses
+
+    tree = tree_of(whole)
+    part = context.world.reader().read_namespace(namespace)
+    warn_of_unread(part, context)
+    snapshot = replace(part, quota_tree=tree, quota=tree.root)
+    uses = parse_node_uses(tree.status)
+    state = quota_state(snapshot, snapshot.taken_at or context.now())
+    answers = why_reported(snapshot, state, uses, namespace, name)
+    note_reported(tree, uses, context)
+    return answers, state.now
 
 
 def _text(answer: QuotaAnswer, now: Moment) -> str:
@@ -94,9 +126,10 @@ def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
         rows.append(("Leaf:", answer.leaf))
     if answer.pods > 1:
         rows.append(("Pods:", f"{answer.admitted} of {answer.pods} admitted"))
-    if answer.pods or answer.units:
+    waits_reported = answer.is_reported and answer.since is not None
+    if answer.pods or answer.units or waits_reported:
         rows.append(("Priority:", str(answer.priority)))
-    if answer.units:
+    if answer.units or waits_reported:
         waits = (
             "unknown"
             if answer.since is None
@@ -105,9 +138,11 @@ def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
         rows.append(("Waits since:", waits))
     if len(answer.units) == 1:
         rows.append(("Place:", _place(answer.units[0])))
+    if waits_reported:
+        rows.append(("Place:", "unknown: needs the pods of all namespaces"))
     if answer.units and (lacks := answer.units[0].lacks):
         rows.append(("Must be free:", ", ".join(_lacking(each) for each in lacks)))
-    if answer.pods or answer.units:
+    if answer.pods or answer.units or waits_reported:
         rows.append(("Evicted:", _evicted(answer, now)))
     return rows
 

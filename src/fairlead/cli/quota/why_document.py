@@ -39,6 +39,7 @@ def answer_document(answer: QuotaAnswer) -> Object:
             "count": evicted.count if evicted else None,
             "last": _time(evicted.at) if evicted else None,
         },
+        "isReported": answer.is_reported,
         "units": [_unit(unit) for unit in answer.units],
         "usage": [_usage(answer, resource) for resource in answer.resources],
     }

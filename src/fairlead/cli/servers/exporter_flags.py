@@ -240,6 +240,12 @@ OWN_FLAGS: Final = (
         "grants file of the node agent (default /var/lib/fairlead/gpu/grants.json)",
     ),
     OwnFlag(
+        ("--run-dir",),
+        "DIR",
+        "/run/fairlead/gpu",
+        "directory of the memory guard's counters (default /run/fairlead/gpu)",
+    ),
+    OwnFlag(
         ("--pod-map-interval",),
         "TIME",
         "5s",

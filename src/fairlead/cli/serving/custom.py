@@ -23,6 +23,7 @@ from fairlead.cli.serving.spec import (
     share,
 )
 from fairlead.cli.serving.submit import serve
+from fairlead.cli.submit.submit import ServeVerb
 
 if TYPE_CHECKING:
     from fairlead.kinds.serving.spec import ServingSpec
@@ -81,9 +82,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.kinds.serving.manifest import objects
+    return serve(args, context, what())
 
-    return serve(args, context, _spec, objects)
+
+def what() -> ServeVerb:
+    from fairlead.kinds.serving.kinds import CUSTOM
+    from fairlead.kinds.serving_submission import SUBMISSIONS
+
+    return ServeVerb(SUBMISSIONS[CUSTOM], _spec)
 
 
 def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:

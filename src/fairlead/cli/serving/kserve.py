@@ -17,6 +17,7 @@ from fairlead.cli.frame.flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.values import count, invalid
 from fairlead.cli.serving.spec import add_common_flags, check_service_name, common_spec, ports
 from fairlead.cli.serving.submit import serve
+from fairlead.cli.submit.submit import ServeVerb
 
 if TYPE_CHECKING:
     from fairlead.kinds.serving.spec import KServeSpec, ServingSpec
@@ -108,9 +109,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.kinds.serving.kserve import objects
+    return serve(args, context, what())
 
-    return serve(args, context, _spec, objects)
+
+def what() -> ServeVerb:
+    from fairlead.kinds.serving.kinds import KSERVE
+    from fairlead.kinds.serving_submission import SUBMISSIONS
+
+    return ServeVerb(SUBMISSIONS[KSERVE], _spec)
 
 
 def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:

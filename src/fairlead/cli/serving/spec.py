@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -227,7 +226,7 @@ def check_ports(found: ServingPorts) -> ServingPorts:
 
 
 def _version(text: str, now: float) -> str:
-    version = text or time.strftime("%Y%m%d%H%M", time.localtime(now))
+    version = text or values.version_of(now)
     if not _PART.fullmatch(version) or len(version) > _LABEL_MAX:
         raise invalid(
             f"--version is invalid: `{version}`",

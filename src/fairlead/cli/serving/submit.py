@@ -9,49 +9,32 @@ and printed last, in the usual order.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.context import Context
+from fairlead.cli.submit.submit import (
+    ServeVerb,
+    check_text,
+    create_all,
+    created_line,
+    no_cluster,
+    print_objects,
+    written_objects,
+)
 from fairlead.errors import UserError
 
-if TYPE_CHECKING:
-    from fairlead.kinds.serving.spec import ServingSpec
-    from fairlead.model.actions import Manifest
 
-    SpecReader = Callable[[argparse.Namespace, str, Machine, float], ServingSpec]
-
-
-def serve(
-    args: argparse.Namespace,
-    context: Context,
-    read_spec: SpecReader,
-    objects_of: Callable[[ServingSpec], list[Manifest]],
-) -> int:
-    """`read_spec` makes the spec of the arguments, a namespace, what the machine has and the time;
-    `objects_of` its objects.
-    """
-    from msgspec.structs import replace
-
+def serve(args: argparse.Namespace, context: Context, verb: ServeVerb) -> int:
     from fairlead.cli.frame.flags import report_deprecations
-    from fairlead.cli.submit.pod_faults import check_mounts, check_shares
-    from fairlead.cli.submit.submit import (
-        check_text,
-        create_all,
-        created_line,
-        no_cluster,
-        print_objects,
-    )
+    from fairlead.kinds.submission import Served
 
     report_deprecations(args, context.messages)
     check_text(args.words)
-    spec = read_spec(args, context.world.namespace(), context.machine, context.now())
+    spec = verb.read_spec(args, context.world.namespace(), context.machine, context.now())
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
         raise no_cluster()
-    objects = objects_of(replace(spec, user=cluster.submitter() if cluster is not None else ""))
-    check_shares(objects)
-    check_mounts(objects)
+    user = cluster.submitter() if cluster is not None else ""
+    objects = written_objects(spec, verb.submission, Served(user=user))
     if args.dry_run or cluster is None:
         return print_objects(context, objects)
     exists = UserError(

@@ -23,6 +23,7 @@ from fairlead.cli.serving.spec import (
     ports,
 )
 from fairlead.cli.serving.submit import serve
+from fairlead.cli.submit.submit import ServeVerb
 
 if TYPE_CHECKING:
     from fairlead.kinds.serving.spec import ServingSpec
@@ -76,14 +77,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.kinds.serving.manifest import objects
-
     if args.version_policy:
         context.messages.warn(
             "--version-policy has no effect: "
             "the file of --model-config-file lists the versions to serve"
         )
-    return serve(args, context, _spec, objects)
+    return serve(args, context, what())
+
+
+def what() -> ServeVerb:
+    from fairlead.kinds.serving.kinds import TENSORFLOW
+    from fairlead.kinds.serving_submission import SUBMISSIONS
+
+    return ServeVerb(SUBMISSIONS[TENSORFLOW], _spec)
 
 
 def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
@@ -118,7 +124,7 @@ def _check_model(args: argparse.Namespace) -> None:
     if not re.fullmatch(r"[a-z0-9A-Z_-]+", args.model_name):
         raise invalid(
             "model name should be numbers, letters, dashes, and underscores ONLY",
-            f"it is `{args.model_name}`",
+            f"--model-name is `{args.model_name}`",
         )
     if not args.model_path:
         raise invalid(

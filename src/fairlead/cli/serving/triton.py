@@ -22,6 +22,7 @@ from fairlead.cli.serving.spec import (
     ports,
 )
 from fairlead.cli.serving.submit import serve
+from fairlead.cli.submit.submit import ServeVerb
 
 if TYPE_CHECKING:
     from fairlead.kinds.serving.spec import ServingSpec
@@ -64,13 +65,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.kinds.serving.manifest import objects
-
     if args.backend:
         context.messages.warn(
             "--backend has no effect: the model's configuration names its backend"
         )
-    return serve(args, context, _spec, objects)
+    return serve(args, context, what())
+
+
+def what() -> ServeVerb:
+    from fairlead.kinds.serving.kinds import TRITON
+    from fairlead.kinds.serving_submission import SUBMISSIONS
+
+    return ServeVerb(SUBMISSIONS[TRITON], _spec)
 
 
 def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:

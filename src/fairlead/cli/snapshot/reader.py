@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from fairlead.errors import OutsideError
+from fairlead.model.resources import PODS
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire.kube.kept_objects import KeptObjects
 
@@ -44,8 +46,16 @@ class SnapshotReader:
             gpus=tuple(gpu for gpu in whole.gpus if gpu.node in wanted) if with_readings else (),
         )
 
-    def read_all(self) -> ClusterSnapshot:
+    def read_all(self, *, with_warnings: bool = True) -> ClusterSnapshot:
         return self._snapshot
+
+    def read_namespace(self, namespace: str) -> ClusterSnapshot:
+        pods = self._snapshot.sources.get(PODS)
+        if pods is not None and pods.is_unread:
+            raise OutsideError(
+                "kubernetes", f"pods cannot be read: {pods.message or pods.state}", pods.hint
+            )
+        return self._snapshot.within((namespace,))
 
     def read_objects(self) -> KeptObjects | None:
         """The `sources` of the snapshot contain what could not be read when it was saved."""

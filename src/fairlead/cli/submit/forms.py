@@ -1,4 +1,4 @@
-"""The flags of `arena submit` as forms, for a page: the same parsers, readers and checks.
+"""The flags of commands that create as forms, for a page: the same parsers, readers and checks.
 
 A body is words of a command line in another spelling, as a job file is. So there is one code for
 what a flag means, and the printed command makes the same objects.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -20,26 +21,59 @@ from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.parser import Parser, make_parser
-from fairlead.cli.frame.values import INVALID, job_name
+from fairlead.cli.frame.values import INVALID, job_name, version_of
 from fairlead.cli.submit.cloned import Flags, cloned
-from fairlead.cli.submit.submit import SubmitVerb, check_text, written_objects
+from fairlead.cli.submit.submit import ServeVerb, SubmitVerb, check_text, written_objects
 from fairlead.console.http.writing.job_forms import WrittenJob
 from fairlead.console.pages.envelope import FieldFault
-from fairlead.console.pages.writing.jobs import JobClone, JobFlag, JobForm, JobSubmission
+from fairlead.console.pages.writing.jobs import (
+    Family,
+    JobClone,
+    JobFlag,
+    JobForm,
+    JobSubmission,
+)
 from fairlead.errors import UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
-from fairlead.kinds.submission import Served
+from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.parts.kind import CreatedKind
+from fairlead.kinds.serving.kinds import CUSTOM, KSERVE, TENSORFLOW, TRITON
+from fairlead.kinds.serving.kinds import TYPES as SERVING
+from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.kinds.submission import AnySubmission, Served
 from fairlead.model.actions import Manifest
 from fairlead.wire.names import ANNOTATION_USERNAME
 
-TYPES: Final = (
-    *("pytorchjob", "tfjob", "mpijob", "rayjob", "deepspeedjob", "etjob", "volcanojob"),
-    "sparkjob",
-)
+
+class _Command(NamedTuple):
+    """`module`: of its verb, below `fairlead.cli`."""
+
+    module: str
+    family: Family
+
+
+_COMMANDS: Final[Mapping[str, _Command]] = {
+    **{
+        type_: _Command(f"submit.{type_}", "train")
+        for type_ in (
+            *("pytorchjob", "tfjob", "mpijob", "rayjob", "deepspeedjob", "etjob", "volcanojob"),
+            "sparkjob",
+        )
+    },
+    CUSTOM: _Command("serving.custom", "serve"),
+    TENSORFLOW: _Command("serving.tensorflow", "serve"),
+    TRITON: _Command("serving.triton", "serve"),
+    KSERVE: _Command("serving.kserve", "serve"),
+    "cron-tfjob": _Command("cron.tfjob", "cron"),
+}
+TYPES: Final = tuple(_COMMANDS)
 """In the order in which a page offers them."""
-LEFT_OUT: Final = frozenset(("name", "file", "dry-run", "config-file"))
-"""Flags that are no field of a form: the name has its own, and the others read a user's machine."""
+LEFT_OUT: Final = frozenset(("name", "command", "file", "dry-run", "config-file"))
+"""Flags that are no field of a form: name and command have their own, and the others read a user's
+machine.
+"""
 _PROGRAM: Final = "arena"
+_VERSION: Final = "version"
 _FLAG: Final = re.compile(r"--([A-Za-z][-A-Za-z0-9]*)")
 _UNSET: Final = re.compile(r'"([-a-z]+)" not set')
 _STAND_INS: Final = {
@@ -47,6 +81,12 @@ _STAND_INS: Final = {
     "worker-replicas": "1",
     "sync-source": "source",
     "model-source": "source",
+    "schedule": "@daily",
+    "port": "65535",
+    "model-format": "format",
+    "model-name": "model",
+    "model-path": "/model",
+    "model-repository": "/models",
 }
 """Values with which the rest of a body is read while these flags are missing."""
 _RULE: Final = "value"
@@ -55,29 +95,46 @@ _UNKNOWN: Final = "unknown-field"
 _TYPE: Final = "type"
 
 
+_SpecReader = Callable[[argparse.Namespace, str, Machine, float], JobSpec | ServingSpec]
+
+
 class _Verb(NamedTuple):
+    """`words`: those after `arena`. `takes_arguments`: whether the words after the flags are the
+    arguments of a program, and not one command.
+    """
+
+    words: tuple[str, ...]
     parser: Parser
     flags: Mapping[str, JobFlag]
-    verb: SubmitVerb
+    submission: AnySubmission
+    read_spec: _SpecReader
+    needs_command: bool
     takes_arguments: bool
-    """Whether its words are the arguments of a program, and not one command."""
 
 
 class SubmitForms:
-    """See `console.http.writing.job_forms.JobForms`. `ssh_keys` makes a new pair."""
+    """See `console.http.writing.job_forms.JobForms`. `ssh_keys` makes a new pair; `now`: epoch
+    seconds of this machine.
+    """
 
-    def __init__(self, ssh_keys: Callable[[], SshKeys]) -> None:
+    def __init__(
+        self, ssh_keys: Callable[[], SshKeys], now: Callable[[], float] = time.time
+    ) -> None:
         self._ssh_keys = ssh_keys
+        self._now = now
 
     def forms(self) -> list[JobForm]:
         return [_form(type_) for type_ in TYPES]
 
+    def kind_of(self, type_: str) -> CreatedKind | None:
+        return _verb(type_).submission.kind if type_ in _COMMANDS else None
+
     def read(self, asked: JobSubmission, *, is_trial: bool) -> WrittenJob | list[FieldFault]:
-        if asked.type not in TYPES:
+        if asked.type not in _COMMANDS:
             known = ", ".join(TYPES)
             return [FieldFault("type", _RULE, f"there is no type `{asked.type[:60]}`: use {known}")]
         keys = (lambda: _NO_KEYS) if is_trial else self._ssh_keys
-        return _Reading(asked, cast(Machine, _NoMachine(keys))).result()
+        return _Reading(asked, cast(Machine, _NoMachine(keys)), self._now()).result()
 
     def objects(self, job: WrittenJob, served: Served) -> list[Manifest]:
         try:
@@ -96,9 +153,9 @@ class SubmitForms:
             if isinstance(read, list):
                 return None
             kind = read.submission.kind
-            spec = replace(read.spec, user=user)
             made = version if version in kind.CREATED_VERSIONS else kind.CREATED_VERSIONS[0]
-            return kind.manifest(spec, made)
+            objects = read.submission.objects(replace(read.spec, user=user), made)
+            return next(each for each in objects if each["kind"] == kind.KIND)
 
         flags, command, lost = cloned(found.flags, job, build)
         name = next_name(meta["name"])
@@ -136,9 +193,10 @@ class _NoMachine:
 class _Reading:
     """One body. Each fault is noted, and the rest is read without what is wrong."""
 
-    def __init__(self, asked: JobSubmission, machine: Machine) -> None:
+    def __init__(self, asked: JobSubmission, machine: Machine, now: float) -> None:
         self._asked = asked
         self._machine = machine
+        self._now = now
         self._verb = _verb(asked.type)
         self._name = asked.name
         self._command = asked.command
@@ -148,6 +206,9 @@ class _Reading:
 
     def result(self) -> WrittenJob | list[FieldFault]:
         self._check_forms()
+        if _VERSION in self._verb.flags and not self._flags.get(_VERSION):
+            # The command that is shown must not have another one when it runs.
+            self._flags[_VERSION] = version_of(self._now)
         self._check_namespace()
         while True:
             try:
@@ -184,11 +245,11 @@ class _Reading:
         check_text(words)
         args = self._verb.parser.parse(words)
         job_name(args.name, may_begin_with_digit=True)  # the kind decides whether it may
-        if self._verb.verb.needs_command and not args.command:
+        if self._verb.needs_command and not args.command:
             raise _NoCommand("no command is given", "write what each container runs")
-        spec = self._verb.verb.read_spec(args, self._asked.namespace, self._machine)
-        line = shlex.join([_PROGRAM, "submit", self._asked.type, *words])
-        return WrittenJob(self._verb.verb.submission, spec, line)
+        spec = self._verb.read_spec(args, self._asked.namespace, self._machine, self._now)
+        line = shlex.join([_PROGRAM, *self._verb.words, *words])
+        return WrittenJob(self._verb.submission, spec, line)
 
     def _words(self) -> list[str]:
         """Flags in the order of the help, then the command."""
@@ -292,21 +353,35 @@ def _wanted_form(flag: JobFlag, value: bool | str | list[str]) -> str | None:
 
 @cache
 def _verb(type_: str) -> _Verb:
-    module = import_module(f"fairlead.cli.submit.{type_}")
+    module = import_module(f"fairlead.cli.{_COMMANDS[type_].module}")
     parser = make_parser(module, _PROGRAM)
     flags = {flag.name: flag for flag in _flags_of(parser)}
-    return _Verb(parser, flags, module.what(), takes_arguments=type_ == "sparkjob")
+    made: SubmitVerb | ServeVerb = module.what()
+    return _Verb(
+        tuple(module.NAME.split()),
+        parser,
+        flags,
+        made.submission,
+        made.read_spec if isinstance(made, ServeVerb) else _at_any_time(made),
+        needs_command=isinstance(made, SubmitVerb) and made.needs_command,
+        takes_arguments=type_ == "sparkjob",
+    )
+
+
+def _at_any_time(verb: SubmitVerb) -> _SpecReader:
+    return lambda args, namespace, machine, now: verb.read_spec(args, namespace, machine)
 
 
 @cache
 def _form(type_: str) -> JobForm:
-    found = _verb(type_)
-    [words] = [each for each in found.parser._actions if each.dest == "command"]
+    found, family = _verb(type_), _COMMANDS[type_].family
+    [words] = [each for each in found.parser._actions if not each.option_strings]
     return JobForm(
         type=type_,
-        kind=found.verb.submission.kind.KIND,
+        family=family,
+        kind=SERVING[type_].title if family == "serve" else found.submission.kind.KIND,
         is_served=True,
-        needs_command=found.verb.needs_command,
+        needs_command=found.needs_command,
         command=str(words.help),
         flags=list(found.flags.values()),
     )

@@ -1,4 +1,5 @@
 """What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML.
+Those of `arena serve TYPE` share a part of it.
 
 See docs/spec/arena-cli.md#objects.
 
@@ -27,9 +28,12 @@ from fairlead.model.actions import (
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
-    from fairlead.kinds.submission import Served, Submission
+    from fairlead.kinds.serving.spec import ServingSpec
+    from fairlead.kinds.serving_submission import ServingSubmission
+    from fairlead.kinds.submission import AnySubmission, Served, Submission
 
     SpecReader = Callable[[argparse.Namespace, str, Machine], JobSpec]
+    ServingSpecReader = Callable[[argparse.Namespace, str, Machine, float], ServingSpec]
 
 
 class SubmitVerb(NamedTuple):
@@ -42,6 +46,16 @@ class SubmitVerb(NamedTuple):
     submission: Submission
     read_spec: SpecReader
     needs_command: bool = True
+
+
+class ServeVerb(NamedTuple):
+    """What a verb of `arena serve` creates.
+
+    `read_spec` makes the spec of the arguments, a namespace, what the machine has and the time.
+    """
+
+    submission: ServingSubmission
+    read_spec: ServingSpecReader
 
 
 class SubmitMessages(NamedTuple):
@@ -148,8 +162,10 @@ def _exists(words: SubmitMessages, spec: JobSpec, submission: Submission) -> Use
     return UserError(words.there_already.format(**names), words.removal.format(**names))
 
 
-def written_objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
-    """The objects in the order of creation.
+def written_objects(
+    spec: JobSpec | ServingSpec, submission: AnySubmission, served: Served
+) -> list[Manifest]:
+    """The objects in the order of creation. `spec`: one of the submission's kind.
 
     Raises UserError for pods that no API server accepts.
     """

@@ -51,7 +51,7 @@ class EventAnswers:
             lambda: _read(files, each.job.namespace, uids, account),
         )
         if found is None:
-            return _unread(
+            return unread_events(
                 f"the API server has not answered for {self._answers.patience:g} s",
                 "the page asks again by itself",
             )
@@ -70,8 +70,9 @@ async def _read(files: JobFiles, namespace: str, uids: frozenset[str], account: 
             {"message": error.what, "namespace": namespace},
         )
     except OutsideError as error:
-        return _unread(error.what, error.hint)
+        return unread_events(error.what, error.hint)
 
 
-def _unread(what: str, hint: str) -> Warning:
+def unread_events(what: str, hint: str) -> Warning:
+    """Why a job's events are not known."""
     return Warning("events-unread", SOURCE, what, hint, {"message": what})

@@ -44,6 +44,24 @@ def subject_of(request: Request) -> Subject:
     return cast(Subject, request.state.subject)
 
 
+def account_of(request: Request) -> str:
+    """The user name under which the API server is asked for the subject (`Subject.account`).
+
+    Raises Refused, 403, for a user without a ServiceAccount of Fairlead's: its name may be that of
+    another program's.
+    """
+    subject = subject_of(request)
+    if not subject.is_bound:
+        raise Refused(
+            403,
+            f"the user `{subject.user}` has no ServiceAccount of Fairlead's yet, and the API "
+            "server is asked as that account",
+            "wait until the page Users shows the user as bound; the page Health shows whether the "
+            "people controller works",
+        )
+    return subject.account
+
+
 async def check_right(subjects: Subjects, request: Request, right: Right) -> None:
     """Notes the subject in the request. Raises Refused if it has not this right.
 

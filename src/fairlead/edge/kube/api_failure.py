@@ -16,6 +16,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.errors import ChangedMeanwhile, Forbidden, NotFound, OutsideError
+from fairlead.model.access import named_account
 from fairlead.settings import USERS_NAMESPACE
 from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
@@ -139,7 +140,7 @@ def failure_of_answer(
             f"API server `{server}` answered {status} to `{request.method} "
             f"{request.path.partition('?')[0]}`: {message}"
         )
-    hint = _hint(status, message, server)
+    hint = _hint(status, message, server, request.account)
     return kind(
         what,
         hint,
@@ -152,20 +153,26 @@ def failure_of_answer(
 
 
 def is_impersonation(failure: ApiFailure) -> bool:
-    """Whether the client was not allowed to act for another user."""
+    """Whether the client was not allowed to act for another user.
+
+    The verb in the API server's sentence is `impersonate`, or since 1.36 one that begins with it
+    and names the narrowest right that is missing. Its resource and namespace then are those of the
+    request, and not the other user's.
+    """
     return failure.status == 403 and _IMPERSONATE in failure.message
 
 
-def _hint(status: int, message: str, server: str) -> str:
+def _hint(status: int, message: str, server: str, account: str) -> str:
     if status == 401:
         return "log in again, or check the user of this context in the kubeconfig"
-    if status == 403 and _IMPERSONATE in message:
-        if '"serviceaccounts"' in message and f'"{USERS_NAMESPACE}"' in message:
+    if status == 403 and account and _IMPERSONATE in message:
+        named = named_account(account)
+        if named is not None and named[0] == USERS_NAMESPACE:
             return (
                 "the console's account needs the right `impersonate` of `serviceaccounts` in "
                 f"namespace `{USERS_NAMESPACE}`"
             )
-        return "the console acts for users only: make yourself a user, and sign in as it"
+        return "the console acts for users only: create your user on the page My access"
     if status == 403:
         return "ask for a role that allows it; `kubectl auth can-i --list` shows what you may do"
     if status == 400 and "HTTP request to an HTTPS server" in message:
@@ -241,6 +248,6 @@ class _Claims(Struct):
     exp: float | None = None
 
 
-_IMPERSONATE = " cannot impersonate resource "
+_IMPERSONATE = " cannot impersonate"
 _UNKNOWN_PATH = "the server could not find the requested resource"
 _JSON_HINT = "check that the address is an API server's, and that nothing in between answers for it"

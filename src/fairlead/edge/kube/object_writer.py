@@ -36,7 +36,7 @@ from fairlead.model.actions import (
 )
 
 if TYPE_CHECKING:
-    from fairlead.kinds.parts.kind import JobKind
+    from fairlead.kinds.parts.kind import CreatedKind
     from fairlead.kinds.submission import Served
 
 _NOT_AS_WRITTEN: Final = (400, 403, 404, 422)
@@ -50,7 +50,7 @@ class ObjectWriter:
         self._discovered: Discovery | None = None
         self._submitter: str | None = None
 
-    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+    def served(self, kind: CreatedKind, with_fields_of: str, priority: str) -> Served:
         """See `cli.context.ClusterObjects`."""
         from fairlead.kinds.submission import Served
 
@@ -87,7 +87,7 @@ class ObjectWriter:
             return outcome_of_failure(action, error)
         return outcome_of_answer(action, answer.body)
 
-    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
+    def create_unasked(self, kind: CreatedKind, manifest: Manifest, namespace: str) -> Outcome:
         """See `cli.context.ClusterObjects`."""
         outcome = self.apply(CreateObject(manifest, namespace, kind.PLURAL, is_strict=True))
         failure, created = outcome.failure, outcome.made
@@ -137,7 +137,7 @@ class ObjectWriter:
             raise no_such_kind(target)
         return found
 
-    def _spec_fields(self, kind: JobKind, version: str) -> frozenset[str] | None:
+    def _spec_fields(self, kind: CreatedKind, version: str) -> frozenset[str] | None:
         from fairlead.edge.kube.served_schema import spec_fields
 
         return spec_fields(self._api, kind.GROUP, version, kind.KIND)

@@ -2,9 +2,10 @@
 
 Every file is written under another name and moved into place, so that readers and mounts see the
 old or the new file. Nothing is flushed to disk: after a power failure all containers start anew,
-and their files are written before that. A container's files are under the token of its device ids:
-`<state>/containers/<token>/` has its limits, `<run>/<token>/` its region, which should be in
-memory.
+and their files are written before that. A region has all its bytes from the start: the kernel ends
+a process that writes to a page for which a full disk has no room. A container's files are under the
+token of its device ids: `<state>/containers/<token>/` has its limits, `<run>/<token>/` its region,
+which should be in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from msgspec import structs
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import CardFault
-from fairlead.model.devices.kubelet import ContainerEdits, ContainerLimits, GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import (
+    ContainerEdits,
+    ContainerLimits,
+    GivenShare,
+    HeldDevices,
+    Region,
+)
 from fairlead.model.refusal import Refusal
 from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.wire.kubelet.cdi import cdi_file_name, render_cdi, token_of_file
@@ -34,6 +41,7 @@ from fairlead.wire.kubelet.checkpoint import parse_checkpoint
 from fairlead.wire.kubelet.faults_file import parse_faults, render_faults
 from fairlead.wire.kubelet.grants_file import parse_given, render_given
 from fairlead.wire.kubelet.limits_file import parse_limits, render_limits
+from fairlead.wire.kubelet.region_file import render_region
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 CHECKPOINT: Final = "kubelet_internal_checkpoint"
@@ -131,9 +139,14 @@ class NodeAgentFiles:
         _write(self._answer(token), render_limits(limits), _PUBLIC)
 
     def write_container(
-        self, token: str, limits: ContainerLimits, edits: ContainerEdits | None
+        self,
+        token: str,
+        limits: ContainerLimits,
+        edits: ContainerEdits | None,
+        region: Region | None = None,
     ) -> None:
-        _write(Path(self.region_path(token)), b"", _SHARED)
+        data = b"" if region is None else render_region(region)
+        _write(Path(self.region_path(token)), data, _SHARED)
         _write(Path(self.limits_path(token)), render_limits(limits), _READ_ONLY)
         if edits is not None:
             self.write_cdi(token, edits)

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fairlead.edge.kube.api_failure import Unreachable
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
-from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import CONFIG_MAPS, NODES, PODS, Resource
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.devices.gpu import GpuReading
@@ -45,6 +45,10 @@ BY_NAME_MAX: Final = 5
 HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _LOOK_SECONDS: Final = 0.2
 log = logging.getLogger("fairlead.kubernetes")
+
+if TYPE_CHECKING:
+    from fairlead.edge.kube.api_discovery import Discovery
+    from fairlead.edge.kube.follow.followed_kind import FollowedKind
 
 Row = TypeVar("Row")
 ReadingsQuery = Callable[[], Sequence[GpuReading]]
@@ -98,17 +102,17 @@ class ClusterQuery:
         )
         return self._with_readings(snapshot) if with_readings else snapshot
 
-    def read_all(self) -> ClusterSnapshot:
+    def read_all(self, *, with_warnings: bool = True) -> ClusterSnapshot:
         """The whole cluster, read once with the services' reader.
 
-        `sources` has what could not be read.
+        `sources` has what could not be read; `with_warnings` it is logged, too.
         """
         import asyncio
 
         with _without_retry_logs():
             found = asyncio.run(self._read_once())
         for source in found.sources.values():
-            if source.is_unread:
+            if source.is_unread and with_warnings:
                 log.warning("%s cannot be read: %s", source.name, source.message or source.state)
         read = list(found.sources.values())
         snapshot = build_snapshot(
@@ -127,6 +131,58 @@ class ClusterQuery:
             version=found.version,
         )
         return self._with_readings(snapshot)
+
+    def read_namespace(self, namespace: str) -> ClusterSnapshot:
+        """See `cli.context.ClusterReader`."""
+        from fairlead.edge.kube.follow.followed_kind import (
+            EVENT_SUBJECT,
+            job_subject,
+            workload_subject,
+        )
+        from fairlead.kinds.registry import KINDS, one_per_resource
+        from fairlead.kinds.workloads import OWNER_KINDS, workload_of
+
+        pods = self._api.list_all(self._pod_reader, Selection(namespace)).rows.values()
+        job_kinds = [job_subject(kind) for kind in one_per_resource(KINDS)]
+        owner_kinds = [workload_subject(kind) for kind in OWNER_KINDS]
+        kinds: list[FollowedKind[Any]] = [*job_kinds, *owner_kinds]
+        served = self._api.discovery({each.resource.group for each in kinds})
+        sources = {PODS.plural: Source(PODS.plural)}
+        jobs, owners, events = (
+            self._listed(each, served, namespace, sources)
+            for each in (job_kinds, owner_kinds, [EVENT_SUBJECT])
+        )
+        return build_snapshot(
+            pods=pods,
+            jobs=jobs,
+            workloads=(*owners, *map(workload_of, jobs)),
+            events=events,
+            sources=sources.values(),
+            taken_at=time.time(),
+        )
+
+    def _listed(
+        self,
+        kinds: Sequence[FollowedKind[Any]],
+        served: Discovery,
+        namespace: str,
+        sources: dict[str, Source],
+    ) -> list[Any]:
+        """The rows of all kinds that are served; how each was read is added to `sources`."""
+        from fairlead.edge.queries.job_query import sorted_out
+
+        places = [
+            (each, each.resource if each.versions is None else each.served(served))
+            for each in kinds
+        ]
+        there = [(each, found) for each, found in places if found is not None]
+
+        def rows(kind: FollowedKind[Any], found: Resource) -> list[Any]:
+            selection = Selection(namespace, fields=kind.selection.fields)
+            return list(self._api.list_all(kind.reader(found), selection).rows.values())
+
+        answers = in_parallel([partial(rows, *each) for each in there])
+        return sorted_out(zip((kind.name for kind, _ in there), answers, strict=True), sources)
 
     def read_objects(self) -> KeptObjects:
         """Kind by kind, nodes before pods. A kind that is not served is skipped."""

@@ -1,4 +1,5 @@
-"""The protocol `JobKind`: the names that the module of every job kind defines.
+"""The protocol `JobKind`: the names that the module of every job kind defines, and the part of it
+that creating an object needs.
 
 Other code refers to no kind by name: it loops over `registry.KINDS` or calls
 `registry.kind_of(job)`. Read-only commands load all kinds, so functions that submit import what
@@ -23,17 +24,11 @@ if TYPE_CHECKING:
     from fairlead.model.actions import Manifest
 
 
-class JobKind(Protocol):
-    """One kind of job.
+class CreatedKind(Protocol):
+    """A kind of object that is created.
 
-    `VERSIONS`: served versions that can be read, `CREATED_VERSIONS`: versions that are written;
-    best first.
-
-    `WIRE`: the struct that a list item is decoded to. `WORDS`: other words of `arena -T` for the
-    kind, the long one first. `POD_LABELS`: every pod of such a job has one of these labels with the
-    job's name, or, if an older operator created it, one of `OLDER_POD_LABELS`. `READS_SCHEMA`:
-    whether fields of one version differ between operators, so that the served schema must be read
-    before a job is written.
+    `CREATED_VERSIONS`: versions that are written; best first. `READS_SCHEMA`: whether fields of one
+    version differ between operators, so that the served schema must be read before one is written.
     """
 
     @property
@@ -45,11 +40,37 @@ class JobKind(Protocol):
     @property
     def PLURAL(self) -> str: ...
     @property
-    def VERSIONS(self) -> tuple[str, ...]: ...
-    @property
     def CREATED_VERSIONS(self) -> tuple[str, ...]: ...
     @property
     def READS_SCHEMA(self) -> bool: ...
+
+
+class SubmittedKind(CreatedKind, Protocol):
+    """A kind of object that is made of a `JobSpec`."""
+
+    def requested_gpus(self, spec: JobSpec) -> int: ...
+
+    def chief_labels(self, spec: JobSpec) -> dict[str, str]: ...
+
+    def manifest(
+        self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None
+    ) -> Manifest:
+        """`spec_fields`: the fields of `spec` in the served schema; None = unknown."""
+        ...
+
+
+class JobKind(SubmittedKind, Protocol):
+    """One kind of job.
+
+    `VERSIONS`: served versions that can be read, best first.
+
+    `WIRE`: the struct that a list item is decoded to. `WORDS`: other words of `arena -T` for the
+    kind, the long one first. `POD_LABELS`: every pod of such a job has one of these labels with the
+    job's name, or, if an older operator created it, one of `OLDER_POD_LABELS`.
+    """
+
+    @property
+    def VERSIONS(self) -> tuple[str, ...]: ...
     @property
     def TITLE(self) -> str: ...
     @property
@@ -73,27 +94,17 @@ class JobKind(Protocol):
 
     def chief_of(self, job: Job, pods: list[Pod]) -> Pod | None: ...
 
-    def requested_gpus(self, spec: JobSpec) -> int: ...
-
-    def chief_labels(self, spec: JobSpec) -> dict[str, str]: ...
-
-    def manifest(
-        self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None
-    ) -> Manifest:
-        """`spec_fields`: the fields of `spec` in the served schema; None = unknown."""
-        ...
-
 
 _AMBIGUOUS: Final = ("jobs",)
 """Plurals that resources of Kubernetes itself have too."""
 
 
-def source_of(kind: JobKind) -> str:
+def source_of(kind: CreatedKind) -> str:
     """The name of a snapshot's source for this kind: its plural, with the group if ambiguous."""
     return label_of(kind) if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
-def label_of(kind: JobKind) -> str:
+def label_of(kind: CreatedKind) -> str:
     """The kind as `mpijobs.kubeflow.org`, which commands print for skipped kinds."""
     return f"{kind.PLURAL}.{kind.GROUP}"
 

@@ -47,7 +47,8 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     shared memory, "" = none. `replica`: its time slice of the card, "" = none. `members`: its
     processes one by one, where they are visible. `claim`: labels of a card that it has by a
     resource claim. Usage is None where the processes are not visible, the driver has no value for
-    one of them, or the last value is too old.
+    one of them, or the last value is too old. `accounted_bytes`, `denied`: what the memory guard
+    counts, None = it is not in the container.
     """
 
     namespace: str
@@ -64,6 +65,8 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     replica: str = ""
     members: tuple[NamedProcess, ...] = ()
     claim: Mapping[str, str] = {}
+    accounted_bytes: int | None = None
+    denied: int | None = None
 
 
 class XidEvent(Struct, frozen=True, gc=False):

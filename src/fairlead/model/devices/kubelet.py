@@ -98,6 +98,50 @@ class ContainerLimits(Struct, frozen=True, gc=False):
     region: str
 
 
+class RegionCard(Struct, frozen=True, gc=False):
+    """What the memory guard of one container counts on one card; `used` and `peak` are bytes.
+
+    `denied`: refused requests. `unknown_allocators`: look-ups of functions that look like
+    allocators and are in no list of the guard.
+    """
+
+    used: int = 0
+    peak: int = 0
+    denied: int = 0
+    unknown_allocators: int = 0
+
+
+class RegionSlot(Struct, frozen=True, gc=False):
+    """One process in a region, by the number of its slot.
+
+    `identity`: its pid, and above it the low 32 bits of its start time (`start`, in ticks since the
+    boot). `pid_namespace`: the inode of the namespace to which the pid belongs. `held`: bytes, by
+    the card's place in the limits file.
+    """
+
+    number: int
+    identity: int
+    start: int
+    pid_namespace: int
+    held: tuple[int, ...]
+
+    @property
+    def pid(self) -> int:
+        return self.identity & 0xFFFF_FFFF
+
+
+class Region(Struct, frozen=True, gc=False):
+    """The file that the processes of one container share for the memory guard.
+
+    Any of them can write anything into it. `generation`: another number at each start of the
+    container. `cards`: in the order of the limits file. `slots`: those that are taken.
+    """
+
+    generation: int
+    cards: tuple[RegionCard, ...] = ()
+    slots: tuple[RegionSlot, ...] = ()
+
+
 class GivenShare(Struct, frozen=True, gc=False):
     """The share of a card that the node's agent gave to a container, with its device ids' token."""
 

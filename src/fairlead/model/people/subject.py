@@ -27,7 +27,8 @@ class Subject(Struct, frozen=True):
     """`name`: as pages show it. `user`: id of the User; "" = there is none, for example at the
     first run. `namespaces`: those of the subject's leaves; an administrator sees all others, too.
     `groups`: names of the UserGroups. `leaves`: full names. `account`: the user name under which
-    the API server is asked (`system:serviceaccount:…`); "" = the server's own rights.
+    the API server is asked (`system:serviceaccount:…`); "" = the server's own rights. `is_bound`:
+    whether the people controller has made the user's ServiceAccount, whose name `account` is.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Subject(Struct, frozen=True):
     groups: frozenset[str] = frozenset()
     leaves: frozenset[str] = frozenset()
     account: str = ""
+    is_bound: bool = True
     way: SignInWay = SignInWay.NONE
 
     @property

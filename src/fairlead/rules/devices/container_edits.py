@@ -23,6 +23,7 @@ from fairlead.model.devices.kubelet import (
     ContainerLimits,
     GivenShare,
     MountedFile,
+    Region,
 )
 from fairlead.rules.devices.provider import Provider
 
@@ -140,6 +141,11 @@ def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> C
         for grant in given.cards
     )
     return ContainerLimits(tuple(cards), REGION_PATH)
+
+
+def fresh_region(now: float) -> Region:
+    """The region of a container that starts at `now`, in epoch seconds: nothing is in use."""
+    return Region(int(now * 1e9))
 
 
 def given_shares(given: ContainerGrant) -> tuple[GivenShare, ...]:

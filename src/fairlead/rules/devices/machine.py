@@ -34,6 +34,7 @@ from fairlead.model.devices.kubelet import (
     ContainerLimits,
     GivenShare,
     HeldDevices,
+    Region,
 )
 from fairlead.model.keys import (
     ANNOTATION_GPU_ASSIGN_TIME,
@@ -58,6 +59,7 @@ from fairlead.rules.devices.card_mode import (
 from fairlead.rules.devices.container_edits import (
     NodeFiles,
     container_limits,
+    fresh_region,
     given_shares,
     shared_edits,
     whole_edits,
@@ -91,7 +93,8 @@ class Prepared(Struct, frozen=True, gc=False):
     """What a container gets, and what is to be written before it starts.
 
     `assigned`: the mark on its pod; None = the pod has it already. `shares`: rows of the grants
-    file; none where the asking container is not known yet.
+    file; none where the asking container is not known yet. `region`: None = no memory guard is in
+    the container.
     """
 
     given: ContainerGrant
@@ -99,6 +102,7 @@ class Prepared(Struct, frozen=True, gc=False):
     limits: ContainerLimits
     shares: tuple[GivenShare, ...] = ()
     assigned: PatchObject | None = None
+    region: Region | None = None
 
 
 class NodeConclusions(Struct, frozen=True):
@@ -337,7 +341,12 @@ class NodeMachine:
             return given
         if answered is not None and (refusal := otherwise_answered(given, answered)):
             return refusal
-        return self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
+        found = self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
+        if isinstance(found, DeviceRefusal) or not self._has_guard(
+            was_answered=answered is not None
+        ):
+            return found
+        return structs.replace(found, region=fresh_region(now))
 
     def answer_now(
         self, ids: Collection[str], now: float, files: NodeFiles
@@ -445,6 +454,14 @@ class NodeMachine:
             )
             self._plan = base, plan
         return self._plan[1]
+
+    def _has_guard(self, *, was_answered: bool) -> bool:
+        """Whether the container that starts may have the guard's library.
+
+        The kubelet keeps an answer, with its mounts, although labels chose another provider since.
+        """
+        provider = choose_provider(self._known_node().labels, self._means)
+        return provider is Provider.GUARD or (was_answered and self._means.has_guard)
 
     def _prepared(
         self,

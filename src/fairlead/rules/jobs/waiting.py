@@ -18,6 +18,7 @@ from fairlead.model.keys import (
     ANNOTATION_SUSPENDED_FOR,
     FIRST_ADMISSION,
     NO_NODE,
+    OVER_MAX,
     QUOTA_CONDITION,
     QUOTA_GATE,
 )
@@ -45,22 +46,7 @@ class Wait(Struct, frozen=True, gc=False):
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
     """Why the job waits; call it for jobs that wait."""
     if is_suspended(job):
-        claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR)
-        if claimant == FIRST_ADMISSION:
-            text = "the job is suspended until its quota has room for it, because it has a deadline"
-            return Wait("QuotaSuspended", text, "suspended-at-first")
-        if claimant == NO_NODE:
-            text = (
-                "the job is suspended because no node took its pods; it resumes when one has room"
-            )
-            return Wait("QuotaReturned", text, "suspended-no-node")
-        if claimant:
-            text = (
-                f"the job is suspended to give quota back to {claimant}; it resumes when there is "
-                "room again"
-            )
-            return Wait("QuotaSuspended", text, "suspended-for", {"claimant": claimant})
-        return Wait("Suspended", "the job is suspended", "suspended")
+        return why_suspended(job.annotations.get(ANNOTATION_SUSPENDED_FOR, ""))
     for pod in pods:
         reason = why_pod_waits(pod)
         if reason is not None:
@@ -82,6 +68,31 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
         "starting",
         {"running": running, "pods": len(pods)},
     )
+
+
+def why_suspended(claimant: str) -> Wait:
+    """Why a job is suspended. `claimant`: the unit for which Fairlead suspended it; "" = it did
+    not.
+    """
+    if claimant == FIRST_ADMISSION:
+        text = "the job is suspended until its quota has room for it, because it has a deadline"
+        return Wait("QuotaSuspended", text, "suspended-at-first")
+    if claimant == NO_NODE:
+        text = "the job is suspended because no node took its pods; it resumes when one has room"
+        return Wait("QuotaReturned", text, "suspended-no-node")
+    if claimant == OVER_MAX:
+        text = (
+            "the job is suspended because its part of the quota tree used more than its max; it "
+            "resumes when there is room again"
+        )
+        return Wait("QuotaSuspended", text, "suspended-over-max")
+    if claimant:
+        text = (
+            f"the job is suspended to give quota back to {claimant}; it resumes when there is "
+            "room again"
+        )
+        return Wait("QuotaSuspended", text, "suspended-for", {"claimant": claimant})
+    return Wait("Suspended", "the job is suspended", "suspended")
 
 
 def is_suspended(job: Job) -> bool:
@@ -118,13 +129,18 @@ def why_pod_waits(pod: Pod) -> Wait | None:
     ) or _why_container_waits(pod)
 
 
+def why_quota_waits(pod: Pod) -> Wait | None:
+    """What the quota controller wrote about a pod that waits for quota; None = nothing yet."""
+    return _condition(pod, QUOTA_CONDITION)
+
+
 def _before_its_node(pod: Pod) -> Wait | None:
     if QUOTA_GATE in pod.gates:
         text = (
             f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` "
             "shows why"
         )
-        return _condition(pod, QUOTA_CONDITION) or Wait(
+        return why_quota_waits(pod) or Wait(
             "QuotaGated", text, "quota-gated", {"pod": pod.name, "key": pod.key}
         )
     if pod.gates:

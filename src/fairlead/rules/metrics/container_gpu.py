@@ -33,8 +33,8 @@ LABELS: Final = (
 )
 
 
-def _metric(name: str, help: str) -> MetricName:
-    return MetricName(f"fairlead_container_gpu_{name}", "gauge", LABELS, help)
+def _metric(name: str, help: str, type: str = "gauge") -> MetricName:
+    return MetricName(f"fairlead_container_gpu_{name}", type, LABELS, help)
 
 
 MEMORY_USED: Final = _metric(
@@ -50,6 +50,15 @@ CORE_LIMIT: Final = _metric(
     "core_limit_ratio", "Part of the GPU's compute the container may use; absent when unlimited."
 )
 PROCESSES: Final = _metric("processes", "Processes of the container on this GPU.")
+MEMORY_ACCOUNTED: Final = _metric(
+    "memory_accounted_bytes",
+    "Device memory that the cooperative memory guard in the container accounts on this GPU.",
+)
+DENIED: Final = _metric(
+    "allocations_denied_total",
+    "Allocations on this GPU that the cooperative memory guard in the container refused.",
+    "counter",
+)
 _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
     MEMORY_USED: lambda process: process.memory_used_bytes,
     MEMORY_LIMIT: lambda process: process.memory_limit_bytes,
@@ -58,6 +67,8 @@ _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] 
     ),
     CORE_LIMIT: lambda process: process.core_limit_ratio,
     PROCESSES: lambda process: process.processes,
+    MEMORY_ACCOUNTED: lambda process: process.accounted_bytes,
+    DENIED: lambda process: process.denied,
 }
 NAMES: Final = tuple(_VALUES)
 _PROCESS_LABELS: Final = (*LABELS, "pid", "process_name", "process_type")

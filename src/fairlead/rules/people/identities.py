@@ -25,6 +25,10 @@ from fairlead.settings import USERS_NAMESPACE
 
 OIDC_TYPE: Final = "oidc"
 """`externalUser.authType` of users who sign in at the OIDC provider."""
+KUBERNETES_TYPE: Final = "kubernetes"
+"""`externalUser.authType` of users that sign in with another identity of the cluster than their
+ServiceAccount; `uid` is the user name of that identity.
+"""
 _ASK: Final = "ask an administrator"
 
 
@@ -74,22 +78,44 @@ def user_of_account(identity: str, users: Mapping[str, User]) -> User | None:
     return users.get(named[1]) if named is not None and named[0] == USERS_NAMESPACE else None
 
 
+def is_own_account(identity: str) -> bool:
+    """Whether it is a ServiceAccount of the users namespace, which only the user of its name has.
+
+    >>> is_own_account("system:serviceaccount:kube-ai:bob"), is_own_account("bob")
+    (True, False)
+    """
+    named = named_account(identity)
+    return named is not None and named[0] == USERS_NAMESPACE
+
+
+def user_of_identity(identity: str, users: Mapping[str, User]) -> User | Denied | None:
+    """The user that the API server knows by this name: that of a ServiceAccount of the users
+    namespace, else the one whose `externalUser` has it. None: the identity has no user.
+    """
+    if is_own_account(identity):
+        return user_of_account(identity, users)
+    return _linked(KUBERNETES_TYPE, identity, users)
+
+
 def user_of_external(uid: str, users: Mapping[str, User]) -> User | Denied:
     """The one user with this uid at the OIDC provider."""
-    found = [
-        each
-        for each in users.values()
-        if uid and each.external.uid == uid and each.external.auth_type.lower() == OIDC_TYPE
-    ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"`{each.name}`" for each in sorted(found, key=lambda each: each.name))
-        return _no_user(f"several users have the external uid `{uid[:200]}`: {names}")
-    return _no_user(
+    return _linked(OIDC_TYPE, uid, users) or _no_user(
         f"no user has the external uid `{uid[:200]}`",
         f"{_ASK} to set `externalUser` of your user: authType {OIDC_TYPE}, and this uid",
     )
+
+
+def _linked(auth_type: str, uid: str, users: Mapping[str, User]) -> User | Denied | None:
+    """The one user whose `externalUser` this is; Denied for several."""
+    found = [
+        each
+        for each in users.values()
+        if uid and each.external.uid == uid and each.external.auth_type.lower() == auth_type
+    ]
+    if len(found) > 1:
+        names = ", ".join(f"`{each.name}`" for each in sorted(found, key=lambda each: each.name))
+        return _no_user(f"several users have the external uid `{uid[:200]}`: {names}")
+    return found[0] if found else None
 
 
 def check_account(user: User) -> Denied | None:
@@ -133,6 +159,7 @@ def subject_of_user(
         groups=frozenset(each.name for each in mine),
         leaves=frozenset(each.status.leaf for each in mine),
         account=account_name(USERS_NAMESPACE, user.name),
+        is_bound=user.status.service_account == user.name,
         way=way,
     )
 
@@ -145,6 +172,11 @@ def first_administrator(identity: Identity, way: SignInWay, *, is_own: bool) -> 
         account="" if is_own else identity.name,
         way=way,
     )
+
+
+def made_later(user: User) -> Denied:
+    """The refusal of a sign-in that is older than the user whose it would be."""
+    return _no_user(f"this sign-in began before the user `{user.name}` was made", "sign in again")
 
 
 def no_user(identity: str) -> Denied:

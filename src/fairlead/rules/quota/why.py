@@ -7,6 +7,9 @@ it is now.
 A place is one in the order in which units are tried (docs/spec/quota.md#order-of-candidates), at
 this moment. It promises no turn: a unit that does not fit is passed over, and each plan makes the
 order anew.
+
+A reader without the rights to see all pods has no plan. `why_reported` answers from what the quota
+controller has written: the conditions of the pods, and the status of the tree.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.errors import UserError
 from fairlead.model.moment import Moment
@@ -33,6 +37,7 @@ from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import amount_of, amount_text
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.jobs.waiting import why_quota_waits, why_suspended
 
 ADMITTED: Final = "Admitted"
 HAS_ROOM: Final = "HasRoom"
@@ -40,6 +45,8 @@ RECLAIMED: Final = "Reclaimed"
 STOPPING: Final = "Stopping"
 FINISHED: Final = "Finished"
 NOT_COUNTED: Final = "NotCounted"
+UNKNOWN: Final = "Unknown"
+LOWERED: Final = "QuotaLowered"
 SHOWN_BEFORE_MAX: Final = 20
 """`SHOWN_BEFORE_MAX`: units before the asked one that are named; the others are counted."""
 _NAMES_MAX: Final = 5
@@ -93,7 +100,8 @@ class QuotaAnswer(Struct, frozen=True):
     `reason` is that of its waiting unit, else one of this module. `units`: its waiting units, in
     the order tried. `since`: when the first of them began to wait; None = none waits.
     `reason_since`: since when the condition has the reason; None = it does not. `priority`: the
-    highest of its pods. `evicted`: None = Events could not be read.
+    highest of its pods. `evicted`: None = Events could not be read. `is_reported`: from what the
+    quota controller has written, without a plan; it has no `units` then.
     """
 
     kind: str
@@ -110,6 +118,7 @@ class QuotaAnswer(Struct, frozen=True):
     reason_since: Moment | None = None
     priority: int = 0
     evicted: EvictionCount | None = None
+    is_reported: bool = False
 
     @property
     def resources(self) -> list[str]:
@@ -126,7 +135,26 @@ def why_quota(
 
     Raises UserError with existing names if there is none.
     """
-    asked = _Asked(snapshot, state, plan, namespace)
+    return _answers(_Asked(snapshot, state, plan, namespace), namespace, name)
+
+
+def why_reported(
+    snapshot: ClusterSnapshot,
+    state: QuotaState,
+    uses: Sequence[QuotaNodeUse],
+    namespace: str,
+    name: str,
+) -> list[QuotaAnswer]:
+    """The same without a plan, for a reader of this namespace's objects alone.
+
+    `uses`: from the status of the tree. Reasons and sentences are those of the pods' conditions.
+    """
+    asked = _Reported(snapshot, state, QuotaPlan(nodes=tuple(uses)), namespace)
+    return [replace(each, is_reported=True) for each in _answers(asked, namespace, name)]
+
+
+def _answers(asked: _Asked, namespace: str, name: str) -> list[QuotaAnswer]:
+    snapshot, state = asked.snapshot, asked.state
     answers = [asked.of_pod(pod) for pod in snapshot.pods_in(namespace) if pod.name == name]
     answers += [
         asked.of_job(kind, name, uids) for kind, uids in _jobs(snapshot, state, namespace, name)
@@ -218,7 +246,8 @@ class _Asked:
     def __init__(
         self, snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str
     ) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
+        self.state = state
         self._plan = plan
         self._pods = {pod.key: pod for pod in state.pods if pod.namespace == namespace}
         self._leaf = next(
@@ -263,8 +292,7 @@ class _Asked:
         key = f"{self._namespace}/{name}"
         if self._leaf is None:
             return QuotaAnswer(kind, key, NOT_COUNTED, self._stranger())
-        made = {pod.key for uid in uids for pod in self._snapshot.pods_owned_by(uid)}
-        pods = [pod for pod in self._pods.values() if pod.owner in uids or pod.key in made]
+        pods = self._pods_of(uids)
         mine = {pod.key for pod in pods}
         waiting = [
             each
@@ -287,6 +315,10 @@ class _Asked:
             )
         eldest = min(pods, key=lambda pod: (pod.is_admitted, pod.created_at, pod.name))
         return self._answer(kind, key, self._standing(eldest), uids, pods, [])
+
+    def _pods_of(self, uids: Sequence[str]) -> list[QuotaPod]:
+        made = {pod.key for uid in uids for pod in self.snapshot.pods_owned_by(uid)}
+        return [pod for pod in self._pods.values() if pod.owner in uids or pod.key in made]
 
     def _answer(
         self,
@@ -321,7 +353,12 @@ class _Asked:
             priority=max(
                 [*(row.priority for row in waiting), *(pod.priority for pod in pods)], default=0
             ),
-            evicted=self._taken(set(uids) - {""}, waiting),
+            evicted=self._taken(
+                set(uids) - {""},
+                is_suspended=any(
+                    row.workload is not None and row.workload.suspended_for for row in waiting
+                ),
+            ),
         )
 
     def _place(self, row: QuotaWaiting) -> QueuedUnit:
@@ -343,25 +380,22 @@ class _Asked:
             what_must_be_free(row),
         )
 
-    def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> EvictionCount | None:
+    def _taken(self, uids: set[str], *, is_suspended: bool) -> EvictionCount | None:
         """Counts from Events about it and about its owner.
 
         A job that quota suspended was taken back at least once.
         """
-        if not self._snapshot.was_read(_EVENTS):
+        if not self.snapshot.was_read(_EVENTS):
             return None
         found = [
             event
-            for event in self._snapshot.events
+            for event in self.snapshot.events
             if event.object_uid in uids and event.reason in _TAKEN
         ]
         counts = Counter[str]()  # by object: the pod's owner has an Event, too
         for event in found:
             if event.reason != _TAKEN[0] or not event.message.startswith(_OF_WHOLE):
                 counts[event.object_uid] += max(1, event.count)
-        is_suspended = any(
-            row.workload is not None and row.workload.suspended_for for row in waiting
-        )
         last = max((event.at for event in found if event.at is not None), default=None)
         return EvictionCount(max((int(is_suspended), *counts.values())), last)
 
@@ -392,6 +426,64 @@ class _Asked:
         )
 
 
+class _Reported(_Asked):
+    """What the quota controller has written. The plan has only what each node uses: pods and jobs
+    themselves show that they wait.
+    """
+
+    def of_job(self, kind: str, name: str, uids: Sequence[str]) -> QuotaAnswer:
+        pods = self._pods_of(uids)
+        jobs = [row for uid in uids if (row := self.state.workloads.get(uid)) is not None]
+        taken = next((row for row in jobs if row.is_suspended and row.suspended_for), None)
+        lowered = next((row for row in jobs if row.held and not row.is_suspended), None)
+        gated = [pod for pod in pods if not pod.is_admitted]
+        if self._leaf is None or not (gated or taken or lowered):
+            return super().of_job(kind, name, uids)
+        key = f"{self._namespace}/{name}"
+        if gated:
+            eldest = min(gated, key=lambda pod: (pod.created_at, pod.name))
+            reason, sentence = self._standing(eldest)
+            sentence = f"{len(gated)} of {len(pods)} pods wait: {sentence}"
+            return self._answer(kind, key, (reason, sentence), uids, pods, [])
+        if taken is not None:
+            wait, total = why_suspended(taken.suspended_for), max(len(pods), taken.pods)
+            sentence = f"{total} of {total} pods wait: {wait.message}"
+            answer = self._answer(kind, key, (wait.reason, sentence), uids, pods, [])
+            evicted = self._taken(set(uids), is_suspended=True)
+            priority = answer.priority if pods else taken.priority
+            return replace(
+                answer, since=taken.created_at or None, priority=priority, evicted=evicted
+            )
+        assert lowered is not None
+        sentence = (
+            f"{lowered.held} of {lowered.pods + lowered.held} pods wait: its parallelism is "
+            "lowered until there is room again"
+        )
+        answer = self._answer(kind, key, (LOWERED, sentence), uids, pods, [])
+        return replace(answer, since=lowered.created_at or None)
+
+    def _answer(
+        self,
+        kind: str,
+        key: str,
+        outcome: tuple[str, str],
+        uids: Iterable[str],
+        pods: Sequence[QuotaPod],
+        waiting: Sequence[QuotaWaiting],
+    ) -> QuotaAnswer:
+        answer = super()._answer(kind, key, outcome, uids, pods, waiting)
+        since = [pod.created_at for pod in pods if not pod.is_admitted and pod.created_at]
+        return replace(answer, since=min(since, default=None))
+
+    def _standing(self, pod: QuotaPod) -> tuple[str, str]:
+        if pod.is_admitted:
+            return super()._standing(pod)
+        wait = why_quota_waits(self.snapshot.pod_by_key[pod.key])
+        if wait is None:
+            return UNKNOWN, "it waits for quota; the quota controller has not written why"
+        return wait.reason, wait.message
+
+
 def _condition_sentence(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
     """The message of these pods' condition if it has the same reason; else the plan's sentence."""
     mine = {pod.key for pod in waiting.pods}
@@ -407,6 +499,8 @@ def _condition_sentence(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
 
 def _taken_back(eviction: QuotaEviction) -> str:
     sentence = f": {eviction.message}" if eviction.message else ""
+    if eviction.is_drain:
+        return f"it is to be evicted{sentence}"
     return f"it is to make room for {eviction.for_unit}{sentence}"
 
 

@@ -283,15 +283,17 @@ def service(place: PartPlace, port_name: str, port: int, *, is_labelled: bool = 
 
 
 def spread(name: str) -> Object:
-    """Replicas prefer different machines.
+    """Replicas are on different nodes, as far as there are nodes that take them: a node with a
+    taint is none, so that the replicas of a cluster with one node left are all there.
 
     Those of an earlier template do not count, or in a rolling update both new ones could come to
-    one machine.
+    one node.
     """
     constraint = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "nodeTaintsPolicy": "Honor",
         "labelSelector": {"matchLabels": {PART_LABEL: name}},
         "matchLabelKeys": ["pod-template-hash"],
     }

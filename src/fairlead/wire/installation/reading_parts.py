@@ -154,6 +154,8 @@ def _gpu_exporter_pod(chosen: Installation) -> Object:
         ("pod-resources", "/var/lib/kubelet/pod-resources", "", True),
         # The node agent's grants file: which card a pod has of shared memory.
         ("state", "/var/lib/fairlead/gpu", "DirectoryOrCreate", True),
+        # What the memory guard counts in each container.
+        ("run", "/run/fairlead/gpu", "DirectoryOrCreate", True),
         *kernel_log,
     )
     command = ["fairlead", "gpu-exporter", f"--listen=:{GPU_EXPORTER_PORT}", "--kubernetes"]

@@ -3,7 +3,7 @@
 Specification: docs/spec/gpu-sharing.md#limits-file-and-region.
 
 It is text with one line per card. The guard allows no allocation when it cannot read a line, so
-this parser accepts nothing malformed either.
+this parser accepts nothing that native/guard/limits.c refuses.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from fairlead.model.refusal import Refusal
 _MIB: Final = 1024 * 1024
 _NUMBER: Final = r"(0|[1-9]\d{0,17})"
 """A number without leading zeros, which some parsers would read as octal."""
+_MOST_CARDS: Final = 32
+_MOST_UUID_BYTES: Final = 63
+_MOST_PATH_BYTES: Final = 255
+_REGION: Final = re.compile(r"region (/[^\x00-\x1f\x7f]*)")
 _CARD: Final = re.compile(
     (
-        rf"gpu (GPU-\S+) limit_bytes {_NUMBER} core_percent "
+        rf"gpu (GPU-[^\x00-\x20\x7f]+) limit_bytes {_NUMBER} core_percent "
         rf"{_NUMBER} context_bytes {_NUMBER}"
     ),
     re.ASCII,
@@ -52,11 +56,12 @@ def parse_limits(text: bytes) -> ContainerLimits | Refusal:
     cards: list[CardLimit] = []
     region = ""
     for number, line in enumerate(lines[1:], 2):
-        card = _parse_card(line)
-        if card is not None and all(card.uuid != other.uuid for other in cards):
+        card, path = _parse_card(line), _parse_region(line)
+        is_new = card is not None and all(card.uuid != other.uuid for other in cards)
+        if card is not None and is_new and len(cards) < _MOST_CARDS:
             cards.append(card)
-        elif line.startswith("region /") and not region:
-            region = line.removeprefix("region ")
+        elif path and not region:
+            region = path
         else:
             return Refusal(f"line {number} of the limits file is not understood: `{line}`")
     return (
@@ -71,7 +76,14 @@ def _parse_card(line: str) -> CardLimit | None:
     match = _CARD.fullmatch(line)
     if match is None or int(match[2]) % _MIB or int(match[3]) > 100 or int(match[4]) % _MIB:
         return None
+    if len(match[1].encode()) > _MOST_UUID_BYTES:
+        return None
     return CardLimit(match[1], int(match[2]) // _MIB, int(match[3]), int(match[4]) // _MIB)
+
+
+def _parse_region(line: str) -> str:
+    match = _REGION.fullmatch(line)
+    return match[1] if match and len(match[1].encode()) <= _MOST_PATH_BYTES else ""
 
 
 def _card_line(card: CardLimit) -> str:

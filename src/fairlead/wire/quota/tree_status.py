@@ -5,15 +5,16 @@ See docs/spec/quota.md#status-of-the-tree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.moment import Moment
+from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.tree import AdmittedUse, QuotaNode, QuotaTree, Violation
-from fairlead.wire.kube.quantity import render_amounts
+from fairlead.wire.kube.quantity import parse_amounts, render_amounts
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.quota.plan_json import render_node_use
 
@@ -62,6 +63,41 @@ def render_tree_status(action: WriteTreeStatus) -> Object:
         "userUse": _user_use(action.users),
         "nodes": rows,
     }
+
+
+def parse_node_uses(status: Mapping[str, Any]) -> tuple[QuotaNodeUse, ...]:
+    """What each node uses, from the tree's status, in its order. A row has the fields that
+    `render_node_use` writes; what is malformed is left out: the controller wrote none of it.
+    """
+    found = []
+    rows = status.get("nodes")
+    for row in rows if isinstance(rows, list) else []:
+        try:
+            found.append(_parse_node_use(row))
+        except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
+            continue
+    return tuple(found)
+
+
+def _parse_node_use(row: Object) -> QuotaNodeUse:
+    waiting = row.get("waiting") or {}
+    return QuotaNodeUse(
+        str(row["name"]),
+        tuple(map(str, row.get("namespaces") or ())),
+        tuple(map(str, row.get("children") or ())),
+        used=parse_amounts(row["used"]),
+        request=parse_amounts(row.get("request")),
+        guaranteed=parse_amounts(row.get("guaranteed")),
+        borrowed=parse_amounts(row.get("borrowed")),
+        claimed=parse_amounts(row.get("claimed")),
+        lost=parse_amounts(row.get("lost")),
+        firm_used=parse_amounts(row.get("nonPreemptibleUsed")),
+        firm_request=parse_amounts(row.get("nonPreemptibleRequest")),
+        waiting_units=int(waiting.get("units", 0)),
+        waiting_pods=int(waiting.get("pods", 0)),
+        counted_min=parse_amounts(row.get("countedMin")),
+        over_max=parse_amounts(row.get("overMax")),
+    )
 
 
 def _user_caps(root: QuotaNode | None) -> list[Object]:

@@ -3,17 +3,19 @@ import { useMutation } from "@tanstack/react-query";
 import { Button } from "antd";
 import { useState } from "react";
 import { ApiError, postJson } from "../../api/fetch";
-import { useMe } from "../../api/queries";
+import { useMe, useOwnUser } from "../../api/queries";
 import type { IssuedKubeconfig, Me } from "../../api/types";
 import { exactTime, parseTime } from "../../format/format";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
+import { allFaults, Field, WriteFault } from "../../parts/FormDialog";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
 import { saveText } from "../../parts/save";
 import { Answered, Bones, Empty, FailedRefresh, useFaultWords } from "../../parts/States";
 import { Credentials } from "../people/Credentials";
+import { PLAIN_ID } from "../people/words";
 import { Rights } from "./Rights";
 
 export function AccessPage() {
@@ -48,6 +50,7 @@ function Access({ me }: { me: Me }) {
           <dd>{code("signin.way", me.way, {}, me.way)}</dd>
         </dl>
       </Panel>
+      {!user.id && isAdmin && me.way === "token" && <OwnUser me={me} />}
       <Panel slug="access-where" title={t("access.where")}>
         {user.namespaces.length === 0 && !isAdmin ? (
           <Empty why={t("access.noQuota")} />
@@ -71,6 +74,36 @@ function Access({ me }: { me: Me }) {
         </Panel>
       )}
     </>
+  );
+}
+
+/** Of an administrator who has no user: makes one of the account that signed in. */
+function OwnUser({ me }: { me: Me }) {
+  const { t } = useWords();
+  const [name, setName] = useState(me.user.name.split(":").at(-1) ?? "");
+  const make = useOwnUser(me.csrf);
+  const faults = allFaults(make.error, undefined);
+  const isReady = name.trim() !== "";
+  return (
+    <Panel slug="access-own" title={t("access.own")}>
+      <p className="dim access-note">{t("access.ownHint")}</p>
+      <form
+        className="access-own"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady && !make.isPending) make.mutate(name);
+        }}
+      >
+        <Field label={t("users.name")} hint={t("users.idHint", { id: PLAIN_ID(name) || "—" })} faults={faults}>
+          <input type="text" value={name} maxLength={253} onChange={(event) => setName(event.target.value)} data-testid="own-user-name" />
+        </Field>
+        {make.error && faults.length === 0 && <WriteFault error={make.error} />}
+        <Button htmlType="submit" type="primary" disabled={!isReady} loading={make.isPending} data-testid="action-own-user">
+          {t("access.ownMake")}
+        </Button>
+      </form>
+    </Panel>
   );
 }
 

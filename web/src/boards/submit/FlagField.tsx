@@ -1,5 +1,5 @@
-// One flag of `arena submit` as a field: a text, a text of several lines, or a switch.
-import type { FieldFault, JobFlag } from "../../api/types";
+// One flag of a command as a field: a text, a text of several lines, or a switch.
+import type { FieldFault, JobFlag, JobForm } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Faults, Field } from "../../parts/FormDialog";
@@ -7,16 +7,18 @@ import type { FlagValue } from "./draft";
 
 interface Props {
   flag: JobFlag;
+  form: Pick<JobForm, "type" | "family">;
   value: FlagValue;
   faults: readonly FieldFault[];
   onChange: (value: FlagValue) => void;
 }
 
-export function FlagField({ flag, value, faults, onChange }: Props) {
+export function FlagField({ flag, form, value, faults, onChange }: Props) {
   const { t, locale } = useWords();
-  const key = `flag.${flag.name}`;
+  // A flag may mean something else elsewhere: `--replicas` of a serving job are no executors.
+  const key = [`flag.${form.type}.${flag.name}`, `flag.${form.family}.${flag.name}`, `flag.${flag.name}`].find(isMessageKey);
   const spelled = `--${flag.name}`;
-  const label = isMessageKey(key) ? t(key) : spelled;
+  const label = key ? t(key) : spelled;
   // The command's help is English; a translated label stands alone.
   const help = label === spelled || locale === "en" ? flag.help : "";
   const test = `flag-${flag.name}`;

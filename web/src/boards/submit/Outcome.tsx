@@ -1,18 +1,21 @@
 // What the form would do: whether the job starts, the equal command, the objects, and what the API server would refuse.
-import type { SubmitPreview, SubmitVerdict } from "../../api/types";
+import type { JobForm, SubmitPreview, SubmitVerdict } from "../../api/types";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { sentenceWords } from "../../i18n/sentences";
 import { Command, Copy } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
+import "../jobs/life.css";
 
-export function Outcome({ preview, isLate }: { preview: SubmitPreview | undefined; isLate: boolean }) {
+export function Outcome({ preview, family, isLate }: { preview: SubmitPreview | undefined; family: JobForm["family"]; isLate: boolean }) {
   const { t } = useWords();
   const verdict = preview?.verdict;
+  const none = family === "cron" ? t("submit.cronVerdict") : t("submit.noVerdict");
+  const unknown = preview?.valid ? none : t("submit.incomplete");
   return (
     <div className="submit-outcome" data-late={isLate} aria-busy={isLate} data-testid="submit-outcome">
       <Panel slug="verdict" title={t("submit.verdict")}>
-        <div aria-live="polite">{verdict ? <Verdict of={verdict} /> : <p className="dim">{t("submit.incomplete")}</p>}</div>
+        <div aria-live="polite">{verdict ? <Verdict of={verdict} /> : <p className="dim">{unknown}</p>}</div>
         {preview?.notes.map((note) => (
           <p key={note} className="dim" lang="en">
             {shown(note)}

@@ -1,10 +1,12 @@
-// Submit a job: a form of the flags of `arena submit`, with what it would do beside it. What was typed stays when the write fails.
+// Submit a job, a serving job or a cron: a form of the flags of the command, with what it would do beside it. What was typed stays when the write fails.
 import { Button } from "antd";
-import { type FormEvent, useId, useState } from "react";
-import { useJobClone, useJobForms, useMe, usePreview, useWrite, waitForJob, type WriteOrder } from "../../api/queries";
+import { type FormEvent, useEffect, useId, useRef, useState } from "react";
+import { useJobClone, useJobForms, useMe, usePreview, useWrite, waitForJob, waitForServing, type WriteOrder } from "../../api/queries";
 import type { FieldFault, JobClone, JobFlag, JobForm, JobFormList, JobSubmitted, SubmitPreview } from "../../api/types";
+import { line, quoted } from "../../commands/commands";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
+import { Command } from "../../parts/Copy";
 import { Faults, faultsOf, Field, WriteFault } from "../../parts/FormDialog";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
@@ -13,7 +15,7 @@ import { useLate } from "../../parts/useLate";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import { jobId } from "../jobs/JobsBoard";
-import { type Draft, draftOf, type FlagValue, flagsOf, type Section, submissionOf, valueOf } from "./draft";
+import { type Draft, draftOf, type FlagValue, flagsOf, type Section, submissionOf, valueOf, versionOf } from "./draft";
 import { FlagField } from "./FlagField";
 import { Outcome } from "./Outcome";
 import "./submit.css";
@@ -41,6 +43,7 @@ export function SubmitPage() {
 
 /** Others submit jobs meanwhile. */
 const VERDICT_MS = 10_000;
+const FAMILIES: readonly JobForm["family"][] = ["train", "serve", "cron"];
 /** What is missing is no fault before the first try to submit. */
 const MISSING = "required";
 
@@ -49,15 +52,17 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
   const { t } = useWords();
   const id = useId();
   const [params] = useQueryState();
-  const [draft, setDraft] = useState<Draft>(() => (clone ? draftOf(clone.submission) : firstDraft(forms, params)));
+  const [draft, setDraft] = useState<Draft>(() => (clone ? draftOf(clone.submission, new Date()) : firstDraft(forms, params)));
   const [isTried, setIsTried] = useState(false);
   const [isArriving, setIsArriving] = useState(false);
+  const [made, setMade] = useState<JobSubmitted | null>(null);
   const write = useWrite<JobSubmitted>();
   const form = forms.items.find((each) => each.type === draft.type) ?? (forms.items[0] as JobForm);
-  const order: WriteOrder = { method: "POST", path: "/jobs", body: submissionOf(draft, form) };
+  const body = submissionOf(draft, form);
+  const order: WriteOrder = { method: "POST", path: "/jobs", body };
   const asked = JSON.stringify(order);
   const isStill = useLate(asked) === asked;
-  const preview = usePreview<SubmitPreview>(isStill && !write.isPending && !isArriving ? order : null, VERDICT_MS);
+  const preview = usePreview<SubmitPreview>(isStill && !write.isPending && !isArriving && !made ? order : null, VERDICT_MS);
   const isLate = !isStill || preview.isFetching;
   const found = preview.data?.fields ?? [];
   const faults = isTried ? found : found.filter(({ rule }) => rule !== MISSING);
@@ -72,16 +77,31 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
     setIsTried(true);
     if (write.isPending || isArriving || found.some(({ rule }) => rule === MISSING)) return;
     write.mutate(order, {
-      onSuccess: async ({ namespace, type, name }) => {
+      onSuccess: async (created) => {
+        if (form.family === "cron") return setMade(created);
+        const { namespace, type, name } = created;
         setIsArriving(true);
+        if (form.family === "serve") {
+          const params = new URLSearchParams({ namespace, type, name });
+          await waitForServing(params, String(body.flags?.["version"] ?? ""));
+          return navigate(`/serving?${params}`);
+        }
         await waitForJob([namespace, type, name]);
         navigate(`/jobs/${[namespace, type, name].map(encodeURIComponent).join("/")}`);
       },
     });
   };
-  const field = (flag: JobFlag) => <FlagField key={flag.name} flag={flag} value={valueOf(draft, flag)} faults={faultsOf(faults, `flags.${flag.name}`)} onChange={(value) => setFlag(flag.name, value)} />;
+  const field = (flag: JobFlag) => <FlagField key={flag.name} flag={flag} form={form} value={valueOf(draft, flag)} faults={faultsOf(faults, `flags.${flag.name}`)} onChange={(value) => setFlag(flag.name, value)} />;
   const group = (section: Section) => flagsOf(section, form).map(field);
   const more = flagsOf("more", form);
+  if (made) {
+    const again = () => {
+      setIsTried(false);
+      setMade(null);
+      change({ name: "" });
+    };
+    return <MadeCron of={made} onAgain={again} />;
+  }
   return (
     <form className="submit-page" onSubmit={submit} noValidate aria-labelledby={id}>
       <div className="submit-form">
@@ -90,10 +110,16 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
           <div className="submit-fields">
             <Field label={t("col.jobType")} faults={faultsOf(faults, "type")}>
               <select value={draft.type} onChange={(event) => change({ type: event.target.value })} data-testid="submit-type">
-                {forms.items.map((each) => (
-                  <option key={each.type} value={each.type}>
-                    {each.isServed ? each.kind : t("submit.notServed", { kind: each.kind })} ({each.type})
-                  </option>
+                {FAMILIES.filter((family) => forms.items.some((each) => each.family === family)).map((family) => (
+                  <optgroup key={family} label={t(`submit.of.${family}`)}>
+                    {forms.items
+                      .filter((each) => each.family === family)
+                      .map((each) => (
+                        <option key={each.type} value={each.type}>
+                          {each.isServed ? each.kind : t("submit.notServed", { kind: each.kind })} ({each.type})
+                        </option>
+                      ))}
+                  </optgroup>
                 ))}
               </select>
             </Field>
@@ -117,6 +143,8 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
             </div>
           </div>
         </Panel>
+        <Sized slug="schedule" title={t("submit.schedule")} fields={group("schedule")} />
+        <Sized slug="ports" title={t("serving.ports")} fields={group("ports")} />
         <Sized slug="size" title={t("submit.size")} fields={group("size")} />
         <Sized slug="data" title={t("submit.data")} fields={group("data")} />
         <Sized slug="place" title={t("submit.place")} fields={group("place")} />
@@ -138,9 +166,30 @@ function JobEditor({ forms, clone, of = "" }: { forms: JobFormList; clone?: JobC
         </div>
         <Faults of={faults.filter(({ path }) => !isShown(path, form))} testId="submit-faults" />
         {error && <WriteFault error={error} />}
-        <Outcome preview={preview.data} isLate={isLate} />
+        <Outcome preview={preview.data} family={form.family} isLate={isLate} />
       </div>
     </form>
+  );
+}
+
+/** No page shows a cron: the command that does. */
+function MadeCron({ of, onAgain }: { of: JobSubmitted; onAgain: () => void }) {
+  const { t } = useWords();
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), []);
+  return (
+    <section className="panel submit-made" data-testid="submit-made">
+      <h2 ref={title} tabIndex={-1}>
+        {t("submit.cronMade", { name: of.name, namespace: of.namespace })}
+      </h2>
+      <p>{t("submit.cronNext")}</p>
+      <Command text={line("arena cron get", quoted(of.name), "-n", quoted(of.namespace))} />
+      <div>
+        <Button onClick={onAgain} data-testid="submit-again">
+          {t("submit.again")}
+        </Button>
+      </div>
+    </section>
   );
 }
 
@@ -181,6 +230,7 @@ function firstDraft(forms: JobFormList, params: URLSearchParams): Draft {
     name: params.get("name") ?? "",
     command: "",
     flags: {},
+    version: versionOf(new Date()),
   };
 }
 

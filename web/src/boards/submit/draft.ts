@@ -1,4 +1,4 @@
-// What was typed into the form of a new job, and the body that is sent for it.
+// What was typed into the form of a new job or cron, and the body that is sent for it.
 import type { JobFlag, JobForm, JobSubmission } from "../../api/types";
 
 export type FlagValue = string | boolean;
@@ -10,17 +10,29 @@ export interface Draft {
   readonly name: string;
   readonly command: string;
   readonly flags: Readonly<Record<string, FlagValue>>;
+  /** The version of a serving job until another is typed: the time when the form was opened. */
+  readonly version: string;
 }
 
-export type Section = "main" | "size" | "data" | "place" | "more";
+const two = (n: number) => String(n).padStart(2, "0");
+
+/** As `arena serve` makes it: `202601051030`. */
+export function versionOf(at: Date): string {
+  return `${at.getFullYear()}${[at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes()].map(two).join("")}`;
+}
+
+export type Section = "main" | "schedule" | "ports" | "size" | "data" | "place" | "more";
 
 /** In the order of the form. What is in no section is among the rare flags, in the order of the command's help. */
 const OF: Readonly<Record<Exclude<Section, "more">, readonly string[]>> = {
-  main: ["image", "task-images", "main-class", "jar"],
+  main: ["image", "task-images", "main-class", "jar", "version", "model-name", "model-path", "model-repository", "model-format", "storage-uri"],
+  schedule: ["schedule", "concurrency-policy", "deadline", "history-limit"],
   size: [
     "workers",
     "worker-replicas",
     "replicas",
+    "min-replicas",
+    "max-replicas",
     "task-replicas",
     "gpus",
     "worker-gpu",
@@ -53,20 +65,25 @@ const OF: Readonly<Record<Exclude<Section, "more">, readonly string[]>> = {
     "max-workers",
     "min-available",
   ],
-  data: ["env", "working-dir", "data", "sync-mode", "sync-source", "tensorboard", "logdir"],
-  place: ["priority", "queue", "gang", "selector", "toleration", "running-timeout", "ttl-after-finished", "retry", "label", "annotation"],
+  ports: ["port", "restful-port", "http-port", "grpc-port", "metrics-port", "expose-service"],
+  data: ["env", "working-dir", "data", "temp-dir", "sync-mode", "sync-source", "tensorboard", "logdir"],
+  place: ["priority", "queue", "gang", "selector", "toleration", "running-timeout", "ttl-after-finished", "suspend", "retry", "label", "annotation"],
 };
 const NAMED: ReadonlySet<string> = new Set(Object.values(OF).flat());
+/** Of a training job it is a rare flag. */
+const OF_SERVING: ReadonlySet<string> = new Set(["model-name"]);
+const isNamed = (name: string, form: JobForm): boolean => NAMED.has(name) && (form.family === "serve" || !OF_SERVING.has(name));
 
 export function flagsOf(section: Section, form: JobForm): readonly JobFlag[] {
-  if (section === "more") return form.flags.filter(({ name }) => !NAMED.has(name));
-  return OF[section].flatMap((name) => form.flags.filter((flag) => flag.name === name));
+  if (section === "more") return form.flags.filter(({ name }) => !isNamed(name, form));
+  return OF[section].flatMap((name) => form.flags.filter((flag) => flag.name === name && isNamed(name, form)));
 }
 
 /** The value of a flag as the form shows it. */
 export function valueOf(draft: Draft, flag: JobFlag): FlagValue {
   const typed = draft.flags[flag.name];
   if (typed !== undefined) return typed;
+  if (flag.name === "version") return draft.version;
   return flag.kind === "truth" ? flag.standard === "true" : flag.kind === "many" ? "" : flag.standard;
 }
 
@@ -88,8 +105,8 @@ export function submissionOf(draft: Draft, form: JobForm): JobSubmission {
   return { type: draft.type, namespace: draft.namespace, name: draft.name.trim(), command: draft.command, flags };
 }
 
-/** The draft of a body. */
-export function draftOf(body: JobSubmission): Draft {
+/** The draft of a body. `at`: now. */
+export function draftOf(body: JobSubmission, at: Date): Draft {
   const flags = Object.entries(body.flags ?? {}).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : (value as FlagValue)] as const);
-  return { type: body.type, namespace: body.namespace, name: body.name, command: body.command ?? "", flags: Object.fromEntries(flags) };
+  return { type: body.type, namespace: body.namespace, name: body.name, command: body.command ?? "", flags: Object.fromEntries(flags), version: versionOf(at) };
 }

@@ -5,7 +5,7 @@ It is asked of one board state, so a researcher reads no name of another team.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,9 +20,11 @@ from fairlead.kinds.workloads import workload_of
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.pod import Container, Pod
+from fairlead.model.quota.rows import Workload
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait
 from fairlead.rules.sharing.would_start import StartState, WouldStart, would_start
 from fairlead.wire.kube.objects import WirePod, parse_pod
+from fairlead.wire.kube.workloads import WireOwnerObject, parse_owner_object
 
 PODS_MAX: Final = 2_000
 """A job of more pods gets no verdict: a plan of it would take seconds."""
@@ -46,7 +48,26 @@ def submit_verdict(
     if not 0 < count <= PODS_MAX:
         return _verdict(StartState.UNKNOWN)
     pods = [replace(pod, priority=priority) for pod in _pods(job, manifest)]
-    work = replace(workload_of(job), uid=_UID, user=user)
+    return _judged(board, replace(workload_of(job), uid=_UID, user=user), pods)
+
+
+def serving_verdict(board: BoardState, manifest: Manifest, user: str) -> SubmitVerdict:
+    """Whether all pods of a Deployment would start. `manifest`: of it; `user`: as above."""
+    count = int(manifest["spec"]["replicas"])
+    if not 0 < count <= PODS_MAX:
+        return _verdict(StartState.UNKNOWN)
+    wire = msgspec.json.decode(msgspec.json.encode(manifest), type=WireOwnerObject)
+    work = parse_owner_object(wire, manifest["kind"], manifest["apiVersion"])
+    [template] = _templates(manifest)
+    names = (f"{work.name}-{number}" for number in range(count))
+    pods = [
+        replace(template, namespace=work.namespace, name=name, uid=f"{_UID}/{name}")
+        for name in names
+    ]
+    return _judged(board, replace(work, uid=_UID, user=user), pods)
+
+
+def _judged(board: BoardState, work: Workload, pods: Sequence[Pod]) -> SubmitVerdict:
     quota = board.quota_state if board.snapshot.quota else None
     return _worded(board, would_start(board.snapshot, board.rooms, quota, work, pods))
 

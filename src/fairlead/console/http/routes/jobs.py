@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
@@ -13,6 +14,8 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.http.answers import Refused, json_answer
+from fairlead.console.http.job_event_answers import Answer as EventsOrWarning
+from fairlead.console.http.job_event_answers import unread_events
 from fairlead.console.http.routes.console import (
     Answering,
     Console,
@@ -23,6 +26,7 @@ from fairlead.console.http.routes.console import (
 )
 from fairlead.console.http.routes.rows import list_answer
 from fairlead.console.http.subjects import (
+    account_of,
     subject_of,
 )
 from fairlead.console.http.writing.job_forms import JobForms
@@ -37,7 +41,7 @@ from fairlead.console.pages.jobs import (
     JobWhy,
 )
 from fairlead.console.pages.serving.jobs import ServingList
-from fairlead.console.pages.writing.jobs import JobClone, JobFormList
+from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobFormList
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -65,14 +69,28 @@ async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 async def job_types(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state, subject = await states_of(console, request).latest(), subject_of(request)
-    missing = board_state.missing_types
-    items = [
-        structs.replace(form, is_served=form.type not in missing)
-        for form in job_forms(console).forms()
-    ]
+    forms, missing = job_forms(console), set(board_state.missing_types)
+    missing |= await _unserved(console, [form for form in forms.forms() if form.family != "train"])
+    items = [structs.replace(form, is_served=form.type not in missing) for form in forms.forms()]
     every = board_state.snapshot.namespace_names
     names = ({"default"} if every is None else every) if subject.is_admin else subject.namespaces
     return json_answer(request, JobFormList(items, sorted(names)))
+
+
+async def _unserved(console: Console, forms: Sequence[JobForm]) -> set[str]:
+    """Types of these forms that the cluster does not serve; their kinds are on no board."""
+    writes, kind_of = console.world.writes, job_forms(console).kind_of
+    if writes is None:  # there is no API server
+        return {form.type for form in forms}
+    kinds = {form.type: kind for form in forms if (kind := kind_of(form.type)) is not None}
+    resources = list({(kind.GROUP, kind.PLURAL) for kind in kinds.values()})
+    versions = await asyncio.gather(*(writes.served(*resource) for resource in resources))
+    served = dict(zip(resources, map(set, versions), strict=True))
+    return {
+        type_
+        for type_, kind in kinds.items()
+        if served[kind.GROUP, kind.PLURAL].isdisjoint(kind.CREATED_VERSIONS)
+    }
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -106,7 +124,7 @@ async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -
 async def _own_manifest(console: Console, request: Request, job: Job) -> Manifest:
     """The job's object, read as the subject, without names of other teams."""
     subject = subject_of(request)
-    manifest = await _job_files(console).manifest(job, subject.account)
+    manifest = await _job_files(console).manifest(job, account_of(request))
     reach = reach_of(subject)
     return manifest if reach is None else without_claimant(manifest, reach)
 
@@ -137,7 +155,7 @@ def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, _ = await named_job(console, request)
-    files, account = _job_files(console), subject_of(request).account
+    files, account = _job_files(console), account_of(request)
     log = await console.logs.answer(files, each, dict(request.query_params), account)
     return while_allowed(
         console,
@@ -174,7 +192,11 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     board_state, each, found = await named_job(console, request)
     if console.world.job_files is None:
         return found
-    events = await console.events.of(console.world.job_files, each, subject_of(request).account)
+    events: EventsOrWarning
+    try:
+        events = await console.events.of(console.world.job_files, each, account_of(request))
+    except Refused as refused:  # the page has more than its events
+        events = unread_events(refused.what, refused.hint)
     if isinstance(events, Warning):
         return structs.replace(found, warnings=[*found.warnings, events])
     return board_state.job_with_events(each, found, events)

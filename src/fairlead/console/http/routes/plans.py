@@ -53,6 +53,10 @@ async def plan_new_job(console: Console, request: Request, body: Any) -> Planned
     return await tools.plan(board_state, request, body)
 
 
+async def plan_own_user(console: Console, request: Request, body: Any) -> PlannedWrite:
+    return await console.plans.create_own_user(request, body, sign_in_desk(console).renewed)
+
+
 PLANS: Final[dict[str, Planning]] = {
     "change_node": plan_node_change,
     "create_job": plan_new_job,
@@ -60,6 +64,7 @@ PLANS: Final[dict[str, Planning]] = {
     "delete_job": plan_deletion_of_job,
     "write_quota_tree": plan_quota_tree,
     "create_user": lambda console, request, body: console.plans.create_user(request, body),
+    "create_own_user": plan_own_user,
     "change_user": lambda console, request, body: console.plans.change_user(request, body),
     "delete_user": lambda console, request, body: console.plans.delete_user(request, body),
     "create_group": lambda console, request, body: console.plans.create_group(request, body),

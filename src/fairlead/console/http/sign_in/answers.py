@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fairlead.console.http.answers import JSON, Refused, json_answer, refusal_of
 from fairlead.console.http.sign_in.desk import SignInDesk
-from fairlead.console.http.sign_in.tools import Cookie
+from fairlead.console.http.sign_in.tools import Cookie, set_cookie
 from fairlead.console.pages.session import (
     ActAs,
     SignedIn,
@@ -112,15 +112,7 @@ class SignInAnswers:
 
     def _with(self, answer: Response, *cookies: Cookie) -> Response:
         for each in cookies:
-            answer.set_cookie(
-                each.name,
-                each.value,
-                max_age=each.seconds,
-                path=self._base_path,
-                secure=each.is_secure,
-                httponly=True,
-                samesite="lax",
-            )
+            set_cookie(answer, self._base_path, each)
         return answer
 
 

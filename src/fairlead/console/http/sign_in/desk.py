@@ -5,8 +5,9 @@ No token, code or cookie stands in a log or a message.
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.access import Identity
 from fairlead.model.people.external import OidcRequest
 from fairlead.model.people.permission import Denied
-from fairlead.model.people.rows import User, UserGroup
+from fairlead.model.people.rows import User, UserGroup, UserRole
 from fairlead.model.people.subject import SignInWay, Subject
 from fairlead.model.people.token_bounds import NO_BOUNDS, TokenBounds
 from fairlead.model.records.audit import AuditResult, AuditRow
@@ -69,6 +70,7 @@ from fairlead.wire.people.token_claims import token_bounds
 BEGIN: Final = "session.begin"
 END: Final = "session.end"
 """Actions in the audit."""
+_log = logging.getLogger(__name__)
 
 
 class SignInDesk:
@@ -130,6 +132,7 @@ class SignInDesk:
             return None
         return WriteTools(
             audit=audit,
+            cookie_path=self._tools.base_path,
             spent=self._tools.store,
             source_ip=lambda request: self._tools.proxies.peer(request).address,
             now=self._signed_in.now,
@@ -241,6 +244,39 @@ class SignInDesk:
         )
         await self._begun(request, made)
         return cookie
+
+    @asynccontextmanager
+    async def renewed(self, request: Request, user: str) -> AsyncIterator[Sequence[Cookie]]:
+        """A new sign-in of this browser's identity, for the block that makes its user: one that is
+        older than its user does not count. The block is given the browser's new cookie, none for a
+        request with a token of its own.
+
+        The new sign-in is stored first, so that no user is made without it. The old one ends with
+        the block. Raises StoreDown.
+        """
+        signed = self._signed_in.signed(request) if request.state.csrf is not None else None
+        row = await self._signed_in.row(hash_of(signed.id)) if signed is not None else None
+        if row is None:
+            yield ()
+            return
+        peer = self._tools.proxies.peer(request)
+        new, cookie = self._made(peer, row.way, row.identity, user=user, ends_at=row.ends_at)
+        made = structs.replace(new, groups=row.groups, bound_to=row.bound_to)
+        await self._note(request, BEGIN, row.way, Actor(row.identity, str(UserRole.ADMIN)))
+        await self._tools.store.add_sign_in(made)
+        is_done = False
+        try:
+            yield (cookie,)
+            is_done = True
+        finally:
+            await self._ended(row if is_done else made)
+
+    async def _ended(self, row: SignIn) -> None:
+        """End one of two sign-ins; the write that made the second does not depend on that."""
+        try:
+            await self._signed_in.end(row.hash)
+        except OutsideError as error:
+            _log.warning("a sign-in that was replaced is not ended: %s", error.log_line)
 
     async def end(self, request: Request) -> Cookie:
         """Sign out at every replica. Raises Refused, 403 `csrf`, for a write of another page."""

@@ -39,10 +39,12 @@ from fairlead.rules.people.identities import (
     Roster,
     check_account,
     first_administrator,
+    made_later,
     no_user,
     subject_of_user,
     user_of_account,
     user_of_external,
+    user_of_identity,
 )
 from fairlead.rules.people.sign_in import (
     IDLE_MS,
@@ -160,7 +162,7 @@ class SignedInSubjects:
         found = await self._of_row(row)
         user = self.roster.users.get(found.user) if isinstance(found, Subject) else None
         if user is not None and user.created_at * 1000 > row.began_at + CLOCKS_MS:
-            return no_user(row.identity)
+            return made_later(user)
         return found
 
     async def _of_token(self, request: Request, token: str) -> Subject:
@@ -209,7 +211,11 @@ class SignedInSubjects:
         return await self._of_identity(Identity(row.identity, groups=row.groups), way)
 
     async def _of_identity(self, identity: Identity, way: SignInWay) -> Subject | Denied:
-        user = user_of_account(identity.name, self.roster.users)
+        users = self.roster.users
+        is_code = way is SignInWay.CODE  # of this server's own user, whatever Users name it
+        user = (user_of_account if is_code else user_of_identity)(identity.name, users)
+        if isinstance(user, Denied):
+            return user
         if user is not None:
             return subject_of_user(user, self.roster.groups, way)
         may_make = self._makers.get(identity.name)
@@ -218,7 +224,7 @@ class SignedInSubjects:
             self._makers.keep(identity.name, may_make)
         if not may_make:
             return no_user(identity.name)
-        own = await self.own_identity() if way is SignInWay.CODE else None
+        own = await self.own_identity() if is_code else None
         is_own = own is not None and own.name == identity.name
         return first_administrator(identity, way, is_own=is_own)
 

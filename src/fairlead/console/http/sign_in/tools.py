@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import Struct
+from starlette.responses import Response
 
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.proxies import Peer, Proxies
@@ -37,6 +38,19 @@ class Cookie(Struct, frozen=True):
     value: str
     seconds: int
     is_secure: bool
+
+
+def set_cookie(answer: Response, path: str, cookie: Cookie) -> None:
+    """`path`: the console's base path; the cookie goes to no other."""
+    answer.set_cookie(
+        cookie.name,
+        cookie.value,
+        max_age=cookie.seconds,
+        path=path,
+        secure=cookie.is_secure,
+        httponly=True,
+        samesite="lax",
+    )
 
 
 class Actor(Struct, frozen=True):

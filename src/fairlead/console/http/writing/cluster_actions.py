@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from fairlead.console.http.subjects import subject_of
+from fairlead.console.http.subjects import account_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written, not_there
 from fairlead.console.pages.writing.cluster_actions import (
     JobOrder,
@@ -38,7 +38,7 @@ async def plan_node(
     if node is None:
         raise not_there("node", name, "look at the list of nodes")
     target = ObjectRef("v1", "Node", node.name, uid=node.uid, plural="nodes")
-    account = subject_of(request).account
+    account = account_of(request)
 
     async def act() -> Written:
         patch = {"spec": {"unschedulable": None if order.schedulable else True}}
@@ -57,7 +57,7 @@ async def plan_job(writes: ClusterWrites, job: Job, request: Request, body: Any)
     """Suspend or resume a job."""
     order: JobOrder = body
     work = workload_of(job)
-    account = subject_of(request).account
+    account = account_of(request)
     action = stop_action(work) if order.suspended else resume_action(work)
 
     async def act() -> Written:
@@ -96,7 +96,7 @@ def _turn_blocked(job: Job, order: JobOrder) -> Blocked | None:
 async def plan_job_deletion(writes: ClusterWrites, job: Job, request: Request) -> PlannedWrite:
     """Delete a job with its pods."""
     target = ObjectRef(job.api_version, job.kind, job.name, job.namespace, job.uid)
-    account = subject_of(request).account
+    account = account_of(request)
 
     async def act() -> Written:
         await writes.write(DeleteObject(target), account)

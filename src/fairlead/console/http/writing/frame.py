@@ -22,6 +22,7 @@ from starlette.responses import Response
 
 from fairlead.console.http.answers import JSON, Refused
 from fairlead.console.http.audit_notes import ended_row, note, result_noted
+from fairlead.console.http.sign_in.tools import Cookie, set_cookie
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writes import own_body
 from fairlead.console.http.writing.targets import named_target
@@ -41,11 +42,14 @@ SIGN_IN_HINT: Final = "start it with `fairlead console --sign-in on`"
 
 
 class Written(Struct, frozen=True):
-    """The answer to a write. `is_secret`: it contains a credential, and is kept nowhere."""
+    """The answer to a write. `is_secret`: it contains a credential, and is kept nowhere; so does an
+    answer with `cookies`.
+    """
 
     body: Any
     status: int = 200
     is_secret: bool = False
+    cookies: Sequence[Cookie] = ()
 
 
 class Blocked(Struct, frozen=True):
@@ -85,13 +89,14 @@ Plan = Callable[[Request, Any], Awaitable[PlannedWrite]]
 
 class WriteTools(Struct, frozen=True, kw_only=True):
     """`spent`: knows keys that were used. `source_ip`: of a request's client. `now`: milliseconds
-    UTC.
+    UTC. `cookie_path`: the console's base path.
     """
 
     audit: AuditTrail
     spent: SignIns
     source_ip: Callable[[Request], str]
     now: Callable[[], int]
+    cookie_path: str = "/"
 
 
 def read_only(hint: str) -> Refused:
@@ -189,7 +194,9 @@ class WriteFrame:
         async with result_noted(tools.audit, begun, tools.now):
             written = await planned.act()
         answer = _plain(written.body, written.status)
-        if key and not written.is_secret:
+        for cookie in written.cookies:
+            set_cookie(answer, tools.cookie_path, cookie)
+        if key and not (written.is_secret or written.cookies):
             self._answers[key] = answer
             while len(self._answers) > _ANSWERS_MAX:
                 self._answers.popitem(last=False)

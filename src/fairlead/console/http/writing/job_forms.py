@@ -1,4 +1,4 @@
-"""How the console writes jobs: with the code of `arena submit`, which `run/` hands to it.
+"""How the console writes jobs: with the code of the commands, which `run/` hands to it.
 
 The console knows no flag. A form is what a verb's parser accepts, and a body becomes the words of a
 command line, so that page and command cannot differ.
@@ -14,15 +14,19 @@ from msgspec import Struct
 from fairlead.console.pages.envelope import FieldFault
 from fairlead.console.pages.writing.jobs import JobClone, JobForm, JobSubmission
 from fairlead.kinds.parts.job_spec import JobSpec
-from fairlead.kinds.submission import Served, Submission
+from fairlead.kinds.parts.kind import CreatedKind
+from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.kinds.submission import AnySubmission, Served
 from fairlead.model.actions import Manifest
 
 
 class WrittenJob(Struct, frozen=True):
-    """A job that was read from a body. `line`: the equal command line."""
+    """A job, cron or serving job that was read from a body. `spec`: one of the submission's kind.
+    `line`: the equal command line.
+    """
 
-    submission: Submission
-    spec: JobSpec
+    submission: AnySubmission
+    spec: JobSpec | ServingSpec
     line: str
 
 
@@ -30,7 +34,11 @@ class JobForms(Protocol):
     """The kinds of jobs that can be submitted, and their flags."""
 
     def forms(self) -> Sequence[JobForm]:
-        """One per kind, `is_served` undecided."""
+        """One per type, `is_served` undecided."""
+        ...
+
+    def kind_of(self, type_: str) -> CreatedKind | None:
+        """What a form of this type creates; None = there is no form of it."""
         ...
 
     def read(self, asked: JobSubmission, *, is_trial: bool) -> WrittenJob | list[FieldFault]:

@@ -15,13 +15,18 @@ from msgspec.structs import replace
 from starlette.requests import Request
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.submitting.verdict import submit_verdict
+from fairlead.console.boards.submitting.verdict import serving_verdict, submit_verdict
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.subjects import require, subject_of
+from fairlead.console.http.subjects import account_of, require, subject_of
 from fairlead.console.http.writing.frame import PlannedWrite, Written, invalid
 from fairlead.console.http.writing.job_forms import JobForms, WrittenJob
 from fairlead.console.pages.envelope import FieldFault
-from fairlead.console.pages.writing.jobs import JobSubmission, JobSubmitted, SubmitPreview
+from fairlead.console.pages.writing.jobs import (
+    JobSubmission,
+    JobSubmitted,
+    SubmitPreview,
+    SubmitVerdict,
+)
 from fairlead.console.pages.writing.preview import Effect
 from fairlead.errors import (
     AlreadyExists,
@@ -33,6 +38,7 @@ from fairlead.errors import (
     UserError,
 )
 from fairlead.kinds.parts.job_companions import owned_by, owner_reference
+from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.parts.kind import label_of
 from fairlead.kinds.registry import kind_by_type
 from fairlead.kinds.submission import Served
@@ -77,8 +83,11 @@ _FIELDS: Final = (
     (r"activeDeadlineSeconds", "running-timeout"),
     (r"\bcommand\b|\bargs\b", "command"),
     (r"[rR]eplicas$", "workers"),
+    (r"[rR]eplicas$", "replicas"),
 )
-"""Parts of a field's path in an object -> the field of the form; the first that matches counts."""
+"""Parts of a field's path in an object -> the field of the form; the first that matches and that
+the form has counts.
+"""
 _OF_TENSORBOARD: Final = ((r"image$", "tensorboard-image"), (r"args|command", "logdir"))
 PATH_MAX: Final = 1_000
 """Characters of the path of a field that are looked at."""
@@ -92,7 +101,7 @@ _PRIORITY_CLASS: Final = ObjectRef(
 
 
 class _Ready(Struct, frozen=True):
-    """What would be created. `type`: of the form. `place`: of the job among the objects."""
+    """What would be created. `type`: of the form. `place`: of the main object among the objects."""
 
     type: str
     job: WrittenJob
@@ -125,21 +134,34 @@ class Submitting(Struct, frozen=True):
         """Plans the objects of the job. `board`: as the subject may see it."""
         subject = subject_of(request)
         require(request, _RIGHT, order.namespace)
+        account_of(request)  # refused here, and not object for object
         is_trial = request.query_params.get("dryRun") == "true"
         try:
             ready = await self._ready(subject, order, is_trial=is_trial)
         except _Faulty as error:
-            return _refused(order, error.faults, error.line)
+            return self._refused(order, error.faults, error.line)
         if is_trial:
             return _planned(order, ready, await self._preview(board, subject, ready))
         return _planned(order, ready, None, lambda: self._create(subject, ready))
+
+    def _refused(
+        self, order: JobSubmission, faults: Sequence[FieldFault], line: str
+    ) -> PlannedWrite:
+        kind = self.forms.kind_of(order.type)
+        return PlannedWrite(
+            target=AuditTarget(kind.KIND if kind else "", order.namespace[:253], order.name[:253]),
+            act=_nothing,
+            faults=faults,
+            preview=SubmitPreview(valid=False, fields=list(faults), effects=[], line=line),
+        )
 
     async def _ready(self, subject: Subject, order: JobSubmission, *, is_trial: bool) -> _Ready:
         job = await asyncio.to_thread(self.forms.read, order, is_trial=is_trial)
         if isinstance(job, list):
             raise _Faulty(*job)
         job, served, notes = await self._as_served(job)
-        priority = await self._priority(job.spec.priority, subject.account)
+        name = job.spec.priority if isinstance(job.spec, JobSpec) else ""
+        priority = await self._priority(name, subject.account)
         user = subject.account or subject.user or subject.name
         try:
             objects = await asyncio.to_thread(self.forms.objects, job, replace(served, user=user))
@@ -195,13 +217,10 @@ class Submitting(Struct, frozen=True):
 
     async def _preview(self, board: BoardState, subject: Subject, ready: _Ready) -> SubmitPreview:
         faults = await self._tried(subject, ready)
-        manifest, kind = ready.objects[ready.place], ready.job.submission.kind
         verdict = None
         if all(fault.rule != _EXISTS for fault in faults):  # else its pods would join the other's
             # In a thread: a plan of the whole cluster is made with the new pods.
-            verdict = await asyncio.to_thread(
-                submit_verdict, board, kind, manifest, subject.user, ready.priority
-            )
+            verdict = await asyncio.to_thread(_verdict, board, ready, subject.user)
         return SubmitPreview(
             valid=not faults,
             fields=faults,
@@ -326,16 +345,29 @@ def _form_field(path: str, kind: str, flags: frozenset[str]) -> str:
     ['flags.cpu', 'flags.image', 'name', '']
     >>> _form_field("spec.template.spec.containers[0].image", "Deployment", flags)
     'flags.tensorboard-image'
+    >>> flags = frozenset(("image", "replicas"))
+    >>> paths = "spec.template.spec.containers[0].image", "spec.replicas"
+    >>> [_form_field(path, "Deployment", flags) for path in paths]
+    ['flags.image', 'flags.replicas']
     """
     of_board = _OF_TENSORBOARD if kind == "Deployment" else ()
     for pattern, field in (*of_board, *_FIELDS):
-        if re.search(pattern, path[:PATH_MAX]):
-            return field if field in _BODY_FIELDS else f"flags.{field}" if field in flags else ""
+        if re.search(pattern, path[:PATH_MAX]) and field in (*_BODY_FIELDS, *flags):
+            return field if field in _BODY_FIELDS else f"flags.{field}"
     return ""
 
 
+def _verdict(board: BoardState, ready: _Ready, user: str) -> SubmitVerdict | None:
+    """None for a cron, whose jobs come later, and where an operator determines the pods."""
+    made, manifest = ready.job.submission.kind, ready.objects[ready.place]
+    if made.KIND == "Deployment":
+        return serving_verdict(board, manifest, user)
+    kind = kind_by_type(made.TYPE)
+    return submit_verdict(board, kind, manifest, user, ready.priority) if kind else None
+
+
 def _lost_fields(job: WrittenJob, served: Served) -> Iterable[str]:
-    if served.spec_fields is None:
+    if served.spec_fields is None or not isinstance(job.spec, JobSpec):
         return
     asked = {
         "startingDeadlineSeconds": job.spec.starting_seconds is not None,
@@ -360,16 +392,6 @@ def _without_keys(manifest: Manifest) -> Manifest:
     return shown_manifest(manifest)[0] if manifest["kind"] == "Secret" else manifest
 
 
-def _refused(order: JobSubmission, faults: Sequence[FieldFault], line: str) -> PlannedWrite:
-    kind = kind_by_type(order.type)
-    return PlannedWrite(
-        target=AuditTarget(kind.KIND if kind else "", order.namespace[:253], order.name[:253]),
-        act=_nothing,
-        faults=faults,
-        preview=SubmitPreview(valid=False, fields=list(faults), effects=[], line=line),
-    )
-
-
 def _planned(
     order: JobSubmission,
     ready: _Ready,
@@ -377,7 +399,11 @@ def _planned(
     act: Callable[[], Awaitable[Written]] | None = None,
 ) -> PlannedWrite:
     return PlannedWrite(
-        target=AuditTarget(ready.job.submission.kind.KIND, order.namespace, order.name),
+        target=AuditTarget(
+            ready.job.submission.kind.KIND,
+            order.namespace,
+            ready.objects[ready.place]["metadata"]["name"],
+        ),
         act=act or _nothing,
         summary=f"submitted: {', '.join(('command', *sorted(order.flags)))}"[:500],
         effects=_effects(ready),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from msgspec import structs
 from starlette.requests import Request
 
 from fairlead.console.http.answers import Refused
+from fairlead.console.http.sign_in.tools import Cookie
 from fairlead.console.http.subjects import subject_of
 from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written, not_there
 from fairlead.console.http.writing.people_rows import (
@@ -22,16 +24,19 @@ from fairlead.console.pages.writing.people import (
     ExternalPerson,
     GroupChange,
     GroupOrder,
+    OwnUserOrder,
     UserChange,
     UserOrder,
 )
 from fairlead.console.pages.writing.preview import Deleted, Effect
 from fairlead.model.people.record import PeopleRecord
 from fairlead.model.people.rows import ExternalUser, User, UserGroup, UserRole
+from fairlead.model.people.subject import SignInWay
 from fairlead.model.records.audit import AuditTarget
 from fairlead.model.refusal import Refusal
 from fairlead.ports import People
 from fairlead.rules.people.effects import binding_changes
+from fairlead.rules.people.identities import KUBERNETES_TYPE, is_own_account
 from fairlead.rules.people.ids import group_id, user_id
 from fairlead.rules.people.refusals import (
     group_change_refusal,
@@ -48,6 +53,9 @@ _NO_SUCH_GROUP: Final = "look at the list of groups"
 _USER_NAME_MAX: Final = 253
 _KEYS: Final = {"roles": "role", "is_disabled": "disabled"}
 """Keys of a body that are not the names of the object's fields."""
+
+Renewed = Callable[[Request, str], AbstractAsyncContextManager[Sequence[Cookie]]]
+"""`SignInDesk.renewed`."""
 
 
 class PeoplePlans:
@@ -107,6 +115,35 @@ class PeoplePlans:
                 Effect("create", "User", USERS_NAMESPACE, user.name), record, after
             ),
         )
+
+    async def create_own_user(
+        self, request: Request, order: OwnUserOrder, renewed: Renewed
+    ) -> PlannedWrite:
+        """The user of an administrator who has none, linked to the identity of the sign-in."""
+        subject = subject_of(request)
+        if not subject.user and subject.way not in (SignInWay.TOKEN, SignInWay.BEARER):
+            raise Refused(
+                403,
+                "a user can be made of an account that signed in with a Kubernetes token",
+                "make a user on the page Users, and sign in as that user",
+            )
+        link = ExternalPerson(KUBERNETES_TYPE, subject.account, subject.name)
+        planned = await self.create_user(request, UserOrder(order.user_name, "admin", [], link))
+        blocked = None
+        if subject.user:
+            blocked = Blocked(f"you are the user {subject.user} already", "", (), "exists")
+        elif is_own_account(subject.account):
+            blocked = Blocked(
+                f"only a user of its name has the account {subject.account}",
+                f"make the user {subject.account.rpartition(':')[2]} on the page Users",
+            )
+
+        async def act() -> Written:
+            async with renewed(request, planned.target.name) as cookies:
+                written = await planned.act()
+            return structs.replace(written, cookies=cookies)
+
+        return structs.replace(planned, act=act, blocked=blocked or planned.blocked)
 
     async def change_user(self, request: Request, order: UserChange) -> PlannedWrite:
         record = await self.record(request)

@@ -32,7 +32,7 @@ from fairlead.console.boards.quota.tree_edit import (
 )
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.sign_in.desk import SignInDesk
-from fairlead.console.http.subjects import subject_of
+from fairlead.console.http.subjects import account_of, subject_of
 from fairlead.console.http.writing.frame import PlannedWrite, Written
 from fairlead.console.pages.quota_tree import (
     QuotaTreeOrder,
@@ -86,12 +86,12 @@ async def plan_tree(
     except ValueError as error:
         raise UserError(str(error), "send every node after its parent, the root first") from error
     wanted = _Wanted(stored, edit)
-    account = subject_of(request).account
 
     async def act() -> Written:
         versions = desk.versions
         await _keep_foreign(versions, stored)
-        await _create_namespaces(writes, edit.new_namespaces, account)
+        if edit.new_namespaces:
+            await _create_namespaces(writes, edit.new_namespaces, account_of(request))
         made = await _write(writes, wanted)
         await _keep(versions, made, request, edit.summary)
         return Written(QuotaTreeWritten(_version(made)))

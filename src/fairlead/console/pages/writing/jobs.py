@@ -1,4 +1,4 @@
-"""Bodies and answers of submitting a job, and the form of each kind."""
+"""Bodies and answers of submitting a job, a serving job or a cron, and the form of each type."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Literal
 from fairlead.console.pages.envelope import FieldFault, Json, Sentence
 from fairlead.console.pages.writing.preview import Effect
 
+Family = Literal["train", "serve", "cron"]
+"""What a form makes: a training job, a serving job, or a schedule of jobs."""
+
 
 class JobFlag(Json, frozen=True):
-    """One flag of `arena submit TYPE`, without its dashes. `kind`: a text, many texts, or a truth.
+    """One flag of the type's command, without its dashes. `kind`: a text, many texts, or a truth.
     `standard`: the value without the flag (`true` or `false` of a truth). `placeholder`, `help`: in
     English, as the command's own help has them.
     """
@@ -22,11 +25,13 @@ class JobFlag(Json, frozen=True):
 
 
 class JobForm(Json, frozen=True):
-    """What a job of a type takes. `is_served`: whether the cluster serves its kind. `command`: what
-    the command is, in English; `needs_command`: it must be given.
+    """What a type takes: a type of `arena submit`, one of serving jobs, or `cron-tfjob`. `kind`: of
+    the object; of a serving job the title of its type. `is_served`: whether the cluster serves the
+    object. `command`: what the command is, in English; `needs_command`: it must be given.
     """
 
     type: str
+    family: Family
     kind: str
     is_served: bool
     needs_command: bool
@@ -42,9 +47,9 @@ class JobFormList(Json, frozen=True):
 
 
 class JobSubmission(Json, frozen=True):
-    """A job to submit.
+    """What to submit. `type`: of a form.
 
-    `flags`: those of `arena submit TYPE` without their dashes: a text, a list of texts, or true or
+    `flags`: those of the type's command without their dashes: a text, a list of texts, or true or
     false. Files of the user's machine (`config-file`, `file`) are none of them.
     """
 
@@ -82,7 +87,8 @@ class SubmitVerdict(Json, frozen=True):
 class SubmitPreview(Json, frozen=True):
     """The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`.
     `line`: the equal command line; `manifests`: the objects as YAML, without secret values; ""
-    where the body is not complete. `notes`: what is not written as asked, in English.
+    where the body is not complete. `notes`: what is not written as asked, in English. `verdict`:
+    None also for a cron, whose jobs are created later, and where an operator determines the pods.
     """
 
     valid: bool
@@ -96,7 +102,7 @@ class SubmitPreview(Json, frozen=True):
 
 class JobSubmitted(Json, frozen=True):
     """`created`: the objects, in order. `type`: of the job that was created, which another kind may
-    replace.
+    replace; `cron` of a cron.
     """
 
     namespace: str

@@ -57,6 +57,12 @@ class UserOrder(Json, frozen=True):
     external: ExternalPerson | None = None
 
 
+class OwnUserOrder(Json, frozen=True):
+    """The user of the account that signed in: an administrator. The id is made of the name."""
+
+    user_name: str
+
+
 class UserChange(Json, frozen=True):
     """What a user becomes; `groups`: all of them."""
 
