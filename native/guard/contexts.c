@@ -4,7 +4,10 @@
 static struct table contexts, values;
 static uint32_t primary_lock;
 
-void contexts_forget(void) { table_forget(&contexts), table_forget(&values); }
+void contexts_forget(void) {
+    table_forget(&contexts), table_forget(&values);
+    primary_lock = 0;
+}
 
 static uint64_t context_bytes(int gpu) {
     return gpu < 0 ? 0 : guard_limits.gpus[gpu].context_bytes;

@@ -64,8 +64,8 @@ nvmlReturn_t on_nvml_memory_v2(nvmlReturn_t (*real)(nvmlDevice_t, nvmlMemory_v2_
     return code;
 }
 
-/* What the driver limits, where it does, is at most the grant. Without a limit of its own it answers
- * that there is none; a container under the guard has one.
+/* What the driver limits, where it does, is at most the grant. Without a limit of its own it
+ * answers that there is none; a container under the guard has one.
  */
 nvmlReturn_t on_nvml_limits(nvmlReturn_t (*real)(nvmlDevice_t, nvmlGetMemoryLimits_v1_t *),
                             nvmlDevice_t device, nvmlGetMemoryLimits_v1_t *limits) {

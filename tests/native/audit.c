@@ -273,6 +273,30 @@ static void opened_twice(uint64_t size) {
     line("cuIpcCloseMemHandle", "gone", close_ipc(made));
 }
 
+/* Pointers and sizes that no program should ask for: the driver's answer, or out of memory. */
+static void strange_values(uint64_t size) {
+    uint64_t made = 0;
+    CUresult (*give)(uint64_t) = CALL("cuMemFree_v2", (uint64_t));
+    linear("cuMemAlloc_v2", size, &made);
+    line("cuMemFree_v2", "once", give(made));
+    line("cuMemFree_v2", "again", give(made));
+    line("cuMemFree_v2", "none", give(0));
+    line("cuMemFree_v2", "strange", give(~0ull));
+    for (const struct row *row = rows; row < rows + row_count; row++) {
+        if (!strstr(row->name, "Ctx") && !strstr(row->name, "Graph")) {
+            made = 0;
+            CUresult code = row->make(row->name, ~0ull, &made);
+            printf("%s largest size %s\n", row->name, code ? "refused" : "granted");
+            if (code == 0) {
+                row->undo(row->name, made);
+            }
+            tidy();
+            line(row->name, "after", 0);
+        }
+    }
+    line("cuMemAlloc_v2", "no size", linear("cuMemAlloc_v2", 0, &made));
+}
+
 static void views(uint64_t size) {
     uint64_t made;
     size_t some = 0, all = 0;
@@ -304,6 +328,7 @@ void audit(uint64_t size) {
     handles(size);
     pitched(size);
     opened_twice(size);
+    strange_values(size);
     views(size);
     primary("cuDevicePrimaryCtxRelease", size);
     primary("cuDevicePrimaryCtxRelease_v2", size);

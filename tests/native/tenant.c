@@ -144,7 +144,16 @@ int main(int count, char **words) {
     } else if (strcmp(words[2], "hold") == 0) { /* hold SIZE: then wait for the end of input */
         uint64_t made;
         printf("held %d\n", linear("cuMemAlloc_v2", strtoull(words[3], NULL, 10), &made));
-        while (getchar() != EOF) {
+        int asked; /* f: allocate in a child, too; x: be another program */
+        while ((asked = getchar()) != EOF) {
+            if (asked == 'f' && fork() == 0) {
+                CALL("cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))(&context, 0);
+                printf("child %d\n", linear("cuMemAlloc_v2", strtoull(words[3], NULL, 10), &made));
+                fflush(stdout);
+                _exit(0);
+            } else if (asked == 'x') {
+                execl(words[0], words[0], way, "hold", words[3], (char *)NULL);
+            }
         }
     } else if (strcmp(words[2], "fork") == 0) { /* fork SIZE: parent and child allocate it */
         uint64_t made, size = strtoull(words[3], NULL, 10);

@@ -37,10 +37,10 @@ def sane(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return audit(tmp_path_factory.mktemp("sane"))
 
 
-CODES = {"refused": "999", "kept": "999", "unknown": "1"}
+CODES = {"refused": "999", "kept": "999", "unknown": "1", "no size": "1"}
 CODES |= dict.fromkeys(("full", "over", "largest", "nowhere"), "2")
 NOTHING = ("after", "freed", "refused", "full", "over", "largest", "nowhere", "unknown")
-NO_ROW = ("cuMemMap", "cuMemRelease", "cuMemUnmap", "cuDevicePrimary")
+NO_ROW = ("cuMemFree_v2", "cuMemMap", "cuMemRelease", "cuMemUnmap", "cuDevicePrimary")
 """Sequences of more than one allocation."""
 
 
@@ -59,11 +59,21 @@ def test_each_step_of_each_row_counts_what_the_driver_gave(sane: list[str]) -> N
         elif step in ("plain", "larger", "kept") and not row.startswith(NO_ROW):
             assert int(used) >= SIZE, line
         is_kept = "Async" in row and step in ("nowhere", "unknown")
-        if row.startswith((*IMPORTS, *NO_ROW[:3])):
+        if row.startswith((*IMPORTS, *NO_ROW[:4])):
             assert int(used) >= int(truth), line
         elif not is_kept:  # its pool gives that back at the next trim
             assert used == truth, line
     assert {*CODES, *NOTHING, "plain", "larger", "gone", "live"} <= steps
+
+
+def test_strange_pointers_and_sizes_get_the_answer_of_the_driver(sane: list[str]) -> None:
+    answers = {"once": 0, "again": 1, "none": 0, "strange": 1}
+    for step, code in answers.items():
+        assert f"cuMemFree_v2 {step} code {code} used 0 truth 0" in sane
+    assert "cuMemAlloc_v2 no size code 1 used 0 truth 0" in sane
+    sizes = [line for line in sane if " largest size " in line]
+    assert len(sizes) == 19
+    assert {line.split()[-1] for line in sizes} == {"refused"}
 
 
 def test_programs_see_their_grant(sane: list[str]) -> None:
