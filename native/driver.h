@@ -170,6 +170,11 @@ typedef struct {
 } nvmlMemory_v2_t;
 
 typedef struct {
+    const char *nameSpace;
+    unsigned long long softLimit, hardLimit, currentUsed;
+} nvmlGetMemoryLimits_v1_t;
+
+typedef struct {
     unsigned int version, mode, numProcArrayEntries;
     void *procArray;
 } nvmlProcessDetailList_t;

@@ -32,17 +32,6 @@ from guard_table import (
 from progress import StepFailed, cache_home
 
 GUARD_LIBRARY = "libfairlead-guard.so"
-GUARD_SOURCES = (
-    "cuda.c",
-    "entry.S",
-    "guard.c",
-    "limits.c",
-    "nvml.c",
-    "process.c",
-    "region.c",
-    "resolve.c",
-    "table.c",
-)
 STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pipe")
 FIRST_VERSION = {"x86_64": "GLIBC_2.2.5", "aarch64": "GLIBC_2.17"}
 
@@ -70,7 +59,7 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
         "hooks.c": wrappers(table),
         "guard.map": version_script(first),
     }
-    sources = [NATIVE / "guard" / name for name in GUARD_SOURCES]
+    sources = sorted(path for path in (NATIVE / "guard").iterdir() if path.suffix in (".c", ".S"))
     headers = [*sorted((NATIVE / "guard").glob("*.h")), NATIVE / "driver.h"]
 
     def compile_into(folder: Path) -> None:
@@ -143,20 +132,23 @@ def build_stub(build: Built = Built()) -> Path:
     return kept("stub", ".", parts, compile_into)
 
 
-def build_tenant(source: Path, build: Built = Built(), *, is_linked: bool = True) -> Path:
-    """A test's program: `source` and a table of all hooked names, linked with the stub or not."""
+def build_tenant(sources: Path, build: Built = Built(), *, is_linked: bool = True) -> Path:
+    """A test's program: the C files of a folder and a table of all hooked names, linked with the
+    stub or not.
+    """
     stub = build_stub()
     links = link_table(read_table(), is_linked=is_linked)
-    headers = [*sorted(source.parent.glob("*.h")), NATIVE / "driver.h"]
+    headers = [*sorted(sources.glob("*.h")), NATIVE / "driver.h"]
+    written = sorted(sources.glob("*.c"))
 
     def compile_into(folder: Path) -> None:
         (folder / "linked.c").write_text(links, encoding="utf-8")
-        link = (f"-I{source.parent}", "-pthread", "-ldl")
-        files = [str(source), "linked.c"]
+        link = (f"-I{sources}", "-pthread", "-ldl")
+        files = [*map(str, written), "linked.c"]
         files += [str(stub / "libcuda.so.1")] if is_linked else []
         run_compiler(build, folder, link, files, "tenant", is_shared=False)
 
-    parts = (str(build), links, str(stub), *_contents([source, *headers]))
+    parts = (str(build), links, str(stub), *_contents([*written, *headers]))
     return kept("tenant", "tenant", parts, compile_into)
 
 

@@ -254,6 +254,9 @@ def stub_exports(table: GuardTable, library: str, written: str) -> str:
         parameters = ", ".join(hook.parameters)
         lines.append(f"{kind} stub_{hook.logic}({parameters});")
         lines.append(f"SHOWN {kind} {hook.export}({parameters}) {{")
+        if library == "cuda":
+            lines.append(f'    if (stub_refuses("{hook.export}", "{hook.kind}")) {{')
+            lines += ["        return 999;", "    }"]
         lines.append(f"    return stub_{hook.logic}({', '.join(hook.arguments)});")
         lines.append("}")
     if library == "cuda":

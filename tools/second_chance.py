@@ -24,7 +24,7 @@ MOST_CASES = 25
 More of them have one cause, which a second run would hide.
 """
 MOST_CHARACTERS = 300
-"""Of the line that says why a case failed."""
+"""Of the line with the reason of a failure."""
 UNSTEADY = REPOSITORY / "build" / "unsteady.txt"
 """The ids of the last run's unsteady cases, one a line.
 

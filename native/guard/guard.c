@@ -5,8 +5,6 @@
  */
 #include "guard.h"
 
-#include <stdlib.h>
-
 #include "process.h"
 #include "sys.h"
 #include "table.h"
@@ -213,11 +211,3 @@ __attribute__((destructor)) static void leave(void) {
         region_leave(&guard_account);
     }
 }
-
-#ifdef GUARD_MUTABLE
-/* For tests: a hook that does nothing, as if it were not in the table. */
-int guard_is_without(const char *name) {
-    const char *without = getenv("FAIRLEAD_GUARD_WITHOUT");
-    return without && resolve_hook(name) == resolve_hook(without) && resolve_hook(name) >= 0;
-}
-#endif

@@ -35,7 +35,7 @@ void guard_count_unknown(void);
 /* One line in the file that FAIRLEAD_GUARD_LOG names, where it names one. */
 void guard_log(const char *what, const char *name);
 
-/* What cuda.c forgets after a fork. */
+/* What the hooks of CUDA forget after a fork. */
 void cuda_forget(void);
 
 /* The driver's function of a hook or helper; NULL where it has none. */

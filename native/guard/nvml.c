@@ -64,6 +64,24 @@ nvmlReturn_t on_nvml_memory_v2(nvmlReturn_t (*real)(nvmlDevice_t, nvmlMemory_v2_
     return code;
 }
 
+/* What the driver limits, where it does, is at most the grant. Without a limit of its own it
+ * answers that there is none; a container under the guard has one.
+ */
+nvmlReturn_t on_nvml_limits(nvmlReturn_t (*real)(nvmlDevice_t, nvmlGetMemoryLimits_v1_t *),
+                            nvmlDevice_t device, nvmlGetMemoryLimits_v1_t *limits) {
+    nvmlReturn_t code = real(device, limits);
+    if (!limits || (code != NVML_SUCCESS && code != NVML_ERROR_NOT_FOUND)) {
+        return code;
+    }
+    int gpu = gpu_of(device);
+    uint64_t limit = guard_limit(gpu), held = guard_used(gpu);
+    int is_set = code == NVML_SUCCESS;
+    limits->hardLimit = is_set && limits->hardLimit < limit ? limits->hardLimit : limit;
+    limits->softLimit = is_set && limits->softLimit < limit ? limits->softLimit : limit;
+    limits->currentUsed = held < limits->hardLimit ? held : limits->hardLimit;
+    return NVML_SUCCESS;
+}
+
 /* The driver is asked with room for nothing, so that it still checks the device. */
 static nvmlReturn_t nothing(nvmlReturn_t code) {
     enum { INSUFFICIENT_SIZE = 7 };

@@ -3,6 +3,10 @@
  */
 #include "table.h"
 
+#include "mutable.h"
+#undef table_put
+#undef table_count
+
 #include "sys.h"
 
 /* 0 free, 1 held, 2 held and waited for. */
@@ -77,28 +81,29 @@ static void take_out(struct shard *shard, uint32_t hole) {
     shard->used--;
 }
 
-int table_put(struct table *table, const struct entry *entry) {
-    struct shard *shard = shard_of(table, entry->key);
-    int answer = 0;
-    local_lock(&shard->lock);
-    if ((shard->used + 1) * 4 > shard->room * 3) {
-        answer = grow(shard);
-    }
-    if (answer == 0) {
-        uint32_t at = place(shard, entry->key);
-        shard->used += shard->entries[at].key == 0;
-        shard->entries[at] = *entry;
-    }
-    local_unlock(&shard->lock);
-    return answer;
-}
-
 static struct entry *find(struct shard *shard, uint64_t key) {
     if (shard->used == 0 || key == 0) {
         return NULL;
     }
     uint32_t at = place(shard, key);
     return shard->entries[at].key ? &shard->entries[at] : NULL;
+}
+
+int table_put(struct table *table, const struct entry *entry) {
+    struct shard *shard = shard_of(table, entry->key);
+    int answer = 0;
+    local_lock(&shard->lock);
+    struct entry *found = find(shard, entry->key);
+    if (found) {
+        *found = *entry;
+    } else if (guard_is_full() || ((shard->used + 1) * 4 > shard->room * 3 && grow(shard))) {
+        answer = -1;
+    } else {
+        shard->entries[place(shard, entry->key)] = *entry;
+        shard->used++;
+    }
+    local_unlock(&shard->lock);
+    return answer;
 }
 
 int table_take(struct table *table, uint64_t key, struct entry *into) {
@@ -129,15 +134,17 @@ int table_find(struct table *table, uint64_t key, struct entry *into) {
     return table_count(table, key, 0, into);
 }
 
-int table_take_any(struct table *table, int (*wanted)(const struct entry *, uint64_t),
-                   uint64_t argument, struct entry *into) {
+static int any(struct table *table, int (*wanted)(const struct entry *, uint64_t),
+               uint64_t argument, struct entry *into, int is_taken) {
     for (uint32_t index = 0; index < TABLE_SHARDS; index++) {
         struct shard *shard = &table->shards[index];
         local_lock(&shard->lock);
         for (uint32_t at = 0; shard->used && at < shard->room; at++) {
             if (shard->entries[at].key && wanted(&shard->entries[at], argument)) {
                 *into = shard->entries[at];
-                take_out(shard, at);
+                if (is_taken) {
+                    take_out(shard, at);
+                }
                 local_unlock(&shard->lock);
                 return 1;
             }
@@ -147,19 +154,14 @@ int table_take_any(struct table *table, int (*wanted)(const struct entry *, uint
     return 0;
 }
 
-uint64_t table_sum(struct table *table, int32_t gpu) {
-    uint64_t sum = 0;
-    for (uint32_t index = 0; index < TABLE_SHARDS; index++) {
-        struct shard *shard = &table->shards[index];
-        local_lock(&shard->lock);
-        for (uint32_t at = 0; shard->used && at < shard->room; at++) {
-            if (shard->entries[at].key && shard->entries[at].gpu == gpu) {
-                sum += shard->entries[at].size;
-            }
-        }
-        local_unlock(&shard->lock);
-    }
-    return sum;
+int table_take_any(struct table *table, int (*wanted)(const struct entry *, uint64_t),
+                   uint64_t argument, struct entry *into) {
+    return any(table, wanted, argument, into, 1);
+}
+
+int table_find_any(struct table *table, int (*wanted)(const struct entry *, uint64_t),
+                   uint64_t argument, struct entry *into) {
+    return any(table, wanted, argument, into, 0);
 }
 
 void table_forget(struct table *table) {

@@ -30,7 +30,7 @@ struct table {
     struct shard shards[TABLE_SHARDS];
 };
 
-/* 0; -1 where there is no memory. An entry with the same key is replaced. */
+/* 0; -1 where there is no memory. An entry with the same key is replaced, which never fails. */
 int table_put(struct table *table, const struct entry *entry);
 
 /* 1 where it was there; the entry is taken out, or stays. */
@@ -44,8 +44,9 @@ int table_count(struct table *table, uint64_t key, int by, struct entry *into);
 int table_take_any(struct table *table, int (*wanted)(const struct entry *, uint64_t),
                    uint64_t argument, struct entry *into);
 
-/* The size of all entries of one GPU. */
-uint64_t table_sum(struct table *table, int32_t gpu);
+/* The same, and it stays. */
+int table_find_any(struct table *table, int (*wanted)(const struct entry *, uint64_t),
+                   uint64_t argument, struct entry *into);
 
 /* Forget everything, as a forked child does: its locks may be held by threads it lacks. */
 void table_forget(struct table *table);

@@ -15,7 +15,8 @@
 
 #define SHOWN __attribute__((visibility("default")))
 #define MIB (1ull << 20)
-#define POOL_STEP (32 * MIB)
+#define POOL_STEP knob("FAIRLEAD_STUB_POOL_STEP", 32 * MIB)
+#define PITCH knob("FAIRLEAD_STUB_PITCH", 512)
 #define BUCKETS (1u << 16)
 
 enum kind { POINTER, ARRAY, HANDLE, MAPPING, EXTERNAL, VALUE };
@@ -32,7 +33,7 @@ struct stream {
 };
 
 struct pool {
-    int gpu;
+    int gpu, is_destroyed;
     uint64_t reserved, used, threshold;
 };
 
@@ -56,7 +57,7 @@ struct graph_exec {
 struct block {
     uint64_t key, size;
     enum kind kind;
-    int gpu, references;
+    int gpu, references, times; /* `times`: opened beside the first */
     struct context *context;
     struct pool *pool;
     struct block *handle, *next;
@@ -89,7 +90,7 @@ static struct block *find(uint64_t key, enum kind kind) {
 
 static struct block *add(uint64_t key, enum kind kind, uint64_t size, int gpu) {
     struct block *made = calloc(1, sizeof *made);
-    *made = (struct block){key, size, kind, gpu, 1, now(), NULL, NULL, *bucket(key)};
+    *made = (struct block){key, size, kind, gpu, 1, 0, now(), NULL, NULL, *bucket(key)};
     *bucket(key) = made;
     return made;
 }
@@ -107,6 +108,12 @@ static uint64_t address(uint64_t size) {
     uint64_t at = next_address;
     next_address += (size + 4095) / 4096 * 4096 + 4096;
     return at;
+}
+
+/* Whether a test ordered that this export, or exports of this kind, are refused. */
+int stub_refuses(const char *export_name, const char *kind) {
+    const char *ordered = getenv("FAIRLEAD_STUB_REFUSE");
+    return ordered && (strcmp(ordered, export_name) == 0 || strcmp(ordered, kind) == 0);
 }
 
 /* What every allocation does first: the delay, and the failure that a test ordered. */
@@ -157,6 +164,10 @@ static CUresult unmake(enum kind kind, uint64_t key) {
     forget(block);
     if (pool) {
         pool->used -= size;
+        if (pool->is_destroyed && pool->used == 0) {
+            truth_sub(gpu, pool->reserved);
+            pool->reserved = 0;
+        }
     }
     pthread_mutex_unlock(&state);
     knob_delay();
@@ -197,7 +208,9 @@ CUresult stub_total_v1(unsigned int *bytes, CUdevice device) {
     return (void)device, *bytes = (unsigned int)knob_memory(), CUDA_SUCCESS;
 }
 
-SHOWN CUresult cuCtxGetCurrent(CUcontext *context) { return *context = now(), CUDA_SUCCESS; }
+SHOWN CUresult cuCtxGetCurrent(CUcontext *context) {
+    return stub_refuses("cuCtxGetCurrent", "") ? 999 : (*context = now(), CUDA_SUCCESS);
+}
 
 SHOWN CUresult cuCtxGetDevice(CUdevice *device) {
     return now() ? (*device = now()->device, CUDA_SUCCESS) : CUDA_ERROR_INVALID_CONTEXT;
@@ -393,13 +406,13 @@ CUresult stub_managed(CUdeviceptr *pointer, size_t size, unsigned int flags) {
 CUresult stub_pitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
                     unsigned int element) {
     (void)element;
-    *pitch = (width + 511) / 512 * 512;
+    *pitch = (width + PITCH - 1) / PITCH * PITCH;
     return linear(pointer, *pitch * height);
 }
 CUresult stub_pitch_v1(CUdeviceptr_v1 *pointer, unsigned int *pitch, unsigned int width,
                        unsigned int height, unsigned int element) {
     (void)element;
-    *pitch = (width + 511) / 512 * 512;
+    *pitch = (unsigned int)((width + PITCH - 1) / PITCH * PITCH);
     return small(pointer, (uint64_t)*pitch * height);
 }
 CUresult stub_free(CUdeviceptr pointer) {
@@ -471,7 +484,10 @@ CUresult stub_pool_set(CUmemoryPool pool, int attribute, void *value) {
     }
     return CUDA_SUCCESS;
 }
-CUresult stub_pool_destroy(CUmemoryPool pool) { return shrink(pool, 0), CUDA_SUCCESS; }
+CUresult stub_pool_destroy(CUmemoryPool pool) {
+    pool->is_destroyed = 1;
+    return shrink(pool, 0), CUDA_SUCCESS;
+}
 
 SHOWN CUresult cuStreamSynchronize(CUstream stream) {
     struct context *context = of(stream) ? stream->context : now();
@@ -577,6 +593,16 @@ CUresult stub_unmap(CUdeviceptr pointer, size_t size) {
     return any ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A handle of another process: its memory is the exporter's. */
+SHOWN CUresult cuMemImportFromShareableHandle(CUallocation *handle, void *of, int type) {
+    (void)of, (void)type;
+    *handle = take_address(4096, 0);
+    pthread_mutex_lock(&state);
+    add(*handle, HANDLE, 0, 0);
+    pthread_mutex_unlock(&state);
+    return CUDA_SUCCESS;
+}
+
 /* Arrays: rows of 256 bytes, whole 64 KiB. */
 static uint64_t array_size(uint64_t width, uint64_t height, uint64_t depth_of, int format,
                            unsigned int channels) {
@@ -589,6 +615,7 @@ static CUresult array(void **made, uint64_t size) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     *made = (void *)take_address(size, 0);
+    size *= knob("FAIRLEAD_STUB_ARRAY_TIMES", 1);
     return make(ARRAY, (uint64_t)*made, size, now()->device);
 }
 CUresult stub_array(CUarray *made, const CUDA_ARRAY_DESCRIPTOR *shape) {
@@ -642,8 +669,13 @@ SHOWN CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) {
     return block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult stub_ipc_open(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags) {
-    uint64_t size;
+    uint64_t size, at;
+    memcpy(&at, handle.reserved, sizeof at);
     memcpy(&size, handle.reserved + 8, sizeof size);
+    if (at && find(at, POINTER)) { /* opened once more */
+        find(at, POINTER)->times++;
+        return *pointer = at, CUDA_SUCCESS;
+    }
     *pointer = ((void)flags, take_address(size, 0));
     pthread_mutex_lock(&state);
     struct block *block = add(*pointer, POINTER, size, now()->device);
@@ -654,7 +686,7 @@ CUresult stub_ipc_open(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int
 static CUresult close_import(enum kind kind, uint64_t key) {
     pthread_mutex_lock(&state);
     struct block *block = find(key, kind);
-    if (block) {
+    if (block && block->times-- == 0) {
         forget(block);
     }
     pthread_mutex_unlock(&state);
@@ -766,12 +798,14 @@ CUresult stub_graph_launch(CUgraphExec exec, CUstream stream) {
     pthread_mutex_lock(&state);
     for (int gpu = 0; !exec->is_live && gpu < TRUTH_GPUS; gpu++) {
         uint64_t more = exec->sums[gpu] > graph_free[gpu] ? exec->sums[gpu] - graph_free[gpu] : 0;
-        if (more && truth_add(gpu, more)) {
+        uint64_t beyond = more ? knob("FAIRLEAD_STUB_GRAPH_BEYOND", 0) : 0;
+        if (more && truth_add(gpu, more + beyond)) {
             code = CUDA_ERROR_OUT_OF_MEMORY;
             break;
         }
+        graph_free[gpu] += beyond;
         graph_free[gpu] -= exec->sums[gpu] - more;
-        graph_kept[gpu] += more;
+        graph_kept[gpu] += more + beyond;
     }
     exec->is_live |= code == CUDA_SUCCESS;
     pthread_mutex_unlock(&state);

@@ -51,6 +51,21 @@ nvmlReturn_t stub_nvml_memory_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
     return NVML_SUCCESS;
 }
 
+/* FAIRLEAD_STUB_HARD_LIMIT: what a cgroup is limited to; without it no limit is set. */
+nvmlReturn_t stub_nvml_limits(nvmlDevice_t device, nvmlGetMemoryLimits_v1_t *limits) {
+    uint64_t hard = knob("FAIRLEAD_STUB_HARD_LIMIT", 0);
+    if (!limits) {
+        return INVALID_ARGUMENT;
+    }
+    if (hard == 0) {
+        return NVML_ERROR_NOT_FOUND;
+    }
+    limits->softLimit = 1 << 20;
+    limits->hardLimit = hard;
+    limits->currentUsed = truth_used(index_of(device));
+    return NVML_SUCCESS;
+}
+
 /* One foreign process, where the caller has room. */
 static nvmlReturn_t foreign(unsigned int *count, unsigned int *first) {
     unsigned int room = *count;

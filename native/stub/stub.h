@@ -14,4 +14,7 @@ struct stub_row {
 /* Ends with a row without a symbol. */
 extern const struct stub_row stub_rows[];
 
+/* Whether a test ordered that an export, or exports of a kind, are refused with code 999. */
+int stub_refuses(const char *export_name, const char *kind);
+
 #endif

@@ -5,9 +5,10 @@ with the quota controller's own decider over a cluster that is slow and unordere
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from tests.rules.quota.fake_cluster import NODE, FakeCluster
 
 from fairlead.console.boards.board_state import BoardState
@@ -26,10 +27,10 @@ LEAVES = ("root.a.1", "root.a.2", "root.b.1", "root.b.2")
 
 
 def stored(mins: Mapping[str, int], maxes: Mapping[str, int]) -> dict[str, Any]:
-    """A tree of 10 cores with four leaves, as the API server has it."""
+    """A tree of 40 cores with four leaves, as the API server has it; amounts in fours."""
 
     def node(name: str, least: int, most: int, **more: Any) -> dict[str, Any]:
-        return {"name": name, "min": {"cpu": least}, "max": {"cpu": most}, **more}
+        return {"name": name, "min": {"cpu": 4 * least}, "max": {"cpu": 4 * most}, **more}
 
     def inner(name: str) -> dict[str, Any]:
         below = [leaf for leaf in LEAVES if leaf.startswith(f"{name}.")]
@@ -66,7 +67,7 @@ def previewed(world: FakeCluster, before: dict[str, Any], after: dict[str, Any])
     return tree_edit(board(world, read_tree(before)), before, order, {}, {})
 
 
-def named_and_gone(seed: int) -> tuple[set[str], set[str]]:
+def named_and_gone(seed: int, sizes: Sequence[int]) -> tuple[set[str], set[str]]:
     """Pods that the preview of a raised min names, and those that are evicted after the write."""
     rng = random.Random(seed)
     mins = {leaf: rng.choice((0, 1, 2)) for leaf in LEAVES}
@@ -75,9 +76,11 @@ def named_and_gone(seed: int) -> tuple[set[str], set[str]]:
     root = read_tree(before).root
     assert root is not None
     world = FakeCluster(root, seed=seed)
-    for leaf in rng.sample(LEAVES, len(LEAVES)):
-        world.create("Deployment", space(leaf), "web", rng.choice((2, 4, 8)), {"cpu": 1000})
-        world.settle()
+    for size in sizes:
+        for leaf in rng.sample(LEAVES, len(LEAVES)):
+            name, count = f"web-{size}", rng.choice((2, 4, 8)) * 4 // (size * len(sizes))
+            world.create("Deployment", space(leaf), name, count, {"cpu": 1000 * size})
+            world.settle()
     edit = previewed(world, before, stored({**mins, rng.choice(LEAVES): 3}, maxes))
     assert edit.faults == () and edit.preview.what_if is not None
     there = {uid: f"{pod.namespace}/{pod.name}" for uid, pod in world.pods.items()}
@@ -89,7 +92,8 @@ def named_and_gone(seed: int) -> tuple[set[str], set[str]]:
     return named & set(there.values()), gone
 
 
-def test_the_preview_names_exactly_the_pods_that_saving_evicts() -> None:
-    found = [named_and_gone(seed) for seed in range(12)]
+@pytest.mark.parametrize("sizes", [(4,), (3, 1, 2)], ids=str)
+def test_the_preview_names_exactly_the_pods_that_saving_evicts(sizes: Sequence[int]) -> None:
+    found = [named_and_gone(seed, sizes) for seed in range(12)]
     assert [named for named, _ in found] == [gone for _, gone in found]
     assert sum(bool(gone) for _, gone in found) >= 3, "few of these worlds evict at all"

@@ -20,7 +20,7 @@ MIB: Final = 1 << 20
 UUID: Final = "GPU-00000000-0000-0000-0000-0000000000f1"
 OTHER_UUID: Final = "GPU-00000001-0000-0000-0000-0000000000f1"
 MUTABLE: Final = Built(macros=("GUARD_MUTABLE",))
-TENANT: Final = Path(__file__).with_name("tenant.c")
+TENANT: Final = Path(__file__).parent
 WAYS: Final = (
     *("link", "dlsym", "default", "next", "dlvsym", "deepbind", "dlmopen"),
     *("proc1", "proc2", "proc2f2"),
@@ -94,6 +94,7 @@ class Machine:
             **preload,
             "FAIRLEAD_GUARD_LIMITS": str(self.limits),
             "FAIRLEAD_STUB_TRUTH": str(self.truth),
+            "FAIRLEAD_AUDIT_REGION": str(self.region),
             "FAIRLEAD_STUB_CONTEXT": str(self.context),
             "LD_LIBRARY_PATH": str(build_stub()),
             **self.knobs,

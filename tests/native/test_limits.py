@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import random
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
-from tests.native.driver import MIB, OTHER_UUID, REGION_BYTES, UUID, Machine
+from tests.native.driver import MIB, OTHER_UUID, REGION_BYTES, UUID, Machine, tenant
 
 BLOCK = 4 * MIB
 NOTHING = "context code 2\n"
@@ -95,6 +96,48 @@ def test_a_region_that_is_absent_grants_nothing(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.region.unlink()
     assert fill(machine)[0] == NOTHING
+
+
+NO_ROOM = {
+    "read-only": (
+        "mount --bind {region} {region} && mount -o remount,ro,bind {region}",
+        "the region file cannot be opened for writing",
+    ),
+    "on a full tmpfs": (
+        "mount -t tmpfs -o size=64k none {region.parent}/small"
+        " && head -c 16 {region} > {region.parent}/small/region"
+        " && truncate -s 290816 {region.parent}/small/region",
+        "the region file is not one of this version",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", NO_ROOM)
+def test_a_region_that_cannot_be_written_grants_nothing_and_crashes_nothing(
+    tmp_path: Path, fault: str
+) -> None:
+    machine = Machine(tmp_path)
+    small = tmp_path / "small"
+    small.mkdir()
+    prepare, complaint = NO_ROOM[fault]
+    if "tmpfs" in fault:
+        text = machine.limits_text.replace(str(machine.region), f"{small}/region")
+        machine.limits.write_text(text, encoding="utf-8")
+    words = ("fill", "cuMemAlloc_v2", str(BLOCK), "40")
+    done = subprocess.run(
+        [
+            *("unshare", "--mount", "--map-root-user", "sh", "-c"),
+            prepare.format(region=machine.region) + ' && exec "$@"',
+            *("sh", str(tenant()), "dlsym", *words),
+        ],
+        env=machine.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, NOTHING)
+    assert done.stderr == f"fairlead-guard: {complaint}; no GPU memory is granted\n"
 
 
 def test_a_region_of_random_bytes_crashes_nothing(tmp_path: Path) -> None:

@@ -186,6 +186,25 @@ def test_a_process_that_stops_in_the_lock_has_others_refused_in_bounded_time(
     end(other, after)
 
 
+@pytest.mark.parametrize(("asked", "answer"), [("f", "child 2"), ("x", "context code 2")])
+def test_a_lock_holder_that_forks_or_is_another_program_has_others_refused_until_it_ends(
+    tmp_path: Path, asked: str, answer: str
+) -> None:
+    machine = Machine(tmp_path, LIMIT)
+    owner, _ = hold(machine, BLOCK)
+    write(machine, LOCK_OFFSET, struct.pack("<I", 1 << 12 | 1 << 1))
+    assert owner.stdin
+    assert owner.stdout
+    owner.stdin.write(asked)
+    owner.stdin.flush()
+    assert owner.stdout.readline() == f"{answer}\n"
+    kill(owner)
+    after, code = hold(machine, LIMIT)
+    assert code == 0
+    assert machine.count().peak <= LIMIT
+    end(after)
+
+
 def test_the_lock_of_a_process_that_died_in_it_is_taken_over(tmp_path: Path) -> None:
     machine = Machine(tmp_path, LIMIT)
     owner, _ = hold(machine, BLOCK)

@@ -101,6 +101,12 @@ def test_a_pod_with_fairleads_gate_waits_for_what_its_quota_condition_contains()
             "QuotaReturned",
             "the job is suspended because no node took its pods; it resumes when one has room",
         ),
+        (
+            "over-max",
+            "QuotaSuspended",
+            "the job is suspended because its part of the quota tree used more than its max; it "
+            "resumes when there is room again",
+        ),
     ],
 )
 def test_a_job_that_quota_suspended_for_no_claimant_names_none(

@@ -53,8 +53,10 @@ LABEL_USER: Final = "arena.kubeflow.org/console-user"
 ANNOTATION_SUSPENDED_FOR: Final = "fairlead.io/suspended-for"
 FIRST_ADMISSION: Final = "first-admission"
 NO_NODE: Final = "no-node"
-"""Value of the annotation on a suspended job: the unit that room was made for, or one of these two
-words: the job has a deadline and was not yet admitted; or no node has taken its pods.
+OVER_MAX: Final = "over-max"
+"""Value of the annotation on a suspended job: the unit that room was made for, or one of these
+words: the job has a deadline and was not yet admitted; no node has taken its pods; or a quota node
+above its max is drained.
 """
 ANNOTATION_SUSPENDED_PRIORITY: Final = "fairlead.io/suspended-priority"
 ANNOTATION_PARALLELISM: Final = "fairlead.io/parallelism"

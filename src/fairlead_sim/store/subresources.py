@@ -105,7 +105,7 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
 
 def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) -> None:
     """Delete a pod if its disruption budget allows it (429 otherwise); pods that are done, pending
-    or stopping need no permission. Its condition says what ended it.
+    or stopping need no permission. A condition names the eviction.
     """
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:

@@ -621,6 +621,11 @@ class FakeCluster:
         self._reported_at.clear()
         self._look_at = None
         machine = self.machine = self._make_machine(KINDS)
+        self.rebuild(machine)
+        self._look_when_due()
+
+    def rebuild(self, machine: QuotaMachine) -> None:
+        """Lists everything for this machine."""
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:
@@ -640,7 +645,6 @@ class FakeCluster:
         feed.observe(listed(KIND_BUDGETS, dict(self.budgets)))
         feed.observe(listed(KIND_GROUPS, {}))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
-        self._look_when_due()
 
     def crash(self) -> None:
         """The next life begins when no call of this life can still be under way."""

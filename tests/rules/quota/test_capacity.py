@@ -316,6 +316,9 @@ def test_a_root_that_drains_does_so_to_the_max_that_is_written() -> None:
     drains = tree("root[16]{a[16]}", {"root": {"fairlead.io/drain-over-max": "true"}})
     pods = tuple(running(f"a{number}", node="n1" if number < 8 else "") for number in range(16))
     assert plan_quota(QuotaState(drains, pods, nodes=(room("n1"),))).is_empty
+    one_more = (*pods, running("a16"))
+    (evicted,) = plan_quota(QuotaState(drains, one_more, nodes=(room("n1"),))).evict
+    assert evicted.message == "root gives up what it uses above its max of 16 gpu"
 
 
 def test_a_kept_sentence_follows_what_there_is() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.rules.quota.fake_cluster import OWN, PROTECTED, FakeCluster, Faults
+from tests.rules.quota.fake_cluster import KINDS, OWN, PROTECTED, FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
@@ -18,12 +18,16 @@ from fairlead.model.actions import (
     AdmitPod,
     DeleteObject,
     EvictPod,
+    Outcome,
+    QuotaAction,
+    RecordObjectEvent,
+    Result,
     SetPodCondition,
     WriteTreeStatus,
 )
-from fairlead.model.changes import KIND_QUOTA_TREES, changed, listed
+from fairlead.model.changes import KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.quota.rows import Namespace
-from fairlead.model.quota.tree import QuotaSettings, QuotaTree, Violation
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Violation
 from fairlead.rules.quota.machine import QuotaMachine
 
 DEMO = "root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}"
@@ -238,6 +242,141 @@ def test_several_victims_are_tried_dry_and_all_go() -> None:
     assert world.running("a", "b") == (1, 1)
 
 
+def evicted(actions: list[QuotaAction]) -> list[str]:
+    return [each.target.uid for each in actions if isinstance(each, EvictPod) and not each.is_trial]
+
+
+def two_claimants(first: int, second: int = 5) -> tuple[FakeCluster, QuotaMachine]:
+    """`b` takes back its min for a pod of `first` GPUs and one of `second`; a new machine has
+    listed all and has decided nothing.
+    """
+    world = one_leaf(delay=0.0)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    world.machine = None
+    world.create("Deployment", "b", "first", 1, first)
+    world.create("Deployment", "b", "second", 1, second)
+    world.run(0.0)
+    machine = QuotaMachine(KINDS)
+    world.rebuild(machine)
+    return world, machine
+
+
+def claims(machine: QuotaMachine, now: float) -> list[SetPodCondition]:
+    """The claims that are sent now, in the order of the names of their pods."""
+    sent = [each for each in machine.look(now) if isinstance(each, SetPodCondition)]
+    sent.sort(key=lambda each: each.target.name)
+    assert [each.condition.reason for each in sent] == ["WaitingForEvictions"] * 2
+    return sent
+
+
+def test_no_pod_is_evicted_for_a_later_unit_while_an_earlier_one_is_tried() -> None:
+    """Its pod would stop, and make room for the first unit: then other victims are chosen."""
+    world, machine = two_claimants(first=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    tried = machine.look(world.now)
+    trials = [each for each in tried if isinstance(each, EvictPod)]
+    assert [each.is_trial for each in trials] == [True, True]
+    for trial in trials:
+        machine.done(trial, Outcome(), world.now)
+    sent = evicted(machine.look(world.now))
+    assert sorted(sent[:2]) == sorted(each.target.uid for each in trials)
+    assert len(sent) == 3
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_no_pod_is_evicted_before_all_claims_of_one_second_are_written(answered: int) -> None:
+    world, machine = two_claimants(first=5)
+    sent = claims(machine, world.now)
+    machine.done(sent[answered], Outcome(), world.now)
+    assert evicted(machine.look(world.now)) == []
+    machine.done(sent[1 - answered], Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 2
+
+
+def test_an_earlier_claim_waits_for_no_later_one() -> None:
+    world, machine = two_claimants(first=5)
+    sent = claims(machine, world.now)
+    world.create("Deployment", "b", "third", 1, 5)
+    world.run(5.0)
+    [third] = [pod for pod in world.pods.values() if pod.name.startswith("third")]
+    machine.observe(changed(KIND_PODS, third.uid, third))
+    [late] = [each for each in machine.look(world.now) if isinstance(each, SetPodCondition)]
+    assert late.target.uid == third.uid
+    for claim in sent:
+        machine.done(claim, Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 2
+    machine.done(late, Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 1
+
+
+def test_a_trial_that_is_done_waits_for_that_of_an_earlier_unit() -> None:
+    world, machine = two_claimants(first=10, second=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    trials = [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    assert [each.is_trial for each in trials] == [True] * 4
+    for trial in trials[2:]:
+        machine.done(trial, Outcome(), world.now)
+    assert evicted(machine.look(world.now)) == []
+    for trial in trials[:2]:
+        machine.done(trial, Outcome(), world.now)
+    assert evicted(machine.look(world.now)) == [each.target.uid for each in trials]
+
+
+def test_a_claim_that_is_not_written_holds_no_later_unit() -> None:
+    world, machine = two_claimants(first=5)
+    first, second = claims(machine, world.now)
+    machine.done(second, Outcome(), world.now)
+    machine.done(first, Outcome(Result.UNKNOWN, "no answer"), world.now)
+    assert len(evicted(machine.look(world.now))) == 1
+
+
+def test_trials_whose_answers_are_lost_are_repeated_after_a_new_list() -> None:
+    world, machine = two_claimants(first=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    tried = [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    assert not [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    machine.rebuild()
+    world.rebuild(machine)
+    assert [each for each in machine.look(world.now) if isinstance(each, EvictPod)] == tried
+
+
+def test_a_trial_that_is_refused_holds_no_later_unit() -> None:
+    world, machine = two_claimants(first=10)
+    for claim in claims(machine, world.now):
+        machine.done(claim, Outcome(), world.now)
+    trials = [each for each in machine.look(world.now) if isinstance(each, EvictPod)]
+    machine.done(trials[0], Outcome(Result.UNKNOWN, "no answer"), world.now)
+    machine.done(trials[1], Outcome(), world.now)
+    assert len(evicted(machine.look(world.now))) == 1
+
+
+def test_the_claims_of_one_plan_keep_their_order_while_they_are_answered() -> None:
+    """`big` comes first by priority, and after the claims by name. Were `small` first for a moment,
+    because its claim was answered first, another victim would be chosen for it.
+    """
+    world = FakeCluster(tree("root[20]{a[0] b[20]}"), delay=0.0)
+    for number, size in enumerate((5, 5, 5, 5)):
+        world.create("Deployment", "a", f"w{number}", 1, size)
+        world.run(60)
+    world.machine = None
+    world.create("Deployment", "b", "big", 1, 10, priority=1)
+    world.create("Deployment", "b", "small", 1, 5)
+    world.run(0.0)
+    machine = QuotaMachine(KINDS)
+    world.rebuild(machine)
+    big, small = claims(machine, world.now)
+    before = [each.for_unit for each in machine.plan.evict]
+    machine.done(small, Outcome(), world.now)
+    machine.look(world.now)
+    assert [each.for_unit for each in machine.plan.evict] == before
+    assert before[0].startswith("b/big")
+    assert big.condition.reason == small.condition.reason
+
+
 def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     """The watch still shows one allowed disruption when the API server already refuses it: another
     pod is evicted, or none.
@@ -251,6 +390,103 @@ def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
     world.settle()
     assert world.running("a", "b") == (3, 1)
     assert len(world.evictions) == 1
+
+
+WIDE = "root[40]{a[0/20] b[0/40]}"
+
+
+def drained(most: int) -> QuotaNode:
+    return tree(f"root[40]{{a[0/{most}] b[0/40]}}", {"a": {"fairlead.io/drain-over-max": "true"}})
+
+
+@pytest.mark.parametrize("faults", [Faults(), Faults(lost=0.1, busy=0.05, crash=0.02)])
+def test_a_max_with_drain_that_is_lowered_evicts_down_to_it(faults: Faults) -> None:
+    world = FakeCluster(tree(WIDE), faults=faults)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    assert world.running("a") == (4,)
+    world.set_tree(drained(10))
+    world.settle()
+    assert (world.running("a"), len(world.evictions), world.reasons("a")) == (
+        (2,),
+        2,
+        ["OverMax"] * 2,
+    )
+    events = {
+        call.message
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent)
+        and call.reason == "QuotaReclaimed"
+        and call.target.kind == "Pod"
+    }
+    assert events == {"a gives up what it uses above its max of 10 gpu"}
+
+
+def test_a_drain_lowers_a_job_and_at_last_suspends_it_and_gives_it_back() -> None:
+    world = FakeCluster(tree(WIDE))
+    job = world.create("Job", "a", "sweep", 4, 5)
+    world.settle()
+    world.set_tree(drained(10))
+    world.settle()
+    assert (world.running("a"), world.owners[job].replicas) == ((2,), 2)
+    world.set_tree(drained(4))
+    world.settle()
+    assert (world.running("a"), world.owners[job].is_suspended) == ((0,), True)
+    assert world.owners[job].marks["fairlead.io/suspended-for"] == "over-max"
+    reported = [
+        (call.reason, call.message)
+        for call in world.calls
+        if isinstance(call, RecordObjectEvent) and call.target.kind == "Job"
+    ]
+    assert [each for each in reported if "parallelism 4 is 2" in each[1]] == [
+        ("QuotaReclaimed", "makes room for the max of a; parallelism 4 is 2 now")
+    ]
+    assert ("QuotaSuspended", "makes room for the max of a") in reported
+    assert world.owners[job].failed == 0
+    world.set_tree(drained(20))
+    world.settle()
+    assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == (
+        (4,),
+        4,
+        {},
+    )
+
+
+def test_a_drain_that_is_tried_holds_no_unit() -> None:
+    """A Job is tried before it is lowered; meanwhile a claimant gets a pod of another leaf."""
+    world = FakeCluster(tree("root[40]{a[0/20] b[0/40] c[20]}"), delay=0.0)
+    world.create("Job", "a", "sweep", 4, 5)
+    world.create("Deployment", "b", "web", 4, 5)
+    world.settle()
+    world.machine = None
+    world.create("Deployment", "c", "owner", 1, 15)
+    world.run(0.0)
+    drains = {"a": {"fairlead.io/drain-over-max": "true"}}
+    world.set_tree(tree("root[40]{a[0/10] b[0/40] c[20]}", drains))
+    machine = QuotaMachine(KINDS)
+    world.rebuild(machine)
+    [claim] = [each for each in machine.look(world.now) if isinstance(each, SetPodCondition)]
+    machine.done(claim, Outcome(), world.now)
+    sent = evicted(machine.look(world.now))
+    assert [world.pods[uid].namespace for uid in sent] == ["b"]
+
+
+def test_a_paused_victim_of_a_drain_holds_no_other() -> None:
+    """Of two victims one is left alone for a while; the other is evicted at once."""
+    world = FakeCluster(tree(WIDE), delay=0.0)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+
+    def sent(*paused: str) -> list[str]:
+        machine = QuotaMachine(KINDS)
+        world.rebuild(machine)
+        for uid in paused:
+            machine.calls.pauses.pause(uid, world.now)
+        return evicted(machine.look(world.now))
+
+    world.set_tree(drained(10))
+    first, second = sent()
+    assert sent(first) == [second]
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,17 @@ def test_a_pod_with_room_that_goes_first_or_that_has_to_go_gets_the_reason() -> 
     )
 
 
+def test_a_pod_that_goes_for_a_lowered_max_makes_room_for_no_unit() -> None:
+    drains = tree("root[9]{a[0/2] b[0]}", {"a": {"fairlead.io/drain-over-max": "true"}})
+    pods = [replace(each, request={"gpu": 1}) for each in deployment("a", 3, 0)]
+    whole = QuotaState(drains, tuple(pods), now=100.0)
+    [answer] = why_quota(seen(pods), whole, plan_quota(whole), "a", "web-2")
+    assert (answer.reason, answer.sentence) == (
+        "Reclaimed",
+        "it is to be evicted: a gives up what it uses above its max of 2 gpu",
+    )
+
+
 def test_pods_that_are_not_counted() -> None:
     stranger = Pod("elsewhere", "p", "s")
     daemon = Pod("a1", "agent-x", "d", owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))

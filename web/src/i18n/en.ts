@@ -804,6 +804,7 @@ export const en = {
   "sentence.wait-suspended": "The job is suspended.",
   "sentence.wait-suspended-for": "The job is suspended to return quota to {claimant}; it resumes when there is room again.",
   "sentence.wait-suspended-at-first": "The job has a deadline, so it is suspended until its quota has room for it.",
+  "sentence.wait-suspended-over-max": "The job is suspended because its part of the quota tree used more than its max; it resumes when there is room again.",
   "sentence.wait-suspended-no-node": "The job is suspended because no node accepted its pods; it resumes when a node has room.",
   "sentence.wait-pods-missing": "{there} of {desired} {desired:pod exists|pods exist}; the job's controller has not created the rest yet.",
   "sentence.wait-starting": "{running} of {pods} {pods:pod|pods} running.",

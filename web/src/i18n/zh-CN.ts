@@ -805,6 +805,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.wait-suspended": "任务已暂停。",
   "sentence.wait-suspended-for": "任务已暂停，把配额还给 {claimant}；有空位时自动恢复。",
   "sentence.wait-suspended-at-first": "任务有截止时间，先暂停，配额有空位时开始。",
+  "sentence.wait-suspended-over-max": "任务所在的配额节点用量超出上限，任务已暂停；有空余时自动恢复。",
   "sentence.wait-suspended-no-node": "没有节点接收任务的 Pod，任务已暂停；有节点有空位时自动恢复。",
   "sentence.wait-pods-missing": "{desired} 个 Pod 中已有 {there} 个；其余的尚未由任务控制器创建。",
   "sentence.wait-starting": "{pods} 个 Pod 中 {running} 个在运行。",

@@ -62,8 +62,9 @@ class EvictionMethod(StrEnum):
 class QuotaEviction(Struct, frozen=True):
     """An eviction.
 
-    `for_unit`: the gang or pod for which room is made. `workload`: what `method` suspends or
-    lowers.
+    `for_unit`: the gang or pod for which room is made. `is_drain`: no room is made for a unit; the
+    quota node that `for_unit` names is above its max and is drained. `workload`: what `method`
+    suspends or lowers.
 
     `grace_seconds`: how long the pod may take to stop; None = the pod's own grace period.
     `message`: the sentence for the pod's owner: which leaf takes back how much of which min, and
@@ -78,6 +79,7 @@ class QuotaEviction(Struct, frozen=True):
     frees: Amounts = NOTHING
     grace_seconds: float | None = None
     message: str = ""
+    is_drain: bool = False
 
 
 class QuotaClaim(Struct, frozen=True):

@@ -18,6 +18,7 @@ from fairlead.model.keys import (
     ANNOTATION_SUSPENDED_FOR,
     FIRST_ADMISSION,
     NO_NODE,
+    OVER_MAX,
     QUOTA_CONDITION,
     QUOTA_GATE,
 )
@@ -79,6 +80,12 @@ def why_suspended(claimant: str) -> Wait:
     if claimant == NO_NODE:
         text = "the job is suspended because no node took its pods; it resumes when one has room"
         return Wait("QuotaReturned", text, "suspended-no-node")
+    if claimant == OVER_MAX:
+        text = (
+            "the job is suspended because its part of the quota tree used more than its max; it "
+            "resumes when there is room again"
+        )
+        return Wait("QuotaSuspended", text, "suspended-over-max")
     if claimant:
         text = (
             f"the job is suspended to give quota back to {claimant}; it resumes when there is "

@@ -20,6 +20,9 @@ The states of an eviction for a unit:
 - tried: if all trials were allowed, the evictions are sent. A trial that is not allowed ends the
   attempt and pauses its victim; the next plan chooses again.
 
+An eviction that drains a node above its max (`is_drain`) is for no unit and needs no claim. The
+pods of one job or gang go together, all others one by one.
+
 The invariants:
 
 - No pod is evicted for a unit before the claim is written on all pods of the unit.
@@ -35,6 +38,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
@@ -55,7 +59,13 @@ from fairlead.model.actions import (
     WriteTreeStatus,
 )
 from fairlead.model.changes import Changes
-from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
+from fairlead.model.keys import (
+    ANNOTATION_LEAF,
+    LABEL_QUOTA,
+    NO_NODE,
+    OVER_MAX,
+    QUOTA_ENFORCED,
+)
 from fairlead.model.quota.plan import (
     EvictionMethod,
     QuotaEviction,
@@ -109,8 +119,14 @@ _JOB: Final = "Job"
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
 
+_Batch = tuple[str, str]
+"""Names the evictions that are sent together or not at all: those for one unit, or those of one job
+or gang of a node that is drained.
+"""
+
+
 class _Trial(Struct):
-    """Dry runs of the evictions for one unit.
+    """Dry runs of the evictions of one batch.
 
     `left`: uids of the victims whose dry run has not been answered. `at`: when it began, then when
     its latest answer arrived.
@@ -136,7 +152,7 @@ class QuotaMachine:
         self.feed = QuotaFeed(workload_kinds)
         self.calls = Calls(self.feed)
         self.reports = QuotaReports(self.feed)
-        self._trials: dict[str, _Trial] = {}
+        self._trials: dict[_Batch, _Trial] = {}
         self._patched: dict[str, tuple[Namespace, float]] = {}
         self._disowned: dict[str, float] = {}
         self._returns: dict[str, int] = {}
@@ -178,8 +194,9 @@ class QuotaMachine:
         return self.feed.is_rebuilt
 
     def rebuild(self) -> None:
-        """Trust no earlier report: every kind is listed anew."""
+        """Trust no earlier report, and await no answer of a trial: every kind is listed anew."""
         self.feed.rebuild()
+        self._trials.clear()
 
     @property
     def next_at(self) -> float | None:
@@ -200,13 +217,14 @@ class QuotaMachine:
             self._step_back(now)
         self._now = now
         self.calls.forget(now)
+        self.reports.forget(now)
         actions: list[QuotaAction] = list(self.calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
         if self._unrefreshed:
             self._refresh_more(now)
         actions += self._status.next(now)
-        actions += self.reports.next(now)
+        actions += self.reports.more(now)
         self._calls_due = self.calls.next_after(now)
         self._next_at = self._next_after(now)
         return actions
@@ -525,39 +543,66 @@ class QuotaMachine:
     def _evict(
         self, evictions: Sequence[QuotaEviction], rows: Mapping[str, QuotaWaiting], now: float
     ) -> Iterator[QuotaAction]:
-        """Evictions for units with a written claim; several victims only if a trial allowed all."""
-        by_unit: defaultdict[str, list[QuotaEviction]] = defaultdict(list)
+        """Evictions for units with a written claim, and for nodes that are drained; several victims
+        only if a trial allowed all.
+
+        The order is that of the plan, and no later unit overtakes one that waits for a trial: a pod
+        that stops makes room for the first unit of the next plan, so it would make room for the
+        wrong unit, and other victims would be chosen. For the same reason no eviction is sent for a
+        unit before all claims of its second are written. A failed claim is none in flight.
+        """
+        batches: defaultdict[_Batch, list[QuotaEviction]] = defaultdict(list)
         for eviction in evictions:
-            by_unit[eviction.for_unit].append(eviction)
-        for unit in [unit for unit in self._trials if unit not in by_unit]:
-            del self._trials[unit]
-        for unit, victims in by_unit.items():
-            row = rows.get(unit)
-            if unit and (row is None or any(pod.claim_since is None for pod in row.pods)):
-                continue
+            batches[_batch_of(eviction)].append(eviction)
+        for batch in [batch for batch in self._trials if batch not in batches]:
+            del self._trials[batch]
+        is_held, in_flight = False, self._eldest_in_flight(rows.values()) if batches else inf
+        for batch, victims in batches.items():
+            is_drain = victims[0].is_drain
+            if not is_drain:
+                row = rows.get(victims[0].for_unit)
+                if row is None:
+                    continue
+                if not all(self.reports.is_claimed(pod) for pod in row.pods):
+                    continue
+                is_held = is_held or any((pod.claim_since or 0) >= in_flight for pod in row.pods)
             if any(self._is_left_alone(each, now) for each in victims):
                 continue
-            if len(victims) == 1 and victims[0].method == _EVICT:
+            if len(victims) > 1 or victims[0].method != _EVICT:
+                yield from self._evict_all(batch, victims, now, may_send=not is_held)
+                is_held = is_held or (not is_drain and batch in self._trials)
+            elif not is_held:
                 yield self._evict_one(victims[0], now)
-            else:
-                yield from self._evict_all(unit, victims, now)
+
+    def _eldest_in_flight(self, rows: Iterable[QuotaWaiting]) -> float:
+        """When the eldest claim that is not written yet was sent, in epoch seconds; inf = none."""
+        return min(
+            (
+                pod.claim_since
+                for row in rows
+                if row.reason == _CLAIMS
+                for pod in row.pods
+                if pod.claim_since is not None and not self.reports.is_claimed(pod)
+            ),
+            default=inf,
+        )
 
     def _evict_all(
-        self, unit: str, victims: Sequence[QuotaEviction], now: float
+        self, batch: _Batch, victims: Sequence[QuotaEviction], now: float, *, may_send: bool
     ) -> Iterator[QuotaAction]:
         uids = frozenset(each.pod.uid for each in victims)
-        trial = self._trials.get(unit)
+        trial = self._trials.get(batch)
         if (
             trial is None
             or trial.uids != uids
             or (not trial.left and now >= trial.at + TRIAL_SECONDS)
         ):
-            self._trials[unit] = _Trial(uids, set(uids), now)
+            self._trials[batch] = _Trial(uids, set(uids), now)
             yield from (EvictPod(pod_ref(each.pod), is_trial=True) for each in victims)
             return
-        if trial.left:
+        if trial.left or not may_send:
             return
-        del self._trials[unit]
+        del self._trials[batch]
         by_job: dict[str, list[QuotaEviction]] = {}
         for each in victims:
             if each.workload is not None:
@@ -567,12 +612,13 @@ class QuotaMachine:
         for group in by_job.values():
             workload = group[0].workload
             if workload is not None:
-                yield from self._take(workload, group, unit, now)
+                yield from self._take(workload, group, now)
 
     def _take(
-        self, job: Workload, group: Sequence[QuotaEviction], unit: str, now: float
+        self, job: Workload, group: Sequence[QuotaEviction], now: float
     ) -> Iterator[QuotaAction]:
         """Take pods of a job: lower its parallelism, or suspend it if all its pods must stop."""
+        unit = OVER_MAX if group[0].is_drain else group[0].for_unit
         gone = [each.pod.uid for each in group]
         priority = max(each.pod.priority for each in group)
         left = 0
@@ -766,14 +812,14 @@ class QuotaMachine:
 
     def _tried(self, action: EvictPod, outcome: Outcome, now: float) -> None:
         uid = action.target.uid
-        for unit, trial in list(self._trials.items()):
+        for batch, trial in list(self._trials.items()):
             if uid not in trial.left:
                 continue
             if outcome.result in (Result.DONE, Result.GONE):
                 trial.left.discard(uid)
                 trial.at = now
             else:
-                del self._trials[unit]
+                del self._trials[batch]
                 if outcome.result is Result.REFUSED:
                     self.calls.refused_at[uid] = now
                 self.calls.pauses.pause(uid, now)
@@ -815,6 +861,10 @@ class QuotaMachine:
                 self._notify_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {message}")
 
     def _notify_turned(self, uid: str, action: PatchObject | ScaleJob, unit: str) -> None:
+        claimant = unit
+        if unit == OVER_MAX:
+            nodes = [each.for_unit for each in self._victims.get(uid, ())]
+            claimant = f"the max of {nodes[0]}" if nodes else "a max of the quota tree"
         self._notify_victims(uid, unit, is_owner_notified=isinstance(action, ScaleJob))
         job = self.feed.workload_of.get(uid)
         if job is None:
@@ -835,7 +885,7 @@ class QuotaMachine:
         elif unit:
             reason = "QuotaReclaimed" if isinstance(action, ScaleJob) else "QuotaSuspended"
             self.reports.event(
-                workload_ref(job), reason, f"makes room for {unit}{scaled}", "Warning"
+                workload_ref(job), reason, f"makes room for {claimant}{scaled}", "Warning"
             )
         else:
             self.reports.event(workload_ref(job), "QuotaResumed", f"there is room again{scaled}")
@@ -844,6 +894,15 @@ class QuotaMachine:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
             self.reports.event(workload_ref(owner), reason, message, "Warning")
+
+
+def _batch_of(eviction: QuotaEviction) -> _Batch:
+    if not eviction.is_drain:
+        return "unit", eviction.for_unit
+    pod = eviction.pod
+    if eviction.workload is not None:
+        return "job", eviction.workload.uid
+    return ("gang", f"{pod.namespace}/{pod.gang}") if pod.gang else ("pod", pod.uid)
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:

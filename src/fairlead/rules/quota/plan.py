@@ -129,6 +129,7 @@ class Planned:
                 group,
                 key,
                 why if unit is None else why_victim(group, unit, planner.lacking[unit]),
+                is_drain=unit is None,
             )
         )
         self.claims = tuple(
@@ -974,7 +975,7 @@ def _has_claim(unit: Unit) -> bool:
 
 
 def _evictions(
-    planner: _Planner, group: VictimGroup, key: str, sentence: str
+    planner: _Planner, group: VictimGroup, key: str, sentence: str, *, is_drain: bool
 ) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
     method = (
@@ -992,7 +993,15 @@ def _evictions(
         }
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
         yield QuotaEviction(
-            pod, index.names[group.leaf], key, method, group.workload, frees, grace, sentence
+            pod,
+            index.names[group.leaf],
+            key,
+            method,
+            group.workload,
+            frees,
+            grace,
+            sentence,
+            is_drain,
         )
 
 

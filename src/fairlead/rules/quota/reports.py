@@ -99,8 +99,8 @@ class _Owner(NamedTuple):
 
 
 class QuotaReports:
-    """`want` takes the rows of a plan; `next` returns the calls that may be sent now, `done` takes
-    the outcome of a call, and `more` returns the calls that an outcome has made possible.
+    """`want` takes the rows of a plan; `more` returns the calls that may be sent now, also after an
+    outcome, which `done` takes. `forget` compares with the watch, before a plan is made.
     """
 
     def __init__(self, feed: QuotaFeed) -> None:
@@ -129,11 +129,18 @@ class QuotaReports:
     # --- conditions that the watch does not show yet ----------------------------------------------
 
     def over(self, pod: QuotaPod) -> QuotaPod:
-        """The pod with the condition that was written and that the watch does not show yet."""
+        """The pod with the condition that was written and that the watch does not show yet.
+
+        Of a condition in flight only the claim counts: the claims of one plan are answered one by
+        one, and the order of the claimants must not change meanwhile.
+        """
         written = self._written.get(pod.uid)
-        if written is None or written.is_in_flight:
+        if written is None:
             return pod
         condition = written.condition
+        if written.is_in_flight:
+            is_first = condition.reason == CLAIMS and pod.claim_since is None
+            return replace(pod, claim_since=condition.at) if is_first else pod
         since = condition.at if condition.reason == CLAIMS and not pod.is_admitted else None
         return replace(
             pod,
@@ -142,6 +149,14 @@ class QuotaReports:
             condition_since=condition.at,
             claim_since=since,
         )
+
+    def is_claimed(self, pod: QuotaPod) -> bool:
+        """Whether the API server has the claim of this pod, as `over` returned it."""
+        written = self._written.get(pod.uid)
+        if written is not None and written.is_in_flight:
+            shown = self._feed.known.get(pod.uid)
+            return shown is not None and shown.claim_since is not None
+        return pod.claim_since is not None
 
     @property
     def touched(self) -> Iterable[str]:
@@ -204,13 +219,8 @@ class QuotaReports:
         self._reasons.pop(pod.uid, None)
         return self._write(pod, (CLAIMS, sentence), now) if self._may_write(pod.uid, now) else None
 
-    def next(self, now: float) -> list[ReportAction]:
-        """The calls that may be sent now: reasons first, then Events, then sentences."""
-        self._forget(now)
-        return self.more(now)
-
     def more(self, now: float) -> list[ReportAction]:
-        """The same after an outcome. Only `next` compares written conditions with the watch."""
+        """The calls that may be sent now: reasons first, then Events, then sentences."""
         actions: list[ReportAction] = []
         for uid in self._free(self._admitted, now):
             pod, sentence = self._admitted.pop(uid)
@@ -385,7 +395,7 @@ class QuotaReports:
         self._in_flight += 1
         return SetPodCondition(pod_ref(pod), condition)
 
-    def _forget(self, now: float) -> None:
+    def forget(self, now: float) -> None:
         """Forget written conditions that the watch shows or should have shown, and past times."""
         known = self._feed.known
         if self._listing != self._feed.listings:  # the process may have been cut off from answers

@@ -115,7 +115,8 @@ class Sentences:
         return f"{takes}; {has}, and the fewest have to go there"
 
     def drained(self, place: int, k: int) -> str:
-        most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]
+        bounds = self._index.max[place] if place else self._index.root_max
+        most, resource = self._text(k, bounds[k] or 0), self._index.resources[k]
         return (
             f"{self._index.names[place]} gives up what it uses above its max of {most} {resource}"
         )

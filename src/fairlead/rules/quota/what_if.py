@@ -2,9 +2,11 @@
 
 Specification: docs/spec/quota.md#what-if-questions.
 
-Victims are gone at the next plan. If a workload owns a victim, a pod of the same size, called
-`NAME+1`, waits in its place; a bare pod does not come back. A suspended job waits without pods, and
-has them again when it is resumed. Admitted pods run and are ready at once.
+As in the controller, the claims of a plan are written first, which gives the claimants another
+order: the evictions are those of the plan after that. Victims are gone at the next plan. If a
+workload owns a victim, a pod of the same size, called `NAME+1`, waits in its place; a bare pod does
+not come back. A suspended job waits without pods, and has them again when it is resumed. Admitted
+pods run and are ready at once.
 """
 
 from __future__ import annotations
@@ -213,7 +215,22 @@ class _FutureCluster:
             else:
                 break
             plan = plan_quota(self.state())
+        while plan.evict and self._claim(plan):
+            plan = plan_quota(self.state())
         return plan
+
+    def _claim(self, plan: QuotaPlan) -> bool:
+        """Write the claims of a plan; whether one of them is new."""
+        new = [
+            pod
+            for waiting in plan.waiting
+            if waiting.reason == Reason.WAITING_FOR_EVICTIONS
+            for pod in waiting.pods
+            if pod.claim_since is None
+        ]
+        for pod in new:
+            self._pods[pod.key] = replace(self._pods[pod.key], claim_since=self._now)
+        return bool(new)
 
     def carry_out(self, plan: QuotaPlan) -> None:
         self._now += _MOMENT

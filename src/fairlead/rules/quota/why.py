@@ -499,6 +499,8 @@ def _condition_sentence(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
 
 def _taken_back(eviction: QuotaEviction) -> str:
     sentence = f": {eviction.message}" if eviction.message else ""
+    if eviction.is_drain:
+        return f"it is to be evicted{sentence}"
     return f"it is to make room for {eviction.for_unit}{sentence}"
 
 
