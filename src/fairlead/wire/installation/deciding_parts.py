@@ -184,7 +184,7 @@ def _scheduler_pod(chosen: Installation) -> Object:
         "env": [POD_NAME],
         **port("extender", _EXTENDER_PORT),
         **probes("extender"),
-        **requests("200m", "256Mi"),
+        **requests("500m", "256Mi"),
         "securityContext": LOCKED,
     }
     return {
@@ -212,7 +212,7 @@ def control_plane_extender(chosen: Installation) -> list[Object]:
         "command": _extender_command(f"127.0.0.1:{_EXTENDER_PORT}", chosen),
         "env": [POD_NAME],
         **probes(_EXTENDER_PORT, host="127.0.0.1"),
-        **requests("200m", "256Mi"),
+        **requests("500m", "256Mi"),
         "securityContext": LOCKED,
     }
     pod = {
