@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 LEAST_SECONDS: Final = 120.0
-"""A shorter limit counts as this one: a machine on which all tests run is slow at times, and a limit
-that is not reached costs nothing.
+"""A shorter limit counts as this one: a machine on which all tests run is slow at times, and a
+limit that is not reached costs nothing.
 """
 
 
