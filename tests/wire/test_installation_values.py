@@ -32,6 +32,20 @@ def test_no_values_are_the_defaults() -> None:
     assert parse_values(read_values("", "empty.yaml")) == Installation()
 
 
+def test_no_liveness_probe_ends_a_server_that_still_starts() -> None:
+    containers = [
+        each
+        for obj in installed_objects(Installation())
+        if obj["kind"] in ("Deployment", "DaemonSet")
+        for each in obj["spec"]["template"]["spec"]["containers"]
+    ]
+    live = [each for each in containers if "livenessProbe" in each]
+    assert len(live) >= 8
+    for each in live:
+        start = each["startupProbe"]
+        assert start["periodSeconds"] * start["failureThreshold"] >= 300, each["name"]
+
+
 def test_no_server_gives_way_to_a_user_or_to_another_server() -> None:
     """A console of a lower class was ended for a new scheduler, so that no console was left."""
     classes = {

@@ -133,7 +133,7 @@ def _sign_in_flags(chosen: Installation) -> list[str]:
 
 def _reachable() -> Object:
     start = {"httpGet": {"path": "/readyz", "port": _PAGE}, **_PATIENT}
-    return {**port(_PAGE, CONSOLE_PORT), "startupProbe": start, **probes(_PAGE, late=False)}
+    return {**port(_PAGE, CONSOLE_PORT), **probes(_PAGE), "startupProbe": start}
 
 
 def _mounts() -> list[Object]:

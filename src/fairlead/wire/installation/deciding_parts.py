@@ -28,7 +28,6 @@ from fairlead.wire.installation.object_parts import (
     LOCKED,
     NODE_NAME,
     NON_ROOT,
-    PATIENT,
     POD_NAME,
     TRACING_ROOT,
     Object,
@@ -159,18 +158,12 @@ def scheduler(chosen: Installation) -> list[Object]:
 
 
 def _scheduler_pod(chosen: Installation) -> Object:
-    health = {"port": _SCHEDULER_PORT, "scheme": "HTTPS"}
     kube_scheduler = {
         "name": "kube-scheduler",
         "image": chosen.kube_scheduler_image,
         "command": ["kube-scheduler", "--config=/etc/fairlead/scheduler.yaml"],
         **port("metrics", _SCHEDULER_PORT),
-        "readinessProbe": {"httpGet": {"path": "/readyz", **health}, **PATIENT},
-        "livenessProbe": {
-            "httpGet": {"path": "/livez", **health},
-            "initialDelaySeconds": 15,
-            **PATIENT,
-        },
+        **probes(_SCHEDULER_PORT, "/livez", scheme="HTTPS"),
         **requests("100m", "128Mi"),
         "securityContext": LOCKED,
         "volumeMounts": [{"name": "config", "mountPath": "/etc/fairlead", "readOnly": True}],
@@ -406,7 +399,7 @@ def _webhook_pod(chosen: Installation) -> Object:
         "command": ["fairlead", "admission-webhook"],
         "args": [f"--listen=:{_WEBHOOK_PORT}", *namespace_flags(chosen)],
         **port("https", _WEBHOOK_PORT),
-        **probes("https", late=False, scheme="HTTPS"),
+        **probes("https", scheme="HTTPS"),
         # Until the API server's node no longer sends requests here: one without an answer refuses
         # the object that it is about.
         "lifecycle": {"preStop": {"sleep": {"seconds": _DRAIN_SECONDS}}},

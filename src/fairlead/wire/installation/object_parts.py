@@ -56,8 +56,11 @@ CLUSTER_CRITICAL: Final = "system-cluster-critical"
 """The priority class of each server of Fairlead. With a lower one than the others have, the console
 would give way to their new pods while they are upgraded on nodes that are full.
 """
-PATIENT: Final = {"timeoutSeconds": 5}
-"""Of probes. The default of one second ends servers of a node that has too little CPU for a while.
+READY_LIMITS: Final = {"timeoutSeconds": 5}
+LIVE_LIMITS: Final = {"timeoutSeconds": 5, "failureThreshold": 6}
+START_LIMITS: Final = {"timeoutSeconds": 5, "periodSeconds": 2, "failureThreshold": 150}
+"""Of probes: five minutes to start, then one minute without an answer before a restart. With the
+defaults of Kubernetes a node that had too little CPU for a while ended servers while they started.
 """
 LINUX: Final = {"kubernetes.io/os": "linux"}
 CONTROL_PLANE: Final[Object] = {
@@ -337,16 +340,16 @@ def namespace_flags(chosen: Installation) -> list[str]:
     return [f"--namespace={chosen.namespace}", f"--node-namespace={chosen.node_namespace}"]
 
 
-def probes(port: str | int, *, late: bool = True, **get: str) -> Object:
-    """Readiness and liveness of a server of Fairlead's. `late`: liveness begins after 15 s.
-    `get`: more fields of the request.
+def probes(port: str | int, live: str = "/healthz", **get: str) -> Object:
+    """Of a server. `live`: the path that shows whether it works. `get`: more fields of the request.
+
+    The others begin when the first has passed.
     """
-    live: Object = {"httpGet": {**get, "path": "/healthz", "port": port}, **PATIENT}
-    if late:
-        live["initialDelaySeconds"] = 15
+    is_live = {"httpGet": {**get, "path": live, "port": port}}
     return {
-        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}, **PATIENT},
-        "livenessProbe": live,
+        "startupProbe": {**is_live, **START_LIMITS},
+        "readinessProbe": {"httpGet": {**get, "path": "/readyz", "port": port}, **READY_LIMITS},
+        "livenessProbe": {**is_live, **LIVE_LIMITS},
     }
 
 
