@@ -123,6 +123,7 @@ class Group:
     (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube` groups need.
     `needs_image`: the Debian packages of the image are fetched first. `is_ordered`: each case finds
     the cluster as the case before it left it, so that none runs without the rest of its module.
+    `is_heavy`: its programs need the whole machine, so it runs alone after all others.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Group:
     more_programs: tuple[Family, ...] = ()
     needs_image: bool = False
     is_ordered: bool = False
+    is_heavy: bool = False
 
 
 def check_groups() -> tuple[Group, ...]:
@@ -245,6 +247,7 @@ def real_groups() -> tuple[Group, ...]:
                 )
             ),
             is_ordered=True,
+            is_heavy=True,
         ),
         _with_image(
             _folder_group(
