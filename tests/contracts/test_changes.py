@@ -11,7 +11,7 @@ import json
 from typing import Any, NamedTuple
 
 import pytest
-from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, ApiClient
+from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, ApiClient, until
 from tests.contracts.objects import Object, deployment, job, pod
 
 _APPS, _BATCH, _CORE = (
@@ -366,7 +366,10 @@ def _lived(
             *(_reported(_asked(api, path, step), space) for step in steps),
         ]
     finally:
-        api.delete(path, gracePeriodSeconds=0)
+        # By default the garbage collector first takes a Job from its pods, and the next case has a
+        # Job of this name.
+        api.delete(path, {"propagationPolicy": "Background"}, gracePeriodSeconds=0)
+        until("the object is gone", lambda: api.get(path).status == 404)
 
 
 def _asked(api: ApiClient, path: str, step: Step) -> Answer:
