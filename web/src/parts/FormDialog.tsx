@@ -70,7 +70,7 @@ interface FieldProps {
   hint?: string;
   /** Beside the label: a flag as it is spelled. */
   note?: string;
-  /** What the server's command says about it. */
+  /** The help of the server's command. */
   help?: Help | undefined;
   faults?: readonly FieldFault[];
   /** `false`: of several controls, each with a label of its own. */

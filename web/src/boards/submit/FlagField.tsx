@@ -21,7 +21,7 @@ export function FlagField({ flag, form, value, faults, onChange }: Props) {
   const spelled = `--${flag.name}`;
   const label = key ? t(key) : spelled;
   const words = helpIn(locale, flag.help);
-  // A help that repeats the label says nothing.
+  // A help that only repeats the label is left out.
   const help = words.text.toLowerCase() === label.toLowerCase() ? undefined : words;
   const test = `flag-${flag.name}`;
   if (flag.kind === "truth") {
