@@ -200,7 +200,8 @@ def check_groups() -> tuple[Group, ...]:
 def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs, and what `make test` has no time for.
 
-    The short ones end the run; `documents` mostly waits, so it runs beside those that compute.
+    The short ones come last, and the heavy one after all; `documents` mostly waits, so it runs
+    beside those that compute.
     """
     return (
         _cluster_group(

@@ -10,7 +10,6 @@ import select
 import ssl
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import yaml
+from tests.waiting import wait_until
 
 Object = dict[str, Any]
 MERGE = "application/merge-patch+json"
@@ -216,9 +216,6 @@ def _decoded(raw: bytes) -> Any:
         return raw.decode(errors="replace")
 
 
-def until(what: str, is_so: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(what: str, is_so: Callable[[], bool]) -> None:
     """Repeat the request until the condition holds."""
-    limit = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < limit, f"not so after {seconds} s: {what}"
-        time.sleep(0.05)
+    wait_until(what, is_so, pause_seconds=0.05)

@@ -217,7 +217,7 @@ def test_names_that_another_definition_has(api: ApiClient, group: str) -> None:
     }
     assert api.get(f"/apis/{group}/v1/gadgets").status == 404
     api.delete(f"{DEFINITIONS}/widgets.{group}")
-    until("the names are free", lambda: conditions().get("Established", ("",))[0] == "True", 60)
+    until("the names are free", lambda: conditions().get("Established", ("",))[0] == "True")
 
 
 def _set(body: Object, path: str, value: Any) -> Object:

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import yaml
-from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
-from tests.kube.programs import program
-from tests.kube.team_line import PLACE, Object, Visitor
+from tests.kube.team_line import PLACE, Object, TeamPlace
 
 _HEAD: Final = """
 title = "A team"
@@ -53,7 +51,6 @@ class LaptopPlane:
         found, own = entries["clusters"][0]["cluster"], entries["users"][0]["user"]
         self.folder = folder
         self.admin = laptop.kubectl
-        self.kubeconfig = laptop.kubeconfig
         self.server: str = found["server"]
         self.port = int(self.server.rpartition(":")[2])
         self.authority = folder / "authority.pem"
@@ -62,23 +59,10 @@ class LaptopPlane:
         self.admin_headers = {"Authorization": f"Bearer {own['token']}"}
 
 
-class LaptopTeam:
-    """The interface of `tests.kube.team_line.Team`."""
-
+class LaptopTeam(TeamPlace):
     def __init__(self, laptop: Laptop, folder: Path) -> None:
         self.cluster = LaptopPlane(laptop, folder)
         self.url = laptop.console.url
-
-    def visitor(self, name: str) -> Visitor:
-        token = self.cluster.admin.run("create", "token", name, "-n", PLACE).strip()
-        made = Visitor(self.url, token)
-        assert made.signed.status == 200, made.signed.body
-        return made
-
-    def kubectl(self, name: str, kubeconfig: str) -> Kubectl:
-        path = self.cluster.folder / f"{name}.downloaded"
-        path.write_text(kubeconfig, encoding="utf-8")
-        return Kubectl(program("kubectl"), path, self.cluster.folder)
 
 
 @contextmanager

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
@@ -27,6 +28,7 @@ from tests.kube.oidc_provider import PlainBrowser
 from tests.kube.operators import running_mpi_operator
 from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM, big_node, enforce, install, running_controller
+from tests.kube.quota_truth import Watched
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
 from tests.waiting import wait_until
 
@@ -84,13 +86,47 @@ class Visitor:
         ]
 
 
-class Team:
+class TeamCluster(Watched, Protocol):
+    """`server`: the URL of its API server. `folder`: for files of the test."""
+
+    @property
+    def admin(self) -> Kubectl: ...
+    @property
+    def server(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+
+
+class TeamPlace:
+    """A cluster with a console, for its users. `url`: of the console."""
+
+    cluster: TeamCluster
+    url: str
+
+    def visitor(self, name: str) -> Visitor:
+        """Signed in with a token of the user's ServiceAccount."""
+        token = self.cluster.admin.run("create", "token", name, "-n", PLACE).strip()
+        made = Visitor(self.url, token)
+        assert made.signed.status == 200, made.signed.body
+        return made
+
+    def kubectl(self, name: str, kubeconfig: str) -> Kubectl:
+        """Real kubectl with a kubeconfig that was downloaded; it lies in the cluster's folder."""
+        path = self.cluster.folder / f"{name}.downloaded"
+        path.write_text(kubeconfig, encoding="utf-8")
+        return Kubectl(program("kubectl"), path, self.cluster.folder)
+
+
+class Team(TeamPlace):
     """The cluster and its programs. `audit`: what the API server itself noted of the console."""
+
+    cluster: ControlPlane
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.cluster = cluster
         self.kubelet = PlayedKubelet(cluster)
         self._ports = {"console": free_port(), "people": free_port()}
+        self.url = f"http://127.0.0.1:{self._ports['console']}"
         key = cluster.folder / "sign-in.key"
         key.write_text("k" * 40)
         self.store = cluster.folder / "store.sqlite"
@@ -100,10 +136,6 @@ class Team:
             f"--kubeconfig-server={cluster.server}",
         )
         self.people = self._program("people", PEOPLE, "--identity=people-0")
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._ports['console']}"
 
     def _program(self, name: str, account: str, *flags: str) -> Component:
         token = self.cluster.admin.run(
@@ -125,19 +157,6 @@ class Team:
         component.start()
         server = Server(component, f"http://127.0.0.1:{self._ports[component.name]}")
         component.wait_until(server.is_ready, READY_SECONDS)
-
-    def visitor(self, name: str) -> Visitor:
-        """Signed in with a token of the user's ServiceAccount."""
-        token = self.cluster.admin.run("create", "token", name, "-n", PLACE).strip()
-        made = Visitor(self.url, token)
-        assert made.signed.status == 200, made.signed.body
-        return made
-
-    def kubectl(self, name: str, kubeconfig: str) -> Kubectl:
-        """Real kubectl with a kubeconfig that was downloaded."""
-        path = self.cluster.folder / f"{name}.downloaded"
-        path.write_text(kubeconfig, encoding="utf-8")
-        return Kubectl(program("kubectl"), path, self.cluster.folder)
 
     def asked(self, resource: str, subresource: str = "", namespace: str = "") -> list[str]:
         """The users as which the console asked for these objects, from the API server's audit."""

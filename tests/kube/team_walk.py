@@ -8,13 +8,20 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from tests.kube.kubectl import Kubectl
 from tests.kube.quota_line import TREES, bounded, deployment
-from tests.kube.quota_truth import QuotaTruth, Watched
+from tests.kube.quota_truth import QuotaTruth
 from tests.kube.servers import fairlead_answer, run_arena
-from tests.kube.team_line import Object, Visitor, account_of, is_refused, orders, server_of
+from tests.kube.team_line import (
+    Object,
+    TeamPlace,
+    Visitor,
+    account_of,
+    is_refused,
+    orders,
+    server_of,
+)
 from tests.waiting import wait_until
 
 ROOT = bounded(
@@ -36,32 +43,7 @@ ROOT = bounded(
 )
 
 
-class WalkedCluster(Watched, Protocol):
-    """`server`: the URL of its API server. `folder`: for files of the test."""
-
-    @property
-    def admin(self) -> Kubectl: ...
-    @property
-    def server(self) -> str: ...
-    @property
-    def folder(self) -> Path: ...
-
-
-class WalkedTeam(Protocol):
-    """What the walk needs of a cluster with a console: tests.kube.team_line has the real one."""
-
-    @property
-    def cluster(self) -> WalkedCluster: ...
-    def visitor(self, name: str) -> Visitor:
-        """Signed in with a token of the user's ServiceAccount."""
-        ...
-
-    def kubectl(self, name: str, kubeconfig: str) -> Kubectl:
-        """kubectl with a kubeconfig that was downloaded, which lies in `folder` afterwards."""
-        ...
-
-
-def bound(team: WalkedTeam, name: str) -> bool:
+def bound(team: TeamPlace, name: str) -> bool:
     path = "jsonpath={.status.conditions[0].reason}"
     return team.cluster.admin.run("get", "users", name, "-n", "kube-ai", "-o", path) == "Bound"
 
@@ -87,7 +69,7 @@ def put_tree(
     return status, answer
 
 
-def submit(team: WalkedTeam, kubeconfig: Any, name: str, place: str, cpu: str) -> None:
+def submit(team: TeamPlace, kubeconfig: Any, name: str, place: str, cpu: str) -> None:
     """An MPIJob of a launcher and one worker."""
     run_arena(
         *("submit", "mpijob", f"--name={name}", "--image=app:1", f"--cpu={cpu}", "--workers=1"),
@@ -96,7 +78,7 @@ def submit(team: WalkedTeam, kubeconfig: Any, name: str, place: str, cpu: str) -
     )
 
 
-def walk(team: WalkedTeam, ruth: Visitor) -> None:
+def walk(team: TeamPlace, ruth: Visitor) -> None:
     """The whole way of docs/how-to/users.md, by the console's pages, kubectl and arena: from a
     group to a job that runs, until its user is disabled. `ruth`: an administrator.
     """
@@ -187,7 +169,7 @@ def walk(team: WalkedTeam, ruth: Visitor) -> None:
         admin.run("delete", "deployment", "guest", "-n", "others", "--ignore-not-found")
 
 
-def quota_commands_answer(team: WalkedTeam, kubeconfig: Path) -> None:
+def quota_commands_answer(team: TeamPlace, kubeconfig: Path) -> None:
     """With the rights of Bob, who reads team-one alone: what conditions and status contain."""
     admin = team.cluster.admin
     waiting = admin.get("pods", "-n", "team-one")
