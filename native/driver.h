@@ -15,6 +15,8 @@ typedef uint64_t CUdeviceptr;
 typedef unsigned int CUdeviceptr_v1;
 typedef struct context *CUcontext;
 typedef struct stream *CUstream;
+typedef struct event *CUevent;
+typedef struct function *CUfunction;
 typedef struct array *CUarray;
 typedef struct mipmapped *CUmipmappedArray;
 typedef struct pool *CUmemoryPool;
@@ -35,6 +37,7 @@ enum {
     CUDA_ERROR_INVALID_CONTEXT = 201,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_NOT_SUPPORTED = 801,
 };
 
@@ -153,6 +156,23 @@ enum {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
 };
 enum { CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+#define CU_STREAM_PER_THREAD ((CUstream)2)
+
+typedef struct {
+    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    CUstream hStream;
+    void *attrs;
+    unsigned int numAttrs;
+} CUlaunchConfig;
+
+typedef struct {
+    CUfunction function;
+    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    CUstream hStream;
+    void **kernelParams;
+} CUDA_LAUNCH_PARAMS;
+
 enum { CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2 };
 
 typedef int nvmlReturn_t;

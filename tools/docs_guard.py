@@ -30,6 +30,7 @@ KINDS = {
     "import": "Memory of other processes",
     "implicit": "Contexts",
     "release": "Release",
+    "throttle": "Launches",
     "view": "Views",
     "resolution": "Resolution",
 }

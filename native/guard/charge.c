@@ -9,7 +9,7 @@ static int device_gpu[MOST_DEVICES]; /* index + 2; 0: not asked yet */
 void cuda_forget(void) {
     table_forget(&pointers), table_forget(&arrays);
     handles_forget(), imports_forget(), pools_forget();
-    graphs_forget(), contexts_forget();
+    graphs_forget(), contexts_forget(), throttle_forget();
 }
 
 int gpu_of(CUdevice device) {

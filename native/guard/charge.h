@@ -74,7 +74,21 @@ void pool_block_freed(uint64_t destroyed_pool);
 
 /* A forked child has none of its parent's memory, and lacks the threads that hold its locks. */
 void handles_forget(void), imports_forget(void), pools_forget(void);
-void graphs_forget(void), contexts_forget(void);
+void graphs_forget(void), contexts_forget(void), throttle_forget(void);
+
+/* A context is about to go, with the events that measured its launches. */
+void throttle_leave(CUcontext context);
+
+/* A launch, from before the driver gets it until it has it: see throttle.c. */
+struct launch {
+    struct work *work;
+    struct probe *probe;
+    CUstream stream;
+    int64_t charged;
+    int gpu; /* -1: not limited */
+};
+void launch_begin(struct launch *launch, const void *function, CUstream stream, int is_per_thread);
+void launch_end(struct launch *launch, CUresult code);
 
 /* A call that no current context explains: the driver answers, and keeps nothing. */
 #define WITHOUT_CONTEXT(call, undo)                                                                \

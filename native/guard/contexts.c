@@ -120,6 +120,7 @@ CUresult on_context_destroy(CUresult (*real)(CUcontext), CUcontext context) {
     struct entry entry;
     int had_entry = table_take(&contexts, (uint64_t)context, &entry);
     take_context((uint64_t)context, taken);
+    throttle_leave(context);
     CUresult code = real(context);
     end_context(code == CUDA_SUCCESS, (uint64_t)context, taken);
     if (had_entry && code == CUDA_SUCCESS) {
@@ -157,6 +158,7 @@ static CUresult leave_primary(CUresult (*real)(CUdevice), CUdevice device, int b
         return code;
     }
     take_context(entry.context, taken);
+    throttle_leave((CUcontext)entry.context);
     CUresult code = real(device);
     int is_gone = code == CUDA_SUCCESS && !is_active(device);
     end_context(is_gone, entry.context, taken);

@@ -195,7 +195,10 @@ CUresult on_instantiate_params(CUresult (*real)(CUgraphExec *, CUgraph, void *),
 
 CUresult on_graph_launch(CUresult (*real)(CUgraphExec, CUstream), CUgraphExec exec,
                          CUstream stream) {
+    struct launch launch;
+    launch_begin(&launch, exec, stream, (void *)real == hook_real[HOOK_cuGraphLaunch_ptsz]);
     CUresult code = real(exec, stream);
+    launch_end(&launch, code);
     struct entry entry;
     if (code == CUDA_SUCCESS && __atomic_load_n(&has_graphs, __ATOMIC_ACQUIRE)) {
         for (uint32_t gpu = 0; gpu < guard_limits.count; gpu++) {

@@ -13,6 +13,7 @@
 
 struct limits guard_limits;
 struct account guard_account;
+uint32_t guard_shares;
 
 /* A page that the kernel empties in a forked child. `ready` is 1 once the guard is. */
 struct once {
@@ -77,6 +78,10 @@ static enum guard_state open_region(void) {
     if (process_self(&guard_account) || region_enter(&guard_account)) {
         complain("this process gets no slot in the region; no GPU memory is granted");
         return GUARD_CLOSED;
+    }
+    for (uint32_t gpu = 0; gpu < guard_limits.count; gpu++) {
+        uint64_t percent = guard_limits.gpus[gpu].core_percent;
+        guard_shares |= (uint32_t)(percent > 0 && percent < 100) << gpu;
     }
     return GUARD_ACTIVE;
 }

@@ -14,6 +14,9 @@ enum guard_state { GUARD_UNKNOWN, GUARD_INACTIVE, GUARD_ACTIVE, GUARD_CLOSED };
 extern struct limits guard_limits;
 extern struct account guard_account;
 
+/* The GPUs with a share of compute time, a bit for each: 0 costs a launch nothing. */
+extern uint32_t guard_shares;
+
 /* Reads the limits file at the first call of a process, and after a fork. */
 enum guard_state guard_state(void);
 

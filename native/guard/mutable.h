@@ -37,6 +37,8 @@ int guard_is_full(void);
 
 #define guard_reserve(gpu, size) GUARD_ANSWER("guard_reserve", (guard_reserve)(gpu, size))
 #define guard_release(gpu, size) GUARD_VOID("guard_release", (guard_release)(gpu, size))
+#define region_spend(account, gpu, cost, now)                                                      \
+    GUARD_ANSWER("region_spend", (region_spend)(account, gpu, cost, now))
 #define table_put(table, entry) GUARD_ANSWER("table_put", (table_put)(table, entry))
 #define table_count(table, key, by, into)                                                          \
     GUARD_ANSWER("table_count", (table_count)(table, key, by, into))

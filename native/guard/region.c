@@ -319,3 +319,21 @@ void region_unknown(struct account *account, uint32_t gpus) {
         __atomic_fetch_add(&account->region->gpus[gpu].unknown_allocators, 1, __ATOMIC_RELAXED);
     }
 }
+
+int64_t region_spend(struct account *account, uint32_t gpu, int64_t cost, int64_t now) {
+    int64_t *paid = &account->region->paid[gpu];
+    int64_t seen = GET(*paid);
+    for (;;) {
+        int64_t from = seen > now + REGION_MOST_DEBT ? now
+                       : seen < now - REGION_WINDOW  ? now - REGION_WINDOW
+                                                     : seen;
+        int64_t until = cost > REGION_MOST_DEBT    ? from + REGION_MOST_DEBT
+                        : cost < -REGION_MOST_DEBT ? from - REGION_MOST_DEBT
+                                                   : from + cost;
+        until = until > now + REGION_MOST_DEBT ? now + REGION_MOST_DEBT : until;
+        if (cost == 0 || __atomic_compare_exchange_n(paid, &seen, until, 0, __ATOMIC_ACQ_REL,
+                                                     __ATOMIC_ACQUIRE)) {
+            return until;
+        }
+    }
+}

@@ -32,6 +32,9 @@ struct region_slot {
     uint64_t bytes[REGION_GPUS];
 };
 
+/* `paid`: the moment of the monotonic clock, in nanoseconds, up to which the container has used its
+ * share of a GPU's time.
+ */
 struct region {
     uint32_t magic;
     uint32_t version;
@@ -40,6 +43,7 @@ struct region {
     uint32_t unused[11];
     struct region_gpu gpus[REGION_GPUS];
     struct region_slot slots[REGION_SLOTS];
+    int64_t paid[REGION_GPUS];
 };
 
 /* A process's own side of a region. `owed`: releases that found the lock taken for too long. */
@@ -75,6 +79,15 @@ void region_release(struct account *account, uint32_t gpu, uint64_t size);
 
 /* A name that allocates and that the table does not know: counted for all GPUs below `gpus`. */
 void region_unknown(struct account *account, uint32_t gpus);
+
+/* GPU time is a debt that passes as the clock does. `cost`: GPU time divided by the share, below 0 to
+ * give back. Returns the moment at which all of it is paid. A container that was idle has at most
+ * REGION_WINDOW to its credit. A debt of more than REGION_MOST_DEBT is not one of this clock, and
+ * counts as none. All in nanoseconds; no lock is taken.
+ */
+#define REGION_WINDOW 100000000ll
+#define REGION_MOST_DEBT 10000000000ll
+int64_t region_spend(struct account *account, uint32_t gpu, int64_t cost, int64_t now);
 
 /* How long a reservation, and a release, waits for the lock of another process. */
 extern int64_t region_reserve_wait;

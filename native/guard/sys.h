@@ -98,6 +98,10 @@ static inline int64_t sys_nanoseconds(void) {
     sys_call(SYS_clock_gettime, 1 /* monotonic */, (long)&now, 0, 0, 0, 0);
     return now.seconds * 1000000000 + now.nanoseconds;
 }
+static inline void sys_sleep(int64_t nanoseconds) {
+    struct sys_time most = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    sys_call(SYS_nanosleep, (long)&most, 0, 0, 0, 0, 0);
+}
 static inline long sys_futex_wait(uint32_t *word, uint32_t value, int64_t nanoseconds) {
     struct sys_time most = {nanoseconds / 1000000000, nanoseconds % 1000000000};
     return sys_call(SYS_futex, (long)word, 0, value, (long)&most, 0, 0);

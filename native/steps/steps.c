@@ -209,9 +209,19 @@ SHOWN void steps_layout(uint64_t *words) {
         offsetof(struct region, slots),
         sizeof(struct region_gpu),
         sizeof(struct region_slot),
+        offsetof(struct region, paid),
         sizeof(struct region),
     };
     memcpy(words, all, sizeof all);
+}
+
+/* The debt of GPU 0 after each of `count` costs at their moments: `moves` has two numbers for each. */
+SHOWN void steps_spend(int64_t paid, const int64_t *moves, uint64_t count, int64_t *until) {
+    struct account account = {.region = region};
+    region->paid[0] = paid;
+    for (uint64_t at = 0; at < count; at++) {
+        until[at] = region_spend(&account, 0, moves[2 * at], moves[2 * at + 1]);
+    }
 }
 
 /* Limits of a text: the number of GPUs, or -1. `words`: bytes, percent and context of each. */

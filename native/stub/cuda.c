@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stub.h"
@@ -27,9 +28,16 @@ struct context {
     int references;
 };
 
+/* `end`: the moment of the monotonic clock at which its work is done. */
 struct stream {
     struct context *context;
     struct graph *captured;
+    int is_spoiled; /* its capture */
+    int64_t end;
+};
+
+struct event {
+    int64_t at; /* 0: not recorded */
 };
 
 struct pool {
@@ -41,6 +49,7 @@ struct graph_node {
     int type;
     int gpu;
     uint64_t size;
+    int64_t time;
     struct graph *child;
     struct graph_node *next;
 };
@@ -51,6 +60,7 @@ struct graph {
 
 struct graph_exec {
     uint64_t sums[TRUTH_GPUS];
+    int64_t time;
     int is_live;
 };
 
@@ -357,6 +367,149 @@ SHOWN CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
 
 static struct stream *of(CUstream stream) { return (uintptr_t)stream > 2 ? stream : NULL; }
 
+/* Time: a kernel keeps its stream busy, and no processor. */
+static struct stream legacy[TRUTH_GPUS];
+static __thread struct stream own[TRUTH_GPUS];
+static __thread int capture_mode;
+static int captures;
+static struct stream *captured_streams[8];
+
+static struct stream *busy_stream(CUstream stream) {
+    int device = now() ? now()->device : 0;
+    return of(stream) ? stream : (uintptr_t)stream == 2 ? &own[device] : &legacy[device];
+}
+
+static int64_t clock_now(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1000000000ll + at.tv_nsec;
+}
+
+static void sleep_until(int64_t moment) {
+    struct timespec at = {moment / 1000000000, moment % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL)) {
+    }
+}
+
+/* How long a kernel with a grid of this width takes. */
+static int64_t kernel_time(unsigned int width) {
+    static int64_t each = -1;
+    if (each < 0) {
+        each = (int64_t)knob("FAIRLEAD_STUB_KERNEL_NS", 0);
+    }
+    return each * width;
+}
+
+static CUresult add_node(CUgraph graph, int type, int gpu, uint64_t size, CUgraphNode *node);
+
+/* A launch waits where 1024 like it are before it, as a driver's queue has an end. */
+static CUresult work(CUstream on, int64_t time) {
+    struct stream *stream = busy_stream(on);
+    if (stream->captured) {
+        add_node(stream->captured, 0, 0, 0, NULL);
+        stream->captured->nodes->time = time;
+        return CUDA_SUCCESS;
+    }
+    if (!time) {
+        return CUDA_SUCCESS;
+    }
+    int64_t at = clock_now();
+    pthread_mutex_lock(&state);
+    stream->end = (stream->end > at ? stream->end : at) + time;
+    int64_t free_at = stream->end - 1024 * time;
+    pthread_mutex_unlock(&state);
+    truth_work(stream->context ? stream->context->device : now() ? now()->device : 0,
+               (uint64_t)time);
+    if (free_at > at) {
+        sleep_until(free_at);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult stub_launch(CUfunction function) { return (void)function, work(NULL, kernel_time(1)); }
+CUresult stub_launch_grid(CUfunction function, int width, int height) {
+    return (void)function, (void)height, work(NULL, kernel_time((unsigned int)width));
+}
+CUresult stub_launch_grid_async(CUfunction function, int width, int height, CUstream stream) {
+    return (void)function, (void)height, work(stream, kernel_time((unsigned int)width));
+}
+CUresult stub_launch_kernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                            unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                            unsigned int block_z, unsigned int shared, CUstream stream,
+                            void **arguments, void **more) {
+    (void)function, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
+    return (void)shared, (void)arguments, (void)more, work(stream, kernel_time(grid_x));
+}
+CUresult stub_launch_kernel_ex(const CUlaunchConfig *how, CUfunction function, void **arguments,
+                               void **more) {
+    (void)function, (void)arguments, (void)more;
+    return how ? work(how->hStream, kernel_time(how->gridDimX)) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult stub_launch_cooperative(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                 unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                 unsigned int block_z, unsigned int shared, CUstream stream,
+                                 void **arguments) {
+    return stub_launch_kernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
+                              stream, arguments, NULL);
+}
+CUresult stub_launch_devices(CUDA_LAUNCH_PARAMS *list, unsigned int count, unsigned int flags) {
+    for (unsigned int at = ((void)flags, 0); at < count; at++) {
+        work(list[at].hStream, kernel_time(list[at].gridDimX));
+    }
+    return CUDA_SUCCESS;
+}
+
+SHOWN CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    int before = capture_mode;
+    return capture_mode = *mode, *mode = before, CUDA_SUCCESS;
+}
+
+/* What a driver does not allow while a stream is captured: it ends the capture. */
+static int is_unsafe(void) {
+    if (!captures || capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
+        return 0;
+    }
+    for (int at = 0; at < captures; at++) {
+        captured_streams[at]->is_spoiled = 1;
+    }
+    return 1;
+}
+
+SHOWN CUresult cuEventCreate(CUevent *event, unsigned int flags) {
+    if (stub_refuses("cuEventCreate", "event")) {
+        return 999;
+    }
+    return (void)flags, *event = calloc(1, sizeof **event), CUDA_SUCCESS;
+}
+SHOWN CUresult cuEventDestroy_v2(CUevent event) { return free(event), CUDA_SUCCESS; }
+SHOWN CUresult cuEventRecord(CUevent event, CUstream on) {
+    struct stream *stream = busy_stream(on);
+    if (stub_refuses("cuEventRecord", "event")) {
+        return 999;
+    }
+    if (stream->captured) {
+        stream->is_spoiled = 1;
+        return 900;
+    }
+    int64_t at = clock_now();
+    event->at = stream->end > at ? stream->end : at;
+    return CUDA_SUCCESS;
+}
+SHOWN CUresult cuEventQuery(CUevent event) {
+    if (stub_refuses("cuEventQuery", "event")) {
+        return 999;
+    }
+    return is_unsafe() ? 900 : event->at > clock_now() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+SHOWN CUresult cuEventSynchronize(CUevent event) { return sleep_until(event->at), CUDA_SUCCESS; }
+SHOWN CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
+    if (stub_refuses("cuEventElapsedTime", "event") || !start->at || !end->at) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *milliseconds = (float)((double)(end->at - start->at) / 1e6);
+    return end->at > clock_now() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
 SHOWN CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
     return *context = of(stream) ? stream->context : now(), CUDA_SUCCESS;
 }
@@ -368,13 +521,20 @@ SHOWN CUresult cuStreamIsCapturing(CUstream stream, int *status) {
 SHOWN CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
     (void)mode;
     stream->captured = calloc(1, sizeof *stream->captured);
+    stream->is_spoiled = 0;
+    captured_streams[captures++] = stream;
     return CUDA_SUCCESS;
 }
 
 SHOWN CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-    *graph = stream->captured;
+    for (int at = 0; at < captures; at++) {
+        if (captured_streams[at] == stream) {
+            captured_streams[at] = captured_streams[--captures];
+        }
+    }
+    *graph = stream->is_spoiled ? NULL : stream->captured;
     stream->captured = NULL;
-    return CUDA_SUCCESS;
+    return stream->is_spoiled ? 901 : CUDA_SUCCESS;
 }
 
 /* Linear memory. */
@@ -494,10 +654,9 @@ SHOWN CUresult cuStreamSynchronize(CUstream stream) {
     if (context && pool_of(context->device)->reserved > pool_of(context->device)->threshold) {
         shrink(pool_of(context->device), pool_of(context->device)->threshold);
     }
+    sleep_until(busy_stream(stream)->end);
     return CUDA_SUCCESS;
 }
-
-static CUresult add_node(CUgraph graph, int type, int gpu, uint64_t size, CUgraphNode *node);
 
 CUresult stub_from_pool(CUdeviceptr *pointer, size_t size, CUmemoryPool pool, CUstream stream) {
     if (of(stream) && stream->captured) {
@@ -716,7 +875,7 @@ SHOWN CUresult cuGraphCreate(CUgraph *graph, unsigned int flags) {
 }
 static CUresult add_node(CUgraph graph, int type, int gpu, uint64_t size, CUgraphNode *node) {
     struct graph_node *made = calloc(1, sizeof *made);
-    *made = (struct graph_node){type, gpu, size, NULL, graph->nodes};
+    *made = (struct graph_node){type, gpu, size, 0, NULL, graph->nodes};
     graph->nodes = made;
     if (node) {
         *node = made;
@@ -768,12 +927,13 @@ SHOWN CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NOD
 SHOWN CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *child) {
     return *child = node->child, CUDA_SUCCESS;
 }
-static void sum(CUgraph graph, uint64_t *sums) {
+static void sum(CUgraph graph, CUgraphExec exec) {
     for (struct graph_node *at = graph->nodes; at; at = at->next) {
         if (at->child) {
-            sum(at->child, sums);
+            sum(at->child, exec);
         } else {
-            sums[at->gpu] += at->size;
+            exec->sums[at->gpu] += at->size;
+            exec->time += at->time;
         }
     }
 }
@@ -781,7 +941,7 @@ CUresult stub_instantiate_flags(CUgraphExec *exec, CUgraph graph, unsigned long 
     CUresult code = ((void)flags, ordered());
     if (code == CUDA_SUCCESS) {
         *exec = calloc(1, sizeof **exec);
-        sum(graph, (*exec)->sums);
+        sum(graph, *exec);
     }
     return code;
 }
@@ -793,7 +953,6 @@ CUresult stub_instantiate_params(CUgraphExec *exec, CUgraph graph, void *paramet
     return (void)parameters, stub_instantiate_flags(exec, graph, 0);
 }
 CUresult stub_graph_launch(CUgraphExec exec, CUstream stream) {
-    (void)stream;
     CUresult code = CUDA_SUCCESS;
     pthread_mutex_lock(&state);
     for (int gpu = 0; !exec->is_live && gpu < TRUTH_GPUS; gpu++) {
@@ -809,7 +968,7 @@ CUresult stub_graph_launch(CUgraphExec exec, CUstream stream) {
     }
     exec->is_live |= code == CUDA_SUCCESS;
     pthread_mutex_unlock(&state);
-    return code;
+    return code ? code : work(stream, exec->time);
 }
 CUresult stub_graph_exec_destroy(CUgraphExec exec) {
     pthread_mutex_lock(&state);

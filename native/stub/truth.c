@@ -158,3 +158,8 @@ uint64_t truth_used(int gpu) {
     pthread_mutex_unlock(&truth->lock);
     return used;
 }
+
+void truth_work(int gpu, uint64_t nanoseconds) {
+    begin();
+    __atomic_fetch_add(&truth->gpus[gpu].busy, nanoseconds, __ATOMIC_RELAXED);
+}

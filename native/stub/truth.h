@@ -13,9 +13,11 @@
 #define TRUTH_SLOTS 256
 #define TRUTH_BYTES 65536
 
+/* `busy`: nanoseconds that kernels of all processes take. */
 struct truth_gpu {
     uint64_t used;
     uint64_t peak;
+    uint64_t busy;
 };
 
 struct truth_slot {
@@ -35,6 +37,7 @@ struct truth {
 int truth_add(int gpu, uint64_t bytes);
 void truth_sub(int gpu, uint64_t bytes);
 uint64_t truth_used(int gpu);
+void truth_work(int gpu, uint64_t nanoseconds);
 
 int knob_gpus(void);
 uint64_t knob_memory(void);

@@ -330,6 +330,7 @@ void audit(uint64_t size) {
     opened_twice(size);
     strange_values(size);
     views(size);
+    audit_launches();
     primary("cuDevicePrimaryCtxRelease", size);
     primary("cuDevicePrimaryCtxRelease_v2", size);
     primary("cuDevicePrimaryCtxReset", size);

@@ -61,6 +61,7 @@ class Machine:
     folder: Path
     limit: int = 64 * MIB
     context: int = 0
+    core: int = 0
     has_guard: bool = True
     knobs: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -83,7 +84,7 @@ class Machine:
 
     @property
     def limits_text(self) -> str:
-        line = f"limit_bytes {self.limit} core_percent 0 context_bytes {self.context}"
+        line = f"limit_bytes {self.limit} core_percent {self.core} context_bytes {self.context}"
         return f"version 1\ngpu {UUID} {line}\nregion {self.region}\n"
 
     def environment(self, **more: str) -> dict[str, str]:

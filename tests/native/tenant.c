@@ -111,7 +111,7 @@ static void *storm(void *number) {
 
 int main(int count, char **words) {
     if (count < 3) {
-        fprintf(stderr, "usage: tenant WAY fill|storm|hold|fork|exec|audit|find …\n");
+        fprintf(stderr, "usage: tenant WAY fill|storm|hold|fork|exec|audit|share|ask|find …\n");
         return 2;
     }
     way = words[1];
@@ -173,6 +173,10 @@ int main(int count, char **words) {
         execl(words[0], words[0], way, "hold", words[3], (char *)NULL);
     } else if (strcmp(words[2], "audit") == 0) { /* audit SIZE: each row, and what refuses it */
         audit(strtoull(words[3], NULL, 10));
+    } else if (strcmp(words[2], "share") == 0) { /* share eager|queue|mixed|graph MS */
+        share(words[3], atoi(words[4]));
+    } else if (strcmp(words[2], "ask") == 0) {
+        answer();
     } else if (strcmp(words[2], "find") == 0) { /* find: lines of `symbol version flags` */
         char symbol[128];
         int asked;

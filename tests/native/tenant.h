@@ -41,7 +41,10 @@ void *need(const char *name);
 
 CUresult linear(const char *name, uint64_t size, uint64_t *made);
 
-/* See audit.c. */
+/* See audit.c and compute.c. */
 void audit(uint64_t size);
+void audit_launches(void);
+void share(const char *how, int milliseconds);
+void answer(void);
 
 #endif

@@ -26,7 +26,8 @@ nothing.
 
 def audit(folder: Path, **more: str) -> list[str]:
     """The lines of the rows; fewer where the program hung or crashed."""
-    machine = Machine(folder, LIMIT, CONTEXT)
+    knobs = {"FAIRLEAD_STUB_KERNEL_NS": "300000"}
+    machine = Machine(folder, LIMIT, CONTEXT, core=50, knobs=knobs)
     with machine.start("dlsym", "audit", SIZE, **more) as process:
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (2, 2))
         return process.communicate(timeout=300)[0].splitlines()
