@@ -104,7 +104,7 @@ static const void *graph_of(int count) {
  *
  * Where this machine was too busy to run the program, the container asked for nothing: time that is
  * lost beyond the credit of an idle container does not count. The count begins and ends at moments
- * at which the container owes, so that no credit is in it.
+ * at which nearly all is paid, so that no more than a tenth of a window of credit is in it.
  */
 void share(const char *how, int milliseconds) {
     volatile int64_t *busy = word("FAIRLEAD_STUB_TRUTH", 65536, BUSY_AT);
@@ -131,7 +131,7 @@ void share(const char *how, int milliseconds) {
             synchronize(stream);
         }
         int64_t at = now(), owes = *paid, idle = at - CREDIT - owes;
-        if (owes >= at || !has_guard) {
+        if (owes >= at - CREDIT / 10 || !has_guard) {
             if (!begun) {
                 begun = at, first = *busy, lost = 0;
             } else if (milliseconds && at - begun - lost >= milliseconds * 1000000ll) {

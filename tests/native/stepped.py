@@ -52,8 +52,21 @@ class SteppedAccount:
         self._library.steps_fill(region, ctypes.c_uint64(seed))
         return region.raw
 
+    def spend(self, paid: int, moves: list[tuple[int, int]]) -> list[int]:
+        """The moment at which all is paid after each cost, given with its moment, of GPU 0."""
+        self._library.steps_start(ctypes.c_uint64(0), 1, 0)
+        flat = [number for move in moves for number in move]
+        until = (ctypes.c_int64 * len(moves))()
+        self._library.steps_spend(
+            ctypes.c_int64(paid),
+            (ctypes.c_int64 * len(flat))(*flat),
+            ctypes.c_uint64(len(moves)),
+            until,
+        )
+        return list(until)
+
     def layout(self) -> list[int]:
-        words = (ctypes.c_uint64 * 11)()
+        words = (ctypes.c_uint64 * 12)()
         self._library.steps_layout(words)
         return list(words)
 

@@ -82,6 +82,7 @@ def test_the_layout_is_that_of_the_header(compiled: SteppedAccount) -> None:
         32,
         slot,
         first_slot + slot * region_file.SLOTS,
+        first_slot + slot * region_file.SLOTS + 8 * region_file.CARDS,
     ]
 
 

@@ -4,7 +4,8 @@ Specification: docs/spec/gpu-sharing.md#limits-file-and-region.
 
 Its layout is that of native/guard/region.h, in the byte order of the machine. A process of the
 container can write anything into it, so no number in it is trusted as an index or a size. Readers
-take no lock: the words of one card may belong to different moments.
+take no lock: the words of one card may belong to different moments. The words behind the slots, the
+guard's account of compute time, are 0 in a new file and are not read here.
 """
 
 from __future__ import annotations
