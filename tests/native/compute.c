@@ -15,6 +15,7 @@
 #define WIDTH 1
 #define BATCH 8
 #define CREDIT 100000000
+#define NEARLY 30000000 /* of the longest batch is not measured yet when it ends */
 #define BUSY_AT 16    /* of GPU 0, in the truth */
 #define PAID_AT 287808 /* of GPU 0, in the region */
 
@@ -104,7 +105,7 @@ static const void *graph_of(int count) {
  *
  * Where this machine was too busy to run the program, the container asked for nothing: time that is
  * lost beyond the credit of an idle container does not count. The count begins and ends at moments
- * at which nearly all is paid, so that no more than a tenth of a window of credit is in it.
+ * at which nearly all is paid, in the same phase of a batch, so that credit is in neither.
  */
 void share(const char *how, int milliseconds) {
     volatile int64_t *busy = word("FAIRLEAD_STUB_TRUTH", 65536, BUSY_AT);
@@ -117,6 +118,10 @@ void share(const char *how, int milliseconds) {
     kernel_of call = (kernel_of)need("cuLaunchKernel");
     CUresult (*call_graph)(const void *, CUstream) = (void *)need("cuGraphLaunch");
     const void *exec = is_graph ? graph_of(BATCH) : NULL;
+    for (int at = 0; at < 4; at++) { /* the first launches of a function have no known time */
+        call((CUfunction)&stream, WIDTH, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+        synchronize(stream);
+    }
     puts("begun");
     while (milliseconds || poll(&input, 1, 0) == 0) {
         for (unsigned int at = 0; at < (is_graph ? 1 : BATCH); at++) {
@@ -131,7 +136,7 @@ void share(const char *how, int milliseconds) {
             synchronize(stream);
         }
         int64_t at = now(), owes = *paid, idle = at - CREDIT - owes;
-        if (owes >= at - CREDIT / 10 || !has_guard) {
+        if (owes >= at - NEARLY || !has_guard) {
             if (!begun) {
                 begun = at, first = *busy, lost = 0;
             } else if (milliseconds && at - begun - lost >= milliseconds * 1000000ll) {
