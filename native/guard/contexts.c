@@ -14,7 +14,7 @@ static uint64_t context_bytes(int gpu) {
 }
 
 static int charge_context(int gpu) {
-    return guard_limit(gpu) ? charge(gpu, context_bytes(gpu)) : -1;
+    return guard_limit(gpu) || guard_is_view() ? charge(gpu, context_bytes(gpu)) : -1;
 }
 
 static void keep_context(CUresult code, uint64_t key, CUcontext context, int gpu) {

@@ -214,7 +214,9 @@ SHOWN void steps_layout(uint64_t *words) {
     memcpy(words, all, sizeof all);
 }
 
-/* Limits of a text: the number of GPUs, or -1. `words`: bytes, percent and context of each. */
+/* Limits of a text: the number of GPUs, or -1. `words`: bytes, percent and context of each, and
+ * after those of 32 GPUs whether the guard only shows.
+ */
 SHOWN int steps_limits(const char *text, size_t size, uint64_t *words) {
     struct limits into;
     if (size >= LIMITS_MOST_BYTES || limits_parse(text, size, &into)) {
@@ -225,5 +227,6 @@ SHOWN int steps_limits(const char *text, size_t size, uint64_t *words) {
         words[3 * gpu + 1] = into.gpus[gpu].core_percent;
         words[3 * gpu + 2] = into.gpus[gpu].context_bytes;
     }
+    words[3 * REGION_GPUS] = into.is_view;
     return (int)into.count;
 }

@@ -29,6 +29,7 @@ from fairlead.model.devices.driver import (
     CardFault,
     DriverXid,
     IsolationMeans,
+    MpsLimit,
     ProcessHome,
     ProcessMemory,
 )
@@ -703,6 +704,14 @@ class CardDriver(Protocol):
 
     def means(self) -> IsolationMeans:
         """The node's means to isolate containers on one card."""
+        ...
+
+    def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
+        """Only clients of MPS use these cards, each with at most this memory; other cards are free
+        again for all programs.
+
+        Why not; "" = done.
+        """
         ...
 
 

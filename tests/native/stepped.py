@@ -57,13 +57,16 @@ class SteppedAccount:
         self._library.steps_layout(words)
         return list(words)
 
-    def limits(self, text: bytes) -> list[tuple[int, int, int]] | None:
-        """Bytes, percent and context of each GPU; None where the text is refused."""
-        words = (ctypes.c_uint64 * 96)()
+    def limits(self, text: bytes) -> tuple[list[tuple[int, int, int]], bool] | None:
+        """Bytes, percent and context of each GPU, and whether the guard only shows; None where the
+        text is refused.
+        """
+        words = (ctypes.c_uint64 * 97)()
         count = self._library.steps_limits(text, ctypes.c_size_t(len(text)), words)
         if count < 0:
             return None
-        return [(words[at], words[at + 1], words[at + 2]) for at in range(0, 3 * count, 3)]
+        rows = [(words[at], words[at + 1], words[at + 2]) for at in range(0, 3 * count, 3)]
+        return rows, bool(words[96])
 
 
 def words_of(moment: Moment) -> tuple[int, ...]:

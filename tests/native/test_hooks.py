@@ -77,3 +77,25 @@ def test_without_the_guard_all_of_it_exceeds_the_limit(machine: MachineOf) -> No
     container = machine(has_guard=False)
     container.run("link", "fill", "cuMemAlloc_v2", BLOCK, MORE)
     assert container.count().peak == MORE * BLOCK + CONTEXT
+
+
+def test_a_guard_that_only_shows_refuses_nothing_and_shows_the_limit(machine: MachineOf) -> None:
+    """As under MPS, whose own limits the stub does not play: `view` in the limits file."""
+    container = machine(is_view_only=True)
+    out = container.run("dlsym", "fill", "all", BLOCK, MORE)
+    for row, filled, freed in zip(ROWS, out[::2], out[1::2], strict=True):
+        name, granted, code, free, total = FILLED.fullmatch(filled).groups()  # type: ignore[union-attr]
+        assert (name, code, total) == (row, "0", str(LIMIT)), filled
+        assert int(granted) == MORE or row.startswith(NODES), filled
+        assert int(free) == 0 or row.startswith((*NODES, "cuGraph")), filled
+        assert FREED.fullmatch(freed).groups() == (row, "0", str(LIMIT - CONTEXT), str(LIMIT))  # type: ignore[union-attr]
+    counted = container.count()
+    assert counted.peak > LIMIT, "the stub gave all that was asked for"
+    assert (counted.denied, counted.truth) == (0, CONTEXT)
+
+
+def test_a_guard_that_only_shows_needs_no_region(machine: MachineOf) -> None:
+    container = machine(is_view_only=True)
+    container.region.write_bytes(b"")
+    out = container.run("dlsym", "fill", "cuMemAlloc_v2", BLOCK, MORE)
+    assert out[0].startswith(f"cuMemAlloc_v2 granted {MORE} code 0 "), out

@@ -35,6 +35,7 @@ from fairlead.model.devices.driver import (
     CardAnswer,
     DriverXid,
     IsolationMeans,
+    MpsLimit,
     ProcessHome,
     ProcessMemory,
 )
@@ -155,6 +156,8 @@ class FakeDriver:
         self.energy: int | None = None
         self.used: list[ProcessMemory] = []
         self.can = IsolationMeans()
+        self.bound: list[tuple[MpsLimit, ...]] = []
+        self.unbound = ""
 
     def cards(self) -> Sequence[GpuSlot]:
         self._answer()
@@ -178,6 +181,10 @@ class FakeDriver:
 
     def means(self) -> IsolationMeans:
         return self.can
+
+    def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
+        self.bound.append(tuple(limits))
+        return self.unbound
 
     def _answer(self) -> None:
         if self.hangs:

@@ -17,7 +17,13 @@ from tests.waiting import until
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
-from fairlead.model.devices.driver import DriverXid, IsolationMeans, ProcessHome, ProcessMemory
+from fairlead.model.devices.driver import (
+    DriverXid,
+    IsolationMeans,
+    MpsLimit,
+    ProcessHome,
+    ProcessMemory,
+)
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, Region, RegionCard
 from fairlead.model.pod import ContainerStatus, Pod, PodPhase
@@ -509,6 +515,58 @@ def test_mps_where_it_is_asked_for_and_runs(world: World) -> None:
             ("/dev/shm", "/dev/shm"),
         }
         await until(lambda: world.api.node.labels.get("fairlead.io/gpu-isolation") == "mps")
+
+    world.play(story)
+
+
+@pytest.mark.parametrize("identity", GpuIdentity)
+def test_mps_limits_a_container_before_it_starts(world: World, identity: GpuIdentity) -> None:
+    world.agent.desk.identity = identity
+    world.api.pods = {"uid-p": pod("p")}
+    world.api.node = structs.replace(world.api.node, labels={"ack.node.gpu.schedule": "mps"})
+    world.driver.can = IsolationMeans(has_mps=True, has_guard=True)
+    limits = world.folders.state / "containers" / NAME / "limits"
+    free, held = (
+        (MpsLimit(uuid(0)), MpsLimit(uuid(1))),
+        (MpsLimit(uuid(0), 4308), MpsLimit(uuid(1))),
+    )
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        assert set(world.driver.bound) == {free}
+        await world.memory.answers.allocate(IDS)
+        world.hold(IDS, "p")
+        assert await world.memory.answers.start(IDS) is None
+        assert world.driver.bound[-1] == held
+        assert b"\nview\n" in limits.read_bytes()
+        assert (world.folders.run / NAME / "region").read_bytes(), "what the guard counts"
+        await asyncio.sleep(61)
+        assert set(world.driver.bound[-2:]) == {held}, "a daemon that was restarted has none"
+
+    world.play(story)
+
+
+def test_mps_that_does_not_limit_is_not_in_force(world: World) -> None:
+    """The container that would start gets an error, and the node no longer names MPS."""
+    world.agent.desk.identity = GpuIdentity.GUARDED
+    world.api.pods = {"uid-p": pod("p")}
+    world.api.node = structs.replace(world.api.node, labels={"ack.node.gpu.schedule": "mps"})
+    world.driver.can = IsolationMeans(has_mps=True)
+
+    def isolation() -> str | None:
+        return world.api.node.labels.get("fairlead.io/gpu-isolation")
+
+    async def story() -> None:
+        await until(lambda: isolation() == "mps")
+        await world.memory.answers.allocate(IDS)
+        world.hold(IDS, "p")
+        world.driver.unbound = "not permitted"
+        refused = await world.memory.answers.start(IDS)
+        assert refused is not None
+        assert refused.reason == "MPS does not limit the container: not permitted"
+        await until(lambda: isolation() == "none", seconds=40)
+        world.driver.unbound = ""
+        await until(lambda: isolation() == "mps", seconds=40)
 
     world.play(story)
 

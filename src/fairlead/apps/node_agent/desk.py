@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -15,11 +16,12 @@ from prometheus_client import CollectorRegistry, Counter
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, RecordObjectEvent, Result
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
-from fairlead.model.devices.kubelet import ContainerEdits
+from fairlead.model.devices.kubelet import ContainerEdits, GivenShare
 from fairlead.model.metric import MetricName
 from fairlead.model.pod import Pod
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.model.resources import MemoryUnit
-from fairlead.ports import AgentFiles, KubeletHolders, NodeApi
+from fairlead.ports import AgentFiles, CardDriver, KubeletHolders, NodeApi
 from fairlead.rules.control.messages import SentMessages
 from fairlead.rules.devices.container_edits import NodeFiles
 from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
@@ -79,6 +81,7 @@ class Desk:
         api: NodeApi,
         files: AgentFiles,
         kubelet: KubeletHolders,
+        driver: CardDriver,
         chosen: NodeAgentSettings,
         now: Callable[[], float],
         monotonic: Callable[[], float],
@@ -103,6 +106,9 @@ class Desk:
             self._allocations.labels(self.node, result)
         self._api = api
         self._kubelet = kubelet
+        self._driver = driver
+        self._mps_turn = asyncio.Lock()
+        self._mps_trouble = RepeatFilter()
         self._chosen = chosen
         self._news = asyncio.Condition()
         self._driver_turn = asyncio.Lock()
@@ -146,6 +152,21 @@ class Desk:
             self._driver_trouble = f"the driver has not answered for {DRIVER_SECONDS:.0f} s{about}"
             asked.add_done_callback(_came_back)
             raise OutsideError(DRIVER, self._driver_trouble, _LOOK_AT_DRIVER)
+
+    async def bound_mps(self, more: Sequence[GivenShare] = ()) -> str:
+        """Have the daemons of MPS allow what their containers were granted, and `more`, if MPS
+        isolates this node's containers. Why they do not; "" = they do.
+
+        Raises OutsideError, as `ask_driver`. A limit is computed in its turn, so that an older one
+        is not set later.
+        """
+        async with self._mps_turn:
+            limits = self.machine.mps_limits(self.now(), more)
+            fault = await self.ask_driver(partial(self._driver.bound_mps, limits))
+            self.machine.mps_reports(fault)
+        if self._mps_trouble.is_news(fault):
+            _log.warning("MPS does not limit containers: %s", fault)
+        return fault
 
     @property
     def is_driver_stuck(self) -> bool:

@@ -25,7 +25,7 @@ from msgspec import Struct, structs
 
 from fairlead.model.actions import ObjectRef, PatchObject, RecordObjectEvent
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
-from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
+from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans, MpsLimit
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import (
@@ -73,6 +73,7 @@ from fairlead.rules.devices.grant import (
     whole_cards,
 )
 from fairlead.rules.devices.ids import token, unlistable, uuid_of
+from fairlead.rules.devices.mps import mps_limits
 from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner, kubelet_uid
 from fairlead.rules.devices.provider import Provider, choose_provider
 from fairlead.rules.devices.regained import regained_shares
@@ -152,6 +153,7 @@ class NodeMachine:
         self._cards: tuple[GpuSlot, ...] | None = None
         self._means = IsolationMeans()
         self.fault = ""
+        self._mps_fault = ""
         self._whole: dict[str, float] = {}
         self._reported: set[tuple[str, ...]] = set()
         self._served: tuple[int, float] | None = None
@@ -227,6 +229,10 @@ class NodeMachine:
         self.fault, self._means = "", means
         self.healths.shown(uuids)
 
+    def mps_reports(self, fault: str) -> None:
+        """Why MPS does not limit containers although its daemons run; "" = it does."""
+        self._mps_fault = fault
+
     def driver_fails(self, why: str) -> None:
         """There is no driver now.
 
@@ -299,9 +305,15 @@ class NodeMachine:
         count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
         if count != served:
             self._served = (count, now)
-        return NodeConclusions(
-            plan, choose_provider(node.labels, self._means), self._events(plan), self._marks(now)
-        )
+        return NodeConclusions(plan, self._provider, self._events(plan), self._marks(now))
+
+    def mps_limits(self, now: float, more: Iterable[GivenShare] = ()) -> tuple[MpsLimit, ...]:
+        """What the daemons of MPS have to allow, with the rows of a container that is about to
+        start. None where the node does not use MPS.
+        """
+        if self.node is None or choose_provider(self.node.labels, self._means) != Provider.MPS:
+            return ()
+        return mps_limits(self._cards_now(now)[0], (*self.rows, *more))
 
     def whole(
         self, ids: Collection[str], now: float, *, has_device_nodes: bool
@@ -324,7 +336,7 @@ class NodeMachine:
         ids: Collection[str],
         now: float,
         files: NodeFiles,
-        answered: Sequence[CardLimit] | None = None,
+        answered: ContainerLimits | None = None,
     ) -> Prepared | DeviceRefusal:
         """What the container gets that starts with these ids of shared memory.
 
@@ -339,12 +351,15 @@ class NodeMachine:
         given = granted(ids, IdsOwner(pod, owner.containers), cards, whole)
         if isinstance(given, DeviceRefusal):
             return given
-        if answered is not None and (refusal := otherwise_answered(given, answered)):
+        if answered is not None and (refusal := otherwise_answered(given, answered.cards)):
             return refusal
         found = self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
-        if isinstance(found, DeviceRefusal) or not self._has_guard(
-            was_answered=answered is not None
-        ):
+        if isinstance(found, DeviceRefusal):
+            return found
+        if answered is not None:  # its mounts are of the provider that was in force then
+            limits = structs.replace(found.limits, is_view_only=answered.is_view_only)
+            found = structs.replace(found, limits=limits)
+        if not self._has_guard(was_answered=answered is not None):
             return found
         return structs.replace(found, region=fresh_region(now))
 
@@ -417,6 +432,12 @@ class NodeMachine:
 
     # --- pieces -----------------------------------------------------------------------------------
 
+    @property
+    def _provider(self) -> Provider:
+        """MPS counts as absent while it does not limit."""
+        means = structs.replace(self._means, has_mps=False) if self._mps_fault else self._means
+        return choose_provider(self._known_node().labels, means)
+
     def _known_node(self) -> Node:
         assert self.node is not None, "ask `missing` first"
         return self.node
@@ -460,8 +481,9 @@ class NodeMachine:
 
         The kubelet keeps an answer, with its mounts, although labels chose another provider since.
         """
-        provider = choose_provider(self._known_node().labels, self._means)
-        return provider is Provider.GUARD or (was_answered and self._means.has_guard)
+        return self._provider is Provider.GUARD or (
+            self._means.has_guard and (was_answered or self._provider is Provider.MPS)
+        )
 
     def _prepared(
         self,
@@ -471,12 +493,10 @@ class NodeMachine:
         shares: tuple[GivenShare, ...],
         mark: PatchObject | None,
     ) -> Prepared | DeviceRefusal:
-        edits = shared_edits(
-            given, cards, choose_provider(self._known_node().labels, self._means), files
-        )
+        edits = shared_edits(given, cards, self._provider, files)
         if isinstance(edits, DeviceRefusal):
             return edits
-        return Prepared(given, edits, container_limits(given, {}), shares, mark)
+        return Prepared(given, edits, container_limits(given, {}, self._provider), shares, mark)
 
     def _marks(self, now: float) -> tuple[PatchObject, ...]:
         """A mark that could not be written when its container started is written later."""
