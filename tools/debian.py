@@ -60,6 +60,8 @@ CROSS_COMPILER = Package("gcc-aarch64-linux-gnu", program="aarch64-linux-gnu-gcc
 CROSS_HEADERS = Package("libc6-dev-arm64-cross", file="/usr/aarch64-linux-gnu/include/stdio.h")
 CROSS_PACKAGES = (CROSS_COMPILER, CROSS_HEADERS)
 """What builds the memory guard for machines of the other architecture."""
+MUSL = Package("musl-tools", program="musl-gcc")
+"""The other C library: a program on it goes around the memory guard."""
 PACKAGES = (
     PROMETHEUS,
     CHROMIUM,
@@ -71,6 +73,7 @@ PACKAGES = (
     C_COMPILER,
     C_HEADERS,
     *CROSS_PACKAGES,
+    MUSL,
     *DATABASES,
     *NODE_PACKAGES,
     NFTABLES,
