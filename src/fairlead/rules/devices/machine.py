@@ -73,9 +73,8 @@ from fairlead.rules.devices.grant import (
     whole_cards,
 )
 from fairlead.rules.devices.ids import token, unlistable, uuid_of
-from fairlead.rules.devices.mps import mps_limits
 from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner, kubelet_uid
-from fairlead.rules.devices.provider import Provider, choose_provider
+from fairlead.rules.devices.provider import Provider, choose_provider, mps_limits
 from fairlead.rules.devices.regained import regained_shares
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
 from fairlead.rules.nodes.status import CONFLICT, share_mode
