@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.native.driver import MIB, TENANT, WAYS, Machine
+from tests.native.driver import MIB, OTHER_UUID, TENANT, UUID, WAYS, Machine
 
 from guard_table import GuardTable, read_table
 
@@ -97,5 +97,15 @@ def test_a_guard_that_only_shows_refuses_nothing_and_shows_the_limit(machine: Ma
 def test_a_guard_that_only_shows_needs_no_region(machine: MachineOf) -> None:
     container = machine(is_view_only=True)
     container.region.write_bytes(b"")
+    out = container.run("dlsym", "fill", "cuMemAlloc_v2", BLOCK, MORE)
+    assert out[0].startswith(f"cuMemAlloc_v2 granted {MORE} code 0 "), out
+
+
+def test_a_guard_that_only_shows_refuses_no_context_of_a_gpu_that_is_not_listed(
+    machine: MachineOf,
+) -> None:
+    container = machine(is_view_only=True)
+    text = container.limits_text.replace(UUID, OTHER_UUID)
+    container.limits.write_text(text, encoding="utf-8")
     out = container.run("dlsym", "fill", "cuMemAlloc_v2", BLOCK, MORE)
     assert out[0].startswith(f"cuMemAlloc_v2 granted {MORE} code 0 "), out
