@@ -76,7 +76,7 @@ def test_a_gpu_that_is_not_listed_has_no_memory(tmp_path: Path) -> None:
     assert fill(machine) == (NOTHING, "")
 
 
-def test_a_listed_gpu_that_is_not_there_changes_nothing_for_the_others(tmp_path: Path) -> None:
+def test_a_listed_gpu_that_is_absent_changes_nothing_for_the_others(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     absent = machine.limits_text.splitlines()[1].replace(UUID, "GPU-absent")
     text = machine.limits_text.replace("gpu ", f"{absent}\ngpu ", 1)
@@ -113,7 +113,7 @@ def test_a_driver_that_lacks_functions_grants_less_and_crashes_nothing(
 
 
 @pytest.mark.parametrize("code", [1, 12345, -7])
-def test_a_code_that_nobody_knows_comes_through_and_costs_nothing(
+def test_an_unknown_code_of_the_driver_comes_through_and_costs_nothing(
     tmp_path: Path, code: int
 ) -> None:
     knobs = {"FAIRLEAD_STUB_FAIL_EVERY": "3", "FAIRLEAD_STUB_FAIL_CODE": str(code)}
