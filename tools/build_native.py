@@ -184,7 +184,8 @@ def kept(
     folder: str, name: str, parts: Sequence[str], compile_into: Callable[[Path], None]
 ) -> Path:
     """The file under the cache that is made of `parts`; made now where it is absent."""
-    digest = hashlib.sha256("\0".join((compiler_version(), *parts)).encode()).hexdigest()[:16]
+    made_of = (compiler_version(build.compiler), *parts)
+    digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
     place = cache_home() / "native" / folder / digest
     path = place / name
     if path.exists():
@@ -202,12 +203,12 @@ def kept(
     return path
 
 
-def compiler_version() -> str:
-    """The first line of `cc --version`. Raises StepFailed where there is no C compiler."""
-    if shutil.which("cc") is None:
-        raise StepFailed("there is no C compiler: install gcc and libc6-dev")
+def compiler_version(compiler: str) -> str:
+    """The first line of its `--version`. Raises StepFailed where there is no such compiler."""
+    if shutil.which(compiler) is None:
+        raise StepFailed(f"there is no C compiler `{compiler}`: install gcc and libc6-dev")
     answer = subprocess.run(
-        ["cc", "--version"], capture_output=True, text=True, timeout=30, check=True
+        [compiler, "--version"], capture_output=True, text=True, timeout=30, check=True
     )
     return answer.stdout.partition("\n")[0]
 
