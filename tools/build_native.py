@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guard_table import (
@@ -38,14 +38,19 @@ FIRST_VERSION = {"x86_64": "GLIBC_2.2.5", "aarch64": "GLIBC_2.17"}
 
 @dataclass(frozen=True)
 class Built:
-    """What a build is for. `macros` and `options` go to the compiler."""
+    """What a build is for. `macros` and `options` go to the compiler. `c_library`: `glibc`, or
+    `musl` on this machine's architecture.
+    """
 
     architecture: str = platform.machine()
     macros: tuple[str, ...] = ()
     options: tuple[str, ...] = ("-O2",)
+    c_library: str = "glibc"
 
     @property
     def compiler(self) -> str:
+        if self.c_library == "musl":
+            return "musl-gcc"
         own = self.architecture == platform.machine()
         return "cc" if own else f"{self.architecture}-linux-gnu-gcc"
 
@@ -150,6 +155,34 @@ def build_tenant(sources: Path, build: Built = Built(), *, is_linked: bool = Tru
 
     parts = (str(build), links, str(stub), *_contents([*written, *headers]))
     return kept("tenant", "tenant", parts, compile_into)
+
+
+def build_escape(sources: Path, build: Built, *, has_driver: bool) -> Path:
+    """A program that goes around the guard, beside the libraries that it loads. With `has_driver`
+    the stub is part of it, and there are no libraries.
+    """
+    stub = NATIVE / "stub"
+    cuda = (stub / "cuda.c").read_text(encoding="utf-8")
+    exports = stub_exports(read_table(), "cuda", cuda)
+    libraries = sorted((sources / "libraries").glob("*.c"))
+    written = [sources / "escape.c", stub / "truth.c", stub / "cuda.c"]
+    headers = [*sorted(stub.glob("*.h")), NATIVE / "guard" / "region.h", NATIVE / "driver.h"]
+    build = replace(build, macros=("ESCAPE_BUILT_IN",) if has_driver else ())
+
+    def compile_into(folder: Path) -> None:
+        (folder / "cuda_exports.c").write_text(exports, encoding="utf-8")
+        link = (f"-I{stub}", "-pthread", "-ldl")
+        if has_driver:
+            files = (*map(str, written), "cuda_exports.c")
+            run_compiler(build, folder, link, files, "escape", is_shared=False)
+            return
+        run_compiler(build, folder, link, [*map(str, written[:2])], "escape", is_shared=False)
+        for library in libraries:
+            files = (str(library), str(written[1]))
+            run_compiler(build, folder, link, files, f"{library.stem}.so")
+
+    parts = (str(build), str(has_driver), exports, *_contents([*written, *libraries, *headers]))
+    return kept("escape", "escape", parts, compile_into)
 
 
 def run_compiler(

@@ -68,6 +68,8 @@ _CROSS = {
 }
 CROSS_PACKAGES = _CROSS.get(platform.machine(), ())
 """What builds the memory guard for machines of the other architecture."""
+MUSL = Package("musl-tools", program="musl-gcc")
+"""The other C library: a program on it goes around the memory guard."""
 PACKAGES = (
     PROMETHEUS,
     CHROMIUM,
@@ -79,6 +81,7 @@ PACKAGES = (
     C_COMPILER,
     C_HEADERS,
     *CROSS_PACKAGES,
+    MUSL,
     *DATABASES,
     *NODE_PACKAGES,
     NFTABLES,

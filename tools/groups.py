@@ -26,6 +26,7 @@ from debian import (
     GROFF,
     IPSET,
     IPTABLES,
+    MUSL,
     NFTABLES,
     NODE_PACKAGES,
     PROMETHEUS,
@@ -274,7 +275,7 @@ def real_groups() -> tuple[Group, ...]:
         _folder_group(
             "native",
             "the memory guard in C, on a stub of NVIDIA's driver",
-            packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
+            packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES, MUSL),
         ),
         _folder_group(
             "shells",
