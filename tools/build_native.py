@@ -82,7 +82,12 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
     return kept(
         "guard",
         GUARD_LIBRARY,
-        (str(build), *generated.values(), *_contents([*sources, *headers])),
+        (
+            compiler_version(build.compiler),
+            str(build),
+            *generated.values(),
+            *_contents([*sources, *headers]),
+        ),
         compile_into,
     )
 
@@ -217,8 +222,7 @@ def kept(
     folder: str, name: str, parts: Sequence[str], compile_into: Callable[[Path], None]
 ) -> Path:
     """The file under the cache that is made of `parts`; made now where it is absent."""
-    made_of = (compiler_version(build.compiler), *parts)
-    digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\0".join((compiler_version(), *parts)).encode()).hexdigest()[:16]
     place = cache_home() / "native" / folder / digest
     path = place / name
     if path.exists():
@@ -236,7 +240,7 @@ def kept(
     return path
 
 
-def compiler_version(compiler: str) -> str:
+def compiler_version(compiler: str = "cc") -> str:
     """The first line of its `--version`. Raises StepFailed where there is no such compiler."""
     if shutil.which(compiler) is None:
         raise StepFailed(f"there is no C compiler `{compiler}`: install gcc and libc6-dev")
