@@ -107,10 +107,11 @@ def build_region(build: Built) -> Path:
 
 
 def build_checked(sanitizers: str) -> Path:
-    """A program that runs parts of the guard under the compiler's sanitizers."""
-    build = Built(options=("-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"))
-    names = ("guard/limits.c", "guard/table.c", "steps/checked.c")
-    sources = [NATIVE / name for name in names]
+    """A program that runs parts of the guard under the compiler's sanitizers, or without any."""
+    checks = (f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all") if sanitizers else ()
+    build = Built(options=("-O1", "-g", *checks))
+    names = ("limits", "table", "region", "process")
+    sources = [*(NATIVE / "guard" / f"{name}.c" for name in names), NATIVE / "steps" / "checked.c"]
     headers = sorted((NATIVE / "guard").glob("*.h"))
 
     def compile_into(folder: Path) -> None:
