@@ -87,7 +87,7 @@ def test_it_has_the_memory_guard_for_both_machines(archive: Archive) -> None:
     """A library is of the machine that its ELF header names: 62 is x86-64, 183 is AArch64."""
     folder = "usr/local/lib/python3.11/dist-packages/fairlead/guard_dist"
     for machine, number in (("x86_64", 62), ("aarch64", 183)):
-        content = archive.contents[f"{folder}/{machine}/libfairlead-guard.so"]
+        content = archive.content(f"{folder}/{machine}/libfairlead-guard.so")
         assert content[:4] == b"\x7fELF"
         assert int.from_bytes(content[18:20], "little") == number
 

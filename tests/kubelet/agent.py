@@ -36,7 +36,7 @@ from tests.waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from shipped_guard import place_guards  # noqa: E402
+from shipped_guard import place_guards
 
 Object = dict[str, Any]
 MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"

@@ -587,7 +587,7 @@ def test_containers_get_the_guard_of_the_agents_machine(world: World) -> None:
     world.play(story)
 
 
-def test_a_node_that_cannot_have_the_guard_says_so_until_it_has_it(
+def test_a_node_without_the_guard_reports_the_reason_until_it_has_it(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Specification: docs/spec/gpu-sharing.md#isolation-providers."""

@@ -156,7 +156,7 @@ class Desk:
         return self._driver_call is not None and not self._driver_call.done()
 
     def install_guard(self) -> None:
-        """Put the memory guard on the node, or say why containers cannot have it."""
+        """Put the memory guard on the node, or report why containers cannot have it."""
         failed = self.files.install_guard(PRELOAD)
         fault = failed.reason if failed else ""
         self._has_guard = not fault
