@@ -123,8 +123,11 @@ def build_checked(sanitizers: str) -> Path:
     return kept("checked", "checked", parts, compile_into)
 
 
-def build_stub(build: Built = Built()) -> Path:
-    """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`."""
+def build_stub(build: Built = Built(), without: Sequence[str] = ()) -> Path:
+    """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`.
+
+    `without`: functions that this driver lacks.
+    """
     table = read_table()
     sources = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
     truth = NATIVE / "stub" / "truth.c"
@@ -133,13 +136,16 @@ def build_stub(build: Built = Built()) -> Path:
     headers = [*sorted((NATIVE / "stub").glob("*.h")), NATIVE / "driver.h", truth]
 
     def compile_into(folder: Path) -> None:
+        hidden = "".join(f" {each};" for each in without)
+        (folder / "exports.map").write_text(f"{{ local:{hidden} }};\n", encoding="utf-8")
         for name, library in sources.items():
             (folder / f"{name}_exports.c").write_text(exports[name], encoding="utf-8")
             link = ("-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}")
+            link += ("-Wl,--version-script=exports.map",) if without else ()
             written = (str(NATIVE / "stub" / f"{name}.c"), str(truth), f"{name}_exports.c")
             run_compiler(build, folder, link, written, library)
 
-    parts = (str(build), *exports.values(), *texts.values(), *_contents(headers))
+    parts = (str(build), *without, *exports.values(), *texts.values(), *_contents(headers))
     return kept("stub", ".", parts, compile_into)
 
 
