@@ -140,8 +140,8 @@ def build_stub(build: Built = Built(), without: Sequence[str] = ()) -> Path:
         (folder / "exports.map").write_text(f"{{ local:{hidden} }};\n", encoding="utf-8")
         for name, library in sources.items():
             (folder / f"{name}_exports.c").write_text(exports[name], encoding="utf-8")
-            link = ("-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}")
-            link += ("-Wl,--version-script=exports.map",) if without else ()
+            link = ["-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}"]
+            link += ["-Wl,--version-script=exports.map"] if without else []
             written = (str(NATIVE / "stub" / f"{name}.c"), str(truth), f"{name}_exports.c")
             run_compiler(build, folder, link, written, library)
 
