@@ -82,7 +82,12 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
     return kept(
         "guard",
         GUARD_LIBRARY,
-        (str(build), *generated.values(), *_contents([*sources, *headers])),
+        (
+            compiler_version(build.compiler),
+            str(build),
+            *generated.values(),
+            *_contents([*sources, *headers]),
+        ),
         compile_into,
     )
 
@@ -135,8 +140,8 @@ def build_stub(build: Built = Built(), without: Sequence[str] = ()) -> Path:
         (folder / "exports.map").write_text(f"{{ local:{hidden} }};\n", encoding="utf-8")
         for name, library in sources.items():
             (folder / f"{name}_exports.c").write_text(exports[name], encoding="utf-8")
-            link = ("-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}")
-            link += ("-Wl,--version-script=exports.map",) if without else ()
+            link = ["-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}"]
+            link += ["-Wl,--version-script=exports.map"] if without else []
             written = (str(NATIVE / "stub" / f"{name}.c"), str(truth), f"{name}_exports.c")
             run_compiler(build, folder, link, written, library)
 
@@ -242,12 +247,12 @@ def kept(
     return path
 
 
-def compiler_version() -> str:
-    """The first line of `cc --version`. Raises StepFailed where there is no C compiler."""
-    if shutil.which("cc") is None:
-        raise StepFailed("there is no C compiler: install gcc and libc6-dev")
+def compiler_version(compiler: str = "cc") -> str:
+    """The first line of its `--version`. Raises StepFailed where there is no such compiler."""
+    if shutil.which(compiler) is None:
+        raise StepFailed(f"there is no C compiler `{compiler}`: install gcc and libc6-dev")
     answer = subprocess.run(
-        ["cc", "--version"], capture_output=True, text=True, timeout=30, check=True
+        [compiler, "--version"], capture_output=True, text=True, timeout=30, check=True
     )
     return answer.stdout.partition("\n")[0]
 

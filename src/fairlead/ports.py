@@ -822,6 +822,19 @@ class AgentFiles(GivenFile, Protocol):
 
     def write_runtime(self, versions: str, does_cdi: bool) -> None: ...
 
+    def install_guard(self, preload: str) -> Refusal | None:
+        """Put the memory guard's library on the node, and beside it the file that preloads it, with
+        the content `preload`.
+
+        Why containers cannot have it; None = they can. Containers that have an older library keep
+        it until they start again.
+        """
+        ...
+
+    def guard_path(self) -> str: ...
+
+    def preload_path(self) -> str: ...
+
     def limits_path(self, token: str) -> str: ...
 
     def region_path(self, token: str) -> str: ...

@@ -55,7 +55,10 @@ class Place(Protocol):
         ...
 
     def memory(self, pod: str) -> str:
-        """What a query of the GPU in the container prints, without blanks around it."""
+        """What a query of the GPU in the container prints, without blanks around it.
+
+        A place without `kubectl exec` has the exporter's numbers in that form.
+        """
         ...
 
     def used_mib(self, pod: str) -> int:

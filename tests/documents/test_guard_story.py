@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from tests.sim.small_world import EPOCH, live
 from fairlead.model.devices.device import DeviceProcess
 from fairlead.rules.metrics.container_gpu import DENIED, container_families
 from fairlead.run.hooks.sharing_hooks import sharing_world
-from fairlead_sim.kubelet.nvidia_smi import nvidia_smi
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.world import World
@@ -49,10 +47,9 @@ class SimulatedPlace:
         return [text for _, text in lines or ()]
 
     def memory(self, pod: str) -> str:
-        held = self.world.devices.held(self.pod(pod)["metadata"]["uid"])
-        shown = re.search(r"(\d+MiB / +\d+MiB)", nvidia_smi(held, self.world.clock.now()))
-        assert shown is not None
-        return shown[1]
+        (found,) = self._processes(pod)
+        limit = (found.memory_limit_bytes or 0) >> 20
+        return f"{(found.accounted_bytes or 0) >> 20}MiB / {limit:>5}MiB"
 
     def used_mib(self, pod: str) -> int:
         return sum((each.memory_used_bytes or 0) >> 20 for each in self._processes(pod))

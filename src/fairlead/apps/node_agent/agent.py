@@ -223,6 +223,7 @@ class NodeAgent:
             await asyncio.sleep(XID_SECONDS)
 
     async def _probe(self) -> None:
+        self.desk.install_guard()
         cards = await self.desk.ask_driver(self._driver.cards)
         self.desk.machine.driver_shows(cards, await self.desk.ask_driver(self._driver.means))
         await self.desk.bound_mps()

@@ -23,7 +23,7 @@ from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.model.resources import MemoryUnit
 from fairlead.ports import AgentFiles, CardDriver, KubeletHolders, NodeApi
 from fairlead.rules.control.messages import SentMessages
-from fairlead.rules.devices.container_edits import NodeFiles
+from fairlead.rules.devices.container_edits import PRELOAD, NodeFiles
 from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
 from fairlead.rules.devices.watchdog import OverGrantPolicy
 
@@ -91,6 +91,7 @@ class Desk:
         self.files = files
         self.now = now
         self.monotonic = monotonic
+        self._has_guard = False
         self.identity: GpuIdentity | None = None if chosen.test_image else GpuIdentity.GUARDED
         self.changed = asyncio.Event()
         self.has_writes = asyncio.Event()
@@ -114,6 +115,7 @@ class Desk:
         self._driver_turn = asyncio.Lock()
         self._driver_call: asyncio.Future[Any] | None = None
         self._driver_trouble = ""
+        self._guard_trouble = RepeatFilter()
         self._refusals: SentMessages[tuple[str, str]] = SentMessages(SAME_REFUSAL_SECONDS)
 
     def count(self, result: str) -> None:
@@ -173,11 +175,22 @@ class Desk:
         """Whether a call of the driver has not returned yet."""
         return self._driver_call is not None and not self._driver_call.done()
 
+    def install_guard(self) -> None:
+        """Put the memory guard on the node, or report why containers cannot have it."""
+        failed = self.files.install_guard(PRELOAD)
+        fault = failed.reason if failed else ""
+        self._has_guard = not fault
+        self.machine.guard_shows(fault)
+        if self._guard_trouble.is_news(fault):
+            _log.warning("containers get no memory guard: %s", fault)
+
     def node_files(self, token: str) -> NodeFiles:
         chosen = self._chosen
         return NodeFiles(
             self.files.limits_path(token),
             self.files.region_path(token),
+            self.files.guard_path() if self._has_guard else "",
+            self.files.preload_path() if self._has_guard else "",
             mps_pipes={uuid: f"{chosen.mps_folder}/{uuid}" for uuid in self.machine.uuids}
             if chosen.mps_folder
             else {},

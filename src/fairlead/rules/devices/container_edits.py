@@ -33,6 +33,8 @@ LIMITS_PATH: Final = "/etc/fairlead/gpu/limits"
 REGION_PATH: Final = "/run/fairlead/gpu/region"
 GUARD_PATH: Final = "/usr/lib/fairlead/libfairlead-guard.so"
 PRELOAD_PATH: Final = "/etc/ld.so.preload"
+PRELOAD: Final = f"{GUARD_PATH}\n"
+"""The content of `PRELOAD_PATH`."""
 MPS_PIPE_PATH: Final = "/run/fairlead/mps"
 _SHARED_MEMORY_PATH: Final = "/dev/shm"
 

@@ -26,7 +26,7 @@ from msgspec import Struct, structs
 from fairlead.model.actions import ObjectRef, PatchObject, RecordObjectEvent
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
 from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans, MpsLimit
-from fairlead.model.devices.gpu import GpuSlot, Health
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import (
     CardLimit,
@@ -81,12 +81,14 @@ from fairlead.rules.nodes.status import CONFLICT, share_mode
 
 UNHEALTHY: Final = "GPUUnhealthy"
 REFUSED: Final = "GPUShareAllocateFailed"
+UNGUARDED: Final = "GPUGuardUnavailable"
 JUST_GIVEN_SECONDS: Final = 5.0
 """Seconds for which a card that was just allocated counts as held.
 
 The kubelet does not list it at once.
 """
 _ILL: Final = Health.UNHEALTHY
+_GUARD: Final = Provider.GUARD
 
 
 class Prepared(Struct, frozen=True, gc=False):
@@ -151,6 +153,7 @@ class NodeMachine:
         self.given: dict[tuple[str, str], tuple[GivenShare, ...]] = {}
         self._cards: tuple[GpuSlot, ...] | None = None
         self._means = IsolationMeans()
+        self._guard_fault = ""
         self.fault = ""
         self._mps_fault = ""
         self._whole: dict[str, float] = {}
@@ -225,12 +228,18 @@ class NodeMachine:
             if card.uuid not in uuids and card.index not in indexes
         ]
         self._cards = tuple(sorted((*shown, *lost), key=lambda card: card.index))
-        self.fault, self._means = "", means
+        self.fault = ""
+        self._means = structs.replace(means, has_guard=self._means.has_guard)
         self.healths.shown(uuids)
 
     def mps_reports(self, fault: str) -> None:
         """Why MPS does not limit containers although its daemons run; "" = it does."""
         self._mps_fault = fault
+
+    def guard_shows(self, fault: str) -> None:
+        """Why containers cannot have the guard's library; "" = they can."""
+        self._guard_fault = fault
+        self._means = structs.replace(self._means, has_guard=not fault)
 
     def driver_fails(self, why: str) -> None:
         """There is no driver now.
@@ -513,6 +522,11 @@ class NodeMachine:
         wrong: dict[tuple[str, ...], list[RecordObjectEvent]] = {}
         if conflict := share_mode(node.labels).conflict:
             wrong[CONFLICT, conflict] = [_warning(node_ref(node), CONFLICT, conflict)]
+        with_guard = structs.replace(self._means, has_guard=True)
+        shares = any(card.mode == CardMode.SHARED for card in plan.cards)
+        if self._guard_fault and shares and choose_provider(node.labels, with_guard) == _GUARD:
+            message = f"nothing limits the containers on shared GPUs: {self._guard_fault}"
+            wrong[UNGUARDED, message] = [_warning(node_ref(node), UNGUARDED, message)]
         for card in plan.cards:
             if card.health == _ILL:
                 message = f"GPU {card.index} ({card.uuid}) is Unhealthy: {card.reason}"
