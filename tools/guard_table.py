@@ -17,6 +17,7 @@ from toolchains import REPOSITORY
 NATIVE = REPOSITORY / "native"
 TABLE = NATIVE / "guard" / "hooks.toml"
 LOOKUPS = NATIVE / "lookups"
+ESCAPES = NATIVE / "escapes.toml"
 PER_THREAD = "_ptsz"
 _ALLOCATOR = re.compile(r"cu(Mem|Array|Mipmapped).*(Alloc|Create)")
 _NAME = re.compile(r"(\w+)$")
@@ -53,6 +54,15 @@ class Lookup:
     symbol: str
     version: int
     flags: int
+
+
+@dataclass(frozen=True)
+class Escape:
+    """A way around the guard. `why`: what makes it possible."""
+
+    name: str
+    what: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,12 @@ def _forms(row: dict[str, object]) -> list[Hook]:
         form.parameters,
     )
     return [form, other]
+
+
+def read_escapes(path: Path = ESCAPES) -> tuple[Escape, ...]:
+    """The ways around the guard, in the order of the file."""
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["escape"]
+    return tuple(Escape(row["name"], row["what"], row["why"]) for row in rows)
 
 
 def read_lookups(path: Path) -> list[Lookup]:

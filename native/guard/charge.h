@@ -90,11 +90,13 @@ struct launch {
 void launch_begin(struct launch *launch, const void *function, CUstream stream, int is_per_thread);
 void launch_end(struct launch *launch, CUresult code);
 
-/* A call that no current context explains: the driver answers, and keeps nothing. */
+/* A call that no current context explains: the driver answers, and keeps nothing, except where the
+ * guard only shows.
+ */
 #define WITHOUT_CONTEXT(call, undo)                                                                \
     do {                                                                                           \
         CUresult answered = (call);                                                                \
-        if (answered != CUDA_SUCCESS) {                                                            \
+        if (answered != CUDA_SUCCESS || guard_is_view()) {                                         \
             return answered;                                                                       \
         }                                                                                          \
         undo;                                                                                      \

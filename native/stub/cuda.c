@@ -580,6 +580,21 @@ CUresult stub_free(CUdeviceptr pointer) {
 }
 CUresult stub_free_v1(CUdeviceptr_v1 pointer) { return stub_free(pointer); }
 
+/* Managed memory moves to another GPU, whose memory it takes then. */
+SHOWN CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice device,
+                                  CUstream stream) {
+    (void)stream;
+    pthread_mutex_lock(&state);
+    struct block *block = find(pointer, POINTER);
+    int moves = block && block->size == size && truth_add(device, size) == 0;
+    if (moves) {
+        truth_sub(block->gpu, size);
+        block->gpu = device;
+    }
+    pthread_mutex_unlock(&state);
+    return moves ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 SHOWN CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer) {
     struct block *block = find(pointer, POINTER);
     return block ? (*base = pointer, *size = block->size, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;

@@ -65,7 +65,7 @@ static void bury(void) {
     }
     for (int index = 0; index < TRUTH_SLOTS; index++) {
         struct truth_slot *each = &truth->slots[index];
-        if (each->is_taken && index != slot && !record(F_GETLK, index)) {
+        if (each->pid && index != slot && !record(F_GETLK, index)) {
             memset(each, 0, sizeof *each);
         }
         for (int gpu = 0; gpu < TRUTH_GPUS; gpu++) {
@@ -107,11 +107,11 @@ static void begin(void) {
     slot = -1;
     lock();
     for (int index = 0; slot < 0 && index < TRUTH_SLOTS; index++) {
-        if (truth->slots[index].is_taken && file >= 0 && !record(F_GETLK, index)) {
+        if (truth->slots[index].pid && file >= 0 && !record(F_GETLK, index)) {
             memset(&truth->slots[index], 0, sizeof truth->slots[index]);
         }
-        if (!truth->slots[index].is_taken && (file < 0 || record(F_SETLK, index) == 0)) {
-            truth->slots[index].is_taken = 1;
+        if (!truth->slots[index].pid && (file < 0 || record(F_SETLK, index) == 0)) {
+            truth->slots[index].pid = (uint64_t)owner;
             slot = index;
         }
     }

@@ -21,7 +21,7 @@ struct truth_gpu {
 };
 
 struct truth_slot {
-    uint64_t is_taken;
+    uint64_t pid; /* 0: free */
     uint64_t bytes[TRUTH_GPUS];
 };
 
