@@ -90,6 +90,9 @@ struct launch {
 void launch_begin(struct launch *launch, const void *function, CUstream stream, int is_per_thread);
 void launch_end(struct launch *launch, CUresult code);
 
+/* A graph is destroyed: another one may get its address. */
+void throttle_destroyed(const void *function);
+
 /* A call that no current context explains: the driver answers, and keeps nothing, except where the
  * guard only shows.
  */

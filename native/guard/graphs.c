@@ -219,6 +219,7 @@ CUresult on_graph_exec_destroy(CUresult (*real)(CUgraphExec), CUgraphExec exec) 
             count += (uint32_t)table_take(&execs, exec_key(exec, gpu), &found[count]);
         }
     }
+    throttle_destroyed(exec);
     CUresult code = real(exec);
     for (uint32_t at = 0; at < count; at++) {
         if (code == CUDA_SUCCESS) {

@@ -284,8 +284,18 @@ static void __attribute__((noinline)) look(struct launch *launch) {
     }
 }
 
+static struct work *work_of(const void *function) {
+    return &works[((uint64_t)function * 0x9e3779b97f4a7c15u) >> 54];
+}
+
+void throttle_destroyed(const void *function) {
+    struct work *work = work_of(function);
+    __atomic_store_n(&work->mean, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&work->next, 0, __ATOMIC_RELAXED);
+}
+
 static void charge_time(struct launch *launch, const void *function) {
-    struct work *work = &works[((uint64_t)function * 0x9e3779b97f4a7c15u) >> 54];
+    struct work *work = work_of(function);
     launch->work = work;
     launch->probe = NULL;
     launch->charged = __atomic_load_n(&work->mean, __ATOMIC_RELAXED);

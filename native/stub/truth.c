@@ -161,5 +161,5 @@ uint64_t truth_used(int gpu) {
 
 void truth_work(int gpu, uint64_t nanoseconds) {
     begin();
-    __atomic_fetch_add(&truth->gpus[gpu].busy, nanoseconds, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&truth->busy[gpu], nanoseconds, __ATOMIC_RELAXED);
 }

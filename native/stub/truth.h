@@ -13,11 +13,9 @@
 #define TRUTH_SLOTS 256
 #define TRUTH_BYTES 65536
 
-/* `busy`: nanoseconds that kernels of all processes take. */
 struct truth_gpu {
     uint64_t used;
     uint64_t peak;
-    uint64_t busy;
 };
 
 struct truth_slot {
@@ -25,12 +23,14 @@ struct truth_slot {
     uint64_t bytes[TRUTH_GPUS];
 };
 
+/* `busy`: of each GPU, nanoseconds that kernels of all processes take. */
 struct truth {
     struct truth_gpu gpus[TRUTH_GPUS];
     uint32_t is_ready;
     uint32_t unused;
     pthread_mutex_t lock;
     struct truth_slot slots[TRUTH_SLOTS];
+    uint64_t busy[TRUTH_GPUS];
 };
 
 /* 0; -1 where the GPU's physical memory does not have it. */

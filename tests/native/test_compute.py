@@ -172,9 +172,7 @@ def test_launches_that_the_driver_refuses_cost_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("missing", ["event", "cuEventRecord", "cuEventQuery"])
 def test_launches_pass_where_the_driver_measures_no_time(tmp_path: Path, missing: str) -> None:
     log = tmp_path / "log"
-    container = machine(
-        tmp_path, 5, FAIRLEAD_STUB_REFUSE=missing, FAIRLEAD_GUARD_LOG=str(log)
-    )
+    container = machine(tmp_path, 5, FAIRLEAD_STUB_REFUSE=missing, FAIRLEAD_GUARD_LOG=str(log))
     process = container.start("dlsym", "ask")
     for _ in range(40):
         ask(process, "l")
