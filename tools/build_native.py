@@ -70,7 +70,13 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
     def compile_into(folder: Path) -> None:
         for name, text in generated.items():
             (folder / name).write_text(text, encoding="utf-8")
-        link = ("-Wl,--version-script=guard.map", "-Wl,-z,relro,-z,now", "-Wl,--build-id=none")
+        # Stripped, because local symbols contain names of the compiler's temporary files.
+        link = (
+            "-Wl,--version-script=guard.map",
+            "-Wl,-z,relro,-z,now",
+            "-Wl,--build-id=none",
+            "-Wl,--strip-all",
+        )
         run_compiler(
             build,
             folder,

@@ -14,6 +14,8 @@ from toolchains import REPOSITORY
 class Tally:
     """Counts of test cases, and why the skipped ones were.
 
+    A case that failed as it has to (`xfail`) passed.
+
     `failed_ids` are pytest's ids of the failed cases. They are fewer than `failed` where a case has
     no id: a module that could not be imported, a runner that ended badly, a case of another runner.
     `reasons`: the first line of each of these cases' failure, by id.
@@ -50,7 +52,7 @@ def read_report(report: Path) -> Tally | None:
             tally.failed += 1
             tally.failed_ids += ids
             tally.reasons |= dict.fromkeys(ids, problem.get("message", "").partition("\n")[0])
-        elif skipped is not None:
+        elif skipped is not None and skipped.get("type") != "pytest.xfail":
             tally.skipped += 1
             tally.skip_reasons[skipped.get("message") or "no reason given"] += 1
         else:

@@ -85,7 +85,9 @@ def answer(api: ApiClient, case: Bad, space: str) -> tuple[Any, ...]:
 
 
 def clean(api: ApiClient, case: Bad, space: str) -> None:
-    """Delete what the case may have created."""
+    """Delete what the case may have created, at once: by default a Job waits for the garbage
+    collector.
+    """
     for collection in {case.path, *(case.there[:1] if case.there else ())}:
         head, _, _ = collection.partition("?")
         root = (
@@ -94,4 +96,6 @@ def clean(api: ApiClient, case: Bad, space: str) -> None:
             else "/".join(head.split("/")[:6])
         )
         if "{s}" in root:
-            api.delete(root.replace("{s}", space), gracePeriodSeconds=0)
+            api.delete(
+                root.replace("{s}", space), gracePeriodSeconds=0, propagationPolicy="Background"
+            )

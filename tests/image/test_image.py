@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import re
@@ -197,7 +198,7 @@ def test_another_folder_umask_time_zone_and_language_give_the_same_bytes(
         path.name for path in folder.iterdir()
     )
     for path in again.iterdir():
-        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+        assert filecmp.cmp(path, folder / path.name, shallow=False), path.name
 
 
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
@@ -205,4 +206,4 @@ def test_a_distribution_is_the_same_bytes_of_another_folder(target: str, tmp_pat
     from tests.image.distributions import built_here, built_in_a_copy
 
     here, there = built_here(target, tmp_path / "here"), built_in_a_copy(target, tmp_path)
-    assert here.name == there.name and here.read_bytes() == there.read_bytes()
+    assert here.name == there.name and filecmp.cmp(here, there, shallow=False)

@@ -270,6 +270,9 @@ LEFT = {
     *("/var/lib/fairlead", "/var/lib/fairlead/gpu", "/var/lib/fairlead/gpu/containers"),
     *(f"/var/lib/fairlead/gpu/{name}" for name in ("faults.json", "grants.json", "runtime.json")),
     "/var/lib/fairlead/gpu/lock",
+    # Containers that still have a shared GPU have these mapped.
+    "/var/lib/fairlead/gpu/guard",
+    *(f"/var/lib/fairlead/gpu/guard/{name}" for name in ("libfairlead-guard.so", "ld.so.preload")),
     # The kubelet's own record of what device plugins gave to containers.
     "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
 }

@@ -37,7 +37,7 @@ def program_memory(
     `free_mib`: what the driver has left.
 
     >>> program_memory("guard", 4301, 12000, (121, 3072)).counts
-    RegionCard(used=3347054592, peak=3347054592, denied=0, unknown_allocators=0)
+    RegionCard(used=3348103168, peak=3348103168, denied=0, unknown_allocators=0)
     >>> program_memory("guard", 4301, 12000, (121, 6144)).counts.denied
     1
     >>> program_memory("none", 4301, 12000, (121, 6144))
