@@ -23,7 +23,8 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 REPORT = """<testsuites><testsuite name="pytest" tests="4">
 <testcase name="a"/><testcase name="b"><failure message="no"/></testcase>
 <testcase name="c"><error message="setup"/></testcase>
-<testcase name="d"><skipped message="no prometheus"/></testcase></testsuite></testsuites>"""
+<testcase name="d"><skipped message="no prometheus"/></testcase>
+<testcase name="e"><skipped type="pytest.xfail" message="goes around it"/></testcase></testsuite></testsuites>"""
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def test_a_report_is_counted_case_by_case(tmp_path: Path) -> None:
     report.write_text(REPORT)
     tally = _tool("junit").read_report(report)
     assert (tally.passed, tally.failed, tally.skipped, dict(tally.skip_reasons)) == (
-        1,
+        2,
         2,
         1,
         {"no prometheus": 1},
