@@ -91,7 +91,7 @@ static enum guard_state open_region(void) {
     }
     for (uint32_t gpu = 0; gpu < guard_limits.count; gpu++) {
         uint64_t percent = guard_limits.gpus[gpu].core_percent;
-        guard_shares |= (uint32_t)(percent > 0 && percent < 100) << gpu;
+        guard_shares |= (uint32_t)(percent > 0 && percent < 100 && !guard_limits.is_view) << gpu;
     }
     return GUARD_ACTIVE;
 }

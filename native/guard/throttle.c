@@ -19,7 +19,8 @@ struct work {
 static struct work works[WORKS];
 
 /* A pair of events. EMPTY: none yet; IDLE: may be used; TAKEN: one thread has it; SENT: the driver
- * has both. `weight`: how many launches its time stands for, which were charged `charged`.
+ * has both. `work`: NULL where its graph is destroyed. `weight`: how many launches its time stands
+ * for, which were charged `charged`.
  */
 enum { EMPTY, IDLE, TAKEN, SENT };
 struct probe {
@@ -42,7 +43,8 @@ static const int64_t MOST_OWED = 200000;      /* then the thread looks at the cl
 static const int64_t MOST_WAIT = 100000000;   /* at once */
 static const int64_t MOST_TIME = 100000000000; /* of one launch */
 static const int64_t EACH = 100000; /* GPU time between two measurements of a function */
-enum { MOST_LAUNCHES = 64 /* between them */, MOST_ASKED = 4, MOST_FAILURES = 16 };
+enum { MOST_LAUNCHES = 64 /* between them */, MOST_WEIGHT = 1 << 20 };
+enum { MOST_ASKED = 4, MOST_FAILURES = 16 };
 
 /* Failures of the event functions since the last time that was measured. */
 static uint32_t failures;
@@ -77,8 +79,8 @@ void throttle_leave(CUcontext context) {
     for (uint32_t at = 0; context && at < PROBES; at++) {
         struct probe *probe = &probes[at];
         /* Another thread asks about it for a moment; a launch into this context is no more. */
-        for (int turn = 0; turn < 1000 && __atomic_load_n(&probe->context, __ATOMIC_ACQUIRE) == context;
-             turn++) {
+        for (int turn = 0;
+             turn < 1000 && __atomic_load_n(&probe->context, __ATOMIC_ACQUIRE) == context; turn++) {
             int was_sent = take(probe, SENT);
             if (was_sent || take(probe, IDLE)) {
                 __atomic_fetch_sub(&sent, (uint32_t)was_sent, __ATOMIC_RELAXED);
@@ -110,17 +112,21 @@ static void wait_until(int gpu, int64_t moment) {
 
 /* What a measured launch took. */
 static void learn(const struct probe *probe, int64_t time) {
+    int64_t more = time * probe->weight - probe->charged;
     struct work *work = probe->work;
+    region_spend(&guard_account, (uint32_t)probe->gpu, of_share(probe->gpu, more),
+                 sys_nanoseconds());
+    if (!work) {
+        return;
+    }
     int64_t mean = __atomic_load_n(&work->mean, __ATOMIC_RELAXED);
     mean = mean ? mean + (time - mean) / 4 : time;
     int64_t every = mean * MOST_LAUNCHES > EACH ? EACH / (mean ? mean : 1) + 1 : MOST_LAUNCHES;
     chance = chance * 1664525u + 1013904223u;
     __atomic_store_n(&work->mean, mean, __ATOMIC_RELAXED);
     /* Not each time the same launch of a program's loop. */
-    __atomic_store_n(&work->next, (uint32_t)(every / 2 + (chance >> 16) % every + 1), __ATOMIC_RELAXED);
-    int64_t more = time * probe->weight - probe->charged;
-    region_spend(&guard_account, (uint32_t)probe->gpu, of_share(probe->gpu, more),
-                 sys_nanoseconds());
+    uint32_t next = (uint32_t)(every / 2 + (chance >> 16) % every + 1);
+    __atomic_store_n(&work->next, next, __ATOMIC_RELAXED);
 }
 
 /* Ask about a few launches that were measured. */
@@ -240,7 +246,9 @@ static void measure(struct launch *launch) {
     probe->gpu = launch->gpu;
     probe->work = launch->work;
     probe->charged = __atomic_exchange_n(&launch->work->charged, 0, __ATOMIC_RELAXED);
-    probe->weight = __atomic_exchange_n(&launch->work->since, 0, __ATOMIC_RELAXED);
+    /* A refused launch that was counted before an exchange here is taken off after it. */
+    int32_t since = (int32_t)__atomic_exchange_n(&launch->work->since, 0, __ATOMIC_RELAXED);
+    probe->weight = since < 1 ? 1 : since < MOST_WEIGHT ? (uint32_t)since : MOST_WEIGHT;
     launch->probe = probe;
 }
 
@@ -288,8 +296,16 @@ static struct work *work_of(const void *function) {
     return &works[((uint64_t)function * 0x9e3779b97f4a7c15u) >> 54];
 }
 
+/* What its last launches took is charged, and is not the mean of the next graph there. */
 void throttle_destroyed(const void *function) {
     struct work *work = work_of(function);
+    for (uint32_t at = 0; at < PROBES && __atomic_load_n(&sent, __ATOMIC_RELAXED); at++) {
+        struct probe *probe = &probes[at];
+        if (probe->work == work && take(probe, SENT)) {
+            probe->work = NULL;
+            set(probe, SENT);
+        }
+    }
     __atomic_store_n(&work->mean, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&work->next, 0, __ATOMIC_RELAXED);
 }

@@ -59,7 +59,9 @@ def test_a_job_comes_back_without_a_status_of_its_maker(
     )
     assert made.status == 201, made.message
     assert "status" not in made.body and made.body["metadata"]["generation"] == 1
-    assert api.get(path(plural, space)).body["items"][0]["kind"] == KINDS[plural][1]
+    listed = api.get(path(plural, space))
+    assert listed.status == 200, listed.message
+    assert listed.body["items"][0]["kind"] == KINDS[plural][1]
 
 
 def test_generations_and_doors(api: ApiClient, space: str) -> None:

@@ -24,7 +24,8 @@ REPORT = """<testsuites><testsuite name="pytest" tests="4">
 <testcase name="a"/><testcase name="b"><failure message="no"/></testcase>
 <testcase name="c"><error message="setup"/></testcase>
 <testcase name="d"><skipped message="no prometheus"/></testcase>
-<testcase name="e"><skipped type="pytest.xfail" message="goes around it"/></testcase></testsuite></testsuites>"""
+<testcase name="e"><skipped type="pytest.xfail" message="goes around it"/></testcase>
+</testsuite></testsuites>"""
 
 
 @pytest.fixture(autouse=True)
