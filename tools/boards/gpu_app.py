@@ -33,6 +33,7 @@ _USED = _of_app(once(f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}", CONT
 _LIMIT = _of_app(once(f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}", CONTAINER_KEY))
 _UTILIZATION = _of_app(once(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", CONTAINER_KEY))
 _RESTARTS = f"fairlead_gpu_pod_restarts_total{{{_POD}}}"
+_DENIED = f"fairlead_container_gpu_allocations_denied_total{{{_POD}}}"
 _REFUSED = 'increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_interval])'
 
 BOARD = Board(
@@ -146,7 +147,23 @@ BOARD = Board(
                         "No container is above its grant. (The node agent reports this: is it "
                         "scraped?)"
                     ),
-                    width=12,
+                    width=8,
+                    least=0,
+                ),
+                Panel(
+                    "Allocations refused by the memory guard",
+                    (
+                        Query(
+                            _of_app(
+                                f"sum by ({_KEY}, container_name) "
+                                f"(max by ({_KEY}, container_name, uuid) "
+                                f"(increase({_DENIED}[$__rate_interval])))"
+                            ),
+                            "{{pod_name}} {{container_name}}",
+                        ),
+                    ),
+                    empty="No container here has the memory guard, which is cooperative.",
+                    width=8,
                     least=0,
                 ),
                 Panel(
@@ -164,7 +181,7 @@ BOARD = Board(
                     description=(
                         "On all nodes, of all applications: the node agent's counter knows no pods."
                     ),
-                    width=12,
+                    width=8,
                     least=0,
                 ),
             ),
