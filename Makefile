@@ -72,7 +72,7 @@ lock: python ## write requirements/*.txt anew from pyproject.toml
 	@$(PYTHON) tools/lock.py
 
 clean: ## delete everything that was built here
-	rm -rf .venv build test-output web/node_modules src/fairlead/web_dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build test-output web/node_modules src/fairlead/web_dist src/fairlead/guard_dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 python:
 	@test -n "$(PYTHON)" || { \

@@ -1119,6 +1119,46 @@ MUTATIONS = (
         HELPS,
         "types",
     ),
+    Mutation(
+        "simulated memory: a provider without a limit has one",
+        "src/fairlead/rules/devices/guard/allocation.py",
+        "limit_mib if provider in _LIMITING else free_mib",
+        "limit_mib",
+        "tests/sim/kubelet/test_program_memory.py",
+        "exceeds_its_grant",
+    ),
+    Mutation(
+        "simulated memory: programs get what others have",
+        "src/fairlead_sim/gpus/card.py",
+        "return self.model.memory_mib - _DRIVER_MIB - others",
+        "return self.model.memory_mib",
+        "tests/sim/kubelet/test_program_memory.py",
+        "neighbour",
+    ),
+    Mutation(
+        "simulated memory: refusals are not counted",
+        "src/fairlead_sim/gpus/devices.py",
+        "            hold.counts = got.counts\n",
+        "",
+        "tests/documents/test_guard_story.py",
+        "story",
+    ),
+    Mutation(
+        "simulated memory: the guard accounts nothing",
+        "src/fairlead_sim/gpus/card.py",
+        "return replace(self.counts, used=self.used_mib(now) << 20)",
+        "return replace(self.counts, used=0)",
+        "tests/documents/test_guard_story.py",
+        "story",
+    ),
+    Mutation(
+        "simulated memory: the watchdog is silent",
+        "src/fairlead_sim/gpus/devices.py",
+        "            warnings += got.warnings\n",
+        "",
+        "tests/sim/kubelet/test_program_memory.py",
+        "reported_once",
+    ),
 )
 
 

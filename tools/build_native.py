@@ -82,7 +82,12 @@ def build_guard(build: Built = Built(), table: GuardTable | None = None) -> Path
     return kept(
         "guard",
         GUARD_LIBRARY,
-        (str(build), *generated.values(), *_contents([*sources, *headers])),
+        (
+            compiler_version(build.compiler),
+            str(build),
+            *generated.values(),
+            *_contents([*sources, *headers]),
+        ),
         compile_into,
     )
 
@@ -102,10 +107,11 @@ def build_region(build: Built) -> Path:
 
 
 def build_checked(sanitizers: str) -> Path:
-    """A program that runs parts of the guard under the compiler's sanitizers."""
-    build = Built(options=("-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"))
-    names = ("guard/limits.c", "guard/table.c", "steps/checked.c")
-    sources = [NATIVE / name for name in names]
+    """A program that runs parts of the guard under the compiler's sanitizers, or without any."""
+    checks = (f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all") if sanitizers else ()
+    build = Built(options=("-O1", "-g", *checks))
+    names = ("limits", "table", "region", "process")
+    sources = [*(NATIVE / "guard" / f"{name}.c" for name in names), NATIVE / "steps" / "checked.c"]
     headers = sorted((NATIVE / "guard").glob("*.h"))
 
     def compile_into(folder: Path) -> None:
@@ -117,8 +123,11 @@ def build_checked(sanitizers: str) -> Path:
     return kept("checked", "checked", parts, compile_into)
 
 
-def build_stub(build: Built = Built()) -> Path:
-    """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`."""
+def build_stub(build: Built = Built(), without: Sequence[str] = ()) -> Path:
+    """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`.
+
+    `without`: functions that this driver lacks.
+    """
     table = read_table()
     sources = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
     truth = NATIVE / "stub" / "truth.c"
@@ -127,13 +136,16 @@ def build_stub(build: Built = Built()) -> Path:
     headers = [*sorted((NATIVE / "stub").glob("*.h")), NATIVE / "driver.h", truth]
 
     def compile_into(folder: Path) -> None:
+        hidden = "".join(f" {each};" for each in without)
+        (folder / "exports.map").write_text(f"{{ local:{hidden} }};\n", encoding="utf-8")
         for name, library in sources.items():
             (folder / f"{name}_exports.c").write_text(exports[name], encoding="utf-8")
-            link = ("-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}")
+            link = ["-Wl,-Bsymbolic", f"-Wl,-soname,{library}", "-pthread", f"-I{truth.parent}"]
+            link += ["-Wl,--version-script=exports.map"] if without else []
             written = (str(NATIVE / "stub" / f"{name}.c"), str(truth), f"{name}_exports.c")
             run_compiler(build, folder, link, written, library)
 
-    parts = (str(build), *exports.values(), *texts.values(), *_contents(headers))
+    parts = (str(build), *without, *exports.values(), *texts.values(), *_contents(headers))
     return kept("stub", ".", parts, compile_into)
 
 
@@ -235,12 +247,12 @@ def kept(
     return path
 
 
-def compiler_version() -> str:
-    """The first line of `cc --version`. Raises StepFailed where there is no C compiler."""
-    if shutil.which("cc") is None:
-        raise StepFailed("there is no C compiler: install gcc and libc6-dev")
+def compiler_version(compiler: str = "cc") -> str:
+    """The first line of its `--version`. Raises StepFailed where there is no such compiler."""
+    if shutil.which(compiler) is None:
+        raise StepFailed(f"there is no C compiler `{compiler}`: install gcc and libc6-dev")
     answer = subprocess.run(
-        ["cc", "--version"], capture_output=True, text=True, timeout=30, check=True
+        [compiler, "--version"], capture_output=True, text=True, timeout=30, check=True
     )
     return answer.stdout.partition("\n")[0]
 

@@ -56,9 +56,17 @@ MARIADB_INSTALL = Package("mariadb-client-core", file="/usr/bin/my_print_default
 DATABASES = (POSTGRESQL, MARIADB, MARIADB_INSTALL)
 C_COMPILER = Package("gcc", program="cc")
 C_HEADERS = Package("libc6-dev", file="/usr/include/stdio.h")
-CROSS_COMPILER = Package("gcc-aarch64-linux-gnu", program="aarch64-linux-gnu-gcc")
-CROSS_HEADERS = Package("libc6-dev-arm64-cross", file="/usr/aarch64-linux-gnu/include/stdio.h")
-CROSS_PACKAGES = (CROSS_COMPILER, CROSS_HEADERS)
+_CROSS = {
+    "x86_64": (
+        Package("gcc-aarch64-linux-gnu", program="aarch64-linux-gnu-gcc"),
+        Package("libc6-dev-arm64-cross", file="/usr/aarch64-linux-gnu/include/stdio.h"),
+    ),
+    "aarch64": (
+        Package("gcc-x86-64-linux-gnu", program="x86_64-linux-gnu-gcc"),
+        Package("libc6-dev-amd64-cross", file="/usr/x86_64-linux-gnu/include/stdio.h"),
+    ),
+}
+CROSS_PACKAGES = _CROSS.get(platform.machine(), ())
 """What builds the memory guard for machines of the other architecture."""
 MUSL = Package("musl-tools", program="musl-gcc")
 """The other C library: a program on it goes around the memory guard."""
@@ -115,12 +123,12 @@ def why_missing(packages: tuple[Package, ...]) -> tuple[str, str] | None:
     return f"no {', '.join(missing)}", f"apt-get install {' '.join(missing)}"
 
 
-def try_install() -> None:
+def try_install(packages: tuple[Package, ...] = PACKAGES) -> None:
     """Install what is missing; print a failure.
 
     The groups that need it are then skipped with their reason.
     """
     try:
-        install_missing()
+        install_missing(packages)
     except StepFailed as failed:
         say(f"warning: {failed.what}")

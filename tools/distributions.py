@@ -1,4 +1,5 @@
-"""Fairlead's wheel and sdist, with the console's pages, the same bytes from the same sources.
+"""Fairlead's wheel and sdist, with the console's pages and the memory guard, the same bytes from
+the same sources and compilers.
 
 hatchling of requirements/hatchling.txt builds them; it sorts the files and sets their times and
 modes itself.
@@ -14,6 +15,7 @@ from pathlib import Path
 from console_pages import build_console
 from locks import only_one
 from progress import StepFailed, cache_home, run_step, say
+from shipped_guard import place_guards
 from toolchains import LOCKS_DIR, REPOSITORY, pinned_version, pip_command
 
 TARGETS = ("wheel", "sdist")
@@ -24,10 +26,12 @@ SOURCE_TIME = "315532800"
 def build_distribution(target: str, folder: Path, root: Path = REPOSITORY) -> Path:
     """Build the "wheel" or the "sdist" of the checkout `root` into the empty `folder`.
 
-    Raises StepFailed. The pages of this checkout are built first; those of another are its own.
+    Raises StepFailed. The pages and the guard of this checkout are built first; those of another
+    are its own.
     """
     if root == REPOSITORY:
         build_console()
+        place_guards()
     packages = _hatchling()
     environment = dict(
         os.environ,

@@ -228,7 +228,7 @@ def real_groups() -> tuple[Group, ...]:
             _node_group(
                 "kubelet",
                 "containers that really run, on a real node",
-                (PROMETHEUS, C_COMPILER, C_HEADERS),
+                (PROMETHEUS, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
             )
         ),
         Group(
@@ -248,13 +248,17 @@ def real_groups() -> tuple[Group, ...]:
             "shared GPUs while everything falls over, on the real programs",
             f"tests/{STORMS}",
         ),
-        _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
+        _node_group(
+            "cdi",
+            "devices by CDI, on a real node whose runtime does it",
+            (C_COMPILER, C_HEADERS),
+        ),
         replace(
             _with_image(
                 _node_group(
                     "nodes",
                     "Fairlead from its image on three real nodes: install, use, unplug, uninstall",
-                    (NFTABLES, CHROMIUM, C_COMPILER, C_HEADERS),
+                    (NFTABLES, CHROMIUM, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
                 )
             ),
             is_ordered=True,
@@ -265,7 +269,7 @@ def real_groups() -> tuple[Group, ...]:
                 _folder_group(
                     "image",
                     "the image, built twice and run in containerd; wheel and sdist",
-                    (CONTAINERD, RUNC),
+                    (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
                 )
             ),
             is_patient=True,

@@ -40,7 +40,7 @@ SPELLED_KINDS: Final = frozenset(
     (".py", ".md", ".ts", ".tsx", ".css", ".json", ".yaml", ".prom", ".csv", ".1")
 )
 OTHER_SPELLING: Final = "utili" + "s"
-NOT_READ: Final = frozenset(("web_dist", "node_modules", "__pycache__"))
+NOT_READ: Final = frozenset(("web_dist", "guard_dist", "node_modules", "__pycache__"))
 
 QUOTING: Final = frozenset(
     (

@@ -1,10 +1,11 @@
-"""Builds the console's pages for a wheel or an sdist.
+"""Builds the console's pages and the memory guard for a wheel or an sdist.
 
-So `pip install .` from a clone has a console.
+So `pip install .` from a clone has a console. It has the guard only where there are C compilers for
+both machines; `tools/distributions.py` refuses to build without it.
 
 hatchling calls it (`[tool.hatch.build.hooks.custom]` of pyproject.toml). An sdist brings its pages
-along and needs no Node. An editable install takes the pages that the checkout has:
-`tools/environment.py` builds those.
+and libraries along and needs neither Node nor a compiler. An editable install takes what the
+checkout has: `tools/environment.py` builds the pages, `tools/shipped_guard.py` the libraries.
 """
 
 from __future__ import annotations
@@ -28,17 +29,23 @@ class WheelPages(BuildHookInterface):  # type: ignore[misc, type-arg, unused-ign
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        is_from_sdist = (root / "PKG-INFO").exists() and (
-            root / "src" / "fairlead" / "web_dist" / "index.html"
-        ).exists()
-        if version == EDITABLE or is_from_sdist:
+        if version == EDITABLE:
             return
         sys.path.insert(0, str(TOOLS))
         from console_pages import build_console
-        from progress import StepFailed
+        from progress import StepFailed, say
+        from shipped_guard import guard_paths, place_guards
 
+        is_from_sdist = (root / "PKG-INFO").exists()
+        package = root / "src" / "fairlead"
         try:
-            build_console()
+            if not (is_from_sdist and (package / "web_dist" / "index.html").exists()):
+                build_console()
+            if not (is_from_sdist and all(path.exists() for path in guard_paths(root).values())):
+                try:
+                    place_guards()
+                except StepFailed as failed:
+                    say(f"warning: {failed.what}; nodes have no memory guard of this distribution")
         except StepFailed as failed:
             hint = failed.hint or (
                 "building the console needs Node 24, or a registry of Python packages from which "

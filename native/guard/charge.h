@@ -76,11 +76,13 @@ void pool_block_freed(uint64_t destroyed_pool);
 void handles_forget(void), imports_forget(void), pools_forget(void);
 void graphs_forget(void), contexts_forget(void);
 
-/* A call that no current context explains: the driver answers, and keeps nothing. */
+/* A call that no current context explains: the driver answers, and keeps nothing, except where the
+ * guard only shows.
+ */
 #define WITHOUT_CONTEXT(call, undo)                                                                \
     do {                                                                                           \
         CUresult answered = (call);                                                                \
-        if (answered != CUDA_SUCCESS) {                                                            \
+        if (answered != CUDA_SUCCESS || guard_is_view()) {                                         \
             return answered;                                                                       \
         }                                                                                          \
         undo;                                                                                      \

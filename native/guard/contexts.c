@@ -14,7 +14,7 @@ static uint64_t context_bytes(int gpu) {
 }
 
 static int charge_context(int gpu) {
-    return guard_limit(gpu) ? charge(gpu, context_bytes(gpu)) : -1;
+    return guard_limit(gpu) || guard_is_view() ? charge(gpu, context_bytes(gpu)) : -1;
 }
 
 static void keep_context(CUresult code, uint64_t key, CUcontext context, int gpu) {
@@ -179,9 +179,12 @@ CUresult on_primary_reset(CUresult (*real)(CUdevice), CUdevice device) {
 /* Heap, FIFO and stack of kernels: what is set counts from then on. */
 CUresult on_context_limit(CUresult (*real)(int, size_t), int limit, size_t value) {
     struct place place;
-    if (limit < CU_LIMIT_STACK_SIZE || limit > CU_LIMIT_MALLOC_HEAP_SIZE ||
-        here(&place) != CUDA_SUCCESS) {
+    if (limit < CU_LIMIT_STACK_SIZE || limit > CU_LIMIT_MALLOC_HEAP_SIZE) {
         return real(limit, value);
+    }
+    CUresult code = here(&place);
+    if (code != CUDA_SUCCESS) {
+        return code; /* also the driver's answer where there is no context */
     }
     uint64_t size = value;
     if (limit == CU_LIMIT_STACK_SIZE) {
@@ -199,7 +202,7 @@ CUresult on_context_limit(CUresult (*real)(int, size_t), int limit, size_t value
     if (charge(place.gpu, size)) {
         return NO_MEMORY;
     }
-    CUresult code = real(limit, value);
+    code = real(limit, value);
     if (code != CUDA_SUCCESS) {
         guard_release(place.gpu, size);
         return code;

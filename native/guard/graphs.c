@@ -18,7 +18,8 @@ void graphs_forget(void) {
 }
 
 static int node_fits(const CUDA_MEM_ALLOC_NODE_PARAMS *node) {
-    return !node || node->bytesize <= guard_limit(gpu_of(node->poolProps.location.id));
+    return !node || guard_is_view() ||
+           node->bytesize <= guard_limit(gpu_of(node->poolProps.location.id));
 }
 
 CUresult on_graph_alloc_node(CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,

@@ -57,11 +57,23 @@ void guard_log(const char *what, const char *name) {
     }
 }
 
+/* Without a region nothing can be counted. A guard that only shows then shows nothing, and passes
+ * every call through.
+ */
+static enum guard_state without_region(const char *why) {
+    if (guard_limits.is_view) {
+        return GUARD_INACTIVE;
+    }
+    if (why) {
+        complain(why);
+    }
+    return GUARD_CLOSED;
+}
+
 static enum guard_state open_region(void) {
     long file = sys_open(guard_limits.region, SYS_O_RDWR);
     if (file < 0) {
-        complain("the region file cannot be opened for writing; no GPU memory is granted");
-        return GUARD_CLOSED;
+        return without_region("the region file cannot be opened for writing; no GPU memory is granted");
     }
     struct region *region = NULL;
     /* Without room on the file system a write to the mapping would end the process. */
@@ -70,13 +82,11 @@ static enum guard_state open_region(void) {
     }
     sys_close(file);
     if (!region || region_check(region, REGION_BYTES)) {
-        complain("the region file is not one of this version; no GPU memory is granted");
-        return GUARD_CLOSED;
+        return without_region("the region file is not one of this version; no GPU memory is granted");
     }
     guard_account.region = region;
     if (process_self(&guard_account) || region_enter(&guard_account)) {
-        complain("this process gets no slot in the region; no GPU memory is granted");
-        return GUARD_CLOSED;
+        return without_region("this process gets no slot in the region; no GPU memory is granted");
     }
     return GUARD_ACTIVE;
 }
@@ -92,8 +102,12 @@ static enum guard_state begin(void) {
     }
     if (found) {
         guard_limits.count = 0;
+        guard_limits.is_view = 0;
         complain("the limits file is not understood; no GPU memory is granted");
         return GUARD_CLOSED;
+    }
+    for (uint32_t gpu = 0; guard_limits.is_view && gpu < guard_limits.count; gpu++) {
+        guard_limits.gpus[gpu].core_percent = 0;
     }
     return open_region();
 }
@@ -102,11 +116,11 @@ static enum guard_state begin(void) {
 static enum guard_state begin_again(void) {
     cuda_forget();
     if (!guard_account.region) {
-        return guard_limits.count ? GUARD_CLOSED : begin();
+        return guard_limits.count ? without_region(NULL) : begin();
     }
     if (process_self(&guard_account) || region_enter(&guard_account)) {
         guard_account.slot = REGION_SLOTS;
-        return GUARD_CLOSED;
+        return without_region(NULL);
     }
     return GUARD_ACTIVE;
 }
@@ -148,6 +162,8 @@ enum guard_state guard_state(void) {
     return begun();
 }
 
+int guard_is_view(void) { return guard_state() == GUARD_ACTIVE && guard_limits.is_view; }
+
 uint64_t guard_limit(int gpu) {
     return gpu < 0 || guard_state() != GUARD_ACTIVE ? 0 : guard_limits.gpus[gpu].bytes;
 }
@@ -167,6 +183,12 @@ int guard_gpu(const char *uuid) {
 
 int guard_reserve(int gpu, uint64_t size) {
     if (size == 0) {
+        return 0;
+    }
+    if (guard_is_view()) {
+        if (gpu >= 0) {
+            region_reserve(&guard_account, (uint32_t)gpu, size, UINT64_MAX);
+        }
         return 0;
     }
     if (gpu < 0 || guard_state() != GUARD_ACTIVE) {

@@ -23,7 +23,10 @@ uint64_t guard_limit(int gpu);
 /* The index of a UUID in the limits file; -1 where it is not listed. */
 int guard_gpu(const char *uuid);
 
-/* -1: out of memory. */
+/* Whether another provider limits, and the guard refuses nothing. */
+int guard_is_view(void);
+
+/* -1: out of memory; never where the guard only shows. */
 int guard_reserve(int gpu, uint64_t size);
 void guard_release(int gpu, uint64_t size);
 

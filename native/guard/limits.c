@@ -51,6 +51,15 @@ static int text(struct cursor *line, char *into, size_t most, int may_have_blank
     return size > 0;
 }
 
+/* The line `view`, once. */
+static int view_line(struct cursor line, struct limits *into) {
+    if (into->is_view || !word(&line, "view") || line.at != line.end) {
+        return 0;
+    }
+    into->is_view = 1;
+    return 1;
+}
+
 static int same(const char *one, const char *other) {
     while (*one && *one == *other) {
         one++, other++;
@@ -85,6 +94,7 @@ uint32_t limits_parse(const char *all, size_t size, struct limits *into) {
     struct cursor rest = {all, all + size};
     uint32_t count = 0;
     into->count = 0;
+    into->is_view = 0;
     into->region[0] = 0;
     while (rest.at < rest.end) {
         struct cursor line = {rest.at, rest.at};
@@ -100,7 +110,7 @@ uint32_t limits_parse(const char *all, size_t size, struct limits *into) {
             if (!word(&line, "version 1") || line.at != line.end) {
                 return count;
             }
-        } else if (!gpu_line(line, into)) {
+        } else if (!gpu_line(line, into) && !view_line(line, into)) {
             if (into->region[0] || !word(&line, "region ") || line.at == line.end ||
                 *line.at != '/' || !text(&line, into->region, sizeof into->region, 1)) {
                 return count;

@@ -18,8 +18,10 @@ struct gpu_limit {
     uint64_t context_bytes;
 };
 
+/* `is_view`: another provider limits; the guard counts and shows, and refuses nothing. */
 struct limits {
     uint32_t count;
+    uint32_t is_view;
     struct gpu_limit gpus[REGION_GPUS];
     char region[LIMITS_PATH_BYTES];
 };

@@ -1,8 +1,8 @@
 /* Steps the guard's account store by store, with several processes in one: for tests.
  *
- * Each process is a coroutine that stops before each store (`region_step`). A schedule is a list of
- * numbers: process, what it does, size. The account is that of native/guard/region.c, built with
- * GUARD_STEPS.
+ * Each process is a coroutine that stops before each store (`region_step`). A state can be kept and
+ * taken up again, so that a test tries every next step of it. The account is that of
+ * native/guard/region.c, built with GUARD_STEPS.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,9 @@
 #define SHOWN __attribute__((visibility("default")))
 #define MOST 8
 #define STACK 65536
+#define LIVE 4096  /* of a stack, while its process stops before a store */
+#define FRAME 512  /* below region_step's frame: what swapcontext keeps there */
+#define DEEPEST 512
 
 enum { IDLE = 0, DRIVER = 9, DEAD = 12, ABSENT = 13 };
 enum { GO = 0, DIE, RESERVE, FAIL, FREE, FORK };
@@ -29,6 +32,7 @@ struct process {
     uint64_t size;
     uint64_t truth;
     char *stack;
+    size_t live;
 };
 
 static struct process processes[MOST];
@@ -37,9 +41,23 @@ static ucontext_t scheduler;
 static struct process *current;
 static uint64_t limit;
 
+/* The region up to the last slot that is used, the processes, and the ends of their stacks. */
+#define SHARED (offsetof(struct region, slots) + MOST * sizeof(struct region_slot))
+struct state {
+    char shared[SHARED];
+    struct process processes[MOST];
+    char stacks[MOST][LIVE];
+};
+static struct state *states;
+
 void region_step(int at) {
     if (current) {
+        char *low = (char *)__builtin_frame_address(0) - FRAME;
         current->at = at;
+        current->live = (size_t)(current->stack + STACK - low);
+        if (current->live > LIVE) {
+            abort();
+        }
         swapcontext(&current->context, &scheduler);
     }
 }
@@ -58,6 +76,7 @@ static void operation(void) {
         mine->granted = region_reserve(&mine->account, 0, mine->size, limit) == 0;
         mine->at = mine->granted ? DRIVER : IDLE;
     }
+    mine->live = 0;
     setcontext(&scheduler);
 }
 
@@ -109,10 +128,29 @@ static void act(struct process *process, int what, uint64_t size) {
     }
 }
 
-/* Make `count` processes, the last `absent` of them before their fork. */
+static void keep(struct state *into, uint32_t count) {
+    memcpy(into->shared, region, SHARED);
+    memcpy(into->processes, processes, count * sizeof *processes);
+    for (uint32_t index = 0; index < count; index++) {
+        const struct process *process = &processes[index];
+        memcpy(into->stacks[index], process->stack + STACK - process->live, process->live);
+    }
+}
+
+static void take_up(const struct state *from, uint32_t count) {
+    memcpy(region, from->shared, SHARED);
+    memcpy(processes, from->processes, count * sizeof *processes);
+    for (uint32_t index = 0; index < count; index++) {
+        const struct process *process = &processes[index];
+        memcpy(process->stack + STACK - process->live, from->stacks[index], process->live);
+    }
+}
+
+/* Make `count` processes, the last `absent` of them before their fork: state 0. */
 SHOWN void steps_start(uint64_t bytes, uint32_t count, uint32_t absent) {
     if (!region) {
         region = sys_map(REGION_BYTES, -1);
+        states = sys_map(DEEPEST * sizeof *states, -1);
         for (uint32_t index = 0; index < MOST; index++) {
             processes[index].stack = malloc(STACK);
         }
@@ -121,7 +159,7 @@ SHOWN void steps_start(uint64_t bytes, uint32_t count, uint32_t absent) {
     current = NULL;
     region_judge = judge;
     region_reserve_wait = region_release_wait = 0;
-    memset(region, 0, offsetof(struct region, slots) + MOST * sizeof(struct region_slot));
+    memset(region, 0, SHARED);
     for (uint32_t index = 0; index < count; index++) {
         struct process *process = &processes[index];
         char *stack = process->stack;
@@ -133,13 +171,20 @@ SHOWN void steps_start(uint64_t bytes, uint32_t count, uint32_t absent) {
         process->account.pid_namespace = 1;
         region_enter(&process->account);
     }
+    keep(&states[0], count);
 }
 
-/* Carry out a schedule; `words`: owner + 1, used, denied, then slot, truth and place of each. */
-SHOWN void steps_run(const uint64_t *schedule, uint32_t steps, uint32_t count, uint64_t *words) {
-    for (uint32_t at = 0; at < steps; at++, schedule += 3) {
-        act(&processes[schedule[0]], (int)schedule[1], schedule[2]);
+/* What one step makes of state `from`; it becomes the next state. `words`: owner + 1, used, denied,
+ * then slot, truth and place of each process. -1 where there are too many states.
+ */
+SHOWN int steps_next(uint32_t from, uint32_t process, int what, uint64_t size, uint32_t count,
+                     uint64_t *words) {
+    if (from + 1 >= DEEPEST) {
+        return -1;
     }
+    take_up(&states[from], count);
+    act(&processes[process], what, size);
+    keep(&states[from + 1], count);
     words[0] = (region->lock & 0xffe) >> 1;
     words[1] = region->gpus[0].used;
     words[2] = region->gpus[0].denied;
@@ -148,6 +193,7 @@ SHOWN void steps_run(const uint64_t *schedule, uint32_t steps, uint32_t count, u
         words[4 + 3 * index] = processes[index].truth;
         words[5 + 3 * index] = (uint64_t)processes[index].at;
     }
+    return 0;
 }
 
 /* Whole operations, four numbers each: process, what, GPU, size. What: 0 reserve, 1 release,
@@ -214,7 +260,9 @@ SHOWN void steps_layout(uint64_t *words) {
     memcpy(words, all, sizeof all);
 }
 
-/* Limits of a text: the number of GPUs, or -1. `words`: bytes, percent and context of each. */
+/* Limits of a text: the number of GPUs, or -1. `words`: bytes, percent and context of each, and
+ * after those of 32 GPUs whether the guard only shows.
+ */
 SHOWN int steps_limits(const char *text, size_t size, uint64_t *words) {
     struct limits into;
     if (size >= LIMITS_MOST_BYTES || limits_parse(text, size, &into)) {
@@ -225,5 +273,6 @@ SHOWN int steps_limits(const char *text, size_t size, uint64_t *words) {
         words[3 * gpu + 1] = into.gpus[gpu].core_percent;
         words[3 * gpu + 2] = into.gpus[gpu].context_bytes;
     }
+    words[3 * REGION_GPUS] = into.is_view;
     return (int)into.count;
 }

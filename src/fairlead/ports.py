@@ -29,6 +29,7 @@ from fairlead.model.devices.driver import (
     CardFault,
     DriverXid,
     IsolationMeans,
+    MpsLimit,
     ProcessHome,
     ProcessMemory,
 )
@@ -705,6 +706,14 @@ class CardDriver(Protocol):
         """The node's means to isolate containers on one card."""
         ...
 
+    def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
+        """Only clients of MPS use these cards, each with at most this memory; other cards are free
+        again for all programs.
+
+        Why not; "" = done.
+        """
+        ...
+
 
 class ResourceServer(Protocol):
     """One resource of this node, served to its kubelet."""
@@ -812,6 +821,19 @@ class AgentFiles(GivenFile, Protocol):
         ...
 
     def write_runtime(self, versions: str, does_cdi: bool) -> None: ...
+
+    def install_guard(self, preload: str) -> Refusal | None:
+        """Put the memory guard's library on the node, and beside it the file that preloads it, with
+        the content `preload`.
+
+        Why containers cannot have it; None = they can. Containers that have an older library keep
+        it until they start again.
+        """
+        ...
+
+    def guard_path(self) -> str: ...
+
+    def preload_path(self) -> str: ...
 
     def limits_path(self, token: str) -> str: ...
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.documents.guard_story import LINE
 from tests.kube.deployed import POLICIES
 from tests.kube.kubelet import NODE
-from tests.kube.node_images import LINE_E, PRINTS, TAKES_TOO_MUCH
+from tests.kube.node_images import PRINTS, TAKES_TOO_MUCH
 from tests.kube.node_room import NODE_ADDRESS
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line
 from tests.kubelet.agent_cases import four_units_of_a_pod
@@ -124,7 +125,7 @@ def test_document_001(line: Line) -> None:
 
     apply(line, "app-6g-v1.yaml", TAKES_TOO_MUCH)
     wait_until("it is started again", lambda: line.restarts("app-6g-v1-0") >= 1, SECONDS)
-    assert LINE_E in line.log("app-6g-v1-0", "app-6g-v1")
+    assert LINE in line.log("app-6g-v1-0", "app-6g-v1")
     wait_until(
         "kubectl prints it",
         lambda: "CrashLoopBackOff" in line.cluster.admin.run("get", "pods", "-n", "default"),

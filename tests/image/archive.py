@@ -86,3 +86,11 @@ class Archive:
             with tarfile.open(fileobj=io.BytesIO(content)) as tar:
                 found |= {header.name: header for header in tar}
         return found
+
+    def content(self, path: str) -> bytes:
+        """The file in the uppermost layer of the image `fairlead`, which has Fairlead itself."""
+        blob = self.blob(self.manifest("fairlead:0.1.0")["layers"][-1]["digest"])
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(blob))) as tar:
+            found = tar.extractfile(path)
+            assert found is not None, path
+            return found.read()

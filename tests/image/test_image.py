@@ -83,6 +83,15 @@ def test_it_has_the_console_and_what_dcgm_exporters_manifests_name(archive: Arch
     assert archive.headers["usr/local/bin/dcgm-exporter"].mode == 0o755
 
 
+def test_it_has_the_memory_guard_for_both_machines(archive: Archive) -> None:
+    """A library is of the machine that its ELF header names: 62 is x86-64, 183 is AArch64."""
+    folder = "usr/local/lib/python3.11/dist-packages/fairlead/guard_dist"
+    for machine, number in (("x86_64", 62), ("aarch64", 183)):
+        content = archive.content(f"{folder}/{machine}/libfairlead-guard.so")
+        assert content[:4] == b"\x7fELF"
+        assert int.from_bytes(content[18:20], "little") == number
+
+
 def test_every_file_belongs_to_root_and_has_one_time_and_no_special_rights(
     archive: Archive,
 ) -> None:

@@ -15,6 +15,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from fairlead_sim.kubelet.cuda_malloc import NO_MEMORY, NO_MEMORY_STATUS
+
 BUSYBOX = "fairlead.test/busybox:1.35"
 """An image with a shell and the usual small programs."""
 PAUSE = "fairlead.test/pause:1"
@@ -39,13 +41,9 @@ TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
 """Prints the same, and ends as the program of document 001 does that wants more memory than its
 grant.
 """
-LINE_E = (
-    "CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "
-    '"cudaMalloc( (void**)&dev_c, malloc_size)"'
-)
 _PRINTING = {
     PRINTS: f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}",
-    TAKES_TOO_MUCH: f"{SAYS}; echo '{LINE_E}'; exit 1",
+    TAKES_TOO_MUCH: f"{SAYS}; echo '{NO_MEMORY}'; exit {NO_MEMORY_STATUS}",
 }
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -32,6 +33,10 @@ from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
 from tests.waiting import wait_until
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from shipped_guard import place_guards
 
 Object = dict[str, Any]
 MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
@@ -402,7 +407,8 @@ class Line:
 
 @contextmanager
 def running_line(cluster: ControlPlane, node: RealNode, gpus: str, *flags: str) -> Iterator[Line]:
-    """`flags`: the agent's flags."""
+    """`flags`: the agent's flags. The package has the memory guard of this machine meanwhile."""
+    place_guards((platform.machine(),))
     with extended_scheduler(cluster):
         line = Line(cluster, node, Agent(cluster, node.kubelet, gpus, flags))
         try:

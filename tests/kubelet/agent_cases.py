@@ -578,7 +578,6 @@ def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[st
         "ALIYUN_COM_GPU_MEM_IDX=0",
         "ALIYUN_COM_GPU_MEM_POD=4",
         "ALIYUN_COM_GPU_VISIBLE_DEVICES=0",
-        "CGPU_DISABLE=true",
         "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
         f"NVIDIA_VISIBLE_DEVICES={uuid}",
         "version 1",

@@ -67,7 +67,8 @@ static void audit_row(const struct row *row, uint64_t size) {
         return;
     }
     strange(row, "refused", size, "FAIRLEAD_STUB_REFUSE", row->name);
-    if (!is_graph && !strstr(row->name, "Ctx")) { /* these stay counted */
+    if (!is_graph && !strstr(row->name, "Ctx") && strcmp(row->name, "cuMemMap")) {
+        /* those stay counted */
         strange(row, "full", size, "FAIRLEAD_GUARD_FULL", "1");
     }
     if (!is_context) {

@@ -62,6 +62,7 @@ class Machine:
     limit: int = 64 * MIB
     context: int = 0
     has_guard: bool = True
+    is_view_only: bool = False
     knobs: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
@@ -84,7 +85,8 @@ class Machine:
     @property
     def limits_text(self) -> str:
         line = f"limit_bytes {self.limit} core_percent 0 context_bytes {self.context}"
-        return f"version 1\ngpu {UUID} {line}\nregion {self.region}\n"
+        view = "view\n" if self.is_view_only else ""
+        return f"version 1\n{view}gpu {UUID} {line}\nregion {self.region}\n"
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}

@@ -211,6 +211,23 @@ static CUresult external(const char *name, uint64_t size, uint64_t *made) {
 static CUresult external_destroy(const char *name, uint64_t made) {
     return (void)name, CALL("cuDestroyExternalMemory", (uint64_t))(made);
 }
+/* A handle of another process, mapped: the mapping keeps it. */
+static CUresult mapped(const char *name, uint64_t size, uint64_t *made) {
+    static uint64_t place = 0x20000000000;
+    uint64_t other, at = __atomic_fetch_add(&place, size, __ATOMIC_RELAXED);
+    CUresult (*import)(uint64_t *, void *, int) = dlsym(handle, "cuMemImportFromShareableHandle");
+    CUresult code = import(&other, NULL, 1);
+    if (code == CUDA_SUCCESS) {
+        *made = at;
+        code = CALL(name, (uint64_t, size_t, size_t, uint64_t, unsigned long long))(at, size, 0,
+                                                                                   other, 0);
+        CALL("cuMemRelease", (uint64_t))(other);
+    }
+    return code;
+}
+static CUresult unmapped(const char *name, uint64_t made) {
+    return (void)name, CALL("cuMemUnmap", (uint64_t, size_t))(made, 4096);
+}
 static CUresult pool_pointer(const char *name, uint64_t size, uint64_t *made) {
     CUmemPoolPtrExportData from = {{0}};
     memcpy(from.reserved + 8, &size, sizeof size);
@@ -279,6 +296,7 @@ const struct row rows[] = {
     {"cuIpcOpenMemHandle_v2", ipc, ipc_close},
     {"cuMemPoolImportPointer", pool_pointer, free_v2},
     {"cuImportExternalMemory", external, external_destroy},
+    {"cuMemMap", mapped, unmapped},
     {"cuCtxCreate", new_context, end_context},
     {"cuCtxCreate_v2", new_context, end_context},
     {"cuCtxCreate_v3", new_context, end_context},

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from fairlead.rules.devices.guard.steps import FREE, Moment, Step
+from fairlead.rules.devices.guard.steps import FREE, At, Moment, Step
 
 TOOLS: Final = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
@@ -23,15 +23,24 @@ class SteppedAccount:
     def __init__(self, built: Built) -> None:
         self._library = ctypes.CDLL(str(build_region(built)))
 
-    def after(self, first: Moment, path: list[Step]) -> tuple[int, ...]:
-        """The words after a schedule: owner, used, denied; slot, truth and place of each."""
-        count = len(first.stands)
-        absent = sum(stand.at.name == "ABSENT" for stand in first.stands)
-        flat = [number for step in path for number in (step.process, WHAT[step.begin], step.size)]
-        words = (ctypes.c_uint64 * (3 + 3 * count))()
-        self._library.steps_start(ctypes.c_uint64(first.limit), count, absent)
-        self._library.steps_run((ctypes.c_uint64 * len(flat))(*flat), len(path), count, words)
-        return tuple(words)
+    def start(self, first: Moment) -> None:
+        """Begin with this moment as state 0."""
+        self._count = len(first.stands)
+        self._words = (ctypes.c_uint64 * (3 + 3 * self._count))()
+        absent = sum(stand.at is At.ABSENT for stand in first.stands)
+        self._library.steps_start(ctypes.c_uint64(first.limit), self._count, absent)
+
+    def next(self, state: int, step: Step) -> tuple[int, ...]:
+        """Owner, used, denied; slot, truth and place of each process after a step from a state.
+
+        The result is the next state; it stays until another step from this one, or an earlier one.
+        """
+        what = WHAT[step.begin]
+        code = self._library.steps_next(
+            state, step.process, what, step.size, self._count, self._words
+        )
+        assert code == 0, f"more than {state} steps one after the other"
+        return tuple(self._words)
 
     def trace(self, limit: int, processes: int, numbers: list[int]) -> list[int]:
         """Whole operations, four numbers each; four words after each."""
@@ -57,13 +66,16 @@ class SteppedAccount:
         self._library.steps_layout(words)
         return list(words)
 
-    def limits(self, text: bytes) -> list[tuple[int, int, int]] | None:
-        """Bytes, percent and context of each GPU; None where the text is refused."""
-        words = (ctypes.c_uint64 * 96)()
+    def limits(self, text: bytes) -> tuple[list[tuple[int, int, int]], bool] | None:
+        """Bytes, percent and context of each GPU, and whether the guard only shows; None where the
+        text is refused.
+        """
+        words = (ctypes.c_uint64 * 97)()
         count = self._library.steps_limits(text, ctypes.c_size_t(len(text)), words)
         if count < 0:
             return None
-        return [(words[at], words[at + 1], words[at + 2]) for at in range(0, 3 * count, 3)]
+        rows = [(words[at], words[at + 1], words[at + 2]) for at in range(0, 3 * count, 3)]
+        return rows, bool(words[96])
 
 
 def words_of(moment: Moment) -> tuple[int, ...]:

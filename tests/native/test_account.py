@@ -13,11 +13,17 @@ from tests.native.stepped import Built, SteppedAccount, words_of
 from fairlead.rules.devices.guard.account import Account, enter, release, reserve
 from fairlead.rules.devices.guard.steps import Moment, Step, beginning, following
 
-SIZES = (1, 2)
-WORLDS = {
-    "two processes": beginning(2, 2, 2),
-    "two processes and a child": beginning(2, 3, 1, absent=1),
-}
+Sizes = tuple[int, ...]
+LONG = pytest.mark.long
+WORLDS = (
+    pytest.param(beginning(2, 2, 2), (1, 2), 28_000, id="two processes"),
+    pytest.param(beginning(2, 3, 1, absent=1), (1, 2), 17_000, id="two processes and a child"),
+    pytest.param(beginning(3, 3, 1), (2,), 23_000, id="three processes"),
+    pytest.param(beginning(3, 3, 1), (1, 3), 170_000, id="three processes, two sizes", marks=LONG),
+    pytest.param(beginning(3, 3, 2), (2,), 250_000, id="three processes, two turns", marks=LONG),
+    pytest.param(beginning(3, 3, 2, absent=1), (2,), 190_000, id="a late fork", marks=LONG),
+)
+"""Each with the number of moments that are reached, at least."""
 
 
 @pytest.fixture(scope="module")
@@ -25,26 +31,30 @@ def stepped() -> SteppedAccount:
     return SteppedAccount(Built(macros=("GUARD_STEPS",)))
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(("first", "sizes", "most"), WORLDS)
 def test_every_step_of_every_interleaving_stores_the_same_words(
-    stepped: SteppedAccount, world: str
+    stepped: SteppedAccount, first: Moment, sizes: Sizes, most: int
 ) -> None:
-    first = WORLDS[world]
-    paths: dict[Moment, list[Step]] = {first: []}
-    waiting = [first]
-    chance = random.Random(31)
-    steps = 0
-    for moment in waiting:
-        for step, after in following(moment, SIZES):
-            path = [*paths[moment], step]
-            if after not in paths:
-                paths[after] = path
-                waiting.append(after)
-            elif chance.random() > 0.3:
-                continue
-            steps += 1
-            assert stepped.after(first, path) == words_of(after), path
-    assert steps > 5000
+    """Every step from every moment is tried once. `denied` only counts: two moments are not
+    different by it.
+    """
+    seen = {first}
+    stepped.start(first)
+    path: list[Step] = []
+    open_steps = [following(first, sizes)]
+    while open_steps:
+        for step, after in open_steps[-1]:
+            assert stepped.next(len(path), step) == words_of(after), [*path, step]
+            moment = after._replace(denied=0)
+            if moment not in seen:
+                seen.add(moment)
+                path.append(step)
+                open_steps.append(following(after, sizes))
+                break
+        else:
+            open_steps.pop()
+            del path[-1:]
+    assert len(seen) > most
 
 
 LIMIT, PROCESSES, GPUS = 1000, 6, 2

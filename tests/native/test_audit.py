@@ -72,7 +72,7 @@ def test_strange_pointers_and_sizes_get_the_answer_of_the_driver(sane: list[str]
         assert f"cuMemFree_v2 {step} code {code} used 0 truth 0" in sane
     assert "cuMemAlloc_v2 no size code 1 used 0 truth 0" in sane
     sizes = [line for line in sane if " largest size " in line]
-    assert len(sizes) == 19
+    assert len(sizes) == 20
     assert {line.split()[-1] for line in sizes} == {"refused"}
 
 

@@ -172,6 +172,11 @@ def test_limits_that_are_read_are_those_that_the_guard_reads(data: st.DataObject
         LIMITS.replace(b"GPU-a", b"GPU-\xc2\xa0"),
         LIMITS.replace(b"/run", b"/" + b"a" * 234),
         LIMITS.replace(b"/run", b"/" + b"a" * 235),
+        LIMITS + b"view\n",
+        LIMITS + b"view\nview\n",
+        LIMITS + b"view \n",
+        LIMITS.replace(b"region", b"view\nregion"),
+        LIMITS.replace(b"version", b"view\nversion"),
         LIMITS.replace(b"/run", b"/\x7f"),
         LIMITS.replace(b"/run", b"/a b"),
         many(32),
@@ -189,12 +194,14 @@ def agree(text: bytes) -> None:
     """Both refuse, or both read the same. Only whole MiB in UTF-8 are the agent's."""
     read, seen = parse_limits(text), library().limits(text)
     if isinstance(read, Refusal):
-        is_whole = all(most % MIB == context % MIB == 0 for most, _, context in seen or ())
+        rows = seen[0] if seen else ()
+        is_whole = all(most % MIB == context % MIB == 0 for most, _, context in rows)
         assert seen is None or not is_whole or not is_text(text), read
         return
-    assert seen == [
+    rows = [
         (card.memory_mib << 20, card.core_percent, card.context_mib << 20) for card in read.cards
     ]
+    assert seen == (rows, read.is_view_only)
 
 
 def is_text(data: bytes) -> bool:

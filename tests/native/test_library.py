@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.native.driver import Machine
 
-from build_native import FIRST_VERSION, Built, build_checked, build_guard
+from build_native import FIRST_VERSION, Built, build_guard
 from guard_table import read_table
 
 NEWEST = (2, 17)
@@ -65,26 +65,3 @@ def test_a_process_without_cuda_opens_no_file_of_it_and_prints_nothing(tmp_path:
         ["ls", "/"], env=machine.environment(), capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
-
-
-def checked(sanitizers: str, *words: object) -> str:
-    done = subprocess.run(
-        [str(build_checked(sanitizers)), *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def test_strange_limits_files_are_read_within_their_bounds() -> None:
-    word, understood = checked("address,undefined", "limits", 31, 60_000).split()
-    assert word == "understood"
-    assert 10_000 < int(understood) < 50_000
-
-
-@pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
-def test_threads_share_a_table_without_a_race(sanitizers: str) -> None:
-    assert checked(sanitizers, "table", 4, 9000) == "right\n"

@@ -6,12 +6,15 @@ Specification: docs/spec/gpu-sharing.md#limits-file-and-region.
 from __future__ import annotations
 
 import random
+import re
 import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.native.driver import MIB, OTHER_UUID, REGION_BYTES, UUID, Machine, tenant
+
+from build_native import build_stub
 
 BLOCK = 4 * MIB
 NOTHING = "context code 2\n"
@@ -71,6 +74,53 @@ def test_a_gpu_that_is_not_listed_has_no_memory(tmp_path: Path) -> None:
     text = machine.limits_text.replace(UUID, OTHER_UUID)
     machine.limits.write_text(text, encoding="utf-8")
     assert fill(machine) == (NOTHING, "")
+
+
+def test_a_listed_gpu_that_is_absent_changes_nothing_for_the_others(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    absent = machine.limits_text.splitlines()[1].replace(UUID, "GPU-absent")
+    text = machine.limits_text.replace("gpu ", f"{absent}\ngpu ", 1)
+    machine.limits.write_text(text, encoding="utf-8")
+    assert fill(machine) == ("cuMemAlloc_v2 granted 16 code 2", "")
+    assert machine.count().peak == machine.limit
+
+
+LACKED = {
+    "sizes": (
+        *("cuArrayGetMemoryRequirements", "cuMipmappedArrayGetMemoryRequirements"),
+        *("cuMemGetAddressRange_v2", "cuMemPoolGetAttribute", "cuDeviceGetGraphMemAttribute"),
+        *("cuDeviceGetMemPool", "cuDeviceGetAttribute", "cuDevicePrimaryCtxGetState"),
+        *("cuStreamIsCapturing", "cuStreamGetCtx", "cuGraphChildGraphNodeGetGraph"),
+    ),
+    "graphs": ("cuGraphGetNodes",),
+    "the current context": ("cuCtxGetCurrent",),
+    "UUIDs": ("cuDeviceGetUuid", "cuDeviceGetUuid_v2"),
+}
+
+
+@pytest.mark.parametrize("lacked", LACKED)
+def test_a_driver_that_lacks_functions_grants_less_and_crashes_nothing(
+    tmp_path: Path, lacked: str
+) -> None:
+    knobs = {"LD_LIBRARY_PATH": str(build_stub(without=LACKED[lacked]))}
+    machine = Machine(tmp_path, context=2 * BLOCK, knobs=knobs)
+    process = machine.start("dlsym", "fill", "all", BLOCK, 40)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    codes = set(re.findall(r" code (\d+)", out))
+    assert codes == {"2"}
+    assert machine.count().peak <= machine.limit
+
+
+@pytest.mark.parametrize("code", [1, 12345, -7])
+def test_an_unknown_code_of_the_driver_comes_through_and_costs_nothing(
+    tmp_path: Path, code: int
+) -> None:
+    knobs = {"FAIRLEAD_STUB_FAIL_EVERY": "3", "FAIRLEAD_STUB_FAIL_CODE": str(code)}
+    machine = Machine(tmp_path, knobs=knobs)
+    assert fill(machine) == (f"cuMemAlloc_v2 granted 2 code {code}", "")
+    count = machine.count()
+    assert (count.used, count.peak) == (0, 2 * BLOCK)
 
 
 REGIONS = {

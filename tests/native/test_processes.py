@@ -109,6 +109,23 @@ def test_a_killed_process_frees_its_share_for_others_and_for_no_more_than_that(
     end(second, third)
 
 
+@pytest.mark.parametrize(
+    "row", ["cuIpcOpenMemHandle_v2", "cuMemMap", "cuMemPoolImportPointer", "cuImportExternalMemory"]
+)
+def test_an_import_counts_again_where_its_exporter_is_in_the_same_container(
+    tmp_path: Path, row: str
+) -> None:
+    """The driver does not report who exported. The truth has the memory once."""
+    machine = Machine(tmp_path, LIMIT)
+    exporter, code = hold(machine, 3 * BLOCK)
+    assert code == 0
+    filled = machine.run("dlsym", "fill", row, BLOCK, 4)[0]
+    assert filled.startswith(f"{row} granted 1 code 2 free 0 ")
+    count = machine.count()
+    assert (count.peak, count.used, count.used_peak) == (3 * BLOCK, 3 * BLOCK, LIMIT)
+    end(exporter)
+
+
 def test_a_pid_that_another_process_got_later_holds_nothing(tmp_path: Path) -> None:
     machine = Machine(tmp_path, LIMIT)
     before = own_start() - 1

@@ -12,6 +12,7 @@ from tests.nvml.stub import StubState, build_stub
 from fairlead.edge.nvml.cards import shown_card
 from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.edge.nvml.library import close_library, open_library
+from fairlead.edge.nvml.mps import MpsPlaces
 from fairlead.edge.nvml.readings import CardReader
 
 
@@ -55,9 +56,8 @@ def driver_on(
     made: list[NvmlDriver] = []
 
     def make(path: Path) -> NvmlDriver:
-        made.append(
-            NvmlDriver(str(path), tmp_path / "cgroup", tmp_path / "mps", tmp_path / "proc", clock)
-        )
+        places = MpsPlaces(tmp_path / "mps", tmp_path / "proc")
+        made.append(NvmlDriver(str(path), tmp_path / "cgroup", places, clock))
         return made[-1]
 
     yield make

@@ -532,7 +532,27 @@ FIGURE(unsigned, nvmlDeviceGetMaxPcieLinkWidth, "max-link-width")
 FIGURE(unsigned, nvmlDeviceGetBrand, "brand")
 FIGURE(unsigned, nvmlDeviceGetIndex, "index")
 FIGURE(unsigned, nvmlDeviceGetPersistenceMode, "persistence")
-FIGURE(unsigned, nvmlDeviceGetComputeMode, "compute-mode")
+
+/* The mode that was set, until the library is loaded again; before that the row `compute-mode`. */
+static unsigned compute_mode[CARDS]; /* + 1 */
+
+int nvmlDeviceGetComputeMode(Card *card, unsigned *into) {
+    FAIL(card->called);
+    ull value = 0;
+    int code = figure(card, "compute-mode", &value);
+    if (compute_mode[card->number]) *into = compute_mode[card->number] - 1;
+    else if (!code) *into = (unsigned)value;
+    return compute_mode[card->number] ? OK : code;
+}
+
+int nvmlDeviceSetComputeMode(Card *card, unsigned mode) {
+    FAIL(card->called);
+    char called[64];
+    snprintf(called, sizeof called, "compute mode %d %u", card->number, mode);
+    note(called);
+    compute_mode[card->number] = mode + 1;
+    return OK;
+}
 FIGURE(unsigned, nvmlDeviceGetVirtualizationMode, "virtualization")
 FIGURE(unsigned, nvmlDeviceGetInforomConfigurationChecksum, "inforom-checksum")
 PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, "autoboost", "autoboost-default")

@@ -243,18 +243,3 @@ def test_cards_that_know_no_mig_are_not_divided(driver: NvmlDriver, state: StubS
     state.fail("nvmlDeviceGetMigMode", NOT_SUPPORTED, 0)
     state.say({"1.mig": 1})
     assert not driver.means().has_mig
-
-
-def test_mps_needs_a_running_daemon_for_every_card(driver: NvmlDriver, tmp_path: Path) -> None:
-    for card, pid in ((0, 41), (1, 42)):
-        (tmp_path / "mps" / uuid(card)).mkdir(parents=True)
-        (tmp_path / "mps" / uuid(card) / "nvidia-cuda-mps-control.pid").write_text(f"{pid}\n")
-    processes = tmp_path / "proc"
-    for pid, program in ((41, "nvidia-cuda-mps"), (42, "bash")):
-        (processes / str(pid)).mkdir(parents=True)
-        (processes / str(pid) / "comm").write_text(f"{program}\n")
-    assert not driver.means().has_mps
-    (processes / "42" / "comm").write_text("nvidia-cuda-mps\n")
-    assert driver.means().has_mps
-    (tmp_path / "mps" / uuid(1) / "nvidia-cuda-mps-control.pid").write_text("../42\n")
-    assert not driver.means().has_mps

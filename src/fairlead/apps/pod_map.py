@@ -193,7 +193,7 @@ class PodMap:
         self._unreadable &= tokens
         found = {token: self._counted(self._guard, token) for token in tokens}
         return {
-            uuid: tuple(_with_counts(each, found.get(each.token, {}).get(uuid)) for each in held)
+            uuid: tuple(each.with_counts(found.get(each.token, {}).get(uuid)) for each in held)
             for uuid, held in holders.items()
         }
 
@@ -361,12 +361,6 @@ class PodMap:
         if reason in self._faults:
             self._faults -= {reason}
             _log.info("the holders of cards are known again: %s", reason)
-
-
-def _with_counts(container: DeviceProcess, card: RegionCard | None) -> DeviceProcess:
-    if card is None:
-        return container
-    return structs.replace(container, accounted_bytes=card.used, denied=card.denied)
 
 
 def _parts(sample: DeviceSample) -> set[str]:

@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sin
 
+from msgspec.structs import replace
+
 from fairlead.model.devices.device import XidEvent
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.gpu_load import NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX
+from fairlead.model.devices.kubelet import RegionCard
 from fairlead.model.devices.xid import CRITICAL
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.division import CardPart
@@ -63,7 +66,8 @@ class Run:
 class Hold:
     """A grant of (a part of) a card to a container, from its admission until its pod is gone.
 
-    `run` is None between its runs; `gpu_instance` where it has no MIG instance.
+    `run` is None between its runs; `gpu_instance` where it has no MIG instance. `counts`: those of
+    the memory guard since the last start; None without it.
     """
 
     namespace: str
@@ -75,16 +79,32 @@ class Hold:
     run: Run | None = None
     fixed_mib: int | None = None
     gpu_instance: int | None = None
+    counts: RegionCard | None = None
 
     def used_mib(self, now: float) -> int:
         if self.run is None or not self.run.is_live(now):
             return 0
         if self.fixed_mib is not None:
-            return min(self.fixed_mib, self.limit_mib)
+            return self.fixed_mib
         load = self.run.load
         return int(
             self.limit_mib * load.memory_ratio * load.memory_filled(now - self.run.started_at)
         )
+
+    @property
+    def most_mib(self) -> int:
+        """What its run takes in the end."""
+        if self.run is None:
+            return 0
+        if self.fixed_mib is not None:
+            return self.fixed_mib
+        return int(self.limit_mib * self.run.load.memory_ratio)
+
+    def counted(self, now: float) -> RegionCard | None:
+        """The guard's counts: it accounts what the programs use."""
+        if self.counts is None:
+            return None
+        return replace(self.counts, used=self.used_mib(now) << 20)
 
 
 @dataclass(slots=True)
@@ -243,6 +263,11 @@ class Card:
     def used_mib(self, now: float) -> int:
         own = _DRIVER_MIB * max(1, len(self.instances))
         return sum(hold.used_mib(now) for hold in self.holds) + own + sum(self.strange_mib(now))
+
+    def free_mib(self, hold: Hold) -> int:
+        """What a program of this holder can get, at most: what the runs of others will not take."""
+        others = sum(each.most_mib for each in self.holds if each is not hold)
+        return self.model.memory_mib - _DRIVER_MIB - others
 
     def holds_of(self, instance: CardPart) -> list[Hold]:
         return [hold for hold in self.holds if hold.gpu_instance == instance.gpu_instance]

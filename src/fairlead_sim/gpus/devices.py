@@ -19,6 +19,12 @@ from fairlead_sim.gpus.division import CardPart, bad_division, divided
 from fairlead_sim.gpus.load import make_load
 from fairlead_sim.gpus.prof_load import ProfLoad
 from fairlead_sim.gpus.readings import read_card
+from fairlead_sim.objects.asked_memory import (
+    AskedMemory,
+    GotMemory,
+    MemoryHook,
+    within_its_share,
+)
 from fairlead_sim.objects.chance import chance, digest, fraction, uuid_of
 from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.time.clock import SimClock
@@ -37,6 +43,7 @@ class SimulatedDevices:
         self._answering: list[str] = []
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
         self._loaded: set[str] = set()
+        self.memory: MemoryHook = within_its_share
 
     def add_node(
         self,
@@ -156,26 +163,54 @@ class SimulatedDevices:
         uid: str,
         container: str,
         load: str | tuple[LoadTest, ...],
-        fixed_mib: int | None = None,
+        sizes_mib: Sequence[int] | None = None,
         lived_seconds: float = 0.0,
-    ) -> None:
-        """The container began to work on its cards, now or `lived_seconds` ago.
+    ) -> Sequence[tuple[str, str]] | None:
+        """The container begins to work on its cards, now or `lived_seconds` ago; None: it does not
+        get the memory. Else what the node's agent will report of the pod, by reason and message.
 
         A named load is drawn from the container's names, and differs a little from card to card;
-        tests generate exactly what they declare.
+        tests generate exactly what they declare. `sizes_mib`: what it allocates on each card, one
+        after another; else a part of its share, as the load decides.
         """
         began = self._clock.now() - lived_seconds
-        for card, hold in self.held(uid, container):
+        held, warnings = self.held(uid, container), list[tuple[str, str]]()
+        for card, hold in held:
             ceiling = _ceiling(card, hold)
             random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
-            hold.fixed_mib = fixed_mib
-            card.start(
-                hold,
+            made = (
                 make_load(load, random, ceiling)
                 if isinstance(load, str)
-                else ProfLoad(load, ceiling),
-                began,
+                else ProfLoad(load, ceiling)
             )
+            got = self._memory(card, hold, sizes_mib or (int(hold.limit_mib * made.memory_ratio),))
+            hold.counts = got.counts
+            if not got.is_granted:
+                for other, each in held:
+                    other.stop(each, self._clock.now())
+                return None
+            hold.fixed_mib = None if sizes_mib is None else sum(sizes_mib)
+            card.start(hold, made, began)
+            warnings += got.warnings
+        return warnings
+
+    def _memory(self, card: Card, hold: Hold, sizes_mib: Sequence[int]) -> GotMemory:
+        """A card or instance that a container has for itself is its only limit."""
+        if hold.mode != GpuMode.SHARE:
+            return GotMemory(sum(sizes_mib) <= hold.limit_mib)
+        return self.memory(
+            AskedMemory(
+                card.node,
+                hold.namespace,
+                hold.pod,
+                hold.pod_uid,
+                hold.container,
+                card.uuid,
+                hold.limit_mib,
+                card.free_mib(hold),
+                sizes_mib,
+            )
+        )
 
     def stop(self, uid: str, container: str) -> None:
         for card, hold in self.held(uid, container):

@@ -12,7 +12,13 @@ from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessMemory
+from fairlead.model.devices.driver import (
+    CardAnswer,
+    DriverXid,
+    IsolationMeans,
+    MpsLimit,
+    ProcessMemory,
+)
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.gpu_load import SimulatedLoad
 from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
@@ -82,6 +88,9 @@ class SimulatedDriver:
 
     def means(self) -> IsolationMeans:
         return IsolationMeans()
+
+    def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
+        return "simulated GPUs have no MPS" if limits else ""
 
 
 def simulated_node(

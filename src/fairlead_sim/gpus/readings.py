@@ -443,7 +443,7 @@ def _untimed(process: DeviceProcess) -> DeviceProcess:
 
 
 def _held(card: Card, hold: Hold, now: float, whole_mib: int) -> DeviceProcess:
-    return DeviceProcess(
+    process = DeviceProcess(
         namespace=hold.namespace,
         pod=hold.pod,
         container=hold.container,
@@ -457,3 +457,4 @@ def _held(card: Card, hold: Hold, now: float, whole_mib: int) -> DeviceProcess:
         if hold.run
         else (),
     )
+    return process.with_counts(hold.counted(now))

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from fairlead.model.resources import is_gpu_resource
 from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_REPLICA_TYPE, PREFIX
+from fairlead_sim.kubelet.cuda_malloc import CONTEXT_MIB
 from fairlead_sim.kubelet.dcgm_tester import (
     GPU_LOAD,
     MATRICES_MIB,
@@ -43,9 +44,6 @@ LOAD_ANNOTATION = f"{PREFIX}sim-load"
 
 It counts if the image does not define the use.
 """
-
-CUDA_CONTEXT_MIB = 121
-"""What a CUDA context itself takes (document 001: 3 GiB allocated show as 3193 MiB used)."""
 
 INIT_SECONDS = 3.0
 """An init container without a scripted image ends well after this long: one that just ran would
@@ -161,7 +159,7 @@ def behaviour_in(container: Object, around: ContainerContext) -> Behaviour:
 
 
 def _tester(test: ProfTest) -> Behaviour:
-    mib = MATRICES_MIB + CUDA_CONTEXT_MIB
+    mib = MATRICES_MIB + CONTEXT_MIB
     return Behaviour(test.run_seconds, test.exit_code, gpu_mib=mib, is_scripted=True, test=test)
 
 
@@ -279,8 +277,6 @@ def _seconds(tag: str) -> float:
 def _mib(tag: str) -> int | None:
     """`3G`, as people write it for GPU memory, means GiB."""
     try:
-        return (
-            parse_quantity(tag if tag.endswith("i") else f"{tag}i") // (1 << 20) + CUDA_CONTEXT_MIB
-        )
+        return parse_quantity(tag if tag.endswith("i") else f"{tag}i") // (1 << 20) + CONTEXT_MIB
     except ValueError:
         return None

@@ -26,6 +26,7 @@ from fairlead_sim.kubelet.allocation import (
     take_shares,
 )
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
+from fairlead_sim.kubelet.cuda_malloc import CONTEXT_MIB, NO_MEMORY_STATUS
 from fairlead_sim.kubelet.image_name import image_name_fault
 from fairlead_sim.kubelet.node_sums import UNEXPECTED, NodeSums, Rejection, unsuited
 from fairlead_sim.kubelet.pod_status import (
@@ -50,7 +51,9 @@ from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
 
-COMPONENT = "kubelet"
+COMPONENT, AGENT = "kubelet", "fairlead-device-plugin"
+LOOK_SECONDS = 2.0
+"""How often the node's agent looks at what programs take."""
 BACK_OFF_SECONDS = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
 BACK_OFF_RESET_SECONDS = 600.0
 LOOKUP_SECONDS = 1.0
@@ -477,9 +480,9 @@ class Kubelets:
                 if behaviour.test is None
                 else Behaviour(CUDA_ERROR_SECONDS, exit_code=NO_DEVICE)
             )
-        wanted = behaviour.gpu_mib
-        if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
-            return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
+        refused = Behaviour(CUDA_ERROR_SECONDS, exit_code=NO_MEMORY_STATUS)
+        if any(not card.is_healthy for card, _ in grants):
+            return refused
         named_load = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
         load = (
             behaviour.test.tests
@@ -488,8 +491,31 @@ class Kubelets:
             if named_load in LOADS
             else behaviour.load
         )
-        self._devices.start(run.uid, container.name, load, wanted, lived_seconds)
+        wanted = behaviour.gpu_mib
+        sizes = None if wanted is None else (CONTEXT_MIB, wanted - CONTEXT_MIB)
+        warnings = self._devices.start(run.uid, container.name, load, sizes, lived_seconds)
+        if warnings is None:
+            return refused
+        if warnings and not lived_seconds:
+            restarts = container.restarts
+            self._later(
+                run, LOOK_SECONDS, lambda run: self._report(run, container, restarts, warnings)
+            )
         return behaviour
+
+    def _report(
+        self,
+        run: PodRun,
+        container: ContainerRun,
+        restarts: int,
+        warnings: Sequence[tuple[str, str]],
+    ) -> None:
+        """The node's agent reports a program that is still there when it looks."""
+        pod = self._pod(run)
+        if pod is None or container.state != RUNNING or container.restarts != restarts:
+            return
+        for reason, message in warnings:
+            self._recorder.warning(pod, reason, message, AGENT, run.node)
 
     def _exit(self, run: PodRun, container: ContainerRun, restarts: int, exit_code: int) -> None:
         if container.state != RUNNING or container.restarts != restarts:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from math import exp
 
 from fairlead.wire.kube.time import parse_time
+from fairlead_sim.kubelet.cuda_malloc import NO_MEMORY, NO_MEMORY_STATUS
 from fairlead_sim.kubelet.dcgm_tester import ProfTest, tester_lines
 from fairlead_sim.kubelet.kubelet import NO_DEVICE, Kubelets
 from fairlead_sim.kubelet.pod_status import RUNNING, ContainerRun
@@ -27,13 +28,6 @@ _LAST_WORDS = {
     139: "Segmentation fault (core dumped)",
     143: "received SIGTERM, stopping",
 }
-
-
-_NO_MEMORY = (
-    'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( '
-    '(void**)&dev_c, malloc_size)"'
-)
-"""The last message of a program that takes more than its share (document 001)."""
 _NO_DEVICE = "no CUDA-capable device is detected"
 _JITTERS = 97
 """Number of different seconds of a test."""
@@ -80,8 +74,8 @@ class ContainerLogs:
             (start + step * every, self._line(run, names, step)) for step in range(1, count + 1)
         ]
         lines = [(start, f"starting {run.image}"), *body]
-        if exit_code and run.behaviour.gpu_mib:
-            return [(end, _NO_MEMORY)]
+        if exit_code == NO_MEMORY_STATUS and run.behaviour.gpu_mib:
+            return [(end, NO_MEMORY)]
         return (
             lines
             if exit_code is None

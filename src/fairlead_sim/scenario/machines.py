@@ -132,7 +132,6 @@ def _with_isolation(node: Object, *, is_sharing: bool) -> dict[str, str]:
     """The node agent's label for the isolation provider, while the node shares: here the guard,
     unless labels ask for something else.
 
-    The simulated containers keep to their grants (`card.Hold`), as programs do under the guard.
     Other labels stay as they are.
     """
     labels = node["metadata"].get("labels") or {}

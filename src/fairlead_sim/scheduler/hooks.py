@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from fairlead.wire.names import LABEL_SHARED
+from fairlead_sim.objects.asked_memory import MemoryHook
 from fairlead_sim.store.admission import Admission
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
@@ -97,6 +98,7 @@ class Hooks:
     """`shares`: whether the labels of a node ask its agent to share the GPUs.
 
     `agent`: what containers are given of shared cards; None: what the pod's annotation grants.
+    `memory`: what programs get of shared cards; None: their container's share.
     `lives`: starts what else lives in the cluster's time, such as a controller.
     """
 
@@ -105,6 +107,7 @@ class Hooks:
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
     lives: Callable[[Timers], object] | None = None
     agent: AgentHook | None = None
+    memory: MemoryHook | None = None
 
 
 def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:

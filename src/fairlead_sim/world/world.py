@@ -123,6 +123,8 @@ class World:
         self._shares = asked.shares
         if asked.agent is not None:
             self.kubelets.agent = asked.agent
+        if asked.memory is not None:
+            self.devices.memory = asked.memory
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)

@@ -8,6 +8,7 @@ while that coroutine waits.
 from __future__ import annotations
 
 import asyncio
+import platform
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,7 @@ from tests.rules.devices.cards import t4, uuid
 
 from fairlead.apps.node_agent.agent import NodeAgent
 from fairlead.apps.node_agent.desk import NodeAgentSettings
-from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
+from fairlead.edge.node.agent_files import GUARD_LIBRARY, NodeAgentFiles, NodeFolders
 from fairlead.errors import OutsideError
 from fairlead.model.actions import (
     Action,
@@ -35,6 +36,7 @@ from fairlead.model.devices.driver import (
     CardAnswer,
     DriverXid,
     IsolationMeans,
+    MpsLimit,
     ProcessHome,
     ProcessMemory,
 )
@@ -155,6 +157,8 @@ class FakeDriver:
         self.energy: int | None = None
         self.used: list[ProcessMemory] = []
         self.can = IsolationMeans()
+        self.bound: list[tuple[MpsLimit, ...]] = []
+        self.unbound = ""
 
     def cards(self) -> Sequence[GpuSlot]:
         self._answer()
@@ -178,6 +182,10 @@ class FakeDriver:
 
     def means(self) -> IsolationMeans:
         return self.can
+
+    def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
+        self.bound.append(tuple(limits))
+        return self.unbound
 
     def _answer(self) -> None:
         if self.hangs:
@@ -237,9 +245,13 @@ class FakeResource:
 
 
 class World:
+    """`guards`: the libraries of the memory guard, one per machine, as a wheel has them."""
+
     def __init__(
         self, folder: Path, cards: Sequence[GpuSlot] = (), *, test_image: str = ""
     ) -> None:
+        self.guards = folder / "guards"
+        self.ship_guard(b"the library")
         self.loop = JumpingLoop()
         self.threads = Inline()
         self.loop.set_default_executor(self.threads)
@@ -255,7 +267,7 @@ class World:
         self.agent = NodeAgent(
             self.api,
             self.driver,
-            NodeAgentFiles(self.folders),
+            NodeAgentFiles(self.folders, self.guards),
             self.kubelet,
             self.tenants,
             self._serve,
@@ -276,6 +288,11 @@ class World:
     ) -> FakeResource:
         self.served[resource] = FakeResource(answers)
         return self.served[resource]
+
+    def ship_guard(self, content: bytes) -> None:
+        path = self.guards / platform.machine() / GUARD_LIBRARY
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
     def play(self, story: Callable[[], Awaitable[None]], *, follows: bool = True) -> None:
         """Runs the agent until the story ends."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,21 @@ from tests.rules.devices.cards import t4, uuid
 from tests.waiting import until
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
-from fairlead.model.devices.driver import DriverXid, IsolationMeans, ProcessHome, ProcessMemory
+from fairlead.model.actions import (
+    CreateObject,
+    DeleteObject,
+    Outcome,
+    PatchObject,
+    RecordObjectEvent,
+    Result,
+)
+from fairlead.model.devices.driver import (
+    DriverXid,
+    IsolationMeans,
+    MpsLimit,
+    ProcessHome,
+    ProcessMemory,
+)
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, Region, RegionCard
 from fairlead.model.pod import ContainerStatus, Pod, PodPhase
@@ -514,10 +529,61 @@ def test_mps_where_it_is_asked_for_and_runs(world: World) -> None:
 
 
 @pytest.mark.parametrize("identity", GpuIdentity)
+def test_mps_limits_a_container_before_it_starts(world: World, identity: GpuIdentity) -> None:
+    world.agent.desk.identity = identity
+    world.api.pods = {"uid-p": pod("p")}
+    world.api.node = structs.replace(world.api.node, labels={"ack.node.gpu.schedule": "mps"})
+    world.driver.can = IsolationMeans(has_mps=True, has_guard=True)
+    limits = world.folders.state / "containers" / NAME / "limits"
+    free, held = (
+        (MpsLimit(uuid(0)), MpsLimit(uuid(1))),
+        (MpsLimit(uuid(0), 4308), MpsLimit(uuid(1))),
+    )
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        assert set(world.driver.bound) == {free}
+        await world.memory.answers.allocate(IDS)
+        world.hold(IDS, "p")
+        assert await world.memory.answers.start(IDS) is None
+        assert world.driver.bound[-1] == held
+        assert b"\nview\n" in limits.read_bytes()
+        assert (world.folders.run / NAME / "region").read_bytes(), "what the guard counts"
+        await asyncio.sleep(61)
+        assert set(world.driver.bound[-2:]) == {held}, "a daemon that was restarted has none"
+
+    world.play(story)
+
+
+def test_mps_that_does_not_limit_is_not_in_force(world: World) -> None:
+    """The container that would start gets an error, and the node no longer names MPS."""
+    world.agent.desk.identity = GpuIdentity.GUARDED
+    world.api.pods = {"uid-p": pod("p")}
+    world.api.node = structs.replace(world.api.node, labels={"ack.node.gpu.schedule": "mps"})
+    world.driver.can = IsolationMeans(has_mps=True)
+
+    def isolation() -> str | None:
+        return world.api.node.labels.get("fairlead.io/gpu-isolation")
+
+    async def story() -> None:
+        await until(lambda: isolation() == "mps")
+        await world.memory.answers.allocate(IDS)
+        world.hold(IDS, "p")
+        world.driver.unbound = "not permitted"
+        refused = await world.memory.answers.start(IDS)
+        assert refused is not None
+        assert refused.reason == "MPS does not limit the container: not permitted"
+        await until(lambda: isolation() == "guard", seconds=40)
+        world.driver.unbound = ""
+        await until(lambda: isolation() == "mps", seconds=40)
+
+    world.play(story)
+
+
+@pytest.mark.parametrize("identity", GpuIdentity)
 def test_each_start_with_the_guard_makes_a_new_region(world: World, identity: GpuIdentity) -> None:
     world.agent.desk.identity = identity
     world.api.pods = {"uid-p": pod("p")}
-    world.driver.can = IsolationMeans(has_guard=True)
     path = world.folders.run / NAME / "region"
 
     async def start() -> bytes:
@@ -549,8 +615,80 @@ def test_each_start_with_the_guard_makes_a_new_region(world: World, identity: Gp
     world.play(story)
 
 
+def test_containers_get_the_guard_of_the_agents_machine(world: World) -> None:
+    """Specification: docs/spec/gpu-sharing.md#what-the-container-gets."""
+    world.api.pods = {"uid-p": pod("p")}
+    kept = world.folders.state / "guard"
+    library = "/usr/lib/fairlead/libfairlead-guard.so"
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        answer = await world.memory.answers.allocate(IDS)
+        assert isinstance(answer, ContainerEdits)
+        assert "CGPU_DISABLE" not in answer.environment
+        assert {
+            (each.host_path, each.container_path, each.is_read_only) for each in answer.mounts
+        } >= {
+            (str(kept / "libfairlead-guard.so"), library, True),
+            (str(kept / "ld.so.preload"), "/etc/ld.so.preload", True),
+        }
+        assert (kept / "ld.so.preload").read_text() == f"{library}\n"
+        assert (kept / "libfairlead-guard.so").read_bytes() == b"the library"
+        await until(lambda: world.api.node.labels.get("fairlead.io/gpu-isolation") == "guard")
+        page = generate_latest(world.agent.desk.registry).decode()
+        assert (
+            'fairlead_gpushare_isolation_info{compute="soft",memory="cooperative",'
+            'node_name="n1",provider="guard"} 1.0'
+        ) in page
+        assert world.api.events() == []
+
+    world.play(story)
+
+
+def test_a_node_without_the_guard_reports_the_reason_until_it_has_it(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Specification: docs/spec/gpu-sharing.md#isolation-providers."""
+    shutil.rmtree(world.guards)
+    why = f"this installation has no memory guard for {platform.machine()}"
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        answer = await world.memory.answers.allocate(IDS)
+        assert isinstance(answer, ContainerEdits)
+        assert answer.environment["CGPU_DISABLE"] == "true"
+        assert {each.container_path for each in answer.mounts}.isdisjoint({"/etc/ld.so.preload"})
+        await until(lambda: world.api.node.labels.get("fairlead.io/gpu-isolation") == "none")
+        await asyncio.sleep(100)
+        (event,) = [each for each in world.api.actions if isinstance(each, RecordObjectEvent)]
+        assert (event.target.kind, event.target.name) == ("Node", "n1")
+        assert (event.reason, event.message) == (
+            "GPUGuardUnavailable",
+            f"nothing limits the containers on shared GPUs: {why}",
+        )
+        assert caplog.text.count(f"containers get no memory guard: {why}") == 1
+        world.ship_guard(b"the library")
+        await until(lambda: world.api.node.labels["fairlead.io/gpu-isolation"] == "guard")
+
+    world.api.pods = {"uid-p": pod("p")}
+    world.play(story)
+
+
+def test_isolation_that_is_turned_off_needs_no_guard(world: World) -> None:
+    shutil.rmtree(world.guards)
+    world.api.label(**{"cgpu.disable.isolation": "true"})
+
+    async def story() -> None:
+        await until(lambda: world.api.node.labels.get("fairlead.io/gpu-isolation") == "none")
+        await asyncio.sleep(100)
+        assert world.api.events() == []
+
+    world.play(story)
+
+
 @pytest.mark.parametrize("identity", GpuIdentity)
 def test_without_the_guard_the_region_is_empty(world: World, identity: GpuIdentity) -> None:
+    shutil.rmtree(world.guards)
     world.agent.desk.identity = identity
     world.api.pods = {"uid-p": pod("p")}
 

@@ -5,12 +5,14 @@ other programs are not removed.
 from __future__ import annotations
 
 import os
+import platform
 import socket
 import stat
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +65,75 @@ def test_a_container_gets_a_fresh_region_and_limits_that_no_process_writes(
     assert (folders.cdi / f"fairlead.io-gpu_{TOKEN}.json").exists()
     assert not [path for path in folders.state.rglob("*") if path.name.startswith(".")], (
         "nothing half written is left"
+    )
+
+
+PRELOAD = "/usr/lib/fairlead/libfairlead-guard.so\n"
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    """The library of this machine, as a wheel has it."""
+    path = tmp_path / "guards" / platform.machine() / "libfairlead-guard.so"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"the first")
+    return path
+
+
+@pytest.fixture
+def guarded(folders: NodeFolders, shipped: Path) -> NodeAgentFiles:
+    return NodeAgentFiles(folders, shipped.parents[1])
+
+
+def test_a_new_version_of_the_guard_leaves_the_old_one_to_running_containers(
+    guarded: NodeAgentFiles, folders: NodeFolders, shipped: Path
+) -> None:
+    assert guarded.install_guard(PRELOAD) is None
+    library, preload = Path(guarded.guard_path()), Path(guarded.preload_path())
+    assert (library.read_bytes(), preload.read_text()) == (b"the first", PRELOAD)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (library, preload)} == {0o444}
+    with library.open("rb") as mapped:
+        assert guarded.install_guard(PRELOAD) is None
+        assert os.fstat(mapped.fileno()).st_ino == library.stat().st_ino, "nothing has changed"
+        shipped.write_bytes(b"the next")
+        assert guarded.install_guard(PRELOAD) is None
+        assert library.read_bytes() == b"the next"
+        assert mapped.read() == b"the first"
+    assert sorted(path.name for path in library.parent.iterdir()) == [
+        "ld.so.preload",
+        "libfairlead-guard.so",
+    ]
+    assert guarded.tokens() == frozenset(), "no container's files"
+
+
+def test_the_guard_is_put_back_where_a_runtime_made_a_directory_of_it(
+    guarded: NodeAgentFiles,
+) -> None:
+    Path(guarded.guard_path()).mkdir(parents=True)
+    assert guarded.install_guard(PRELOAD) is None
+    assert Path(guarded.guard_path()).read_bytes() == b"the first"
+
+
+def test_why_a_node_cannot_have_the_guard(
+    guarded: NodeAgentFiles, shipped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(guarded.guard_path()).parent
+    (folder / "ld.so.preload" / "full").mkdir(parents=True)
+    assert guarded.install_guard(PRELOAD) == Refusal(
+        f"`{folder}/ld.so.preload` cannot be written: directory not empty"
+    )
+    (folder / "ld.so.preload" / "full").rmdir()
+    flags = SimpleNamespace(f_flag=os.ST_RDONLY | os.ST_NOEXEC)
+    monkeypatch.setattr("fairlead.edge.node.agent_files.os.statvfs", lambda _: flags)
+    assert guarded.install_guard(PRELOAD) == Refusal(
+        f"`{folder}` is mounted noexec, so no program can load a library"
+    )
+    shipped.unlink()
+    shipped.mkdir()
+    assert guarded.install_guard(PRELOAD) == Refusal(f"`{shipped}` cannot be read: is a directory")
+    shipped.rmdir()
+    assert guarded.install_guard(PRELOAD) == Refusal(
+        f"this installation has no memory guard for {platform.machine()}"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.rules.devices.cards import t4, uuid
 
 from fairlead.model.devices.gpu import Grant
@@ -118,9 +119,18 @@ def test_mps_gets_the_limit_of_the_card_that_its_client_sees_first() -> None:
     assert made.mounts[2:] == (
         MountedFile("/m/1", "/run/fairlead/mps", False),
         MountedFile("/m/shm", "/dev/shm", False),
+        *edits(Provider.GUARD).mounts[2:],
     )
+    bare = structs.replace(FILES, guard="", preload="")
+    assert edits(Provider.MPS, files=bare).mounts == made.mounts[:4], "a node without the guard"
     cored = grant(Grant(uuid(0), 0, 4, 4308, 30))
     assert edits(Provider.MPS, cored).environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "30"
+
+
+def test_the_guard_only_shows_where_mps_limits() -> None:
+    assert [
+        each.value for each in Provider if container_limits(grant(), {}, each).is_view_only
+    ] == ["mps"]
 
 
 def test_mps_serves_one_card_and_only_with_its_daemon() -> None:

@@ -107,7 +107,7 @@ class NodeAgent:
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        desk = self.desk = Desk(api, files, kubelet, chosen, now, monotonic)
+        desk = self.desk = Desk(api, files, kubelet, driver, chosen, now, monotonic)
         self.seen: NodeConclusions | None = None
         self.unready = "another agent of this node has its files"
         self._api = api
@@ -223,8 +223,10 @@ class NodeAgent:
             await asyncio.sleep(XID_SECONDS)
 
     async def _probe(self) -> None:
+        self.desk.install_guard()
         cards = await self.desk.ask_driver(self._driver.cards)
         self.desk.machine.driver_shows(cards, await self.desk.ask_driver(self._driver.means))
+        await self.desk.bound_mps()
         for card in cards:
             self.desk.machine.healths.probed(
                 card.uuid,

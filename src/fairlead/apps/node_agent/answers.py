@@ -122,12 +122,15 @@ class SharedAnswers(WholeAnswers):
                 answered = desk.files.read_answer(name)
                 found = await self._patiently(
                     START_PATIENCE_SECONDS,
-                    lambda: desk.machine.start(
-                        ids, desk.now(), desk.node_files(name), answered.cards if answered else None
-                    ),
+                    lambda: desk.machine.start(ids, desk.now(), desk.node_files(name), answered),
                 )
                 if isinstance(found, DeviceRefusal):
                     return self._refused(found, ids)
+                if found.limits.is_view_only and (fault := await desk.bound_mps(found.shares)):
+                    refusal = DeviceRefusal(
+                        RefusalCode.UNAVAILABLE, f"MPS does not limit the container: {fault}"
+                    )
+                    return self._refused(refusal, ids)
                 desk.files.write_container(
                     name, found.limits, None if answered else found.edits, found.region
                 )

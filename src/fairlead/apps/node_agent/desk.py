@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -15,13 +16,14 @@ from prometheus_client import CollectorRegistry, Counter
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, RecordObjectEvent, Result
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
-from fairlead.model.devices.kubelet import ContainerEdits
+from fairlead.model.devices.kubelet import ContainerEdits, GivenShare
 from fairlead.model.metric import MetricName
 from fairlead.model.pod import Pod
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.model.resources import MemoryUnit
-from fairlead.ports import AgentFiles, KubeletHolders, NodeApi
+from fairlead.ports import AgentFiles, CardDriver, KubeletHolders, NodeApi
 from fairlead.rules.control.messages import SentMessages
-from fairlead.rules.devices.container_edits import NodeFiles
+from fairlead.rules.devices.container_edits import PRELOAD, NodeFiles
 from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
 from fairlead.rules.devices.watchdog import OverGrantPolicy
 
@@ -79,6 +81,7 @@ class Desk:
         api: NodeApi,
         files: AgentFiles,
         kubelet: KubeletHolders,
+        driver: CardDriver,
         chosen: NodeAgentSettings,
         now: Callable[[], float],
         monotonic: Callable[[], float],
@@ -88,6 +91,7 @@ class Desk:
         self.files = files
         self.now = now
         self.monotonic = monotonic
+        self._has_guard = False
         self.identity: GpuIdentity | None = None if chosen.test_image else GpuIdentity.GUARDED
         self.changed = asyncio.Event()
         self.has_writes = asyncio.Event()
@@ -103,11 +107,15 @@ class Desk:
             self._allocations.labels(self.node, result)
         self._api = api
         self._kubelet = kubelet
+        self._driver = driver
+        self._mps_turn = asyncio.Lock()
+        self._mps_trouble = RepeatFilter()
         self._chosen = chosen
         self._news = asyncio.Condition()
         self._driver_turn = asyncio.Lock()
         self._driver_call: asyncio.Future[Any] | None = None
         self._driver_trouble = ""
+        self._guard_trouble = RepeatFilter()
         self._refusals: SentMessages[tuple[str, str]] = SentMessages(SAME_REFUSAL_SECONDS)
 
     def count(self, result: str) -> None:
@@ -147,16 +155,42 @@ class Desk:
             asked.add_done_callback(_came_back)
             raise OutsideError(DRIVER, self._driver_trouble, _LOOK_AT_DRIVER)
 
+    async def bound_mps(self, more: Sequence[GivenShare] = ()) -> str:
+        """Have the daemons of MPS allow what their containers were granted, and `more`, if MPS
+        isolates this node's containers. Why they do not; "" = they do.
+
+        Raises OutsideError, as `ask_driver`. A limit is computed in its turn, so that an older one
+        is not set later.
+        """
+        async with self._mps_turn:
+            limits = self.machine.mps_limits(self.now(), more)
+            fault = await self.ask_driver(partial(self._driver.bound_mps, limits))
+            self.machine.mps_reports(fault)
+        if self._mps_trouble.is_news(fault):
+            _log.warning("MPS does not limit containers: %s", fault)
+        return fault
+
     @property
     def is_driver_stuck(self) -> bool:
         """Whether a call of the driver has not returned yet."""
         return self._driver_call is not None and not self._driver_call.done()
+
+    def install_guard(self) -> None:
+        """Put the memory guard on the node, or report why containers cannot have it."""
+        failed = self.files.install_guard(PRELOAD)
+        fault = failed.reason if failed else ""
+        self._has_guard = not fault
+        self.machine.guard_shows(fault)
+        if self._guard_trouble.is_news(fault):
+            _log.warning("containers get no memory guard: %s", fault)
 
     def node_files(self, token: str) -> NodeFiles:
         chosen = self._chosen
         return NodeFiles(
             self.files.limits_path(token),
             self.files.region_path(token),
+            self.files.guard_path() if self._has_guard else "",
+            self.files.preload_path() if self._has_guard else "",
             mps_pipes={uuid: f"{chosen.mps_folder}/{uuid}" for uuid in self.machine.uuids}
             if chosen.mps_folder
             else {},

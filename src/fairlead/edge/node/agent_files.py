@@ -5,7 +5,8 @@ old or the new file. Nothing is flushed to disk: after a power failure all conta
 and their files are written before that. A region has all its bytes from the start: the kernel ends
 a process that writes to a page for which a full disk has no room. A container's files are under the
 token of its device ids: `<state>/containers/<token>/` has its limits, `<run>/<token>/` its region,
-which should be in memory.
+which should be in memory. The memory guard's library and the file that preloads it are in
+`<state>/guard/`, one for all containers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import platform
 import shutil
 import socket
 import stat
@@ -24,6 +26,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import structs
 
+import fairlead
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import CardFault
@@ -45,6 +48,9 @@ from fairlead.wire.kubelet.region_file import render_region
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 CHECKPOINT: Final = "kubelet_internal_checkpoint"
+GUARDS: Final = Path(fairlead.__file__).parent / "guard_dist"
+"""The guard's libraries, by machine; `tools/shipped_guard.py` puts them there."""
+GUARD_LIBRARY: Final = "libfairlead-guard.so"
 _PUBLIC: Final = 0o644
 _READ_ONLY: Final = 0o444
 _SHARED: Final = 0o666
@@ -68,8 +74,11 @@ class NodeFolders(msgspec.Struct, frozen=True):
 
 
 class NodeAgentFiles:
-    def __init__(self, folders: NodeFolders) -> None:
+    """`guards`: the directory with the guard's library for each machine (`uname -m`)."""
+
+    def __init__(self, folders: NodeFolders, guards: Path = GUARDS) -> None:
         self._folders = folders
+        self._library = guards / platform.machine() / GUARD_LIBRARY
         self._lock: int | None = None
 
     def lock(self) -> bool:
@@ -115,6 +124,29 @@ class NodeAgentFiles:
         _write(
             self._folders.state / "runtime.json", msgspec.json.encode({versions: does_cdi}), _PUBLIC
         )
+
+    def guard_path(self) -> str:
+        return str(self._folders.state / "guard" / GUARD_LIBRARY)
+
+    def preload_path(self) -> str:
+        return str(self._folders.state / "guard" / "ld.so.preload")
+
+    def install_guard(self, preload: str) -> Refusal | None:
+        library, folder = Path(self.guard_path()), self._folders.state / "guard"
+        try:
+            content = self._library.read_bytes()
+        except FileNotFoundError:
+            return Refusal(f"this installation has no memory guard for {platform.machine()}")
+        except OSError as error:
+            return Refusal(f"`{self._library}` cannot be read: {(error.strerror or '').lower()}")
+        try:
+            _write_changed(library, content)
+            _write_changed(Path(self.preload_path()), preload.encode())
+            if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+                return Refusal(f"`{folder}` is mounted noexec, so no program can load a library")
+        except OutsideError as failed:
+            return Refusal(failed.what)
+        return None
 
     def limits_path(self, token: str) -> str:
         return str(self._folders.state / "containers" / token / "limits")
@@ -243,6 +275,19 @@ def _parsed(
         return absent
     except OSError as error:
         return Refusal(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}")
+
+
+def _write_changed(path: Path, data: bytes) -> None:
+    """Write a file that containers read if its content differs.
+
+    An empty directory, which a container runtime makes of a file that it does not find, gives way.
+    """
+    with _on_disk("be written", path):
+        if path.is_dir():
+            path.rmdir()
+        if path.exists() and path.read_bytes() == data:
+            return
+    _write(path, data, _READ_ONLY)
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

@@ -34,7 +34,13 @@ from fairlead.edge.nvml.library import (
     words,
 )
 from fairlead.edge.nvml.xid_events import XidEvents
-from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessMemory
+from fairlead.model.devices.driver import (
+    CardAnswer,
+    DriverXid,
+    IsolationMeans,
+    MpsLimit,
+    ProcessMemory,
+)
 from fairlead.model.devices.gpu import GpuSlot
 
 REOPEN_SECONDS: Final = 300.0
@@ -56,14 +62,12 @@ class NvmlDriver:
         self,
         library: str = LIBRARY,
         cgroups: Path = CGROUPS,
-        pipes: Path = mps.PIPES,
-        processes: Path = Path("/proc"),
+        places: mps.MpsPlaces = mps.PLACES,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._library = library
         self._cgroups = cgroups
-        self._pipes = pipes
-        self._processes = processes
+        self._places = places
         self._monotonic = monotonic
         self._turn = Lock()
         self._is_open = False
@@ -156,8 +160,20 @@ class NvmlDriver:
                 has_cgroup_v2=(self._cgroups / "cgroup.controllers").exists(),
                 has_mig=bool(cards) and all(self._is_divided(card) for card in cards),
                 has_mps=bool(cards)
-                and all(mps.has_daemon(card.uuid, self._pipes, self._processes) for card in cards),
+                and all(mps.has_daemon(card.uuid, self._places) for card in cards),
             )
+
+    def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
+        """The first fault of a card; the others are bound nevertheless."""
+        wanted = {limit.uuid: limit for limit in limits}
+        with self._asking():
+            faults = [
+                mps.bound(card, wanted[card.uuid], self._places)
+                if card.uuid in wanted
+                else mps.release(card, self._places)
+                for card in self._look()
+            ]
+        return next(filter(None, faults), "")
 
     def close(self) -> None:
         """Ends the session; a later call would begin a new one."""

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.kubelet import RegionCard
 from fairlead.model.devices.readings import EngineTime, GpuProcess
 
 LEAST_STALE_SECONDS: Final = 15.0
@@ -67,6 +69,12 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     claim: Mapping[str, str] = {}
     accounted_bytes: int | None = None
     denied: int | None = None
+
+    def with_counts(self, card: RegionCard | None) -> DeviceProcess:
+        """With what the memory guard of the container counts on this device."""
+        if card is None:
+            return self
+        return replace(self, accounted_bytes=card.used, denied=card.denied)
 
 
 class XidEvent(Struct, frozen=True, gc=False):

@@ -38,6 +38,16 @@ class IsolationMeans(Struct, frozen=True, gc=False):
     has_guard: bool = False
 
 
+class MpsLimit(Struct, frozen=True, gc=False):
+    """What the MPS daemon of one card allows each of its clients.
+
+    `memory_mib` 0: no limit is set.
+    """
+
+    uuid: str
+    memory_mib: int = 0
+
+
 class CardAnswer(Struct, frozen=True, gc=False):
     """A card's answer to a health probe. `fault`: why it does not answer, "" = it does.
 

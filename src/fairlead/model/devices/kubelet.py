@@ -91,11 +91,13 @@ class CardLimit(Struct, frozen=True, gc=False):
 class ContainerLimits(Struct, frozen=True, gc=False):
     """The limits of one container.
 
-    `region`: path, in the container, of the file that its processes share.
+    `region`: path, in the container, of the file that its processes share. `is_view_only`: another
+    provider limits the container; the memory guard in it shows the limits, and refuses nothing.
     """
 
     cards: tuple[CardLimit, ...]
     region: str
+    is_view_only: bool = False
 
 
 class RegionCard(Struct, frozen=True, gc=False):

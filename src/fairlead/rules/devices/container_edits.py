@@ -5,7 +5,8 @@ docs/spec/gpu-sharing.md#what-the-container-gets, docs/spec/gpu-sharing.md#isola
 
 Without a guard the environment is the only place where a program finds its share. Files are named
 here and written by the agent before the container starts: a mount whose file is missing becomes a
-directory. The edits for `cgroup` and `mig` have not been tried on hardware.
+directory. The edits for `cgroup`, `mig` and `mps` have not been tried on
+hardware.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ LIMITS_PATH: Final = "/etc/fairlead/gpu/limits"
 REGION_PATH: Final = "/run/fairlead/gpu/region"
 GUARD_PATH: Final = "/usr/lib/fairlead/libfairlead-guard.so"
 PRELOAD_PATH: Final = "/etc/ld.so.preload"
+PRELOAD: Final = f"{GUARD_PATH}\n"
+"""The content of `PRELOAD_PATH`."""
 MPS_PIPE_PATH: Final = "/run/fairlead/mps"
 _SHARED_MEMORY_PATH: Final = "/dev/shm"
 
@@ -83,10 +86,7 @@ def shared_edits(
         case Provider.NONE:
             environment["CGPU_DISABLE"] = "true"
         case Provider.GUARD:
-            mounts += [
-                MountedFile(files.guard, GUARD_PATH),
-                MountedFile(files.preload, PRELOAD_PATH),
-            ]
+            mounts += _guard_mounts(files)
         case Provider.MPS:
             pipe = files.mps_pipes.get(given.cards[0].uuid)
             if len(given.cards) > 1:
@@ -104,6 +104,8 @@ def shared_edits(
             mounts.append(
                 MountedFile(files.mps_shared_memory, _SHARED_MEMORY_PATH, is_read_only=False)
             )
+            if files.guard:
+                mounts += _guard_mounts(files)
         case Provider.CGROUP:
             mib = str(min(grant.memory_mib or 0 for grant in given.cards))
             environment |= {"NVIDIA_GPU_MEMORY_REQUEST": mib, "NVIDIA_GPU_MEMORY_LIMIT": mib}
@@ -129,10 +131,13 @@ def whole_edits(
     )
 
 
-def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> ContainerLimits:
+def container_limits(
+    given: ContainerGrant, context_mib: Mapping[str, int], provider: Provider = Provider.GUARD
+) -> ContainerLimits:
     """The content of the container's limits file.
 
-    `context_mib`: by UUID, the memory of a program's context.
+    `context_mib`: by UUID, the memory of a program's context. Where MPS limits the container, the
+    guard only shows the limit, because MPS does not.
     """
     cards = (
         CardLimit(
@@ -140,7 +145,7 @@ def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> C
         )
         for grant in given.cards
     )
-    return ContainerLimits(tuple(cards), REGION_PATH)
+    return ContainerLimits(tuple(cards), REGION_PATH, provider is Provider.MPS)
 
 
 def fresh_region(now: float) -> Region:
@@ -155,6 +160,10 @@ def given_shares(given: ContainerGrant) -> tuple[GivenShare, ...]:
         for container in given.containers
         for grant in given.cards
     )
+
+
+def _guard_mounts(files: NodeFiles) -> list[MountedFile]:
+    return [MountedFile(files.guard, GUARD_PATH), MountedFile(files.preload, PRELOAD_PATH)]
 
 
 def _whole_environment(cards: Sequence[GpuSlot]) -> dict[str, str]:

@@ -25,8 +25,8 @@ from msgspec import Struct, structs
 
 from fairlead.model.actions import ObjectRef, PatchObject, RecordObjectEvent
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
-from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
-from fairlead.model.devices.gpu import GpuSlot, Health
+from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans, MpsLimit
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import (
     CardLimit,
@@ -74,19 +74,21 @@ from fairlead.rules.devices.grant import (
 )
 from fairlead.rules.devices.ids import token, unlistable, uuid_of
 from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner, kubelet_uid
-from fairlead.rules.devices.provider import Provider, choose_provider
+from fairlead.rules.devices.provider import Provider, choose_provider, mps_limits
 from fairlead.rules.devices.regained import regained_shares
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
 from fairlead.rules.nodes.status import CONFLICT, share_mode
 
 UNHEALTHY: Final = "GPUUnhealthy"
 REFUSED: Final = "GPUShareAllocateFailed"
+UNGUARDED: Final = "GPUGuardUnavailable"
 JUST_GIVEN_SECONDS: Final = 5.0
 """Seconds for which a card that was just allocated counts as held.
 
 The kubelet does not list it at once.
 """
 _ILL: Final = Health.UNHEALTHY
+_GUARD: Final = Provider.GUARD
 
 
 class Prepared(Struct, frozen=True, gc=False):
@@ -151,7 +153,9 @@ class NodeMachine:
         self.given: dict[tuple[str, str], tuple[GivenShare, ...]] = {}
         self._cards: tuple[GpuSlot, ...] | None = None
         self._means = IsolationMeans()
+        self._guard_fault = ""
         self.fault = ""
+        self._mps_fault = ""
         self._whole: dict[str, float] = {}
         self._reported: set[tuple[str, ...]] = set()
         self._served: tuple[int, float] | None = None
@@ -224,8 +228,18 @@ class NodeMachine:
             if card.uuid not in uuids and card.index not in indexes
         ]
         self._cards = tuple(sorted((*shown, *lost), key=lambda card: card.index))
-        self.fault, self._means = "", means
+        self.fault = ""
+        self._means = structs.replace(means, has_guard=self._means.has_guard)
         self.healths.shown(uuids)
+
+    def mps_reports(self, fault: str) -> None:
+        """Why MPS does not limit containers although its daemons run; "" = it does."""
+        self._mps_fault = fault
+
+    def guard_shows(self, fault: str) -> None:
+        """Why containers cannot have the guard's library; "" = they can."""
+        self._guard_fault = fault
+        self._means = structs.replace(self._means, has_guard=not fault)
 
     def driver_fails(self, why: str) -> None:
         """There is no driver now.
@@ -299,9 +313,15 @@ class NodeMachine:
         count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
         if count != served:
             self._served = (count, now)
-        return NodeConclusions(
-            plan, choose_provider(node.labels, self._means), self._events(plan), self._marks(now)
-        )
+        return NodeConclusions(plan, self._provider, self._events(plan), self._marks(now))
+
+    def mps_limits(self, now: float, more: Iterable[GivenShare] = ()) -> tuple[MpsLimit, ...]:
+        """What the daemons of MPS have to allow, with the rows of a container that is about to
+        start. None where the node does not use MPS.
+        """
+        if self.node is None or choose_provider(self.node.labels, self._means) != Provider.MPS:
+            return ()
+        return mps_limits(self._cards_now(now)[0], (*self.rows, *more))
 
     def whole(
         self, ids: Collection[str], now: float, *, has_device_nodes: bool
@@ -324,7 +344,7 @@ class NodeMachine:
         ids: Collection[str],
         now: float,
         files: NodeFiles,
-        answered: Sequence[CardLimit] | None = None,
+        answered: ContainerLimits | None = None,
     ) -> Prepared | DeviceRefusal:
         """What the container gets that starts with these ids of shared memory.
 
@@ -339,12 +359,15 @@ class NodeMachine:
         given = granted(ids, IdsOwner(pod, owner.containers), cards, whole)
         if isinstance(given, DeviceRefusal):
             return given
-        if answered is not None and (refusal := otherwise_answered(given, answered)):
+        if answered is not None and (refusal := otherwise_answered(given, answered.cards)):
             return refusal
         found = self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
-        if isinstance(found, DeviceRefusal) or not self._has_guard(
-            was_answered=answered is not None
-        ):
+        if isinstance(found, DeviceRefusal):
+            return found
+        if answered is not None:  # its mounts are of the provider that was in force then
+            limits = structs.replace(found.limits, is_view_only=answered.is_view_only)
+            found = structs.replace(found, limits=limits)
+        if not self._has_guard(was_answered=answered is not None):
             return found
         return structs.replace(found, region=fresh_region(now))
 
@@ -417,6 +440,12 @@ class NodeMachine:
 
     # --- pieces -----------------------------------------------------------------------------------
 
+    @property
+    def _provider(self) -> Provider:
+        """MPS counts as absent while it does not limit."""
+        means = structs.replace(self._means, has_mps=False) if self._mps_fault else self._means
+        return choose_provider(self._known_node().labels, means)
+
     def _known_node(self) -> Node:
         assert self.node is not None, "ask `missing` first"
         return self.node
@@ -460,8 +489,9 @@ class NodeMachine:
 
         The kubelet keeps an answer, with its mounts, although labels chose another provider since.
         """
-        provider = choose_provider(self._known_node().labels, self._means)
-        return provider is Provider.GUARD or (was_answered and self._means.has_guard)
+        return self._provider is Provider.GUARD or (
+            self._means.has_guard and (was_answered or self._provider is Provider.MPS)
+        )
 
     def _prepared(
         self,
@@ -471,12 +501,10 @@ class NodeMachine:
         shares: tuple[GivenShare, ...],
         mark: PatchObject | None,
     ) -> Prepared | DeviceRefusal:
-        edits = shared_edits(
-            given, cards, choose_provider(self._known_node().labels, self._means), files
-        )
+        edits = shared_edits(given, cards, self._provider, files)
         if isinstance(edits, DeviceRefusal):
             return edits
-        return Prepared(given, edits, container_limits(given, {}), shares, mark)
+        return Prepared(given, edits, container_limits(given, {}, self._provider), shares, mark)
 
     def _marks(self, now: float) -> tuple[PatchObject, ...]:
         """A mark that could not be written when its container started is written later."""
@@ -494,6 +522,11 @@ class NodeMachine:
         wrong: dict[tuple[str, ...], list[RecordObjectEvent]] = {}
         if conflict := share_mode(node.labels).conflict:
             wrong[CONFLICT, conflict] = [_warning(node_ref(node), CONFLICT, conflict)]
+        with_guard = structs.replace(self._means, has_guard=True)
+        shares = any(card.mode == CardMode.SHARED for card in plan.cards)
+        if self._guard_fault and shares and choose_provider(node.labels, with_guard) == _GUARD:
+            message = f"nothing limits the containers on shared GPUs: {self._guard_fault}"
+            wrong[UNGUARDED, message] = [_warning(node_ref(node), UNGUARDED, message)]
         for card in plan.cards:
             if card.health == _ILL:
                 message = f"GPU {card.index} ({card.uuid}) is Unhealthy: {card.reason}"

@@ -9,11 +9,13 @@ library; the agent reports whether the node has it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
-from fairlead.model.devices.driver import IsolationMeans
+from fairlead.model.devices.driver import IsolationMeans, MpsLimit
+from fairlead.model.devices.gpu import CardMode, GpuSlot
+from fairlead.model.devices.kubelet import GivenShare
 from fairlead.model.keys import LABEL_GPU_SCHEDULE, LABEL_NO_ISOLATION
 
 _CGROUP_DRIVER: Final = 615
@@ -54,3 +56,29 @@ def choose_provider(labels: Mapping[str, str], means: IsolationMeans) -> Provide
     if means.has_mps and schedule == "mps":
         return Provider.MPS
     return Provider.GUARD if means.has_guard else Provider.NONE
+
+
+def mps_limits(cards: Iterable[GpuSlot], shares: Iterable[GivenShare]) -> tuple[MpsLimit, ...]:
+    """What the MPS daemon of each shared card allows its clients; 0 where no container has a grant.
+
+    A client's own limit is in its environment, which it can change: an entry for a card that it
+    does not see makes MPS drop all of them. The daemon's limit then still holds. It is one for all
+    clients of a card, so it is the largest grant.
+
+    Cards that a pod has as a whole are left out: it may use them without MPS.
+
+    >>> from fairlead.model.devices.gpu import Grant
+    >>> cards = [GpuSlot(0, "GPU-a", 0, "T4", 15079, mode=CardMode.SHARED)]
+    >>> grants = [Grant("GPU-a", 0, 4, 4308), Grant("GPU-a", 0, 2, 2154)]
+    >>> mps_limits(cards, [GivenShare("ns", "p", "uid", "app", each, "t") for each in grants])
+    (MpsLimit(uuid='GPU-a', memory_mib=4308),)
+    """
+    largest: dict[str, int] = {}
+    for share in shares:
+        grant = share.grant
+        largest[grant.uuid] = max(largest.get(grant.uuid, 0), grant.memory_mib or 0)
+    return tuple(
+        MpsLimit(card.uuid, largest.get(card.uuid, 0))
+        for card in cards
+        if card.mode == CardMode.SHARED
+    )

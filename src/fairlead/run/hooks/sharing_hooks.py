@@ -34,6 +34,7 @@ from fairlead.rules.sharing.admission import (
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
+from fairlead.run.hooks.node_memory import MemoryOfNodes
 from fairlead.run.hooks.node_shares import SharesOfNodes
 from fairlead.run.hooks.people_admission import PeoplePolicies
 from fairlead.run.hooks.quota_admission import QuotaPolicies, denied
@@ -86,6 +87,7 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
         lambda labels: share_mode(labels).is_shared,
         quota,
         SharesOfNodes(cluster),
+        MemoryOfNodes(cluster),
     )
 
 

@@ -19,10 +19,10 @@ from fairlead.settings import (
     SHARE_LEASE,
 )
 from fairlead.wire.installation.object_parts import (
+    ALL_CARDS,
     ANYWHERE,
     CLUSTER_CRITICAL,
     CONTROL_PLANE,
-    DRIVER_VARIABLES,
     KUBE_SYSTEM,
     LINUX,
     LOCKED,
@@ -64,6 +64,8 @@ _EXTENDER: Final = "fairlead-gpushare-extender"
 _CONTROL_PLANE: Final = "fairlead-gpushare-control-plane"
 """Roles of the extender on machines of the control plane: both files can be applied."""
 _AGENT: Final = "fairlead-node-agent"
+_MPS_CONTROL: Final = {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"}
+"""NVIDIA's runtime adds the driver's library, and with `compute` the control program of MPS."""
 _WEBHOOK: Final = WEBHOOK_SERVICE
 _EXTENDER_PORT: Final = 12345
 """Of the extender in pods, as kube-scheduler's configuration names it."""
@@ -264,6 +266,7 @@ def _agent_pod(chosen: Installation) -> Object:
         ("cdi", "/var/run/cdi", "DirectoryOrCreate", False),
         ("state", "/var/lib/fairlead/gpu", "DirectoryOrCreate", False),
         ("run", "/run/fairlead/gpu", "DirectoryOrCreate", False),
+        ("mps", "/run/nvidia/mps", "DirectoryOrCreate", False),
     )
     container = {
         "name": "agent",
@@ -276,7 +279,7 @@ def _agent_pod(chosen: Installation) -> Object:
             f"--test-image={chosen.image}",
             f"--namespace={chosen.node_namespace}",
         ],
-        "env": [NODE_NAME, *DRIVER_VARIABLES],
+        "env": [NODE_NAME, ALL_CARDS, _MPS_CONTROL],
         **port("metrics", NODE_AGENT_PORT),
         **probes("metrics"),
         **requests("20m", "96Mi"),

@@ -69,8 +69,9 @@ CONTROL_PLANE: Final[Object] = {
     "effect": "NoSchedule",
 }
 """Toleration for machines of the control plane."""
+ALL_CARDS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
 DRIVER_VARIABLES: Final = (
-    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+    ALL_CARDS,
     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
 )
 """The NVIDIA runtime adds the driver's library and all cards; the process runs nothing on them."""

@@ -29,6 +29,7 @@ _CARD: Final = re.compile(
     re.ASCII,
 )
 _VERSION: Final = "version 1"
+_VIEW: Final = "view"
 
 
 def render_limits(limits: ContainerLimits) -> bytes:
@@ -37,7 +38,8 @@ def render_limits(limits: ContainerLimits) -> bytes:
     >>> render_limits(ContainerLimits((CardLimit("GPU-a", 4301),), "/r")).decode().split("\n")[1]
     'gpu GPU-a limit_bytes 4509925376 core_percent 0 context_bytes 0'
     """
-    lines = [_VERSION, *map(_card_line, limits.cards), f"region {limits.region}"]
+    view = [_VIEW] if limits.is_view_only else []
+    lines = [_VERSION, *view, *map(_card_line, limits.cards), f"region {limits.region}"]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -54,7 +56,7 @@ def parse_limits(text: bytes) -> ContainerLimits | Refusal:
     if lines[0] != _VERSION:
         return Refusal(f"the limits file begins with `{lines[0]}`, not with `{_VERSION}`")
     cards: list[CardLimit] = []
-    region = ""
+    region, is_view_only = "", False
     for number, line in enumerate(lines[1:], 2):
         card, path = _parse_card(line), _parse_region(line)
         is_new = card is not None and all(card.uuid != other.uuid for other in cards)
@@ -62,10 +64,12 @@ def parse_limits(text: bytes) -> ContainerLimits | Refusal:
             cards.append(card)
         elif path and not region:
             region = path
+        elif line == _VIEW and not is_view_only:
+            is_view_only = True
         else:
             return Refusal(f"line {number} of the limits file is not understood: `{line}`")
     return (
-        ContainerLimits(tuple(cards), region)
+        ContainerLimits(tuple(cards), region, is_view_only)
         if region
         else Refusal("the limits file names no region")
     )
