@@ -79,7 +79,7 @@ def run_tests(only: Sequence[str]) -> int:
         checked.set()
         preparation.join()
     reals = [_broken_by(problem, group) for group in reals]
-    real_outcomes = _run_real(reals)
+    real_outcomes = run_real(reals)
     chance = try_again([*outcomes, *real_outcomes])
     print(f"part of the divided tests: FAIRLEAD_TURN={turn}")
     return _report([*outcomes, *real_outcomes], chance, time.monotonic() - started, budget)
@@ -108,7 +108,7 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
     return [group for group in groups if not only or group.name in only or together in only]
 
 
-def _run_real(groups: list[Group]) -> list[Outcome]:
+def run_real(groups: list[Group]) -> list[Outcome]:
     """The outcomes, in their order: the heavy groups run after the others, the patient ones beside
     both.
     """

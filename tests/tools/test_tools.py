@@ -293,7 +293,7 @@ def test_a_patient_group_runs_beside_the_heavy_one_and_that_after_all_others(
         groups.Group("heavy", "", (), is_heavy=True),
         *(groups.Group(f"other-{number}", "", ()) for number in range(6)),
     ]
-    outcomes = run_tests._run_real(named)
+    outcomes = run_tests.run_real(named)
     assert [outcome.group for outcome in outcomes] == named
     assert ended[-1] == "patient" and len(ended) == 7
 
