@@ -74,7 +74,7 @@ _OF_INSTALLATIONS = (
 )
 INSTALLATIONS = tuple(f"tests/kube/test_{name}.py" for name in _OF_INSTALLATIONS)
 """With these, thirds of tests/kube by time, so that no group takes much longer than the others."""
-OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
+OWN_GROUP_FOLDERS = ("apps", "cli", "console", "docs", "edge", "golden", "run", "sim")
 JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
 """Tests that mostly wait, of folders that are a group each; these are one of their own."""
@@ -124,7 +124,9 @@ class Group:
     (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube` groups need.
     `needs_image`: the Debian packages of the image are fetched first. `is_ordered`: each case finds
     the cluster as the case before it left it, so that none runs without the rest of its module.
-    `is_heavy`: its programs need the whole machine, so it runs alone after all others.
+    `is_heavy`: its programs need the whole machine, so it runs after all others. `is_patient`: it
+    computes, and does not depend on how fast; it runs at low priority in the time that others,
+    also the heavy one, leave idle.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Group:
     needs_image: bool = False
     is_ordered: bool = False
     is_heavy: bool = False
+    is_patient: bool = False
 
 
 def check_groups() -> tuple[Group, ...]:
@@ -170,6 +173,11 @@ def check_groups() -> tuple[Group, ...]:
         ),
         Group(
             "apps", "Fairlead's servers", (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)
+        ),
+        Group(
+            "boards",
+            "what the console's pages show, without a server",
+            (_pytest("boards", *_NOT_LONG, "tests/console"),),
         ),
         Group(
             "pages",
@@ -227,6 +235,7 @@ def real_groups() -> tuple[Group, ...]:
             "long",
             "more seeds, kills and hours of what `make test` tries",
             (_pytest("long", "-m", "long", *_LONG_FOLDERS),),
+            is_patient=True,
         ),
         _folder_group(
             "browser", "the console in Chromium", (CHROMIUM, CHINESE_FONTS), needs_real=True
@@ -255,12 +264,15 @@ def real_groups() -> tuple[Group, ...]:
             is_ordered=True,
             is_heavy=True,
         ),
-        _with_image(
-            _folder_group(
-                "image",
-                "the image, built twice and run in containerd; wheel and sdist",
-                (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
-            )
+        replace(
+            _with_image(
+                _folder_group(
+                    "image",
+                    "the image, built twice and run in containerd; wheel and sdist",
+                    (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
+                )
+            ),
+            is_patient=True,
         ),
         _folder_group(
             "prometheus",

@@ -128,9 +128,9 @@ def namespace_labels() -> str:
     return " ".join(f"{key}={value}" for key, value in labels.items())
 
 
-def package() -> bytes:
-    """The chart as Helm packs it, with one time for all files."""
-    tree = {f"{HELM_CHART}/{path}": File(text.encode()) for path, text in chart_files().items()}
+def package(files: Mapping[str, str]) -> bytes:
+    """The chart of these files as Helm packs it, with one time for all files."""
+    tree = {f"{HELM_CHART}/{path}": File(text.encode()) for path, text in files.items()}
     return gzip.compress(tar_bytes(tree), 9, mtime=0)
 
 
@@ -376,7 +376,7 @@ def main(argv: list[str]) -> int:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{HELM_CHART}-{__version__}.tgz"
-        path.write_bytes(package())
+        path.write_bytes(package(chart_files()))
         print(f"wrote {path}")
         return 0
     shutil.rmtree(FOLDER, ignore_errors=True)

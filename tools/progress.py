@@ -61,18 +61,19 @@ def run_step(
     limit_seconds: float = 3600.0,
     silence_seconds: float = math.inf,
     progress: Callable[[Path], str] | None = None,
+    niceness: int = 0,
 ) -> float:
     """Run `argv` to its end and return the seconds it took.
 
     Raises StepFailed when it fails, when it runs longer than `limit_seconds`, or when it prints
     nothing for `silence_seconds`. `progress` reads the log and returns what to add to the line that
-    is printed every 20 seconds.
+    is printed every 20 seconds. `niceness`: how much lower than now its priority is, 0 to 19.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     with log.open("wb") as output:
         child = subprocess.Popen(
-            list(argv),
+            [*(("nice", "-n", str(niceness)) if niceness else ()), *argv],
             cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -17,6 +17,8 @@ from progress import StepFailed, run_step, say, spoken_seconds
 from toolchains import REPOSITORY, find_node
 
 LOGS = REPOSITORY / "build" / "logs"
+PATIENT_NICENESS = 10
+"""Of two programs that compute, the one at this priority gets a tenth of the CPU."""
 
 
 @dataclass
@@ -94,6 +96,7 @@ def _run(group: Group, step: Step) -> Tally:
             env=_environment(step),
             silence_seconds=group.silence_seconds,
             progress=_percent,
+            niceness=PATIENT_NICENESS if group.is_patient else 0,
         )
     except StepFailed as failed:
         problem = failed.what

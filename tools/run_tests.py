@@ -35,7 +35,7 @@ from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
 BUILDER_GRACE = 20.0  # seconds
-CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
+CHECK_FIRST = ("unit", "run", "boards", "sim", "cli", "pages", "apps", "jobs")
 REAL_FIRST = ("kube", "quota", "installed", "browser", "worlds", "kubelet")
 """The longest groups begin first, so that no long one is left alone at the end.
 
@@ -79,12 +79,7 @@ def run_tests(only: Sequence[str]) -> int:
         checked.set()
         preparation.join()
     reals = [_broken_by(problem, group) for group in reals]
-    real_outcomes = [
-        *_run_side_by_side(
-            [group for group in reals if not group.is_heavy], REAL_FIRST, REALS_AT_ONCE
-        ),
-        *_run_side_by_side([group for group in reals if group.is_heavy], (), 1),
-    ]
+    real_outcomes = run_real(reals)
     chance = try_again([*outcomes, *real_outcomes])
     print(f"part of the divided tests: FAIRLEAD_TURN={turn}")
     return _report([*outcomes, *real_outcomes], chance, time.monotonic() - started, budget)
@@ -111,6 +106,23 @@ def budget_of(only: Sequence[str]) -> str:
 
 def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> list[Group]:
     return [group for group in groups if not only or group.name in only or together in only]
+
+
+def run_real(groups: list[Group]) -> list[Outcome]:
+    """The outcomes, in their order: the heavy groups run after the others, the patient ones beside
+    both.
+    """
+    heavy = [group for group in groups if group.is_heavy]
+    patient = [group for group in groups if group.is_patient]
+    others = [group for group in groups if not group.is_heavy and not group.is_patient]
+    with ThreadPoolExecutor(1) as beside:
+        waited = beside.submit(_run_side_by_side, patient, (), 1)
+        done = [
+            *_run_side_by_side(others, REAL_FIRST, REALS_AT_ONCE),
+            *_run_side_by_side(heavy, (), 1),
+            *waited.result(),
+        ]
+    return sorted(done, key=lambda outcome: groups.index(outcome.group))
 
 
 def _run_side_by_side(groups: list[Group], first: Sequence[str], at_once: int) -> list[Outcome]:

@@ -61,7 +61,8 @@ def packed_chart(folder: Path) -> Path:
 @functools.cache
 def _package() -> bytes:
     """Two seconds of CPU, for the same bytes each time."""
-    packed: bytes = chart_tool().package()
+    tool = chart_tool()
+    packed: bytes = tool.package(tool.chart_files())
     return packed
 
 

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from subprocess import PIPE
 from types import ModuleType
+from typing import Any
 
 import pytest
 from tests.waiting import wait_until
@@ -271,6 +272,41 @@ def test_a_run_gets_its_budget(
     run_tests = _tool("run_tests")
     monkeypatch.setattr(run_tests, "missing_programs", lambda family: missing)
     assert run_tests.against(run_tests.budget_of(only), seconds) == message
+
+
+def test_a_patient_group_runs_beside_the_heavy_one_and_that_after_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups, run_tests, run_group = _tool("groups"), _tool("run_tests"), _tool("run_group")
+    heavy_began, ended = threading.Event(), list[str]()
+
+    def run(group: Any) -> Any:
+        if group.is_patient:
+            assert heavy_began.wait(120), "the heavy group does not wait for the patient one"
+        if group.is_heavy:
+            heavy_began.set()
+        else:
+            ended.append(group.name)
+        return run_group.Outcome(group)
+
+    monkeypatch.setattr(run_tests, "run_group", run)
+    named = [
+        groups.Group("patient", "", (), is_patient=True),
+        groups.Group("heavy", "", (), is_heavy=True),
+        *(groups.Group(f"other-{number}", "", ()) for number in range(6)),
+    ]
+    outcomes = run_tests.run_real(named)
+    assert [outcome.group for outcome in outcomes] == named
+    assert ended[-1] == "patient" and len(ended) == 7
+
+
+def test_a_patient_step_has_a_lower_priority(tmp_path: Path) -> None:
+    code, log = "import os; print(os.nice(0))", tmp_path / "log"
+    found = []
+    for niceness in (0, 5):
+        _tool("progress").run_step("it", [sys.executable, "-c", code], log, niceness=niceness)
+        found.append(int(log.read_text()))
+    assert found[1] == min(19, found[0] + 5)
 
 
 def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,19 +89,18 @@ class Cluster:
         assert answer.status == 201, answer.message
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with simulated_server(tmp_path, StillClock()) as server:
+@contextmanager
+def running_cluster(home: Path) -> Iterator[Cluster]:
+    with simulated_server(home, StillClock()) as server:
         for name in ("kube-ai", *SPACES):
             place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             server.do(lambda cluster, place=place: cluster.create(place))
         for obj in (*people_definitions(), demo_tree("leaf")):
             server.do(lambda cluster, obj=obj: cluster.create(obj))
-        yield Cluster(server, tmp_path)
+        yield Cluster(server, home)
 
 
-@pytest.fixture
-def team(cluster: Cluster) -> Cluster:
+def with_team(cluster: Cluster) -> Cluster:
     """Group teamA on root.a.1, Bob in it, and Ann, an administrator."""
     cluster.done("group", "create", "teamA", "--leaf", "root.a.1")
     cluster.set_status(f"{GROUPS}/teama", leaf="root.a.1", namespaces=["namespace1"])
@@ -109,6 +109,24 @@ def team(cluster: Cluster) -> Cluster:
     cluster.make_bound("bob", "namespace1")
     cluster.make_bound("ann")
     return cluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with running_cluster(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def team(cluster: Cluster) -> Cluster:
+    return with_team(cluster)
+
+
+@pytest.fixture(scope="module")
+def unchanged_team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """For tests that check that nothing changed: they share one."""
+    with running_cluster(tmp_path_factory.mktemp("team")) as one:
+        yield with_team(one)
 
 
 def test_a_user_and_a_group_become_objects(cluster: Cluster) -> None:
@@ -266,7 +284,8 @@ def test_a_credential_is_shown_without_its_token(team: Cluster) -> None:
         ("kubeconfig delete none", "there is no credential `none`"),
     ],
 )
-def test_what_is_refused_changes_nothing(team: Cluster, words: str, why: str) -> None:
+def test_what_is_refused_changes_nothing(unchanged_team: Cluster, words: str, why: str) -> None:
+    team = unchanged_team
     before = [team.api.ask("GET", path).body["items"] for path in (USERS, GROUPS)]
     assert why in team.refused(*words.split())
     assert [team.api.ask("GET", path).body["items"] for path in (USERS, GROUPS)] == before
