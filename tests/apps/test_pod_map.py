@@ -115,7 +115,7 @@ def counters(pods: PodMap) -> list[tuple[str, str, float | int | None]]:
     return [
         (each.name.removeprefix("fairlead_container_gpu_"), each.metric.type, value)
         for each in container_families(samples)
-        if each.name.endswith(("accounted_bytes", "denied_total"))
+        if each.name.endswith(("accounted_bytes", "denied_total", "allocators_total"))
         for value in each.values
         if value is not None
     ]
@@ -133,6 +133,7 @@ async def test_a_container_with_the_guard_has_its_counters(
     expected = [
         ("memory_accounted_bytes", "gauge", 100 << 20),
         ("allocations_denied_total", "counter", 7),
+        ("unknown_allocators_total", "counter", 8),
     ]
     assert counters(pods) == expected
     assert not caplog.messages
@@ -143,7 +144,7 @@ async def test_a_container_with_the_guard_has_its_counters(
         "the region counts 104857601 bytes of GPU " + CARD + ", its limit is 104857600"
     )
     files.cards = (RegionCard(), RegionCard())
-    assert [value for _, _, value in counters(pods)] == [0, 0]
+    assert [value for _, _, value in counters(pods)] == [0, 0, 0]
 
 
 async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) -> None:

@@ -71,6 +71,7 @@ LATER = {
     "GpuNvlinkDown": ("5m", "warning"),
     "GpuEccOff": ("1h", "warning"),
     "GpuPodPendingLong": ("0", "info"),
+    "GuardUnknownAllocator": ("0", "warning"),
 }
 """Alerts that were added after the specification; alerts about a node or a card that is down
 inhibit them, too.

@@ -493,6 +493,25 @@ CASES: Mapping[str, Case] = {
     )._replace(value="512Mi"),
     "ContainerNearLimit": _used(0.97, 0.95, 10 * MINUTE, "97%"),
     "ContainerOverGrant": _used(1.2, 1.05, MINUTE, "120%"),
+    "GuardUnknownAllocator": Case(
+        {container("unknown_allocators_total"): held(2, MINUTE)},
+        MINUTE,
+        {
+            name: SHARE[name]
+            for name in ("node_name", "namespace_name", "pod_name", "container_name")
+        },
+        {
+            "every allocator is known": {container("unknown_allocators_total"): held(0, MINUTE)},
+            "without the guard": {container("memory_used_bytes"): held(1, MINUTE)},
+        },
+        value="2",
+        also={
+            "on two cards": {
+                container("unknown_allocators_total", uuid=uuid): held(2, MINUTE)
+                for uuid in ("GPU-a", "GPU-b")
+            },
+        },
+    ),
     "ExporterMissing": Case(
         {
             node("gpus"): held(8, 6 * MINUTE),

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from tests.prometheus.alert_cases import CLUSTER, MINUTE, from_then, gpu, held
+from tests.prometheus.alert_cases import CLUSTER, MINUTE, container, from_then, gpu, held
 from tests.prometheus.promtool import Asked, Question, selector, wrong_answers
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
@@ -104,4 +104,22 @@ def test_a_prometheus_of_two_clusters_shows_the_chosen_one(tmp_path: Path) -> No
         ),
         Question("one cluster", one, [Asked(MINUTE, expression(*drawn), {"{}": 4})]),
     ]
+    assert wrong_answers(questions, tmp_path) == ""
+
+
+def test_look_ups_of_unknown_allocators_are_drawn_when_they_happen(tmp_path: Path) -> None:
+    """Also those of a container whose program looked them up before the first scrape."""
+    pod = {**CLUSTER, "namespace_name": "vision", "pod_name": "p", "node_name": "gpu-1"}
+    info = selector("fairlead_gpu_pod_info", {**pod, "workload": "web", "phase": "Running"})
+    counter = container("unknown_allocators_total")
+    drawn = expression("fairlead-gpu-app", "Allocators that the memory guard does not know")
+    key = '{namespace_name="vision",pod_name="p",container_name="c"}'
+    begins = {counter: from_then(2, 10 * MINUTE, 20 * MINUTE), info: held(1, 20 * MINUTE)}
+    later = {
+        counter: f"{held(0, 10 * MINUTE)} {held(2, 10 * MINUTE)}",
+        info: held(1, 20 * MINUTE),
+    }
+    answers = {11: {key: 2.0}, 19: {key: 0.0}}
+    asked = [Asked(at * MINUTE, drawn, answer) for at, answer in answers.items()]
+    questions = [Question("at its start", begins, asked), Question("later", later, asked)]
     assert wrong_answers(questions, tmp_path) == ""

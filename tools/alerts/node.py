@@ -19,6 +19,13 @@ _WHO: Final = (
     "{{ $labels.container_name }} of pod {{ $labels.namespace_name }}/{{ $labels.pod_name }}"
 )
 _SHARE: Final = 'fairlead:container_gpu_memory_used:ratio{allocate_mode="share"}'
+_UNKNOWN: Final = (
+    "max by (node_name, namespace_name, pod_name, container_name) "
+    "(fairlead_container_gpu_unknown_allocators_total) > 0"
+)
+"""One alert for each container: a look-up counts on each of its cards. No increase is asked for,
+because a program looks functions up when it starts, before the counter is read at 0.
+"""
 _NOT_OF_A_LOST_CARD: Final = "unless on (node_name, gpu) fairlead_gpu_up == 0"
 _NO_POD_MAP: Final = (
     f"fairlead_exporter_pod_map_age_seconds > {POD_MAP_SECONDS} or on (node_name) "
@@ -103,6 +110,30 @@ CONTAINERS: Final = Group(
             "Inform its owner, and delete the pod if its neighbours fail. Whether the node can "
             "enforce grants is described in [gpu-node.md](../how-to/gpu-node.md).",
             hold="1m",
+        ),
+        Alert(
+            "GuardUnknownAllocator",
+            _UNKNOWN,
+            "warning",
+            "Container {{ $labels.container_name }} looks up an allocator that the memory guard "
+            "does not know",
+            f"Container {_WHO} on {{{{ $labels.node_name }}}} has looked up {{{{ $value }}}} "
+            "times a function of the driver that looks like an allocator and that the memory "
+            "guard does not know. Memory that it allocates so does not count against its grant.",
+            "The memory guard is a cooperative quota with a list of the driver's allocators. A "
+            "program has asked the driver for a function that is named like an allocator and is "
+            "not in this list, usually after an update of the driver or of CUDA. The function "
+            "works; its memory is neither limited nor accounted.",
+            (
+                'fairlead_container_gpu_unknown_allocators_total{namespace_name="NAMESPACE",'
+                'pod_name="POD"}',
+                "fairlead_gpushare_over_grant_bytes > 0",
+                "$ kubectl inspect cgpu -o wide",
+            ),
+            "Look whether the container uses more than its grant: the watchdog of the node agent "
+            "reports that as the Event `GPUMemoryOverGrant`. Upgrade Fairlead if a newer version "
+            "knows the driver, else report the versions of driver and CUDA. The alert ends with "
+            "the container.",
         ),
     ),
 )

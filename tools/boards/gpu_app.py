@@ -34,6 +34,17 @@ _LIMIT = _of_app(once(f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}", CO
 _UTILIZATION = _of_app(once(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", CONTAINER_KEY))
 _RESTARTS = f"fairlead_gpu_pod_restarts_total{{{_POD}}}"
 _DENIED = f"fairlead_container_gpu_allocations_denied_total{{{_POD}}}"
+_UNKNOWN = f"fairlead_container_gpu_unknown_allocators_total{{{_POD}}}"
+_UNKNOWN_KEY = f"{_KEY}, container_name"
+_UNKNOWN_LOOKUPS = (
+    f"({once(_UNKNOWN, _UNKNOWN_KEY)} unless "
+    f"{once(f'{_UNKNOWN} offset $__rate_interval', _UNKNOWN_KEY)}"
+    f" or {once(f'round(increase({_UNKNOWN}[$__rate_interval]))', _UNKNOWN_KEY)})"
+)
+"""A program looks its functions up when it starts, often before the first scrape of its container.
+
+`increase` does not show a series that begins at 1 or more.
+"""
 _REFUSED = 'increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_interval])'
 
 BOARD = Board(
@@ -147,7 +158,7 @@ BOARD = Board(
                         "No container is above its grant. (The node agent reports this: is it "
                         "scraped?)"
                     ),
-                    width=8,
+                    width=6,
                     least=0,
                 ),
                 Panel(
@@ -163,7 +174,22 @@ BOARD = Board(
                         ),
                     ),
                     empty="No container here has the memory guard, which is cooperative.",
-                    width=8,
+                    width=6,
+                    least=0,
+                ),
+                Panel(
+                    "Allocators that the memory guard does not know",
+                    (
+                        Query(
+                            _of_app(_UNKNOWN_LOOKUPS),
+                            "{{pod_name}} {{container_name}}",
+                        ),
+                    ),
+                    empty="No container here has the memory guard, which is cooperative.",
+                    description=(
+                        "Look-ups. Memory of such an allocator is neither limited nor accounted."
+                    ),
+                    width=6,
                     least=0,
                 ),
                 Panel(
@@ -181,7 +207,7 @@ BOARD = Board(
                     description=(
                         "On all nodes, of all applications: the node agent's counter knows no pods."
                     ),
-                    width=8,
+                    width=6,
                     least=0,
                 ),
             ),

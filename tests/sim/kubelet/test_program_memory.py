@@ -131,6 +131,7 @@ def test_the_guards_counts_begin_anew_with_each_start() -> None:
         3193 * MIB,
         0,
     )
+    assert {process(world, each).unknown_allocators for each in ("greedy", "fits")} == {0}
 
 
 def test_the_provider_in_force_at_the_start_of_a_program_decides() -> None:

@@ -49,8 +49,8 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     shared memory, "" = none. `replica`: its time slice of the card, "" = none. `members`: its
     processes one by one, where they are visible. `claim`: labels of a card that it has by a
     resource claim. Usage is None where the processes are not visible, the driver has no value for
-    one of them, or the last value is too old. `accounted_bytes`, `denied`: what the memory guard
-    counts, None = it is not in the container.
+    one of them, or the last value is too old. `accounted_bytes`, `denied`,
+    `unknown_allocators`: what the memory guard counts, None = it is not in the container.
     """
 
     namespace: str
@@ -69,12 +69,18 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     claim: Mapping[str, str] = {}
     accounted_bytes: int | None = None
     denied: int | None = None
+    unknown_allocators: int | None = None
 
     def with_counts(self, card: RegionCard | None) -> DeviceProcess:
         """With what the memory guard of the container counts on this device."""
         if card is None:
             return self
-        return replace(self, accounted_bytes=card.used, denied=card.denied)
+        return replace(
+            self,
+            accounted_bytes=card.used,
+            denied=card.denied,
+            unknown_allocators=card.unknown_allocators,
+        )
 
 
 class XidEvent(Struct, frozen=True, gc=False):

@@ -59,6 +59,12 @@ DENIED: Final = _metric(
     "Allocations on this GPU that the cooperative memory guard in the container refused.",
     "counter",
 )
+UNKNOWN_ALLOCATORS: Final = _metric(
+    "unknown_allocators_total",
+    "Look-ups by the container of driver functions that look like allocators of memory and that "
+    "the cooperative memory guard neither limits nor accounts.",
+    "counter",
+)
 _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
     MEMORY_USED: lambda process: process.memory_used_bytes,
     MEMORY_LIMIT: lambda process: process.memory_limit_bytes,
@@ -69,6 +75,7 @@ _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] 
     PROCESSES: lambda process: process.processes,
     MEMORY_ACCOUNTED: lambda process: process.accounted_bytes,
     DENIED: lambda process: process.denied,
+    UNKNOWN_ALLOCATORS: lambda process: process.unknown_allocators,
 }
 NAMES: Final = tuple(_VALUES)
 _PROCESS_LABELS: Final = (*LABELS, "pid", "process_name", "process_type")
