@@ -129,6 +129,34 @@ def build_checked(sanitizers: str) -> Path:
     return kept("checked", "checked", parts, compile_into)
 
 
+def build_hooked(sources: Path, sanitizers: str) -> Path:
+    """A test's program as of `build_tenant` that contains the guard, under the compiler's
+    sanitizers: their runtime and a library that is preloaded would each have to be the first.
+    """
+    checks = (f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all")
+    build = Built(macros=("GUARD_MUTABLE", "dlsym=hooked_dlsym"), options=("-O1", "-g", *checks))
+    table = read_table()
+    library = build_stub() / "libcuda.so.1"
+    generated = {
+        "hooks.h": header(table),
+        "hooks.c": wrappers(table),
+        "linked.c": link_table(table, is_linked=True),
+    }
+    written = [*sorted((NATIVE / "guard").glob("*.c")), NATIVE / "steps" / "hooked.c"]
+    written += sorted(sources.glob("*.c"))
+    headers = [*sorted((NATIVE / "guard").glob("*.h")), NATIVE / "driver.h", *sources.glob("*.h")]
+
+    def compile_into(folder: Path) -> None:
+        for name, text in generated.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        link = (f"-I{sources}", "-pthread", "-ldl")
+        files = (*map(str, written), "hooks.c", "linked.c", str(library))
+        run_compiler(build, folder, link, files, "hooked", is_shared=False)
+
+    parts = (str(build), str(library), *generated.values(), *_contents([*written, *headers]))
+    return kept("hooked", "hooked", parts, compile_into)
+
+
 def build_stub(build: Built = Built(), without: Sequence[str] = ()) -> Path:
     """The folder with the stub's `libcuda.so.1` and `libnvidia-ml.so.1`.
 
@@ -173,6 +201,19 @@ def build_tenant(sources: Path, build: Built = Built(), *, is_linked: bool = Tru
 
     parts = (str(build), links, str(stub), *_contents([*written, *headers]))
     return kept("tenant", "tenant", parts, compile_into)
+
+
+def build_program(source: Path, build: Built = Built()) -> Path:
+    """A program of one C file, linked with the stub."""
+    library = build_stub() / "libcuda.so.1"
+    text = source.read_text(encoding="utf-8")
+
+    def compile_into(folder: Path) -> None:
+        files = (str(source), str(library))
+        run_compiler(build, folder, (), files, source.stem, is_shared=False)
+
+    parts = (str(build), str(library), text, *_contents([NATIVE / "driver.h"]))
+    return kept("program", source.stem, parts, compile_into)
 
 
 def build_escape(sources: Path, build: Built, *, has_driver: bool) -> Path:

@@ -186,7 +186,8 @@ CUresult on_context_limit(CUresult (*real)(int, size_t), int limit, size_t value
     }
     CUresult code = here(&place);
     if (code != CUDA_SUCCESS) {
-        return code; /* also the driver's answer where there is no context */
+        /* Also the driver's answer where there is no context. */
+        return guard_is_view() ? real(limit, value) : code;
     }
     uint64_t size = value;
     if (limit == CU_LIMIT_STACK_SIZE) {

@@ -212,7 +212,9 @@ uint64_t guard_used(int gpu) {
     if (gpu < 0 || !guard_account.region) {
         return 0;
     }
-    /* Looking for the dead reads /proc, so it happens four times a second at most. */
+    /* Looking for the dead reads /proc, so it happens four times a second at most, and each time for
+     * a part of the processes.
+     */
     int64_t now = sys_nanoseconds();
     int64_t last = __atomic_load_n(&looked_at, __ATOMIC_RELAXED);
     if (now - last > 250000000 && __atomic_compare_exchange_n(&looked_at, &last, now, 0,

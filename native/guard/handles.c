@@ -75,7 +75,7 @@ CUresult on_map(CUresult (*real)(CUdeviceptr, size_t, size_t, CUallocation, unsi
     int is_ours = table_count(&handles, handle, 1, &entry);
     if (!is_ours && size) {
         struct place place;
-        if (here(&place) != CUDA_SUCCESS || charge(place.gpu, size)) {
+        if (here(&place) == CUDA_SUCCESS ? charge(place.gpu, size) : !guard_is_view()) {
             return NO_MEMORY;
         }
         mapping.gpu = place.gpu;

@@ -18,6 +18,9 @@ static CUresult keep_import(CUresult code, CUdeviceptr *pointer, void (*undo)(CU
     CUdeviceptr base;
     if (here(&place) != CUDA_SUCCESS || !ask || ask(&base, &size, *pointer) != CUDA_SUCCESS ||
         charge(place.gpu, size)) {
+        if (guard_is_view()) {
+            return code; /* not counted */
+        }
         undo(*pointer);
         return NO_MEMORY;
     }

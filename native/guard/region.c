@@ -170,12 +170,12 @@ static void empty(struct region *region, uint32_t slot) {
     PUT(region->slots[slot].identity, 0);
 }
 
-/* Under the lock: empty the first slot of a dead process; 0 where there is none. */
-static int reap(struct account *account, int also_without_bytes) {
+/* Under the lock: empty the first slot with bytes of a dead process; 0 where there is none. */
+static int reap(struct account *account) {
     for (uint32_t index = 0; index < REGION_SLOTS; index++) {
         struct region_slot *slot = &account->region->slots[index];
         if (index != account->slot && GET(slot->identity) != 0 &&
-            (also_without_bytes || held(slot)) && region_judge(account, slot)) {
+            held(slot) && region_judge(account, slot)) {
             empty(account->region, index);
             return 1;
         }
@@ -197,6 +197,7 @@ int region_enter(struct account *account) {
     struct region *region = account->region;
     uint32_t gone = REGION_SLOTS;
     account->slot = REGION_SLOTS;
+    account->judged = 0;
     for (uint32_t gpu = 0; gpu < REGION_GPUS; gpu++) {
         account->owed[gpu] = 0;
     }
@@ -257,11 +258,34 @@ void region_leave(struct account *account) {
     }
 }
 
+/* A process is judged without the lock, because that reads a file, and again with it. */
+static int empty_if_dead(struct account *account, uint32_t index) {
+    struct region_slot *slot = &account->region->slots[index];
+    if (index == account->slot || !region_judge(account, slot)) {
+        return 0;
+    }
+    if (lock(account, region_release_wait)) {
+        return -1;
+    }
+    if (GET(slot->identity) != 0 && region_judge(account, slot)) {
+        empty(account->region, index);
+    }
+    unlock(account);
+    return 0;
+}
+
 void region_reap(struct account *account) {
-    if (account->slot < REGION_SLOTS && lock(account, region_release_wait) == 0) {
-        while (reap(account, 1)) {
+    uint32_t first = __atomic_load_n(&account->judged, __ATOMIC_RELAXED);
+    uint32_t judged = 0;
+    for (uint32_t at = 0; at < REGION_SLOTS && judged < REGION_JUDGED; at++) {
+        uint32_t index = (first + at) % REGION_SLOTS;
+        if (GET(account->region->slots[index].identity) != 0) {
+            judged++;
+            __atomic_store_n(&account->judged, index + 1, __ATOMIC_RELAXED);
+            if (account->slot >= REGION_SLOTS || empty_if_dead(account, index)) {
+                return;
+            }
         }
-        unlock(account);
     }
 }
 
@@ -280,7 +304,7 @@ int region_reserve(struct account *account, uint32_t gpu, uint64_t size, uint64_
         if (is_mine(account) && used <= limit && size <= limit - used) {
             break;
         }
-        if (!reap(account, 0)) {
+        if (!reap(account)) {
             __atomic_fetch_add(&card->denied, 1, __ATOMIC_RELAXED);
             unlock(account);
             return -1;

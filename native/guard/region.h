@@ -46,7 +46,9 @@ struct region {
     int64_t paid[REGION_GPUS];
 };
 
-/* A process's own side of a region. `owed`: releases that found the lock taken for too long. */
+/* A process's own side of a region. `owed`: releases that found the lock taken for too long.
+ * `judged`: where region_reap goes on.
+ */
 struct account {
     struct region *region;
     uint64_t identity;
@@ -54,6 +56,7 @@ struct account {
     uint64_t pid_namespace;
     uint32_t slot; /* REGION_SLOTS: none */
     uint64_t owed[REGION_GPUS];
+    uint32_t judged;
 };
 
 /* Whether the process of a slot is gone; a process that cannot be judged is not. */
@@ -68,7 +71,8 @@ int region_enter(struct account *account);
 /* Leave the region: a slot without bytes becomes free. */
 void region_leave(struct account *account);
 
-/* Empty the slots of all dead processes. */
+/* Empty the slots of dead processes, among the next REGION_JUDGED that are taken. */
+#define REGION_JUDGED 32u
 void region_reap(struct account *account);
 
 /* Reserve before the driver is called; -1 means out of memory. `limit` is in bytes. */

@@ -72,7 +72,11 @@ static inline void sys_yield(void) { sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0)
  * shared.
  */
 #include <stdlib.h>
-static inline void *sys_map(size_t size, long fd) { return fd < 0 ? calloc(1, size) : NULL; }
+#include <sys/mman.h>
+static inline void *sys_map(size_t size, long fd) {
+    void *mapped = fd < 0 ? calloc(1, size) : mmap(NULL, size, 3, MAP_SHARED, (int)fd, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
 static inline void sys_unmap(void *from, size_t size) { (void)size, free(from); }
 #else
 /* NULL where the kernel refuses. `fd` below 0: memory of this process only. */

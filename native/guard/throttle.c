@@ -42,9 +42,10 @@ static __thread uint32_t chance;
 static const int64_t MOST_OWED = 200000;      /* then the thread looks at the clock */
 static const int64_t MOST_WAIT = 100000000;   /* at once */
 static const int64_t MOST_TIME = 100000000000; /* of one launch */
-static const int64_t EACH = 100000; /* GPU time between two measurements of a function */
+static const int64_t EACH = 200000; /* GPU time between two measurements of a function */
 enum { MOST_LAUNCHES = 64 /* between them */, MOST_WEIGHT = 1 << 20 };
 enum { MOST_ASKED = 4, MOST_FAILURES = 16 };
+enum { UNTIL_AGAIN = 8 /* launches, where all events are in use */ };
 
 /* Failures of the event functions since the last time that was measured. */
 static uint32_t failures;
@@ -98,9 +99,8 @@ static int64_t of_share(int gpu, int64_t time) {
 }
 
 /* Until the container has paid for everything before this launch. */
-static void wait_until(int gpu, int64_t moment) {
-    for (;;) {
-        int64_t now = sys_nanoseconds();
+static void wait_until(int gpu, int64_t moment, int64_t now) {
+    for (;; now = sys_nanoseconds()) {
         int64_t all = region_spend(&guard_account, (uint32_t)gpu, 0, now);
         moment = all < moment ? all : moment;
         if (moment <= now) {
@@ -111,11 +111,10 @@ static void wait_until(int gpu, int64_t moment) {
 }
 
 /* What a measured launch took. */
-static void learn(const struct probe *probe, int64_t time) {
+static void learn(const struct probe *probe, int64_t time, int64_t now) {
     int64_t more = time * probe->weight - probe->charged;
     struct work *work = probe->work;
-    region_spend(&guard_account, (uint32_t)probe->gpu, of_share(probe->gpu, more),
-                 sys_nanoseconds());
+    region_spend(&guard_account, (uint32_t)probe->gpu, of_share(probe->gpu, more), now);
     if (!work) {
         return;
     }
@@ -130,30 +129,30 @@ static void learn(const struct probe *probe, int64_t time) {
 }
 
 /* Ask about a few launches that were measured. */
-static void ask(void) {
+static void ask(int64_t now) {
     CUresult (*query)(CUevent) = CALL(cuEventQuery, (CUevent));
     CUresult (*elapsed)(float *, CUevent, CUevent) =
         CALL(cuEventElapsedTime, (float *, CUevent, CUevent));
-    int asked = 0;
-    for (uint32_t at = 0; at < PROBES && asked < MOST_ASKED &&
-                          __atomic_load_n(&sent, __ATOMIC_RELAXED);
-         at++) {
+    uint32_t left = __atomic_load_n(&sent, __ATOMIC_RELAXED);
+    left = left < MOST_ASKED ? left : MOST_ASKED;
+    for (uint32_t at = 0; at < PROBES && left; at++) {
         struct probe *probe =
             &probes[__atomic_fetch_add(&asked_last, 1, __ATOMIC_RELAXED) % PROBES];
         float milliseconds = 0;
         if (!take(probe, SENT)) {
             continue;
         }
-        asked++;
+        left--;
         CUresult code = query && elapsed ? query(probe->end) : CUDA_SUCCESS;
         if (code == CUDA_ERROR_NOT_READY) {
+            left -= left != 0; /* most likely the others are not, either */
             set(probe, SENT);
             continue;
         }
         if (code == CUDA_SUCCESS && query && elapsed &&
             elapsed(&milliseconds, probe->start, probe->end) == CUDA_SUCCESS) {
             double time = milliseconds > 0 ? (double)milliseconds * 1e6 : 0;
-            learn(probe, time < (double)MOST_TIME ? (int64_t)time : MOST_TIME);
+            learn(probe, time < (double)MOST_TIME ? (int64_t)time : MOST_TIME, now);
             __atomic_store_n(&failures, 0, __ATOMIC_RELAXED);
         } else {
             fail("cuEventElapsedTime");
@@ -236,6 +235,10 @@ static CUresult record(CUevent event, CUstream stream) {
 static void measure(struct launch *launch) {
     CUcontext context = context_of(launch->stream);
     struct probe *probe = context ? probe_of(context) : NULL;
+    if (!probe && __atomic_load_n(&sent, __ATOMIC_RELAXED) >= PROBES) {
+        uint32_t since = __atomic_load_n(&launch->work->since, __ATOMIC_RELAXED);
+        __atomic_store_n(&launch->work->next, since + UNTIL_AGAIN, __ATOMIC_RELAXED);
+    }
     if (!probe) {
         return;
     }
@@ -244,7 +247,7 @@ static void measure(struct launch *launch) {
         return;
     }
     probe->gpu = launch->gpu;
-    probe->work = launch->work;
+    __atomic_store_n(&probe->work, launch->work, __ATOMIC_RELAXED);
     probe->charged = __atomic_exchange_n(&launch->work->charged, 0, __ATOMIC_RELAXED);
     /* A refused launch that was counted before an exchange here is taken off after it. */
     int32_t since = (int32_t)__atomic_exchange_n(&launch->work->since, 0, __ATOMIC_RELAXED);
@@ -278,11 +281,12 @@ static void __attribute__((noinline)) look(struct launch *launch) {
     }
     /* Else a question about an event would end the capture of another thread. */
     int is_relaxed = exchange && exchange(&mode) == CUDA_SUCCESS;
-    ask();
+    int64_t now = sys_nanoseconds();
+    ask(now);
     int64_t cost = of_share(gpu, owed[gpu]);
-    int64_t until = region_spend(&guard_account, (uint32_t)gpu, cost, sys_nanoseconds());
+    int64_t until = region_spend(&guard_account, (uint32_t)gpu, cost, now);
     owed[gpu] = 0;
-    wait_until(gpu, until - of_share(gpu, launch->charged));
+    wait_until(gpu, until - of_share(gpu, launch->charged), now);
     if (__atomic_load_n(&launch->work->since, __ATOMIC_RELAXED) >=
         __atomic_load_n(&launch->work->next, __ATOMIC_RELAXED)) {
         measure(launch);
@@ -301,8 +305,10 @@ void throttle_destroyed(const void *function) {
     struct work *work = work_of(function);
     for (uint32_t at = 0; at < PROBES && __atomic_load_n(&sent, __ATOMIC_RELAXED); at++) {
         struct probe *probe = &probes[at];
-        if (probe->work == work && take(probe, SENT)) {
-            probe->work = NULL;
+        if (__atomic_load_n(&probe->work, __ATOMIC_RELAXED) == work && take(probe, SENT)) {
+            if (probe->work == work) { /* it may be of another launch since */
+                __atomic_store_n(&probe->work, NULL, __ATOMIC_RELAXED);
+            }
             set(probe, SENT);
         }
     }

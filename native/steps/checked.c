@@ -4,6 +4,7 @@
  * regions of strange bytes, `checked table THREADS COUNT` and `checked account THREADS COUNT` have
  * threads share one table and one account, `checked killed SIZE LIMIT` looks, at each
  * instruction of a reservation and a release, at what its process would leave if it died there.
+ * `checked dead COUNT LIVING` has COUNT processes die with a byte each, among others, and looks for them.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -248,6 +249,48 @@ static int killed(uint64_t size, uint64_t limit) {
     return 0;
 }
 
+static int judge_without_lock(const struct account *account, const struct region_slot *slot) {
+    int is_dead = process_is_dead(account, slot);
+    must(is_dead || (account->region->lock & 0xffe) == 0, "a living process is judged", -1);
+    return is_dead;
+}
+
+static int dead(int many, int living) {
+    struct account mine, of_child;
+    int end[2], began[2];
+    char one = 0;
+    enter(&mine, new_region());
+    if (pipe(end) || pipe(began)) {
+        abort();
+    }
+    for (int at = 0; at < many + living; at++) {
+        if (fork() == 0) {
+            enter(&of_child, mine.region);
+            int code = region_reserve(&of_child, 0, 1, UINT64_MAX);
+            close(end[1]);
+            if (at >= many && (write(began[1], &one, 1) != 1 || read(end[0], &one, 1))) {
+                code = 1;
+            }
+            _exit(code);
+        }
+        if (at < many ? wait(NULL) <= 0 : read(began[0], &one, 1) != 1) {
+            abort();
+        }
+    }
+    const struct region_gpu *gpu = &mine.region->gpus[0];
+    int looks = 0;
+    region_judge = judge_without_lock;
+    for (uint64_t before; gpu->used > (uint64_t)living; looks++) {
+        before = gpu->used;
+        region_reap(&mine);
+        must(before - gpu->used <= REGION_JUDGED && looks < many, "a look", looks);
+    }
+    region_reap(&mine);
+    printf("%d looks, %llu left\n", looks, (unsigned long long)gpu->used);
+    close(end[1]);
+    return 0;
+}
+
 int main(int count, char **words) {
     if (count != 4) {
         return 2;
@@ -257,6 +300,7 @@ int main(int count, char **words) {
     return strcmp(words[1], "limits") == 0    ? limits((unsigned int)number, turns)
            : strcmp(words[1], "region") == 0  ? regions((unsigned int)number, turns)
            : strcmp(words[1], "account") == 0 ? account(number)
+           : strcmp(words[1], "dead") == 0    ? dead(number, turns)
            : strcmp(words[1], "killed") == 0  ? killed((uint64_t)number, (uint64_t)turns)
                                               : tables(number);
 }

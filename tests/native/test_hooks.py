@@ -109,3 +109,14 @@ def test_a_guard_that_only_shows_refuses_no_context_of_a_gpu_that_is_not_listed(
     container.limits.write_text(text, encoding="utf-8")
     out = container.run("dlsym", "fill", "cuMemAlloc_v2", BLOCK, MORE)
     assert out[0].startswith(f"cuMemAlloc_v2 granted {MORE} code 0 "), out
+
+
+def test_a_guard_that_only_shows_refuses_no_call_without_a_context(machine: MachineOf) -> None:
+    """The driver answers such a call, and the guard does not know which GPU it is for."""
+    container = machine(is_view_only=True)
+    out = container.run("dlsym", "fill", "all", BLOCK, MORE, FAIRLEAD_STUB_REFUSE="cuCtxGetCurrent")
+    for row, filled, freed in zip(ROWS, out[::2], out[1::2], strict=True):
+        assert filled.startswith(f"{row} granted {MORE} code 0 "), filled
+        assert freed.startswith(f"{row} freed 0 "), freed
+    counted = container.count()
+    assert (counted.denied, counted.truth, counted.used) == (0, CONTEXT, CONTEXT)
