@@ -26,6 +26,7 @@ MEASUREMENTS: Final = {
     "image": ("image",),
     "installation": ("install", "upgrade", "doctor"),
     "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),
+    "guard": ("guard",),
     "exporter": (
         "gpu_exporter",
         "gpu_exporter_peer",
