@@ -13,6 +13,7 @@ from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings
 
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.metrics.gpu_readings import parse_readings
 from fairlead.wire.metrics.prom_text import parse_page
@@ -45,7 +46,10 @@ def pages_of(world: World) -> Pages:
 async def _pages_of(world: World) -> Pages:
     now = world.clock.now()
     devices = GpuExporter(
-        FakeDevices(world.devices.sample(), now), world.clock, GpuExporterSettings(node="host")
+        FakeDevices(world.devices.sample(), now),
+        world.clock,
+        GpuExporterSettings(node="host"),
+        agents=over_grant_families,
     )
     await devices.refresh()
     gpu = b"".join(devices.page.pieces).decode()

@@ -19,6 +19,7 @@ from tests.prometheus.promtool import RULES, selector
 from fairlead.apps.cluster_exporter import ClusterExporterSettings, cluster_families
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.model.devices.device import DeviceSample
+from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.metrics.prom_text import parse_page, render_page
 from fairlead_sim.scenario.file import load_scenario
@@ -100,7 +101,11 @@ def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Seri
             if node not in exporters:
                 devices, clock = FakeDevices(), FixedClock(now)
                 chosen = GpuExporterSettings(node=node, compat=(), only=kept, is_alone=True)
-                exporters[node] = GpuExporter(devices, clock, chosen), devices, clock
+                exporters[node] = (
+                    GpuExporter(devices, clock, chosen, agents=over_grant_families),
+                    devices,
+                    clock,
+                )
             exporter, devices, clock = exporters[node]
             clock.at = now
             devices.change(at=now, devices=tuple(samples))

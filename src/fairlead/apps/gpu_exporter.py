@@ -30,6 +30,7 @@ from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
 from fairlead.model.devices.series_names import SeriesNames
+from fairlead.model.metric import Family
 from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.mig import chosen_devices
@@ -94,6 +95,9 @@ class GpuExporterSettings(Struct, frozen=True):
         )
 
 
+FamiliesOf = Callable[[Sequence[DeviceSample]], Sequence[Family]]
+
+
 class GpuExporter:
     """The loop and its page.
 
@@ -101,7 +105,7 @@ class GpuExporter:
 
     `pods`: the holders of cards, if the devices do not report them. `wall` returns monotonic
     seconds. `counters`: used instead of the file in the settings. `names`: more about the owners of
-    cards.
+    cards. `agents`: families that are on the pages of node agents, for a world without agents.
     """
 
     def __init__(
@@ -113,9 +117,11 @@ class GpuExporter:
         pods: PodMap | None = None,
         counters: CountersInForce | None = None,
         names: OwnerNames | None = None,
+        agents: FamiliesOf | None = None,
     ) -> None:
         self._names = names or OwnerNames()
         self._pods = pods
+        self._agents = agents
         self._wall = wall
         self._devices = devices
         self._clock = clock
@@ -295,6 +301,8 @@ class GpuExporter:
             [*gpu_families(samples, only, snapshot.unnamed), *of_containers, *of_processes]
         )
         yield from render_page(exporter_families(state, snapshot, now))
+        of_agents = self._agents(samples) if self._agents else ()
+        yield from render_page(each for each in of_agents if only is None or each.name in only)
         yield process_metrics()
 
     async def _metrics(self, request: Request) -> Response:

@@ -45,6 +45,7 @@ from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
+from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.rules.people.sign_in import KEY_BYTES
 from fairlead.run.hooks.world_people import give_rights
 from fairlead.run.invocation import new_code_line, url_of
@@ -148,7 +149,10 @@ async def run_laptop(
                     app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop
                 ),
                 GpuExporter(
-                    simulation.devices(exported.interval_seconds), simulation, exported
+                    simulation.devices(exported.interval_seconds),
+                    simulation,
+                    exported,
+                    agents=over_grant_families,
                 ).service(sockets.gpu_exporter),
                 ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(
                     sockets.cluster_exporter

@@ -20,6 +20,7 @@ from fairlead.cli.frame.standard_streams import Stdout
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.errors import UserError
+from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.run.initial_worlds import scenario_world
 from fairlead.run.invocation import Invocation, Process, free_or_named, url_of
 from fairlead.run.laptop import run_laptop
@@ -58,6 +59,7 @@ async def run_simulated_exporter(
         chosen,
         counters=counters,
         names=names,
+        agents=over_grant_families,
     )
     cards = (
         f"all nodes of scenario {args.scenario}"

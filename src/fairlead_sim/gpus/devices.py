@@ -13,6 +13,7 @@ from typing import Any, Final
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
 from fairlead.model.devices.gpu_load import LoadTest, SimulatedLoad
+from fairlead.model.devices.kubelet import RegionCard
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, ForeignProgram, Hold, Run
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.division import CardPart, bad_division, divided
@@ -135,10 +136,18 @@ class SimulatedDevices:
         mode: GpuMode,
         limit_mib: int,
         gpu_instance: int | None = None,
+        counts: RegionCard | None = None,
     ) -> None:
-        """Give (a part of) a card to a container until `release`."""
+        """Give (a part of) a card to a container until `release`.
+
+        `counts`: those of the memory guard since its last start in an earlier life.
+        """
         namespace, pod, uid = owner
-        hold = Hold(namespace, pod, uid, container, mode, limit_mib, gpu_instance=gpu_instance)
+        hold = Hold(
+            *(namespace, pod, uid, container, mode, limit_mib),
+            gpu_instance=gpu_instance,
+            counts=counts,
+        )
         card.holds.append(hold)
         self._holds.setdefault(uid, []).append((card, hold))
 
@@ -154,7 +163,10 @@ class SimulatedDevices:
         """The cards of a pod, as `restore_node` and `hold` would have them again."""
         held = self._holds.get(uid, ())
         return [
-            HeldCard(hold.container, card.index, hold.mode, hold.limit_mib, hold.gpu_instance)
+            HeldCard(
+                *(hold.container, card.index, hold.mode, hold.limit_mib, hold.gpu_instance),
+                counts=hold.counts,
+            )
             for card, hold in held
         ]
 

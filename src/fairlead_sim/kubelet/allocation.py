@@ -100,6 +100,7 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Simula
                 mode=hold.mode,
                 limit_mib=limit,
                 gpu_instance=instance,
+                counts=hold.counts,
             )
     if not held:
         allocate(pod, node, devices)

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.kubelet import RegionCard
 from fairlead.wire.kube.time import parse_time
 
 Object = dict[str, Any]
@@ -21,7 +22,8 @@ Object = dict[str, Any]
 
 class HeldCard(Struct, frozen=True, gc=False, array_like=True):
     """One card of a pod's node: `container` has it, whole or (`mode` share) a part of `limit_mib`,
-    or (mig) one of its GPU instances.
+    or (mig) one of its GPU instances. `counts`: those of the memory guard since the last start,
+    None without it.
     """
 
     container: str
@@ -29,6 +31,7 @@ class HeldCard(Struct, frozen=True, gc=False, array_like=True):
     mode: GpuMode = GpuMode.EXCLUSIVE
     limit_mib: int = 0
     gpu_instance: int | None = None
+    counts: RegionCard | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 from tests.sim.small_world import SHARED_POOL, get_pod, live, pod, reasons, small_world
 
 from fairlead.model.devices.device import DeviceProcess
+from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.wire.names import LABEL_ISOLATION
 from fairlead_sim.kubelet.cuda_malloc import NO_MEMORY
 from fairlead_sim.objects.resources import EVENTS, NODES
@@ -78,12 +79,15 @@ def test_without_isolation_a_program_exceeds_its_grant_and_is_reported_once() ->
     assert greedy.memory_used_bytes == 6265 * MIB
     assert greedy.memory_limit_bytes == 4301 * MIB
     assert (greedy.accounted_bytes, greedy.denied) == (None, None)
+    (family,) = over_grant_families(world.devices.sample())
+    (card,) = world.devices.sample()
+    assert family.keys == [(card.node, "work", "greedy", "main", card.uuid)]
+    assert family.values == [(6265 - 4301) * MIB]
     (event,) = (
         each
         for each in world.cluster.list(EVENTS, "work")
         if each["reason"] == "GPUMemoryOverGrant"
     )
-    (card,) = world.devices.sample()
     assert event["message"] == (
         f"container main uses 6265 MiB of GPU {card.uuid}, its grant is 4301 MiB"
     )
@@ -98,6 +102,8 @@ def test_what_the_contexts_of_programs_may_take_is_not_reported() -> None:
     live(world, 90)
     assert process(world, "near").memory_used_bytes == 4729 * MIB
     assert "GPUMemoryOverGrant" not in reasons(world, "near")
+    (family,) = over_grant_families(world.devices.sample())
+    assert family.values == []
 
 
 def test_without_isolation_a_neighbour_within_its_grant_finds_no_memory() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import PODS
-from fairlead_sim.objects.saved import SavedWorld
+from fairlead_sim.objects.saved import HeldCard, SavedWorld
 from fairlead_sim.world.world import World
 
 HOURS_OFF = 12 * 3600.0
@@ -28,7 +30,10 @@ def saved_of(
         resource_version=VERSION,
         names_counter=world.cluster.names.counter + (1 << 32),
         held={
-            obj["metadata"]["uid"]: world.devices.held_by(obj["metadata"]["uid"])
+            obj["metadata"]["uid"]: msgspec.json.decode(
+                msgspec.json.encode(world.devices.held_by(obj["metadata"]["uid"])),
+                type=list[HeldCard],
+            )
             for obj in world.cluster.list(PODS)
         },
         submitted={stream.key: stream.number for stream in world.arrivals},

@@ -439,3 +439,23 @@ def test_cards_divided_by_mig_are_divided_again_and_their_instances_held_by_the_
             before.uuid,
         )
     assert held(again) == held(world)
+
+
+def test_the_guards_counts_of_a_container_that_waits_for_its_restart_are_kept() -> None:
+    world = new_small_world()
+    for name, gib in (("greedy", 6), ("fits", 3)):
+        world.cluster.create(pod(name, f"cuda-malloc:{gib}G", gpu_memory=4, restartPolicy="Always"))
+    live(world, 120)
+
+    def counts() -> dict[str, tuple[int | None, int | None]]:
+        return {
+            each.pod: (each.accounted_bytes, each.denied)
+            for card in world.devices.sample()
+            for each in card.processes
+        }
+
+    waiting = get_pod(world, "greedy")["status"]["containerStatuses"][0]["state"]
+    assert waiting["waiting"]["reason"] == "CrashLoopBackOff"
+    assert counts() == {"greedy": (0, 1), "fits": (3193 << 20, 0)}
+    world = woken(world)
+    assert counts() == {"greedy": (0, 1), "fits": (3193 << 20, 0)}

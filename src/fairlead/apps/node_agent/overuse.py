@@ -2,9 +2,7 @@
 
 Specification: docs/spec/gpu-sharing.md#watchdog.
 
-It counts what the driver reports for each process, with every isolation provider. The labels of its
-metric are those of the exporter's container family: Prometheus overwrites `pod` and similar labels
-with the scraped pod's.
+It counts what the driver reports for each process, with every isolation provider.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from prometheus_client import Gauge
 from fairlead.apps.node_agent.desk import Desk
 from fairlead.errors import OutsideError
 from fairlead.model.actions import EvictPod, ObjectRef, RecordObjectEvent, Result
-from fairlead.model.metric import MetricName
 from fairlead.ports import CardDriver, NodeApi, ProcessHomes
 from fairlead.rules.devices.watchdog import (
     ALLOWANCE_MIB,
@@ -28,17 +25,9 @@ from fairlead.rules.devices.watchdog import (
     OverGrantPolicy,
     memory_uses,
 )
+from fairlead.rules.metrics.over_grant import OVER_BYTES
 
 PERIOD_SECONDS: Final = 2.0
-OVER_BYTES: Final = MetricName(
-    "fairlead_gpushare_over_grant_bytes",
-    "gauge",
-    ("node_name", "namespace_name", "pod_name", "container_name", "uuid"),
-    (
-        "GPU memory that a container uses above its grant, where that is more than the contexts "
-        "of its programs may take."
-    ),
-)
 NAMES: Final = (OVER_BYTES,)
 _log: Final = logging.getLogger(__name__)
 
