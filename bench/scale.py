@@ -80,6 +80,8 @@ stage sends those of all nodes of one age at once.
 """
 MEMORY: Final = "memory, MiB"
 MEMORY_WITH_PAGES: Final = "memory with values of GPUs, MiB"
+FILES: Final = "memory that maps files, MiB"
+"""Python's and other libraries: processes of one node share it."""
 IDLE_CPU: Final = "idle: CPU ms/s"
 IDLE_BYTES: Final = "idle: bytes received/s"
 IDLE_REQUESTS: Final = "idle: requests/s"
@@ -93,6 +95,7 @@ REPORTS: Final = "reports of nodes a second"
 AMOUNTS: Final = {
     MEMORY: ("nodes", "pods"),
     MEMORY_WITH_PAGES: ("nodes", "pods"),
+    FILES: (),
     IDLE_CPU: ("nodes", "pods"),
     IDLE_BYTES: (REPORTS,),
     IDLE_REQUESTS: (),
@@ -214,7 +217,15 @@ def _print_sums(size: Size, figures: Figures) -> None:
             for (part, figure), value in figures.items()
             if figure == MEMORY and part not in (*ON_NODES, SCHEDULER)
         )
+        files = [
+            value
+            for (part, figure), value in figures.items()
+            if figure == FILES and part not in ON_NODES
+        ]
         print(f"memory of all Fairlead's control-plane processes {title}: {mib:.0f} MiB")
+        if files:
+            once = mib - sum(files) + max(files)
+            print(f"on one node, which counts the pages of files once: {once:.0f} MiB")
     print(f"(<= {MEMORY_AIM_MIB}); each kube-scheduler {figures[SCHEDULER, MEMORY]:.0f} MiB more")
 
 
@@ -549,7 +560,7 @@ class Stage:
         figures[CLUSTER, REPORTS] = (self._reports() - reports) / seconds
         for name, use in spent.items():
             part = parts[name]
-            figures[name, MEMORY] = part.mib
+            figures[name, MEMORY], figures[name, FILES] = part.mib, part.mib_of_files
             figures[name, IDLE_CPU] = 1000 * use.cpu / seconds
             figures[name, IDLE_BYTES] = use.down / seconds
             watches = part.open_watches(self._audit) / part.watch_seconds

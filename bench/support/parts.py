@@ -104,3 +104,8 @@ class Part:
     def mib(self) -> float:
         """Resident memory."""
         return memory(self.component.pid, "VmRSS")
+
+    @property
+    def mib_of_files(self) -> float:
+        """Resident memory that maps files."""
+        return memory(self.component.pid, "RssFile")

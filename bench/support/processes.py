@@ -106,6 +106,6 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory(pid: int, field: str) -> float:
-    """`VmRSS` or `VmHWM` in MiB."""
+    """`VmRSS`, `RssFile` or `VmHWM` in MiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / MIB for line in lines if line.startswith(field))

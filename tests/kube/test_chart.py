@@ -27,6 +27,9 @@ from tests.kube.test_installation import has_gated_pod, install_foreign_definiti
 from tests.turns import in_turn
 from tests.waiting import wait_until
 
+from fairlead import __version__
+from fairlead.model.installation import OLDEST_VERSION
+
 SYSTEM = "fairlead-system"
 OTHER = "gpu-2"
 """The namespace of a release that is not where Fairlead looks first."""
@@ -137,7 +140,8 @@ def test_a_release_from_its_beginning_to_its_end(
     installed = wanted_rows(everything(cluster) - before)
     assert ("Deployment", SYSTEM, "fairlead-console") in installed
     assert ("CustomResourceDefinition", "<none>", TREES) in installed
-    assert not {row for row in installed if row[2] in ("fairlead-doctor", "fairlead-uninstall")}
+    hooks = {f"fairlead-{what}" for what in ("doctor", "upgrade", "uninstall")}
+    assert not {row for row in installed if row[2] in hooks}
 
     _check_others_are_refused(helm, cluster, chart)
     _check_the_doctor(helm, cluster)
@@ -149,8 +153,11 @@ def test_a_release_from_its_beginning_to_its_end(
     authority = base64.b64encode(cluster.authority.read_bytes()).decode()
     place = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authority}
     cluster.admin.run("patch", *webhook, "--type=json", "-p", json.dumps([place]))
+    _check_losses_are_refused(helm, cluster, chart)
     settings = ("--set", "parts.console=false", "--set", "replicas=3")
-    helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *settings)
+    with played(cluster, "fairlead-upgrade") as check:
+        helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *settings)
+    assert check.result() == "version `0.1.0` may follow `0.1.0`\n".replace("0.1.0", __version__)
     gone = installed - everything(cluster)
     rights = {f"fairlead-console-{what}" for what in ("sign-in", "key", "tree", "people")}
     limits = {f"fairlead-console-{what}" for what in ("secrets", "accounts", "tokens")}
@@ -252,6 +259,31 @@ def _check_the_doctor(helm: Helm, cluster: ControlPlane) -> None:
         assert reasons[line.split()[1]] in line, line
 
 
+def _check_losses_are_refused(helm: Helm, cluster: ControlPlane, chart: str) -> None:
+    """The hook's account may read all that is compared; a refusal changes no object."""
+    present = wanted_rows(everything(cluster))
+    record = ("configmap", "fairlead-release", "-n", SYSTEM)
+    newer = json.dumps({"data": {"version": "9.1.0", "oldest": "9.0.0"}})
+    older = json.dumps({"data": {"version": __version__, "oldest": OLDEST_VERSION}})
+    cluster.admin.run("patch", *record, "-p", newer)
+    with played(cluster, "fairlead-upgrade") as check:
+        answer = helm.refusal("rollback", "gpus", "1", "-n", SYSTEM)
+    assert "fairlead-upgrade" in answer and "ailed" in answer
+    cluster.admin.run("patch", *record, "-p", older)
+    # Helm regards the release as one that is being rolled back, until a revision is in force again.
+    with played(cluster, "fairlead-upgrade"):
+        helm.run("rollback", "gpus", "1", "-n", SYSTEM)
+    cluster.admin.run("delete", "validatingwebhookconfiguration", "fairlead-people")
+    sentence = f"version `{__version__}` does not understand what `9.1.0` has written"
+    assert sentence in check.result()
+    without = ("--set", "parts.people=false", "--set", "parts.quota=false")
+    with played(cluster, "fairlead-upgrade") as check:
+        answer = helm.refusal("upgrade", "gpus", chart, "-n", SYSTEM, *without)
+    assert "fairlead-upgrade" in answer and "ailed" in answer
+    assert "bob" in check.result(), "no people controller would let it be deleted"
+    assert wanted_rows(everything(cluster)) == present
+
+
 def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     """Refused while a pod waits for quota; with a value the pod is let go first."""
     cluster.admin.run("create", "namespace", "team")
@@ -267,9 +299,11 @@ def _check_the_end(helm: Helm, cluster: ControlPlane, chart: str) -> None:
     assert wanted_rows(everything(cluster)) == wanted_rows(present), "nothing was removed"
 
     # Helm regards the release as one that is being uninstalled, until a revision is in force again.
-    helm.run("rollback", "gpus", "2", "-n", SYSTEM)
+    with played(cluster, "fairlead-upgrade"):
+        helm.run("rollback", "gpus", "5", "-n", SYSTEM)
     releasing = ("--reuse-values", "--set", "uninstall.releaseWaiting=true")
-    helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *releasing)
+    with played(cluster, "fairlead-upgrade"):
+        helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *releasing)
     with played(cluster, "fairlead-uninstall") as end:
         helm.run("uninstall", "gpus", "-n", SYSTEM, "--wait")
     lines = end.result().splitlines()

@@ -35,7 +35,8 @@ COUNT = 100
 LETTERS = "aZ09-_./:@%\\\"'`{}[]()<>&|#*!?$,;=~^+é中\u00a0🙂"
 BLANKS = " \t\n"
 SOURCE = re.compile(r"^---\n# Source: (\S+)\n", re.MULTILINE)
-ONLY_HELMS = ("fairlead-release", "fairlead-doctor", "fairlead-uninstall", "admin")
+HOOKS = ("fairlead-doctor", "fairlead-upgrade", "fairlead-uninstall", "admin")
+ONLY_HELMS = ("fairlead-release", *HOOKS)
 """Names of what a release has and an installation has not: its record and its hooks. The other way
 round, Helm makes the release's namespace.
 """

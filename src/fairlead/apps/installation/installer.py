@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.apps.installation.held_back import held_back
+from fairlead.apps.installation.losses import check, check_ends, check_loss
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.actions import Manifest, ObjectRef, kind_titles, object_ref
 from fairlead.model.installation import (
@@ -21,12 +21,9 @@ from fairlead.model.installation import (
     SYSTEM_NAMESPACE,
     Installation,
 )
-from fairlead.model.refusal import Refusal
 from fairlead.ports import InstallationTarget
 from fairlead.rules.installation.downgrade import (
     is_older,
-    kind_of,
-    refuse_loss,
     refuse_older,
     refuse_too_old,
 )
@@ -60,10 +57,8 @@ from fairlead.rules.installation.server_versions import (
 )
 from fairlead.rules.installation.user_ends import (
     lacks_administrator,
-    refuse_held_users,
 )
-from fairlead.rules.sharing.admission import SCHEDULER
-from fairlead.settings import HELM_CHART, PEOPLE_CONTROLLER_POD, QUOTA_CONTROLLER_POD
+from fairlead.settings import HELM_CHART
 from fairlead.wire.installation.components import (
     account_limits,
     every_object,
@@ -172,30 +167,30 @@ class Installer:
         for found, each in zip(spaces, wanted_spaces, strict=True):
             if not is_data(object_ref(each)):
                 hint = "wait until it is gone, or use Helm for its release"
-                _check(refuse_namespace(found), hint)
+                check(refuse_namespace(found), hint)
             else:
-                _check(refuse_ending(found), "wait until it is gone")
+                check(refuse_ending(found), "wait until it is gone")
         releases = self._cluster.helm_releases(wanted.namespace, HELM_CHART)
-        _check(refuse_releases(releases), "use `helm upgrade` or `helm uninstall` for it")
+        check(refuse_releases(releases), "use `helm upgrade` or `helm uninstall` for it")
         before = self.inventory(wanted.namespace)
         self._check_spaces(spaces, wanted_spaces, before)
         if before is not None:
             hint = "leave out the value `namespace`; or uninstall, and install again"
-            _check(refuse_move(before.namespace, wanted.namespace), hint)
+            check(refuse_move(before.namespace, wanted.namespace), hint)
             _check_version(before, wanted.version, may_go_back=may_go_back)
             image = refuse_image(before.version, wanted.version, wanted.chosen.image)
-            _check(image, "name the new one: `--set image=NAME:TAG`")
+            check(image, "name the new one: `--set image=NAME:TAG`")
         objects = in_order(self._without_foreign(offered, before))
         self._check_served(objects)
         existing = {each["metadata"]["name"] for each in spaces if each is not None}
         lacking = {each["metadata"]["name"] for each in wanted_spaces} - existing
-        self._check_loss(objects)
+        check_loss(self._cluster, objects)
         first = self._first_administrator(wanted.chosen)
         results = self._trial(
             objects, is_forced=is_forced, lacking_spaces=lacking, also=[first] if first else []
         )
         removed = left_over(before.objects, objects, account_limits()) if before else []
-        self._check_held_back({each.name for each in removed if each.kind in WORKLOADS})
+        check_ends(self._cluster, {each.name for each in removed if each.kind in WORKLOADS})
         return InstallationPlan(
             tuple(objects), tuple(results), tuple(removed), before, wanted, first
         )
@@ -272,8 +267,8 @@ class Installer:
         """Raises UserError for an API server that is too old for these values."""
         server = self._cluster.server_version()
         if server is not None:
-            _check(refuse_server(server, chosen), older_server_hint(server, chosen))
-            _check(refuse_scheduler(server, chosen), fitting_scheduler(server, chosen))
+            check(refuse_server(server, chosen), older_server_hint(server, chosen))
+            check(refuse_scheduler(server, chosen), fitting_scheduler(server, chosen))
 
     def _check_spaces(
         self,
@@ -292,7 +287,7 @@ class Installer:
                     f"name another one, or give it to Fairlead, which will label it and delete it "
                     f"at the end: `kubectl label namespace {name} {label}`"
                 )
-                _check(refuse_foreign_namespace(found), hint)
+                check(refuse_foreign_namespace(found), hint)
 
     def _without_foreign(
         self, objects: Sequence[Manifest], before: Inventory | None
@@ -310,42 +305,17 @@ class Installer:
                 if found is not None and not self._cluster.written([target]):
                     if each["kind"] in DATA_KINDS:
                         hint = "remove it with its objects, or install without quota and users"
-                        _check(refuse_definition(found, each), hint)
+                        check(refuse_definition(found, each), hint)
                     self._report(f"{target.title} exists and fits: it is used as it is")
                     continue
             kept.append(each)
         return kept
-
-    def _check_held_back(self, ending: Collection[str]) -> None:
-        """Refuses to end a workload while pods or jobs wait for it, or users have its hold."""
-        if PEOPLE_CONTROLLER_POD in ending:
-            refusal = refuse_held_users(self._cluster.list_objects(USER_KIND))
-            hint = "without that part they cannot be deleted: delete them, or uninstall Fairlead"
-            _check(refusal, hint)
-        ends_quota, ends_scheduler = QUOTA_CONTROLLER_POD in ending, SCHEDULER in ending
-        if not (ends_quota or ends_scheduler):
-            return
-        waiting = held_back(self._cluster)
-        reasons = [
-            *(waiting.for_quota() if ends_quota else ()),
-            *(waiting.for_scheduler() if ends_scheduler else ()),
-        ]
-        if reasons:
-            hint = "without that part they wait forever: wait until they run, or delete them"
-            raise UserError("; ".join(reasons), hint)
 
     def _first_administrator(self, chosen: Installation) -> Manifest | None:
         if not (chosen.parts.people and chosen.first_administrator):
             return None
         users = self._cluster.list_objects(USER_KIND)
         return first_administrator() if lacks_administrator(users) else None
-
-    def _check_loss(self, objects: Sequence[Manifest]) -> None:
-        """Refuses a definition with which fields of existing objects would be lost."""
-        for each in objects:
-            if each["kind"] in DATA_KINDS and self._cluster.get(object_ref(each)) is not None:
-                refusal = refuse_loss(each, self._cluster.list_objects(kind_of(each)))
-                _check(refusal, "remove these fields first, or keep the installed version")
 
     def _check_served(self, objects: Sequence[Manifest]) -> None:
         unserved = self._cluster.unserved(map(object_ref, objects))
@@ -417,17 +387,12 @@ class Installer:
         return found is not None and is_ready(found)
 
 
-def _check(refusal: Refusal | None, hint: str) -> None:
-    if refusal is not None:
-        raise UserError(refusal.reason, hint)
-
-
 def _check_version(before: Inventory, offered: str, *, may_go_back: bool) -> None:
     hint = f"use the fairlead of version {before.version} or later"
-    _check(refuse_too_old(before.version, offered, before.oldest), hint)
+    check(refuse_too_old(before.version, offered, before.oldest), hint)
     if not may_go_back:
         back = "`fairlead upgrade --allow-downgrade` goes back"
-        _check(refuse_older(before.version, offered), f"{hint}; {back}")
+        check(refuse_older(before.version, offered), f"{hint}; {back}")
 
 
 def _inventory(plan: InstallationPlan, state: str, objects: Sequence[ObjectRef]) -> Inventory:

@@ -30,9 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=BooleanFlag,
         help="go back to this version where a newer one is installed, if nothing is lost",
     )
+    parser.add_argument(
+        "--helm-hook",
+        action=BooleanFlag,
+        help="check only whether a Helm release may be brought to this version and these values; "
+        "the chart's hook runs this before `helm upgrade` and `helm rollback`",
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    if args.helm_hook:
+        return _check_release(args, context)
     is_print_only = shared.is_print_only(args)
     cluster = shared.target(context)
     before = shared.installer(context, cluster).inventory()
@@ -42,6 +50,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if is_print_only:
         return shared.print_objects(context, wanted)
     return shared.write(args, context, cluster, wanted, may_go_back=args.allow_downgrade)
+
+
+def _check_release(args: argparse.Namespace, context: Context) -> int:
+    from fairlead import __version__
+    from fairlead.apps.installation.installer import Wanted
+    from fairlead.apps.installation.release_check import check_release
+
+    wanted = Wanted(__version__, shared.chosen(args, context))
+    context.stdout.write(f"{check_release(shared.target(context), wanted)}\n")
+    return 0
 
 
 def _nothing(cluster: InstallationTarget) -> UserError:

@@ -7,7 +7,7 @@ the Job before `helm uninstall`, and an annotation on what stays when the releas
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -43,6 +43,7 @@ _OF_USERS: Final = ("CustomResourceDefinition", "Namespace")
 """Kinds of objects that hold what users wrote."""
 _DOCTOR: Final = "fairlead-doctor"
 _END: Final = "fairlead-uninstall"
+_CHECK: Final = "fairlead-upgrade"
 _ENDED_GROUPS: Final = ("admissionregistration.k8s.io", "apps")
 """Of admission objects and workloads."""
 _HELD: Final = (
@@ -150,30 +151,8 @@ def uninstall(chosen: ChartValues) -> list[Object]:
     """
     place = PartPlace(_END, chosen.namespace)
     is_releasing = chosen.uninstall.release_waiting
-    container = {
-        "name": "uninstall",
-        "image": chosen.image,
-        "command": [
-            "fairlead",
-            "uninstall",
-            "--helm-hook",
-            *(["--release-waiting"] if is_releasing else []),
-        ],
-        **requests("100m", "128Mi"),
-        "securityContext": LOCKED,
-    }
-    job: Object = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {**place.meta, "labels": labels(_END)},
-        "spec": {
-            "backoffLimit": 0,
-            "template": {
-                "metadata": {"labels": labels(_END)},
-                "spec": _hook_pod(_END, container, chosen),
-            },
-        },
-    }
+    flags = ["--release-waiting"] if is_releasing else []
+    job = _job(_END, ["uninstall", "--helm-hook", *flags], chosen)
     everywhere = [
         *_endable(),
         *_findable(),
@@ -188,6 +167,34 @@ def uninstall(chosen: ChartValues) -> list[Object]:
             *cluster_rights(_END, place, everywhere),
             job,
         ],
+    )
+
+
+def upgrade(chosen: ChartValues) -> list[Object]:
+    """Before `helm upgrade` and `helm rollback`: a Job refuses what would be lost by it."""
+    place = PartPlace(_CHECK, chosen.namespace)
+    parts = chosen.parts
+    has_scheduler = parts.gpu_sharing and chosen.scheduler == "own"
+    job = _job(
+        _CHECK,
+        [
+            "upgrade",
+            "--helm-hook",
+            *(["--set=parts.quota=false"] if not parts.quota else []),
+            *(["--set=parts.people=false"] if not parts.people else []),
+            *(["--set=parts.gpuSharing=false"] if not has_scheduler else []),
+        ],
+        chosen,
+    )
+    is_ending = not (parts.quota and has_scheduler)
+    everywhere = [
+        *_findable(),
+        *_comparable(),
+        *(grant(group, kinds, "list") for group, kinds in _HELD if is_ending),
+    ]
+    return _hooks(
+        "pre-upgrade,pre-rollback",
+        [account(place), *cluster_rights(_CHECK, place, everywhere), job],
     )
 
 
@@ -212,6 +219,29 @@ def _withdrawing() -> list[Object]:
         grant(PEOPLE_GROUP, USERS, "list patch"),
         grant(PEOPLE_GROUP, f"{USERS}/status", "patch"),
     ]
+
+
+def _job(name: str, words: list[str], chosen: ChartValues) -> Object:
+    """A Job that runs `fairlead` once."""
+    container = {
+        "name": name.removeprefix("fairlead-"),
+        "image": chosen.image,
+        "command": ["fairlead", *words],
+        **requests("100m", "128Mi"),
+        "securityContext": LOCKED,
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**PartPlace(name, chosen.namespace).meta, "labels": labels(name)},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {
+                "metadata": {"labels": labels(name)},
+                "spec": _hook_pod(name, container, chosen),
+            },
+        },
+    }
 
 
 def _hook_pod(name: str, container: Object, chosen: ChartValues) -> Object:
@@ -242,6 +272,22 @@ def _endable() -> list[Object]:
         grant(group, kind, "get delete", " ".join(sorted(found)))
         for (group, kind), found in sorted(names.items())
     ]
+
+
+def _comparable() -> list[Object]:
+    """Rights to read the objects of the installation's definitions, and which parts exist."""
+    every = every_object(Installation())
+    definitions = [each for each in every if each["kind"] == "CustomResourceDefinition"]
+    kinds = sorted((each["spec"]["group"], each["spec"]["names"]["plural"]) for each in definitions)
+    return [
+        grant("apiextensions.k8s.io", "customresourcedefinitions", "get", _names(definitions)),
+        grant("apps", "deployments", "get", _names(e for e in every if e["kind"] == "Deployment")),
+        *(grant(group, kind, "list") for group, kind in kinds),
+    ]
+
+
+def _names(objects: Iterable[Object]) -> str:
+    return " ".join(sorted(each["metadata"]["name"] for each in objects))
 
 
 def _readable() -> list[Object]:
@@ -297,6 +343,7 @@ CHART_COMPONENTS: Final[dict[str, Callable[[ChartValues], list[Object]]]] = {
     "console-access": console_access,
     FIRST_ADMINISTRATOR: first_administrator,
     "doctor": doctor,
+    "upgrade": upgrade,
     "uninstall": uninstall,
 }
 """The objects of each template, by its name without `.yaml`."""

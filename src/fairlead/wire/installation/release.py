@@ -35,7 +35,7 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
 
 def release_name(manifest: Manifest) -> str:
     """Raises OutsideError for a ConfigMap that is no record."""
-    return _record(manifest).release
+    return release_record(manifest).release
 
 
 def parse_release(manifest: Manifest) -> Inventory:
@@ -44,7 +44,7 @@ def parse_release(manifest: Manifest) -> Inventory:
     Without the release's namespace, which Helm makes. Raises OutsideError for a ConfigMap that is
     no record, or whose values this version does not know.
     """
-    record = _record(manifest)
+    record = release_record(manifest)
     place = object_ref(manifest)
     try:
         chosen = parse_values(read_values(record.values, place.title))
@@ -68,7 +68,8 @@ def parse_release(manifest: Manifest) -> Inventory:
     )
 
 
-def _record(manifest: Manifest) -> ReleaseRecord:
+def release_record(manifest: Manifest) -> ReleaseRecord:
+    """Raises OutsideError for a ConfigMap that is no record."""
     try:
         return msgspec.convert(manifest["data"], ReleaseRecord)
     except (KeyError, msgspec.ValidationError) as error:
