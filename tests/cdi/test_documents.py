@@ -7,7 +7,6 @@ ends by itself.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import Any
 import pytest
 import yaml
 from tests.documents.guard_story import LINE
-from tests.kube.deployed import POLICIES
 from tests.kube.kubelet import NODE
 from tests.kube.node_images import PRINTS, TAKES_TOO_MUCH
 from tests.kube.node_room import NODE_ADDRESS
+from tests.kubelet.admission import admission_policies
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line
 from tests.kubelet.agent_cases import four_units_of_a_pod
 from tests.waiting import wait_until
@@ -58,29 +57,15 @@ def line(whole_line: Line) -> Iterator[Line]:
     added.
     """
     admin = whole_line.cluster.admin
-    admin.run("apply", "--server-side", "-f", str(POLICIES))
-    asks = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": "default"}}
-    asks["spec"] = {
-        "containers": [{"name": "c", "image": "x", "resources": {"limits": {MEMORY: "1"}}}]
-    }
-
-    def scheduler() -> str:
-        made = json.loads(
-            admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(asks))
-        )
-        return str(made["spec"]["schedulerName"])
-
-    wait_until("the policies are in force", lambda: scheduler() == "fairlead-scheduler", SECONDS)
-    yield whole_line
-    for name in {path.name for path in MANIFESTS.glob("*.yaml")} & {
-        "app-6g-v1.yaml",
-        "gpu_deployment.yaml",
-        *SHARED,
-    }:
-        admin.run("delete", "-f", str(MANIFESTS / name), "--ignore-not-found", "--wait=false")
-    whole_line.label(cgpu=None)
-    admin.run("delete", "-f", str(POLICIES))
-    wait_until("no policy names a scheduler", lambda: scheduler() == "default-scheduler", SECONDS)
+    with admission_policies(admin):
+        yield whole_line
+        for name in {path.name for path in MANIFESTS.glob("*.yaml")} & {
+            "app-6g-v1.yaml",
+            "gpu_deployment.yaml",
+            *SHARED,
+        }:
+            admin.run("delete", "-f", str(MANIFESTS / name), "--ignore-not-found", "--wait=false")
+        whole_line.label(cgpu=None)
 
 
 SHARED = (

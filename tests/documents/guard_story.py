@@ -66,7 +66,9 @@ class Place(Protocol):
         ...
 
     def denied(self, pod: str) -> int:
-        """The counter of refused allocations in the metrics of the node's exporter."""
+        """The counter of refused allocations in the metrics of the node's exporter; -1 where it has
+        none of the pod.
+        """
         ...
 
     def inspected(self, *flags: str) -> str:
@@ -91,7 +93,7 @@ def two_share(place: Place) -> None:
     place.apply(_manifest(SHARED))
     for name in TENANTS:
         place.wait(f"{name} runs", lambda name=name: _is_ready(place, name))
-        place.wait(f"{name} takes memory", lambda name=name: place.used_mib(name) > 0)
+        place.wait(f"{name} takes its memory", lambda name=name: place.used_mib(name) == USED_MIB)
         assert place.memory(name) == MEMORY
     shown = place.inspected("-d").splitlines()
     rows = [line.split() for line in shown]
@@ -122,7 +124,7 @@ def a_third_is_refused(place: Place) -> None:
     ended = _container(place, THIRD)["lastState"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (STATUS, "Error")
     assert place.log(THIRD)[-1] == place.log(THIRD, previous=True)[-1] == LINE
-    assert place.denied(THIRD) == 1
+    place.wait("its newest start is counted", lambda: place.denied(THIRD) == 1)
     for name in TENANTS:
         assert _is_ready(place, name)
         assert _container(place, name)["restartCount"] == 0

@@ -18,25 +18,25 @@ INSIDE = "/run/driver"
 commands that they receive.
 """
 LIBRARY = "libnvidia-ml.so.1"
+CUDA, CUDA_LIBRARY = "cuda", "libcuda.so.1"
+"""The driver's folder with the libraries of a driver that has CUDA."""
+TRUTH = "truth"
+"""The file in which that driver counts memory."""
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 NO_CARD = ("", "void", "none")
 
 
 def give(spec: dict[str, Any], driver: Path) -> None:
-    """NVML with `utility`. With `compute` the load generator puts load on the cards; without CUDA
-    here, it writes the values that they show.
-    """
+    """What the container's capabilities ask for, and every file of the driver at `INSIDE`."""
     environment = dict(word.partition("=")[::2] for word in spec["process"]["env"])
     if environment.get("NVIDIA_VISIBLE_DEVICES", "") in NO_CARD:
         return
-    wanted = environment.get("NVIDIA_DRIVER_CAPABILITIES", "utility,compute").split(",")
-    reported = {"FAIRLEAD_GPU_LOAD_DIR": f"{INSIDE}/loads"}
+    asked = environment.get("NVIDIA_DRIVER_CAPABILITIES", "utility,compute").split(",")
+    wanted = {"compute", "utility"} if "all" in asked else {*asked}
+    given = _with_cuda if (driver / CUDA).is_dir() else _without_cuda
+    reported, libraries = given(driver, wanted)
     mounts = [(driver, INSIDE, "rw")]
-    if {"utility", "all"} & {*wanted}:
-        reported["STUB_NVML"] = f"{INSIDE}/cards"
-        mounts.append((driver / LIBRARY, f"{LIBRARIES}/{LIBRARY}", "ro"))
-    if {"compute", "all"} & {*wanted}:
-        reported["FAIRLEAD_GPU_LOAD_BACKEND"] = "sim"
+    mounts += [(path, f"{LIBRARIES}/{path.name}", "ro") for path in libraries]
     spec["process"]["env"] += [
         f"{name}={value}" for name, value in reported.items() if name not in environment
     ]
@@ -44,6 +44,26 @@ def give(spec: dict[str, Any], driver: Path) -> None:
         {"source": str(source), "destination": target, "type": "bind", "options": ["rbind", right]}
         for source, target, right in mounts
     ]
+
+
+def _without_cuda(driver: Path, wanted: set[str]) -> tuple[dict[str, str], list[Path]]:
+    """NVML with `utility`. With `compute` the load generator puts load on the cards; without CUDA
+    here, it writes the values that they show.
+    """
+    reported, libraries = {"FAIRLEAD_GPU_LOAD_DIR": f"{INSIDE}/loads"}, []
+    if "utility" in wanted:
+        reported["STUB_NVML"] = f"{INSIDE}/cards"
+        libraries.append(driver / LIBRARY)
+    if "compute" in wanted:
+        reported["FAIRLEAD_GPU_LOAD_BACKEND"] = "sim"
+    return reported, libraries
+
+
+def _with_cuda(driver: Path, wanted: set[str]) -> tuple[dict[str, str], list[Path]]:
+    """CUDA with `compute`, NVML with `utility`; both count in one file, for all containers."""
+    reported = {"FAIRLEAD_STUB_TRUTH": f"{INSIDE}/{TRUTH}", "FAIRLEAD_STUB_GPUS": "1"}
+    names = {"compute": CUDA_LIBRARY, "utility": LIBRARY}
+    return reported, [driver / CUDA / name for part, name in names.items() if part in wanted]
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import subprocess
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +56,29 @@ _PYTHON = b'#!/bin/sh\ntest "$FAIRLEAD_CDI_TEST" = yes\n'
 
 def write_images(tar: Path) -> None:
     """Write a tar of all images, for `ctr images import`."""
-    layer = _layer()
     programs = {**SIMULATED, **_PRINTING}
     commands = {
         BUSYBOX: ["sh"],
         PAUSE: ["sleep", "1000000"],
         **{tag: ["sh", "-c", program] for tag, program in programs.items()},
     }
+    _write(tar, commands, _layer({}))
+
+
+def write_program_images(tar: Path, program: Path, commands: Mapping[str, list[str]]) -> None:
+    """Write a tar of images with a program of this machine and the C library that it is linked
+    with. `commands`: by image, what it runs by default; the program is on PATH under its own name.
+    """
+    linked = subprocess.run(
+        ["ldd", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    libraries = re.findall(r"(?:=> |^\t)(/\S+) \(0x", linked.stdout, re.MULTILINE)
+    assert any("libc.so" in each for each in libraries), linked.stdout
+    paths = {f"bin/{program.name}": program, **{each[1:]: Path(each) for each in libraries}}
+    _write(tar, commands, _layer({name: path.read_bytes() for name, path in paths.items()}))
+
+
+def _write(tar: Path, commands: Mapping[str, list[str]], layer: bytes) -> None:
     configs = {tag: _config(layer, command) for tag, command in commands.items()}
     manifest = [
         {"Config": _config_name(config), "RepoTags": [tag], "Layers": ["layer.tar"]}
@@ -73,8 +91,10 @@ def write_images(tar: Path) -> None:
         _add(images, "manifest.json", json.dumps(manifest).encode())
 
 
-def _layer() -> bytes:
-    """The file system: busybox under its own name, and a link for each of its programs."""
+def _layer(programs: Mapping[str, bytes]) -> bytes:
+    """The file system: busybox under its own name, a link for each of its programs, and `programs`
+    by their paths.
+    """
     names = subprocess.run(
         [_PROGRAM, "--list"], capture_output=True, text=True, timeout=30, check=True
     ).stdout.split()
@@ -90,6 +110,8 @@ def _layer() -> bytes:
             _add_entry(layer, folder, tarfile.DIRTYPE)
         _add(layer, "usr/sbin/sshd", _SSHD, mode=0o755)
         _add(layer, "bin/python3", _PYTHON, mode=0o755)
+        for name, content in programs.items():
+            _add(layer, name, content, mode=0o755)
         _add(layer, "etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")
     return whole.getvalue()
 

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,28 @@ ACCOUNT = "fairlead-node-agent"
 SECONDS = 90.0
 
 
+@dataclass(frozen=True)
+class NodeCards:
+    """The cards of a node, for the agent and the exporter of it: their flags and variables."""
+
+    flags: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def simulated(models: str) -> NodeCards:
+    return NodeCards(("--backend=sim", f"--sim-gpus={models}"))
+
+
 class Agent:
-    """`kubelet`: the program whose namespaces the agent enters; any program that runs there will
-    do. Its clock is an hour ahead.
+    """`gpus`: cards, or models of simulated ones. `kubelet`: the program whose namespaces the agent
+    enters; any program that runs there will do. Its clock is an hour ahead.
     """
 
     def __init__(
         self,
         cluster: ControlPlane,
         kubelet: Component,
-        gpus: str,
+        gpus: str | NodeCards,
         flags: Sequence[str] = (),
         name: str = "agent",
     ) -> None:
@@ -61,7 +74,7 @@ class Agent:
         self.kubelet = kubelet
         self.port = free_port()
         self.flags = flags
-        self.gpus = gpus
+        self.cards = simulated(gpus) if isinstance(gpus, str) else gpus
         self.state = cluster.folder / "node" / "disk" / "fairlead" / "gpu"
         self.cdi = cluster.folder / "node" / "disk" / CDI_FOLDER
         self._argv: list[str | Path] = [
@@ -71,8 +84,7 @@ class Agent:
             f"--kubeconfig={_own_kubeconfig(cluster)}",
             f"--cdi-dir=/var/lib/{CDI_FOLDER}",
             f"--listen=127.0.0.1:{self.port}",
-            "--backend=sim",
-            f"--sim-gpus={gpus}",
+            *self.cards.flags,
             *flags,
         ]
         self._name = name
@@ -167,7 +179,7 @@ class Agent:
             self._name,
             beside(self.kubelet, *self._argv),
             self.cluster.logs / f"{self._name}.log",
-            environment() | clock_ahead(HOUR),
+            environment() | clock_ahead(HOUR) | self.cards.variables,
         )
 
 
@@ -228,7 +240,7 @@ class Line:
         ]
         return found
 
-    def use(self, gpus: str) -> None:
+    def use(self, gpus: str | NodeCards) -> None:
         """Replace the agent with another one that has other cards."""
         self.agent.stop()
         self.agent = Agent(self.cluster, self.kubelet, gpus, self.agent.flags)
@@ -336,11 +348,10 @@ class Line:
             *FAIRLEAD,
             "gpu-exporter",
             f"--listen=127.0.0.1:{port}",
-            "--backend=sim",
-            f"--sim-gpus={self.agent.gpus}",
+            *self.agent.cards.flags,
         ]
         argv += ["--collect-interval=500", *flags]
-        own = {**environment(), "NODE_NAME": NODE}
+        own = {**environment(), **self.agent.cards.variables, "NODE_NAME": NODE}
         component = Component(
             "gpu-exporter", beside(self.kubelet, *argv), self.cluster.logs / "gpu-exporter.log", own
         )
@@ -406,7 +417,9 @@ class Line:
 
 
 @contextmanager
-def running_line(cluster: ControlPlane, node: RealNode, gpus: str, *flags: str) -> Iterator[Line]:
+def running_line(
+    cluster: ControlPlane, node: RealNode, gpus: str | NodeCards, *flags: str
+) -> Iterator[Line]:
     """`flags`: the agent's flags. The package has the memory guard of this machine meanwhile."""
     place_guards((platform.machine(),))
     with extended_scheduler(cluster):

@@ -18,7 +18,7 @@ from typing import Any
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.driver import installed_driver
+from tests.kube.driver import installed_driver, make_device_files
 from tests.kube.fairlead_images import (
     write_busybox_image,
     write_newer_images,
@@ -46,13 +46,6 @@ CARDS = 2
 """GPUs of each node."""
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 _READY_SECONDS = 120.0
-_OWN_DEVICES = """mount -t tmpfs tmpfs /mnt && cp -a --one-file-system /dev/. /mnt/ &&
-for name in pts shm; do mount --rbind "/dev/$name" "/mnt/$name" || exit 1; done &&
-for name; do mknod -m 666 "/mnt/$name" c 195 "$((number = number + 1))" || exit 1; done &&
-mount --move /mnt /dev"""
-"""A /dev of the node's own, in which the files of a driver exist. No program opens them; the
-container runtime gives them to containers.
-"""
 
 
 @dataclass(frozen=True)
@@ -158,10 +151,7 @@ def _archives(folder: Path) -> Sequence[Path]:
 def _machine(plane: ControlPlane, name: str, link: Link, hosts: Path) -> Iterator[Machine]:
     def prepare(room: Component) -> None:
         link.connect(room)
-        files = ["nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"]
-        files += [f"nvidia{card}" for card in range(CARDS)]
-        argv = beside(room, "sh", "-c", _OWN_DEVICES, "devices", *files)
-        subprocess.run(argv, check=True, capture_output=True, timeout=30)
+        make_device_files(room, CARDS)
 
     place = Place(
         name=name,
