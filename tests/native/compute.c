@@ -1,8 +1,11 @@
-/* Launches of a tenant: `tenant WAY share HOW`, `tenant WAY ask`, and the rows of the audit. */
+/* Launches of a tenant: `tenant WAY share HOW`, `tenant WAY ask`, `tenant WAY launches THREADS COUNT`,
+ * and the rows of the audit.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,4 +223,54 @@ void audit_launches(void) {
         synchronize(stream), synchronize(NULL);
         *paid = 0;
     }
+}
+
+/* A kernel in the current context, and a graph that is destroyed while events still measure it. */
+static void launch_both(CUstream of, const void *function) {
+    CUgraph graph;
+    CUgraphExec exec;
+    CUresult (*create)(CUgraph *, unsigned int) = dlsym(handle, "cuGraphCreate");
+    kernel_of call = (kernel_of)need("cuLaunchKernel");
+    call((CUfunction)function, WIDTH, 1, 1, 1, 1, 1, 0, of, NULL, NULL);
+    if (create(&graph, 0) == 0 &&
+        CALL("cuGraphInstantiateWithFlags",
+             (CUgraphExec *, CUgraph, unsigned long long))(&exec, graph, 0) == 0) {
+        CALL("cuGraphLaunch", (CUgraphExec, CUstream))(exec, of);
+        CALL("cuGraphExecDestroy", (CUgraphExec))(exec);
+    }
+}
+
+static void *launch_all(void *argument) {
+    static const char functions[3];
+    int count = *(int *)argument;
+    CUcontext mine, own;
+    CUstream of;
+    uint64_t made;
+    CUresult (*create)(CUstream *, unsigned int) = dlsym(handle, "cuStreamCreate");
+    CUresult (*current)(CUcontext) = dlsym(handle, "cuCtxSetCurrent");
+    CALL("cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))(&mine, 0);
+    current(mine);
+    create(&of, 0);
+    for (int at = 0; at < count; at++) {
+        launch_both(of, &functions[at % 3]);
+        if (at % 8 == 0 &&
+            CALL("cuCtxCreate_v2", (CUcontext *, unsigned int, CUdevice))(&own, 0, 0) == 0) {
+            launch_both(NULL, &functions[at % 3]);
+            linear("cuMemAlloc_v2", 1 << 16, &made);
+            CALL("cuCtxDestroy_v2", (CUcontext))(own);
+        }
+    }
+    return NULL;
+}
+
+/* Threads launch, and each has a context of its own now and then, which goes with its events. */
+void launch_in_threads(int many, int count) {
+    pthread_t threads[64];
+    for (int at = 0; at < many && at < 64; at++) {
+        pthread_create(&threads[at], NULL, launch_all, &count);
+    }
+    for (int at = 0; at < many && at < 64; at++) {
+        pthread_join(threads[at], NULL);
+    }
+    puts("done");
 }

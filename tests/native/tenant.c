@@ -111,7 +111,7 @@ static void *storm(void *number) {
 
 int main(int count, char **words) {
     if (count < 3) {
-        fprintf(stderr, "usage: tenant WAY fill|storm|hold|fork|exec|audit|share|ask|find …\n");
+        fprintf(stderr, "usage: tenant WAY fill|storm|hold|fork|exec|audit|share|launches|ask|find …\n");
         return 2;
     }
     way = words[1];
@@ -175,6 +175,8 @@ int main(int count, char **words) {
         audit(strtoull(words[3], NULL, 10));
     } else if (strcmp(words[2], "share") == 0) { /* share eager|queue|mixed|graph MS */
         share(words[3], atoi(words[4]));
+    } else if (strcmp(words[2], "launches") == 0) { /* launches THREADS COUNT */
+        launch_in_threads(atoi(words[3]), atoi(words[4]));
     } else if (strcmp(words[2], "ask") == 0) {
         answer();
     } else if (strcmp(words[2], "find") == 0) { /* find: lines of `symbol version flags` */

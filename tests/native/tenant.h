@@ -46,5 +46,6 @@ void audit(uint64_t size);
 void audit_launches(void);
 void share(const char *how, int milliseconds);
 void answer(void);
+void launch_in_threads(int many, int count);
 
 #endif

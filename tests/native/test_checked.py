@@ -117,3 +117,13 @@ def test_threads_share_all_hooks_without_a_race(
     counted = container.count()
     assert (counted.truth, counted.used) == (CONTEXT, CONTEXT)
     assert max(counted.peak, counted.used_peak) <= LIMIT
+
+
+@pytest.mark.parametrize("sanitizers", [BOUNDS, "thread"])
+def test_threads_launch_while_graphs_and_contexts_go_without_a_race(
+    container: Machine, sanitizers: str
+) -> None:
+    container.knobs["FAIRLEAD_STUB_KERNEL_NS"] = "20000"
+    assert hooked(container, sanitizers, "link", "launches", 6, 300) == ["done"]
+    counted = container.count()
+    assert (counted.truth, counted.used) == (CONTEXT, CONTEXT)
