@@ -183,11 +183,13 @@ def build_stub(build: Built = Built(), without: Sequence[str] = ()) -> Path:
     return kept("stub", ".", parts, compile_into)
 
 
-def build_tenant(sources: Path, build: Built = Built(), *, is_linked: bool = True) -> Path:
+def build_tenant(
+    sources: Path, build: Built = Built(), *, is_linked: bool = True, stub: Path | None = None
+) -> Path:
     """A test's program: the C files of a folder and a table of all hooked names, linked with the
-    stub or not.
+    stub (in the folder `stub`, if given) or not.
     """
-    stub = build_stub()
+    stub = stub or build_stub()
     links = link_table(read_table(), is_linked=is_linked)
     headers = [*sorted(sources.glob("*.h")), NATIVE / "driver.h"]
     written = sorted(sources.glob("*.c"))

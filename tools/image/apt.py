@@ -99,17 +99,32 @@ def _update(architecture: str) -> None:
             "the image is made of Debian packages, and this machine has no `apt-get`",
             "build it on Debian or Ubuntu; root is not needed",
         )
-    home = HOME / architecture
-    (home / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    (home / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    (home / "status").write_text("", encoding="ascii")
-    (home / "sources.list").write_text(_sources(), encoding="utf-8")
+    begin_index(HOME / architecture, _sources())
     argv = ["apt-get", *_options(architecture), "update"]
     run_step("apt-get update", argv, cache_home() / "logs" / f"image-apt-{architecture}.log")
 
 
+def begin_index(home: Path, sources: str) -> None:
+    """The folders and files that `index_options` names; apt fills them with `update`."""
+    (home / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (home / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+    (home / "status").write_text("", encoding="ascii")
+    (home / "sources.list").write_text(sources, encoding="utf-8")
+
+
 def _sources() -> str:
     """The machine's own lines for SUITE."""
+    found = [line for release, line in machine_sources() if release in _SUITES]
+    if not found:
+        raise StepFailed(
+            f"apt of this machine has no source of the Debian suite {SUITE}",
+            f"add {', '.join(_SUITES)} to its sources; packages of the machine need not change",
+        )
+    return "".join(f"{line}\n" for line in found)
+
+
+def machine_sources() -> list[tuple[str, str]]:
+    """The lines of the machine's own sources, each with its suite before it."""
     form = "$(RELEASE) deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
     printed = subprocess.run(
         # without the last option apt names only sources whose index this machine has fetched
@@ -119,14 +134,7 @@ def _sources() -> str:
         timeout=60,
         check=False,
     ).stdout
-    lines = [line.partition(" ")[::2] for line in printed.splitlines()]
-    found = sorted({line for release, line in lines if release in _SUITES})
-    if not found:
-        raise StepFailed(
-            f"apt of this machine has no source of the Debian suite {SUITE}",
-            f"add {', '.join(_SUITES)} to its sources; packages of the machine need not change",
-        )
-    return "".join(f"{line}\n" for line in found)
+    return sorted({line.partition(" ")[::2] for line in printed.splitlines()})
 
 
 def _ask(architecture: str, program: str, *words: str) -> str:
@@ -138,7 +146,11 @@ def _ask(architecture: str, program: str, *words: str) -> str:
 
 
 def _options(architecture: str) -> list[str]:
-    home = HOME / architecture
+    return index_options(HOME / architecture, architecture)
+
+
+def index_options(home: Path, architecture: str) -> list[str]:
+    """apt's options for an index of its own in the folder `home`."""
     settings = {
         "Dir::State": home,
         "Dir::State::status": home / "status",
