@@ -70,6 +70,9 @@ CROSS_PACKAGES = _CROSS.get(platform.machine(), ())
 """What builds the memory guard for machines of the other architecture."""
 MUSL = Package("musl-tools", program="musl-gcc")
 """The other C library: a program on it goes around the memory guard."""
+_OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}.get(platform.machine(), "")
+EMULATOR = Package("qemu-user-static", program=f"qemu-{_OTHER}-static")
+"""Runs programs of the other architecture's image."""
 PACKAGES = (
     PROMETHEUS,
     CHROMIUM,
@@ -82,6 +85,7 @@ PACKAGES = (
     C_HEADERS,
     *CROSS_PACKAGES,
     MUSL,
+    EMULATOR,
     *DATABASES,
     *NODE_PACKAGES,
     NFTABLES,

@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
+ARCHITECTURE = _NAMES[platform.machine()]
+OTHER_MACHINE, OTHER_ARCHITECTURE = next(
+    (machine, name) for machine, name in _NAMES.items() if name != ARCHITECTURE
+)
+"""Of the machines for which there is an image, the one that this is not."""
 
 
 def build(
@@ -44,8 +49,9 @@ def build(
 class Archive:
     """An OCI image layout in a tar."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, architecture: str = ARCHITECTURE) -> None:
         self.path = path
+        self.architecture = architecture
         with tarfile.open(path) as tar:
             self.files = {
                 header.name: content.read()
@@ -67,7 +73,7 @@ class Archive:
     def manifest(self, name: str) -> dict[str, Any]:
         """Of the only architecture."""
         (row,) = json.loads(self.blob(self.names[name]["digest"]))["manifests"]
-        assert row["platform"] == {"architecture": ARCHITECTURE, "os": "linux"}
+        assert row["platform"] == {"architecture": self.architecture, "os": "linux"}
         found: dict[str, Any] = json.loads(self.blob(row["digest"]))
         return found
 
@@ -86,6 +92,13 @@ class Archive:
             with tarfile.open(fileobj=io.BytesIO(content)) as tar:
                 found |= {header.name: header for header in tar}
         return found
+
+    def unpack(self, folder: Path) -> None:
+        """Every file of the image `fairlead`, as its containers find it."""
+        for layer in self.manifest("fairlead:0.1.0")["layers"]:
+            content = io.BytesIO(gzip.decompress(self.blob(layer["digest"])))
+            with tarfile.open(fileobj=content) as tar:
+                tar.extractall(folder)
 
     def content(self, path: str) -> bytes:
         """The file in the uppermost layer of the image `fairlead`, which has Fairlead itself."""

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.image.archive import Archive, build
+from tests.image.archive import OTHER_ARCHITECTURE, OTHER_MACHINE, Archive, build
 from tests.kube.component import Component
 
 READY_SECONDS = 60.0
+EMULATOR = f"qemu-{OTHER_MACHINE}-static"
+"""The program runs from the image's root, so it may need no library."""
 IMAGE = "docker.io/library/fairlead:0.1.0"
 
 
@@ -76,3 +78,38 @@ def containers(archive: Archive) -> Iterator[Containers]:
             yield found
         finally:
             containerd.kill()
+
+
+@dataclass(frozen=True)
+class OtherMachine:
+    """The files of the other architecture's image, whose programs an emulator runs as user 65532.
+
+    `root`: the image's root. Its files can be written by root alone.
+    """
+
+    root: Path
+
+    def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        """`argv` begins with a path in the image."""
+        words = ["chroot", "--userspec=65532:65532", str(self.root), f"/{EMULATOR}", *argv]
+        return subprocess.run(
+            words,
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def other_machine(tmp_path_factory: pytest.TempPathFactory) -> OtherMachine:
+    found = shutil.which(EMULATOR)
+    if os.geteuid() != 0 or found is None:
+        pytest.skip(f"{EMULATOR} runs the other architecture's image only for root")
+    folder, root = tmp_path_factory.mktemp("other"), tmp_path_factory.mktemp("root")
+    build(folder, architecture=OTHER_ARCHITECTURE)
+    Archive(folder / "fairlead-0.1.0.oci.tar", OTHER_ARCHITECTURE).unpack(root)
+    shutil.copy2(found, root / EMULATOR)
+    root.chmod(0o755)
+    return OtherMachine(root)

@@ -6,11 +6,13 @@ import filecmp
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.image.archive import ARCHITECTURE, ROOT, Archive, build
-from tests.image.conftest import Containers
+from tests.image.archive import ARCHITECTURE, OTHER_MACHINE, ROOT, Archive, build
+from tests.image.conftest import Containers, OtherMachine
 
 MIB = 2**20
 AIM_MIB = 75
@@ -114,10 +116,33 @@ def test_every_module_loads_as_user_65532_on_a_read_only_file_system(
     ended = containers.run("python3", "-c", IMPORT_ALL)
     assert ended.returncode == 0, ended.stderr
     found, writing = ended.stdout.splitlines()[-2:]
+    assert writing == "Read-only file system"
+    _check_all_loaded(found)
+
+
+def _check_all_loaded(found: str) -> None:
+    """`found`: the line of IMPORT_ALL."""
     uid, gid, count, failed = found.split(" ", 3)
     modules = len([*(ROOT / "src" / "fairlead").rglob("*.py")])
     assert (uid, gid, failed) == ("65532", "65532", "[]") and 0.8 * modules < int(count) <= modules
-    assert writing == "Read-only file system"
+
+
+def test_the_other_machines_image_runs(other_machine: OtherMachine) -> None:
+    """On an emulator, because no such machine is there: every module loads, with the libraries of
+    that machine, and the installation's objects are those of this one.
+    """
+    python = "/usr/bin/python3"
+    ended = other_machine.run(python, "-c", "import platform; print(platform.machine())")
+    assert ended.stdout.strip() == OTHER_MACHINE, ended.stderr
+    ended = other_machine.run(python, "-c", IMPORT_ALL)
+    assert ended.returncode == 0, ended.stderr
+    _check_all_loaded(ended.stdout.splitlines()[0])
+    words = ("install", "--dry-run", "-o", "yaml")
+    ended = other_machine.run(python, "-m", "fairlead", *words)
+    here = subprocess.run(
+        [sys.executable, "-m", "fairlead", *words], capture_output=True, text=True, check=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "") and ended.stdout == here.stdout
 
 
 def test_its_commands_run(containers: Containers) -> None:
