@@ -189,7 +189,7 @@ def build_tenant(
     """A test's program: the C files of a folder and a table of all hooked names, linked with the
     stub (in the folder `stub`, if given) or not.
     """
-    stub = stub or build_stub()
+    stub = stub or build_stub(Built(build.architecture))
     links = link_table(read_table(), is_linked=is_linked)
     headers = [*sorted(sources.glob("*.h")), NATIVE / "driver.h"]
     written = sorted(sources.glob("*.c"))

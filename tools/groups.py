@@ -21,6 +21,7 @@ from debian import (
     CONTAINERD,
     CROSS_PACKAGES,
     DATABASES,
+    EMULATOR,
     FAKE_TIME,
     FISH,
     GROFF,
@@ -269,7 +270,7 @@ def real_groups() -> tuple[Group, ...]:
                 _folder_group(
                     "image",
                     "the image, built twice and run in containerd; wheel and sdist",
-                    (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES),
+                    (CONTAINERD, RUNC, C_COMPILER, C_HEADERS, *CROSS_PACKAGES, EMULATOR),
                 )
             ),
             is_patient=True,
@@ -291,7 +292,7 @@ def real_groups() -> tuple[Group, ...]:
         _folder_group(
             "native",
             "the memory guard in C, on a stub of NVIDIA's driver",
-            packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES, MUSL),
+            packages=(C_COMPILER, C_HEADERS, *CROSS_PACKAGES, MUSL, EMULATOR),
         ),
         _folder_group(
             "shells",

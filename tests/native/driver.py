@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import struct
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -38,8 +39,8 @@ def guard(build: Built = MUTABLE) -> Path:
 
 
 @cache
-def tenant(is_linked: bool = True) -> Path:
-    return build_tenant(TENANT, is_linked=is_linked)
+def tenant(is_linked: bool = True, architecture: str = platform.machine()) -> Path:
+    return build_tenant(TENANT, Built(architecture), is_linked=is_linked)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ class Count:
 
 @dataclass
 class Machine:
-    """A container's files in a folder: limits, region, and the ground truth of the stub."""
+    """A container's files in a folder: limits, region, and the ground truth of the stub.
+
+    `architecture`: of its programs; an emulator runs those of the other one.
+    """
 
     folder: Path
     limit: int = 64 * MIB
@@ -65,6 +69,7 @@ class Machine:
     has_guard: bool = True
     is_view_only: bool = False
     knobs: dict[str, str] = field(default_factory=dict[str, str])
+    architecture: str = platform.machine()
 
     def __post_init__(self) -> None:
         self.truth.write_bytes(bytes(TRUTH_BYTES))
@@ -89,9 +94,18 @@ class Machine:
         view = "view\n" if self.is_view_only else ""
         return f"version 1\n{view}gpu {UUID} {line}\nregion {self.region}\n"
 
+    @property
+    def emulator(self) -> list[str]:
+        """What runs a program, before its name. It is static, so only the program is preloaded."""
+        if self.architecture == platform.machine():
+            return []
+        libraries = f"/usr/{self.architecture}-linux-gnu"
+        return [f"qemu-{self.architecture}-static", "-L", libraries]
+
     def environment(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        preload = {"LD_PRELOAD": str(guard())} if self.has_guard else {}
+        build = replace(MUTABLE, architecture=self.architecture)
+        preload = {"LD_PRELOAD": str(guard(build))} if self.has_guard else {}
         return {
             **kept,
             **preload,
@@ -99,14 +113,15 @@ class Machine:
             "FAIRLEAD_STUB_TRUTH": str(self.truth),
             "FAIRLEAD_AUDIT_REGION": str(self.region),
             "FAIRLEAD_STUB_CONTEXT": str(self.context),
-            "LD_LIBRARY_PATH": str(build_stub()),
+            "LD_LIBRARY_PATH": str(build_stub(Built(self.architecture))),
             **self.knobs,
             **more,
         }
 
     def start(self, way: str, *words: object, **more: str) -> subprocess.Popen[str]:
+        program = tenant(way != "dlmopen", self.architecture)
         return subprocess.Popen(
-            [str(tenant(way != "dlmopen")), way, *map(str, words)],
+            [*self.emulator, str(program), way, *map(str, words)],
             env=self.environment(**more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
