@@ -137,6 +137,10 @@ def _install(admin: Kubectl, definitions: list[dict[str, Any]]) -> None:
         f"customresourcedefinition/{definition['metadata']['name']}" for definition in definitions
     ]
     wait_until("the kinds are served", lambda: _are_served(admin, named), 150)
+    # An API server answers the first lists of a new kind with 429 while it fills its cache; kubectl
+    # tries these again.
+    kinds = ",".join(definition["metadata"]["name"] for definition in definitions)
+    admin.run("get", kinds, "--all-namespaces", "-o", "name")
 
 
 def _are_served(admin: Kubectl, named: list[str]) -> bool:
