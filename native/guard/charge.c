@@ -80,9 +80,13 @@ int charge(int gpu, uint64_t size) {
 int keep(struct table *table, CUresult code, uint64_t key, const struct place *place,
          uint64_t size) {
     struct entry entry = {key, size, (uint64_t)place->context, 0, place->gpu, 1};
-    if (code != CUDA_SUCCESS || key == 0) {
-        guard_release(place->gpu, size);
+    int is_made = code == CUDA_SUCCESS && key != 0;
+    if (is_made && table_put(table, &entry) == 0) {
         return 0;
     }
-    return table_put(table, &entry);
+    if (is_made && !guard_is_view()) {
+        return -1;
+    }
+    guard_release(place->gpu, size); /* a view does not count what it cannot keep */
+    return 0;
 }

@@ -141,7 +141,7 @@ static CUresult in_pool(CUresult (*real)(void *), void *call, CUdeviceptr *point
                         CUmemoryPool pool, const struct place *place, CUstream stream) {
     uint64_t ours = round_up(size, POOL_STEP);
     if (begin_bill(pool, place->gpu)) {
-        return NO_MEMORY;
+        return guard_is_view() ? real(call) : NO_MEMORY;
     }
     if (guard_reserve(place->gpu, ours)) {
         /* Near the limit: what the pool has free serves, else what a trim of it gives back. */
@@ -157,7 +157,7 @@ static CUresult in_pool(CUresult (*real)(void *), void *call, CUdeviceptr *point
         return code;
     }
     struct entry entry = {*pointer, size, (uint64_t)place->context, (uint64_t)pool, place->gpu, 0};
-    if (settle_pool(pool, place->gpu, ours) || table_put(&pointers, &entry)) {
+    if ((settle_pool(pool, place->gpu, ours) || table_put(&pointers, &entry)) && !guard_is_view()) {
         undo_async(*pointer, stream);
         CUresult (*trimmed)(CUmemoryPool, size_t) = CALL(cuMemPoolTrimTo, (CUmemoryPool, size_t));
         if (trimmed) {

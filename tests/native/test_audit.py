@@ -24,10 +24,10 @@ nothing.
 """
 
 
-def audit(folder: Path, **more: str) -> list[str]:
+def audit(folder: Path, *, is_view_only: bool = False, **more: str) -> list[str]:
     """The lines of the rows; fewer where the program hung or crashed."""
     knobs = {"FAIRLEAD_STUB_KERNEL_NS": "300000"}
-    machine = Machine(folder, LIMIT, CONTEXT, core=50, knobs=knobs)
+    machine = Machine(folder, LIMIT, CONTEXT, core=50, is_view_only=is_view_only, knobs=knobs)
     with machine.start("dlsym", "audit", SIZE, **more) as process:
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (2, 2))
         return process.communicate(timeout=300)[0].splitlines()
@@ -65,6 +65,14 @@ def test_each_step_of_each_row_counts_what_the_driver_gave(sane: list[str]) -> N
         elif not is_kept:  # its pool gives that back at the next trim
             assert used == truth, line
     assert {*CODES, *NOTHING, "plain", "larger", "gone", "live"} <= steps
+
+
+def test_a_guard_that_only_shows_refuses_no_step(tmp_path: Path) -> None:
+    found = [LINE.fullmatch(line) for line in audit(tmp_path, is_view_only=True)]
+    codes = {(step, code) for _, step, code, *_ in (row.groups() for row in found if row)}
+    assert {"refused", "kept"} <= {step for step, code in codes if code == "999"}
+    assert {("full", "0"), ("nowhere", "0"), ("over", "0"), ("largest", "0")} <= codes
+    assert not [step for step, code in codes if code == "2"]
 
 
 def test_strange_pointers_and_sizes_get_the_answer_of_the_driver(sane: list[str]) -> None:
