@@ -16,6 +16,7 @@ from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
 from fairlead_sim.access.roles import install_roles
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials, render_kubeconfig
+from fairlead_sim.api.exec import PodPrograms
 from fairlead_sim.api.logs import PodLogs
 from fairlead_sim.api.server import ApiServer
 from fairlead_sim.store.accounts import Accounts
@@ -62,6 +63,7 @@ def simulated_server(
     bookmark_seconds: float = 60.0,
     cluster: StoredCluster | None = None,
     written: PodLogs | None = None,
+    programs: PodPrograms | None = None,
 ) -> Iterator[SimulatedServer]:
     """A served simulated cluster for the block; it is empty and without controllers unless
     `cluster` is a world's.
@@ -74,11 +76,18 @@ def simulated_server(
         render_kubeconfig(kubeconfig_entries(address, credentials))
     )
     app = ApiServer(
-        cluster, clock, [credentials.token], logs=written or logs, bookmark_seconds=bookmark_seconds
+        cluster,
+        clock,
+        [credentials.token],
+        logs=written or logs,
+        programs=programs,
+        bookmark_seconds=bookmark_seconds,
     )
     loop = asyncio.new_event_loop()
     ready = asyncio.Event()
-    serving = loop.create_task(serve(app, sock=sock, ssl=credentials.ssl, ready=ready))
+    serving = loop.create_task(
+        serve(app, sock=sock, ssl=credentials.ssl, ready=ready, web_sockets=True)
+    )
     thread = threading.Thread(target=_run, args=(loop, serving), name="simulated-api", daemon=True)
     thread.start()
     asyncio.run_coroutine_threadsafe(ready.wait(), loop).result(timeout=20)

@@ -89,6 +89,8 @@ class PatientProtocol(HttpToolsProtocol):
             raise httptools.HttpParserError("two `Host` headers")
         super().on_headers_complete()
         self._is_in_head = False
+        if self.cycle is None:  # the first request of the connection, to open a WebSocket
+            return
         self._unanswered = [
             *(cycle for cycle in self._unanswered if not cycle.response_complete),
             self.cycle,
@@ -117,6 +119,20 @@ class PatientProtocol(HttpToolsProtocol):
         """A client that asks for another protocol (`kubectl exec`) is answered in this one: no
         library should be installed for it.
         """
+
+    def handle_websocket_upgrade(self) -> None:
+        """The connection passes to the protocol of WebSockets, which has its own limits.
+
+        A client that has not read an earlier answer is refused: the two would mix.
+        """
+        self._end_wait()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        if self._is_answering_earlier():
+            self.transport.abort()
+            return
+        super().handle_websocket_upgrade()
 
     def _begin_answer(self) -> None:
         if self._write_seconds is not None:

@@ -34,6 +34,8 @@ GRACE_SECONDS: Final = 2
 _BACKLOG: Final = 1024
 _FIRST_OF_SYSTEMD: Final = 3
 """The descriptor of the first socket that systemd passes (sd_listen_fds)."""
+MESSAGE_BYTES_MAX: Final = 1 << 20
+"""The size of a WebSocket's message, all its fragments together; kubectl sends 32 KiB at most."""
 _log = logging.getLogger(__name__)
 
 
@@ -213,6 +215,13 @@ class _QuietApp:
             await self._app(scope, receive, send)
 
 
+def _web_socket_protocol() -> type[asyncio.Protocol]:
+    """Only the simulated API server needs it, so the others do not import its modules."""
+    from fairlead.apps.web_socket_protocol import WebSocketProtocol
+
+    return WebSocketProtocol
+
+
 async def serve(
     app: ASGIApp | Answerer,
     *,
@@ -222,6 +231,7 @@ async def serve(
     stopping: Callable[[], None] | None = None,
     read_seconds: float = READ_SECONDS,
     write_seconds: float | None = None,
+    web_sockets: bool = False,
 ) -> None:
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
@@ -230,11 +240,15 @@ async def serve(
     `stopping` is called as soon as the stop begins: an app with endless streams (watches) ends them
     there. A client that has not sent a whole request within `read_seconds` is disconnected; with an
     ASGI app so is one that has not read an answer within `write_seconds` (None = no limit).
+    `web_sockets`: a request to open a WebSocket reaches the ASGI app in a scope of that type;
+    without, as the GET request that it is.
     """
     asgi: Any = app if isinstance(app, Answerer) else _QuietApp(app)
     config = uvicorn.Config(
         asgi,
-        ws="none",
+        ws=_web_socket_protocol() if web_sockets else "none",
+        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_per_message_deflate=False,
         loop="none",
         lifespan="off",
         log_config=None,

@@ -80,6 +80,7 @@ class ServedApp(Struct, frozen=True, kw_only=True):
     `server.serve`. `accepting` is set once connections are accepted. `linger_seconds`: after a
     signal requests are answered for this time (not with an `Answerer`), and each answer closes its
     connection: a client that keeps connections then sends no request into one that is being closed.
+    `web_sockets` as for `server.serve`.
     """
 
     app: ASGIApp | Answerer
@@ -92,6 +93,7 @@ class ServedApp(Struct, frozen=True, kw_only=True):
     reload: Callable[[], None] | None = None
     read_seconds: float = READ_SECONDS
     write_seconds: float | None = None
+    web_sockets: bool = False
     linger_seconds: float = 0.0
     accepting: asyncio.Event = field(default_factory=asyncio.Event)
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
@@ -116,6 +118,7 @@ class ServedApp(Struct, frozen=True, kw_only=True):
             stopping=self.stopping,
             read_seconds=self.read_seconds,
             write_seconds=self.write_seconds,
+            web_sockets=self.web_sockets,
         )
 
     def hang_up(self) -> None:

@@ -139,6 +139,7 @@ async def run_laptop(
                 [credentials.token],
                 signing_key=credentials.signing_key,
                 logs=simulation.world.logs,
+                programs=simulation.world.programs,
                 catch_up=simulation.driver.catch_up,
             )
             api_app = life.served(api_server)
@@ -146,7 +147,11 @@ async def run_laptop(
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
                 ServedApp(
-                    app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop
+                    app=api_app,
+                    sock=sockets.api,
+                    tls=credentials.ssl,
+                    stopping=api_server.stop,
+                    web_sockets=True,
                 ),
                 GpuExporter(
                     simulation.devices(exported.interval_seconds),

@@ -106,6 +106,7 @@ async def _run_api_server(asked: Invocation) -> None:
         simulation.world.clock,
         [credentials.token],
         logs=simulation.world.logs,
+        programs=simulation.world.programs,
         catch_up=simulation.driver.catch_up,
     )
     try:
@@ -115,6 +116,7 @@ async def _run_api_server(asked: Invocation) -> None:
                 sock=sock,
                 tls=credentials.ssl,
                 stopping=app.stop,
+                web_sockets=True,
                 loops=(simulation.driver.run,),
             ),
             on_ready=lambda: asked.messages.info(

@@ -1,6 +1,6 @@
 """A container's lines over HTTP: whole, the tail, since a time, or followed while it runs.
 
-Also the answer to requests for programs in a container: none can run there.
+Also the answer to requests that lead to a container's process or network: it has none.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from fairlead_sim.api.watch import LineStream
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, bad_request
 
-IDLE: Final = ("attach", "ephemeralcontainers", "exec", "portforward", "proxy")
-"""Subresources of pods that lead to a program; no program runs here."""
+IDLE: Final = ("attach", "ephemeralcontainers", "portforward", "proxy")
+"""Subresources of pods that lead into a container; nothing runs there."""
 _FOLLOW_SECONDS: Final = 0.2
 _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 
 
 def not_running(what: str, pod: Object) -> ApiStatus:
-    """The refusal of `kubectl exec` and similar requests."""
+    """The refusal of `kubectl attach` and similar requests."""
     name = pod["metadata"]["name"]
     why = (
         f"pod {name} runs in a simulated cluster, where containers are scripts without a process "
@@ -73,7 +73,7 @@ class Logs:
         Refuses (400) a container that does not exist, is not named, or has not started.
         """
         pod = self._reads.existing(request)
-        container = _container_name(pod, request.query.get("container", ""))
+        container = container_name(pod, request.query.get("container", ""))
         since = self._since(request)
         if not pod["spec"].get("nodeName"):
             return Response(status_code=204)
@@ -140,7 +140,8 @@ def _render(lines: list[tuple[float, str]], stamped: bool) -> bytes:
     ).encode()
 
 
-def _container_name(pod: Object, asked: str) -> str:
+def container_name(pod: Object, asked: str) -> str:
+    """The container that a request means; raises 400 if it is none of the pod's."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     names = [container["name"] for container in spec.get("containers", ())]
     init_names = [container["name"] for container in spec.get("initContainers") or ()]

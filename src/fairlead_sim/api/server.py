@@ -23,6 +23,15 @@ from fairlead.model.installed.facts import SIMULATED_BUILD
 from fairlead.ports import Clock
 from fairlead_sim.api import discovery
 from fairlead_sim.api.access import Access, access_request
+from fairlead_sim.api.exec import (
+    EXEC,
+    Execs,
+    ExecSession,
+    NoPrograms,
+    PodPrograms,
+    refusing,
+    websocket_as_http,
+)
 from fairlead_sim.api.kube_path import parse_path
 from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, not_running
 from fairlead_sim.api.options import check_options
@@ -76,6 +85,7 @@ class ApiServer:
         *,
         signing_key: bytes | None = None,
         logs: PodLogs | None = None,
+        programs: PodPrograms | None = None,
         catch_up: Callable[[], None] | None = None,
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
@@ -90,13 +100,17 @@ class ApiServer:
         self._writes = Writes(store, self._reads, self._access.check_gift)
         self._watches = Watches(store, self._reads, bookmark_seconds, self._ending)
         self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
+        self._execs = Execs(
+            programs or NoPrograms(), self._reads, clock, self._ending, self._check_exec
+        )
 
     def stop(self) -> None:
         """End all streams: the server cannot stop while clients keep their watches."""
         self._ending.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        http = websocket_as_http(scope) if scope["type"] == "websocket" else scope
+        request = Request(http, receive)
         try:
             response = await self._respond(request)
         except ApiStatus as error:
@@ -112,7 +126,9 @@ class ApiServer:
                     "Internal error occurred: see the log of the simulated API server",
                 )
             )
-        await response(scope, receive, send)
+        if scope["type"] == "websocket" and not isinstance(response, ExecSession):
+            send = refusing(send)
+        await response(http, receive, send)
 
     async def _respond(self, request: Request) -> ASGIApp:
         path = request.url.path.rstrip("/") or "/"
@@ -217,6 +233,9 @@ class ApiServer:
             request.warnings.append(ref.custom.warning)
         if ref.note and http.method in ("POST", "PUT", "PATCH"):
             request.warnings.append(ref.note)
+        if path.subresource == EXEC and http.method in ("GET", "POST"):
+            self._store.prepare_read(ref, path.namespace, path.name)
+            return self._execs.open(request)
         if http.method == "GET":
             return _warned(self._read(request), request.warnings)
         status, answer = self._write(request, body)
@@ -283,6 +302,10 @@ class ApiServer:
             raise no_such_verb(request, verb)
         return act(request, body)
 
+    def _check_exec(self, request: ReceivedRequest) -> None:
+        wanted = msgspec.structs.replace(access_request(request.http), verb="create")
+        self._access.check(request.who, wanted)
+
     def _issue_token(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         account = self._reads.existing(request)
         return self._reviews.token(request, body, account, self._cluster.admission)
@@ -304,7 +327,11 @@ _READS: Final = ("GET", "HEAD")
 
 
 def _has_subresource(ref: ResourceKind, name: str) -> bool:
-    return not name or name in ref.subresources or (ref.group_resource == "pods" and name in IDLE)
+    return (
+        not name
+        or name in ref.subresources
+        or (ref.group_resource == "pods" and name in (*IDLE, EXEC))
+    )
 
 
 def _json(body: Any, status: int = 200, content_type: str = _JSON) -> Response:

@@ -63,7 +63,7 @@ class ContainerLogs:
     ) -> list[Line]:
         if run.behaviour.program is not None:
             return [
-                (start + at, _date(start + at) if text is None else text)
+                (start + at, date_line(start + at) if text is None else text)
                 for at, text in run.behaviour.program.printed(end - start)
             ]
         if run.behaviour.test is not None:
@@ -110,10 +110,10 @@ class ContainerLogs:
         return "alive"
 
 
-def _date(at: float) -> str:
+def date_line(at: float) -> str:
     """As the command `date` prints it.
 
-    >>> _date(1_767_600_000.0)
+    >>> date_line(1_767_600_000.0)
     'Mon Jan  5 08:00:00 UTC 2026'
     """
     return f"{datetime.fromtimestamp(at, UTC):%a %b %e %H:%M:%S UTC %Y}"

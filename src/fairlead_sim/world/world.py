@@ -18,6 +18,7 @@ from fairlead_sim.gpus.card import FATAL_XIDS
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.division import offered_profiles
+from fairlead_sim.kubelet.exec import ContainerPrograms
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.logs import ContainerLogs
 from fairlead_sim.objects.chance import between, fraction
@@ -117,6 +118,9 @@ class World:
         )
         self.silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
+        self.programs = ContainerPrograms(
+            self.cluster, self.kubelets, self.devices, self.clock, seed
+        )
         self._hooks = hooks
         asked = hooks(self.cluster, self.recorder)
         self.cluster.admission = asked.admission

@@ -15,11 +15,14 @@ import msgspec
 from msgspec import Struct
 
 PROTOCOL: Final = "v5.channel.k8s.io"
+PROTOCOL_4: Final = "v4.channel.k8s.io"
+"""What Fairlead's clients do not speak, but Kubernetes' Python client and others do."""
 STDIN, STDOUT, STDERR, STATUS, SIZE = range(5)
 _CLOSE: Final = 255
 END_OF_INPUT: Final = bytes((_CLOSE, STDIN))
 _EXITED: Final = "NonZeroExitCode"
 _EXIT_CODE: Final = "ExitCode"
+_INTERNAL: Final = "Internal error occurred: "
 
 
 class ProgramEnd(Struct, frozen=True):
@@ -79,6 +82,64 @@ def render_size(columns: int, rows: int) -> bytes:
     b'\\x04{"Width":80,"Height":24}'
     """
     return bytes((SIZE,)) + msgspec.json.encode({"Width": columns, "Height": rows})
+
+
+def render_output(data: bytes, *, is_error: bool = False) -> bytes:
+    """A message with what the program wrote to stdout, or to stderr.
+
+    >>> render_output(b"hi")
+    b'\\x01hi'
+    """
+    return bytes((STDERR if is_error else STDOUT,)) + data
+
+
+def render_end(end: ProgramEnd, protocol: str) -> bytes:
+    """The message of the channel STATUS, as a kubelet writes it.
+
+    Of a program that could not be run, a kubelet reports the message as an internal error, and
+    once more as an internal error with version 5.
+
+    >>> render_end(ProgramEnd(0), PROTOCOL)
+    b'\\x03{"metadata":{},"status":"Success"}'
+    >>> parse_end(render_end(ProgramEnd(3), PROTOCOL)[1:]).exit_code
+    3
+    >>> parse_end(render_end(ProgramEnd(None, "no such program"), PROTOCOL_4)[1:]).message
+    'Internal error occurred: no such program'
+    """
+    status: dict[str, object] = {"metadata": {}, "status": "Failure"}
+    if end.exit_code == 0:
+        status["status"] = "Success"
+    elif end.exit_code is not None:
+        status |= {
+            "message": (
+                "command terminated with non-zero exit code: command terminated with exit code "
+                f"{end.exit_code}"
+            ),
+            "reason": _EXITED,
+            "details": {"causes": [{"reason": _EXIT_CODE, "message": str(end.exit_code)}]},
+        }
+    else:
+        cause = end.message if protocol == PROTOCOL_4 else f"{_INTERNAL}{end.message}"
+        status |= {
+            "message": f"{_INTERNAL}{cause}",
+            "reason": "InternalError",
+            "details": {"causes": [{"message": cause}]},
+            "code": 500,
+        }
+    return bytes((STATUS,)) + msgspec.json.encode(status)
+
+
+def parse_message(message: bytes) -> tuple[int, bytes]:
+    """Channel and content of a message; (-1, b"") of an empty one.
+
+    The end of stdin is an empty message of the channel STDIN.
+
+    >>> parse_message(render_input(b"hi")), parse_message(END_OF_INPUT)
+    ((0, b'hi'), (0, b''))
+    """
+    if message == END_OF_INPUT:
+        return STDIN, b""
+    return (message[0], message[1:]) if message else (-1, b"")
 
 
 def parse_end(body: bytes) -> ProgramEnd:
