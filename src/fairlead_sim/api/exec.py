@@ -26,11 +26,13 @@ from fairlead_sim.api.watch import STALL_SECONDS
 from fairlead_sim.kubelet.exec import Execution, NotStarted
 from fairlead_sim.kubelet.logs import date_line
 from fairlead_sim.kubelet.program import INSTANT_SECONDS, Program
-from fairlead_sim.schema.status import bad_request
+from fairlead_sim.objects.watch_log import Object
+from fairlead_sim.schema.status import bad_request, forbidden
 
 EXEC: Final = "exec"
 KILLED: Final = 137
 """The exit code of a program whose container ends before it."""
+_CONTAINER_LISTS: Final = ("initContainers", "containers")
 _STREAMS: Final = ("stdin", "stdout", "stderr")
 _LOOK_SECONDS: Final = 0.2
 _PIECE: Final = 1 << 15
@@ -64,7 +66,7 @@ class NoPrograms:
 
 
 class Execs:
-    """`check_create` raises 403 where the user may not create `pods/exec`.
+    """`may_create`: whether the user may create `pods/exec`.
 
     A WebSocket is opened by GET, for which authorization has asked for `get`; API servers from 1.35
     on require both.
@@ -76,22 +78,23 @@ class Execs:
         reads: Reads,
         clock: Clock,
         ending: asyncio.Event,
-        check_create: Callable[[ReceivedRequest], None],
+        may_create: Callable[[ReceivedRequest], bool],
     ) -> None:
         self._programs = programs
         self._reads = reads
         self._clock = clock
         self._ending = ending
-        self._check_create = check_create
+        self._may_create = may_create
 
     def open(self, request: ReceivedRequest) -> ASGIApp:
         """The answer to one request: a refusal of the kubelet, or the session.
 
         Raises the refusals of the API server.
         """
-        self._check_create(request)
+        if not self._may_create(request):
+            raise forbidden(request.ref, request.path.name, "")
         pod = self._reads.existing(request)
-        container = container_name(pod, request.query.get("container", ""))
+        container = _container(pod, request.query.get("container", ""))
         if not pod["spec"].get("nodeName"):
             raise bad_request(f"pod {request.path.name} does not have a host assigned")
         if not _upgrade(request.http):
@@ -125,6 +128,18 @@ class Execs:
         )
 
 
+def _container(pod: Object, asked: str) -> str:
+    """As for the log, but a list of the names to choose from has all of them alike."""
+    spec = pod["spec"]
+    names = [each["name"] for key in _CONTAINER_LISTS for each in spec.get(key) or ()]
+    if asked or len(spec["containers"]) == 1:
+        return container_name(pod, asked)
+    raise bad_request(
+        f"a container name must be specified for pod {pod['metadata']['name']}, choose one of: "
+        f"[{' '.join(names)}]"
+    )
+
+
 def websocket_as_http(scope: Scope) -> Scope:
     """The request that asks for a WebSocket, as the GET request that it is."""
     return {**scope, "type": "http", "method": "GET"}
@@ -134,6 +149,9 @@ def refusing(send: Send) -> Send:
     """Sends an HTTP answer to a client that asked for a WebSocket."""
 
     async def refuse(message: Message) -> None:
+        if message["type"] == "http.response.start":  # the connection ends with such an answer
+            headers = [*message.get("headers", ()), (b"connection", b"close")]
+            message = {**message, "headers": headers}
         await send({**message, "type": f"websocket.{message['type']}"})
 
     return refuse
@@ -236,12 +254,14 @@ class ExecSession:
 
     async def _copied(self, send: Send) -> int:
         while self._is_running():
-            with contextlib.suppress(TimeoutError):
+            try:
                 async with asyncio.timeout(_LOOK_SECONDS):
                     data = await self._input.get()
-                if not data:
-                    return 0
-                await self._write(send, data)
+            except TimeoutError:
+                continue
+            if not data:
+                return 0
+            await self._write(send, data)
         return KILLED
 
     async def _scripted(self, send: Send, script: Program) -> int:

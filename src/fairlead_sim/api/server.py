@@ -101,7 +101,7 @@ class ApiServer:
         self._watches = Watches(store, self._reads, bookmark_seconds, self._ending)
         self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
         self._execs = Execs(
-            programs or NoPrograms(), self._reads, clock, self._ending, self._check_exec
+            programs or NoPrograms(), self._reads, clock, self._ending, self._may_create
         )
 
     def stop(self) -> None:
@@ -302,9 +302,9 @@ class ApiServer:
             raise no_such_verb(request, verb)
         return act(request, body)
 
-    def _check_exec(self, request: ReceivedRequest) -> None:
+    def _may_create(self, request: ReceivedRequest) -> bool:
         wanted = msgspec.structs.replace(access_request(request.http), verb="create")
-        self._access.check(request.who, wanted)
+        return self._access.judge(request.who, wanted).is_allowed
 
     def _issue_token(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         account = self._reads.existing(request)

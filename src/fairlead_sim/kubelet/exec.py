@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.wire.names import LABEL_ISOLATION
 from fairlead_sim.gpus.card import Card, Hold
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.nvidia_smi import SeenGpu, nvidia_smi
@@ -23,7 +24,7 @@ from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.pod_status import RUNNING
 from fairlead_sim.kubelet.program import Program, program_of
 from fairlead_sim.objects.chance import digest
-from fairlead_sim.objects.resources import PODS
+from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.clock import SimClock
 
@@ -35,6 +36,8 @@ _SHELLS: Final = frozenset(("sh", "bash", "ash", "dash", "zsh"))
 _SHELL_FLAGS: Final = re.compile(r"-[el]*c[el]*")
 _ONE_COMMAND: Final = re.compile(r"[\w ./=,:@%+-]+")
 _NVIDIA_SMI: Final = "nvidia-smi"
+_SHOWING_SHARES: Final = frozenset(("guard", "mps"))
+"""Isolation providers with which a program sees its container's share as the whole memory."""
 
 
 class Execution(Struct, frozen=True):
@@ -126,18 +129,21 @@ class ContainerPrograms:
 
     def _seen(self, pod: Object, container: str) -> list[SeenGpu]:
         """The GPUs that the container holds, by index; each once."""
+        node = self._cluster.get(NODES, None, pod["spec"].get("nodeName") or "") or {"metadata": {}}
+        provider = (node["metadata"].get("labels") or {}).get(LABEL_ISOLATION, "")
+        shows_share = provider in _SHOWING_SHARES
         held: dict[str, list[tuple[Card, Hold]]] = {}
         for card, hold in self._devices.held(pod["metadata"]["uid"], container):
             held.setdefault(card.uuid, []).append((card, hold))
         seen = [
-            _seen_gpu(pairs[0][0], [hold for _, hold in pairs], self._clock.now())
+            _seen_gpu(pairs[0][0], [hold for _, hold in pairs], self._clock.now(), shows_share)
             for pairs in held.values()
         ]
         return sorted(seen, key=lambda gpu: gpu.sample.index)
 
 
-def _seen_gpu(card: Card, holds: Sequence[Hold], now: float) -> SeenGpu:
-    """With the memory guard a program sees the container's share, else the card's memory."""
+def _seen_gpu(card: Card, holds: Sequence[Hold], now: float, shows_share: bool) -> SeenGpu:
+    """`shows_share`: of a shared card, the container's share instead of the card's memory."""
     sample = read_card(card, now)
     profiles = {each.gpu_instance: each.profile for each in card.instances}
     instances = tuple(
@@ -146,9 +152,8 @@ def _seen_gpu(card: Card, holds: Sequence[Hold], now: float) -> SeenGpu:
         if hold.gpu_instance is not None
     )
     is_divisible = bool(card.model.slice_gigabytes)
-    counts = holds[0].counted(now)
-    if holds[0].mode == GpuMode.SHARE and counts is not None:
-        used, total = counts.used >> 20, holds[0].limit_mib
+    if holds[0].mode == GpuMode.SHARE and shows_share:
+        used, total = holds[0].used_mib(now), holds[0].limit_mib
         return SeenGpu(sample, used, total - used, total, is_divisible=is_divisible)
     used, total, reserved = card.used_mib(now), card.model.total_mib, card.model.reserved_mib
     free = max(0, total - reserved - used)
@@ -269,9 +274,7 @@ def _echo(_: _Inside, words: Sequence[str]) -> Execution:
 def _cat(_: _Inside, words: Sequence[str]) -> Execution:
     missing = [word for word in words if word != "-"]
     errors = _lines(*(f"cat: {word}: No such file or directory" for word in missing))
-    return Execution(
-        errors=errors, exit_code=1 if missing else 0, copies_input=len(missing) == len(words) == 0
-    )
+    return Execution(errors=errors, exit_code=1 if missing else 0, copies_input=not missing)
 
 
 def _scripted(name: str) -> Callable[[_Inside, Sequence[str]], Execution]:
