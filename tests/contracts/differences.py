@@ -129,9 +129,9 @@ def _two_families(api: ApiClient, space: str) -> str:
     return f"{answer.status}, `… {answer.message.rpartition(': ')[2]}`"
 
 
-def _exec(api: ApiClient, space: str) -> str:
+def _attach(api: ApiClient, space: str) -> str:
     api.post(pods(space), pod())
-    answer = api.ask("POST", f"{pods(space, 'a', 'exec')}?command=ls&stdout=true")
+    answer = api.ask("POST", f"{pods(space, 'a', 'attach')}?stdout=true")
     return f"{_status(answer)}, `{answer.message}`"
 
 
@@ -300,18 +300,18 @@ DIFFERENCES = (
     Difference(
         *(
             "Paths",
-            "`pods/exec` (`attach`, `port-forward`, `cp`, `debug`)",
+            "`pods/attach` (`port-forward`, `debug`)",
             "400 BadRequest, `pod a does not have a host assigned`",
         ),
         *(
             (
                 "501 NotImplemented, `pod a runs in a simulated cluster, where containers are "
                 "scripts "
-                "without a process or a network: no exec`"
+                "without a process or a network: no attach`"
             ),
         ),
         "nothing runs inside",
-        _exec,
+        _attach,
     ),
     Difference(
         "Objects",
