@@ -55,9 +55,8 @@ class Place(Protocol):
         ...
 
     def memory(self, pod: str) -> str:
-        """What a query of the GPU in the container prints, without blanks around it.
-
-        A place without `kubectl exec` has the exporter's numbers in that form.
+        """What a query of the GPU in the container prints (`kubectl exec`), without blanks around
+        it.
         """
         ...
 

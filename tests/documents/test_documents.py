@@ -39,6 +39,7 @@ TYPED = [each for each in COMMANDS if "needs" not in each]
 KEYS = {
     "document",
     "line",
+    "now",
     "needs",
     "typed",
     "with",
@@ -89,7 +90,7 @@ def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_pa
 def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
     """The differences between the command's output and the document."""
     advance(laptop, command.get("before", "2s"))
-    line = command["line"]
+    line = command.get("now", command["line"])
     arguments = shlex.split(line.replace("<the", "'<the") + "'" if "<the" in line else line)[1:]
     if "pending" in command:
         arguments[-1] = pending_pod(laptop, command["pending"])
@@ -191,7 +192,7 @@ def test_every_line_of_the_list_is_typed_or_states_what_it_needs() -> None:
         assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), (
             command
         )
-        assert "because" in command or not {"ignore", "partial", "holds"} & set(command), (
+        assert "because" in command or not {"ignore", "partial", "holds", "now"} & set(command), (
             f"give the reason: {command['line']}"
         )
         assert "with" not in command or (EXAMPLES / command["with"]).exists()
