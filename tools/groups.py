@@ -66,7 +66,7 @@ POLICIES = "tests/kube/test_network_policies.py"
 _IN_BOTH_WORLDS = (
     *("same_end", "training_same_end", "operators", "kubectl_twins", "kubectl_kinds"),
     *("kubectl_access", "sharing_words", "serve", "startable", "idle_hours", "default_over_time"),
-    *("boards_over_time", "laptop_time", "kubectl_sim"),
+    *("boards_over_time", "laptop_time", "kubectl_sim", "kubectl_exec"),
 )
 BOTH_WORLDS = (*(f"tests/kube/test_{name}.py" for name in _IN_BOTH_WORLDS), "tests/kube/numbers")
 _OF_INSTALLATIONS = (

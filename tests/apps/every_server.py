@@ -95,7 +95,12 @@ def _admission_webhook(sock: socket, patience: float) -> ServedApp:
 def _api_server(sock: socket, patience: float) -> ServedApp:
     app = ApiServer(StoredCluster(StillClock()), StillClock(), [TOKEN])
     return ServedApp(
-        app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop
+        app=app,
+        sock=sock,
+        tls=CREDENTIALS.ssl,
+        read_seconds=patience,
+        stopping=app.stop,
+        web_sockets=True,
     )
 
 
