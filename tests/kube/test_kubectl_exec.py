@@ -28,7 +28,6 @@ from tests.sim.running_pods import world_with_pods
 from tests.sim.small_world import NAMESPACE, get_pod, live
 from tests.waiting import wait_until
 
-from fairlead.apps import web_socket_protocol
 from fairlead.wire.kube.exec_channels import END_OF_INPUT, parse_end, render_input, render_size
 from fairlead_sim.api import exec as exec_module
 from fairlead_sim.world.world import World
@@ -339,7 +338,6 @@ def test_a_client_that_does_not_read_is_disconnected(
     client: Client, server: SimulatedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exec_module, "STALL_SECONDS", 0.3)
-    monkeypatch.setattr(web_socket_protocol, "CLOSE_SECONDS", 0.3)
     before = open_sessions(server)
     opened = client.opens("command=cat&stdin=true&stdout=true", V5)
     with pytest.raises((OSError, websocket.WebSocketException)):

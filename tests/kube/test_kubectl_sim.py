@@ -434,8 +434,8 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
             ('The Pod "train-a" is invalid: spec: Forbidden'),
         ),
         (
-            ["exec", "train-a", "--", "ls"],
-            "containers are scripts without a process or a network: no exec",
+            ["attach", "train-a"],
+            "containers are scripts without a process or a network: no attach",
         ),
     ],
 )

@@ -89,8 +89,6 @@ class PatientProtocol(HttpToolsProtocol):
             raise httptools.HttpParserError("two `Host` headers")
         super().on_headers_complete()
         self._is_in_head = False
-        if self.cycle is None:  # the first request of the connection, to open a WebSocket
-            return
         self._unanswered = [
             *(cycle for cycle in self._unanswered if not cycle.response_complete),
             self.cycle,
@@ -121,11 +119,11 @@ class PatientProtocol(HttpToolsProtocol):
         """
 
     def handle_websocket_upgrade(self) -> None:
-        """The connection passes to the protocol of WebSockets, which has its own limits.
+        """The connection passes to the protocol of WebSockets.
 
-        A client that has not read an earlier answer is refused: the two would mix.
+        A client that does not wait for the answer to an earlier request is disconnected: what the
+        two write would mix.
         """
-        self._end_wait()
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None

@@ -215,13 +215,6 @@ class _QuietApp:
             await self._app(scope, receive, send)
 
 
-def _web_socket_protocol() -> type[asyncio.Protocol]:
-    """Only the simulated API server needs it, so the others do not import its modules."""
-    from fairlead.apps.web_socket_protocol import WebSocketProtocol
-
-    return WebSocketProtocol
-
-
 async def serve(
     app: ASGIApp | Answerer,
     *,
@@ -246,7 +239,7 @@ async def serve(
     asgi: Any = app if isinstance(app, Answerer) else _QuietApp(app)
     config = uvicorn.Config(
         asgi,
-        ws=_web_socket_protocol() if web_sockets else "none",
+        ws="wsproto" if web_sockets else "none",
         ws_max_size=MESSAGE_BYTES_MAX,
         ws_per_message_deflate=False,
         loop="none",

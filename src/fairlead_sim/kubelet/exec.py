@@ -153,7 +153,8 @@ def _seen_gpu(card: Card, holds: Sequence[Hold], now: float, shows_share: bool) 
     )
     is_divisible = bool(card.model.slice_gigabytes)
     if holds[0].mode == GpuMode.SHARE and shows_share:
-        used, total = holds[0].used_mib(now), holds[0].limit_mib
+        counts, total = holds[0].counted(now), holds[0].limit_mib
+        used = holds[0].used_mib(now) if counts is None else counts.used >> 20
         return SeenGpu(sample, used, total - used, total, is_divisible=is_divisible)
     used, total, reserved = card.used_mib(now), card.model.total_mib, card.model.reserved_mib
     free = max(0, total - reserved - used)
