@@ -1,9 +1,9 @@
 """Checks Fairlead on this machine's NVIDIA GPUs: `make gpu-check`, at most eight minutes.
 
 The exporter's values are compared with nvidia-smi and NVML, the load generator must move the fields
-that it is made for, the agent must offer the cards that NVML has. Prints a table, writes
-build/gpu-check.json, and ends with status 1 where something differs. Without a driver it prints
-that and ends with 0.
+that it is made for, the agent must offer the cards that NVML has, and the memory guard must hold
+containers to their limits. Prints a table, writes build/gpu-check.json, and ends with status 1
+where something differs. Without a driver it prints that and ends with 0.
 
 A machine without a network: put the wheels of requirements/run.txt into `wheels/` (see `--help`).
 """
@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ LIBRARY = "libnvidia-ml.so.1"
 WHEELS = REPOSITORY / "wheels"
 REPORT = REPOSITORY / "build" / "gpu-check.json"
 SITE = REPOSITORY / "build" / "gpu-check-packages"
+PARTS = ("exporter", "guard")
+"""`exporter`: exporter, agent and load generator. `guard`: the memory guard."""
 HELP = f"""Without a network, make `wheels/` on another machine of the same Python and processor:
 
   python3 -m pip download --only-binary=:all: --require-hashes -r \
@@ -77,9 +80,19 @@ def _go_on_with_packages(argv: list[str]) -> int:
 
 def _check(chosen: argparse.Namespace, report: Path) -> int:
     import gpu_checks as checks
+    import gpu_guard_checks as guard
     from fairlead.errors import FairleadError
 
     began = time.monotonic()
+    parts = _parts(chosen.parts)
+    library = chosen.guard_library
+    guarded = guard.GuardAsked(
+        chosen.nvml_library,
+        chosen.cuda_library,
+        library,
+        chosen.guard_mib or guard.LIMIT_MIB,
+        chosen.guard_only,
+    )
     loads = _loads(chosen.loads, tuple(checks.LOADS))
     asked = checks.Asked(
         chosen.nvml_library,
@@ -92,7 +105,8 @@ def _check(chosen: argparse.Namespace, report: Path) -> int:
     )
     try:
         cards = checks.nvml_cards(asked.library)
-        rows = checks.check_all(asked, began + SECONDS - 30)
+        rows = checks.check_all(asked, began + SECONDS - 30) if "exporter" in parts else []
+        rows += guard.guard_rows(guarded, began + SECONDS - 60) if "guard" in parts else []
     except FairleadError as error:
         raise StepFailed(error.what, error.hint) from error
     seconds = time.monotonic() - began
@@ -114,6 +128,15 @@ def _check(chosen: argparse.Namespace, report: Path) -> int:
     )
     print(f"{words} on {len(cards)} GPUs in {spoken_seconds(seconds)}; {report}")
     return 1 if counted[checks.DIFFERS] else 0
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """Raises StepFailed for what is no part."""
+    parts = tuple(text.split(","))
+    unknown = [each for each in parts if each not in PARTS]
+    if unknown:
+        raise StepFailed(f"`{unknown[0]}` is no part of this check", f"they are {', '.join(PARTS)}")
+    return parts
 
 
 def _loads(text: str, known: tuple[int, ...]) -> tuple[int, ...]:
@@ -180,6 +203,37 @@ def main(argv: list[str]) -> int:
         help="patience with cards at rest before a load (default 15)",
     )
     parser.add_argument(
+        "--parts",
+        default=",".join(PARTS),
+        metavar="NAMES",
+        help=f"what to check, by comma (default {','.join(PARTS)})",
+    )
+    parser.add_argument(
+        "--cuda-library",
+        default="libcuda.so.1",
+        metavar="PATH",
+        help="NVIDIA's CUDA driver, for the guard (default libcuda.so.1)",
+    )
+    parser.add_argument(
+        "--guard-library",
+        type=Path,
+        metavar="PATH",
+        help="the memory guard (default: of this checkout's source, else the package's)",
+    )
+    parser.add_argument(
+        "--guard-mib",
+        type=int,
+        default=0,
+        metavar="N",
+        help="limit of the smaller container, at most a fifth of what is free (default 2048)",
+    )
+    parser.add_argument(
+        "--guard-only",
+        default="",
+        metavar="TEXT",
+        help="checks of the guard with this in their name (default all)",
+    )
+    parser.add_argument(
         "--report",
         type=Path,
         default=REPORT,
@@ -187,6 +241,7 @@ def main(argv: list[str]) -> int:
         help="JSON (default build/gpu-check.json)",
     )
     chosen = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, _end)
     if not _has_library(chosen.nvml_library):
         print(
             f"skipped: {chosen.nvml_library} cannot be loaded, so this machine has no NVIDIA driver"
@@ -206,6 +261,11 @@ def main(argv: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _end(number: int, frame: object) -> None:
+    """As Ctrl-C does: programs end, and files are removed."""
+    raise KeyboardInterrupt
 
 
 def _has_packages() -> bool:

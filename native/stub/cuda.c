@@ -426,6 +426,23 @@ static CUresult work(CUstream on, int64_t time) {
     return CUDA_SUCCESS;
 }
 
+/* Functions of modules. The kernel `spin` takes the nanoseconds of its first argument. */
+static struct function {
+    int is_spin;
+} plain_function, spin_function = {1};
+
+SHOWN CUresult cuModuleLoadData(void **module, const void *image) {
+    return *module = &plain_function, image ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+SHOWN CUresult cuModuleGetFunction(CUfunction *function, void *module, const char *name) {
+    (void)module;
+    return *function = strcmp(name, "spin") ? &plain_function : &spin_function, CUDA_SUCCESS;
+}
+static int64_t time_of(CUfunction function, unsigned int width, void **arguments) {
+    int is_spin = function == &spin_function && arguments;
+    return is_spin ? (int64_t) * (uint64_t *)arguments[0] : kernel_time(width);
+}
+
 CUresult stub_launch(CUfunction function) { return (void)function, work(NULL, kernel_time(1)); }
 CUresult stub_launch_grid(CUfunction function, int width, int height) {
     return (void)function, (void)height, work(NULL, kernel_time((unsigned int)width));
@@ -437,8 +454,8 @@ CUresult stub_launch_kernel(CUfunction function, unsigned int grid_x, unsigned i
                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                             unsigned int block_z, unsigned int shared, CUstream stream,
                             void **arguments, void **more) {
-    (void)function, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
-    return (void)shared, (void)arguments, (void)more, work(stream, kernel_time(grid_x));
+    (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
+    return (void)shared, (void)more, work(stream, time_of(function, grid_x, arguments));
 }
 CUresult stub_launch_kernel_ex(const CUlaunchConfig *how, CUfunction function, void **arguments,
                                void **more) {

@@ -13,6 +13,8 @@
 static int index_of(nvmlDevice_t device) { return (int)(uintptr_t)device - 1; }
 
 SHOWN nvmlReturn_t nvmlInit_v2(void) { return NVML_SUCCESS; }
+SHOWN nvmlReturn_t nvmlInitWithFlags(unsigned int flags) { return (void)flags, NVML_SUCCESS; }
+SHOWN nvmlReturn_t nvmlShutdown(void) { return NVML_SUCCESS; }
 SHOWN nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
     return *count = (unsigned int)knob_gpus(), NVML_SUCCESS;
 }

@@ -155,6 +155,8 @@ def test_cards_that_agree_pass_and_each_load_moves_its_field(
         == "skipped"
     )
     assert rows["nvml", "0", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION (mJ)"]["result"] == "ok"
+    guard = rows["guard", "", "all checks"]
+    assert guard["result"] == "skipped", guard
 
 
 def test_a_value_that_differs_and_a_load_that_moves_nothing_fail(
