@@ -78,7 +78,7 @@ export function heldColumns({ gpus, pods }: Pick<NodeDetail, "gpus" | "pods">, t
     { key: "memory", head: t("col.memoryUsed"), width: 116, number: true, bar: ({ gpu, instance, seat }) => { const of = gpu ?? instance; return of ? ratioOf(of.memoryUsedMiB, of.memoryTotalMiB) : seat && ratioOf(seat.usedMiB, seat.allocatedMiB); }, cell: ({ gpu, instance, seat }) => { const of = gpu ?? instance; return of ? memoryFraction(of.memoryUsedMiB, of.memoryTotalMiB) : seat && exactMemory(seat.usedMiB); } },
     { key: "temperature", head: "°C", width: 42, number: true, cell: ({ gpu }) => gpu && (gpu.temperatureC === null ? UNKNOWN : Math.round(gpu.temperatureC)) },
     { key: "power", head: "W", width: 48, number: true, cell: ({ gpu }) => gpu && (gpu.powerW === null ? UNKNOWN : Math.round(gpu.powerW)) },
-    { key: "uuid", head: t("node.uuid"), width: 92, mono: true, title: ({ gpu }) => gpu?.uuid ?? "", cell: ({ gpu }) => gpu && (gpu.uuid ? <Copied text={gpu.uuid} /> : UNKNOWN) },
+    { key: "uuid", head: t("node.uuid"), width: 200, mono: true, title: ({ gpu }) => gpu?.uuid ?? "", cell: ({ gpu }) => gpu && (gpu.uuid ? <Copied text={gpu.uuid} /> : UNKNOWN) },
     models && { key: "model", head: t("col.gpuModel"), width: 100, title: ({ gpu }) => gpu?.model ?? "", cell: ({ gpu }) => gpu && (gpu.model || UNKNOWN) },
     { key: "mode", head: t("col.gpuMode"), width: 80, cell: ({ gpu }) => gpu && modeWord(gpu.mode, t) },
   ];
