@@ -250,6 +250,24 @@ def version_script(first: str) -> str:
     )
 
 
+_NEEDED = re.compile(
+    r"(?:CUgraph|CUgraphExec|CUmemoryPool) (\w+)"
+    r"|(?!void)[\w ]+\*"
+    r"(array|shape|context|bytes|exec|memory|handle|pointer|pitch|prop|node|parameters)"
+)
+"""Parameters for which a driver refuses NULL; others are optional, or checked by the stub."""
+
+
+def _needed(parameter: str) -> list[str]:
+    """The parameter's name, where the stub refuses NULL for it.
+
+    >>> [_needed(each) for each in ("CUgraph graph", "CUarray *array", "void *parameters")]
+    [['graph'], ['array'], []]
+    """
+    found = _NEEDED.fullmatch(parameter)
+    return [name for name in found.groups() if name] if found else []
+
+
 def stub_exports(table: GuardTable, library: str, written: str) -> str:
     """What the stub's library exports: a form of each `stub_LOGIC`, and a function without effect
     for every other name of the look-up lists. `written`: the stub's source.
@@ -273,6 +291,10 @@ def stub_exports(table: GuardTable, library: str, written: str) -> str:
         if library == "cuda":
             lines.append(f'    if (stub_refuses("{hook.export}", "{hook.kind}")) {{')
             lines += ["        return 999;", "    }"]
+            needed = " || ".join(f"!{name}" for each in hook.parameters for name in _needed(each))
+            if needed:
+                lines.append(f"    if ({needed}) {{")
+                lines += ["        return CUDA_ERROR_INVALID_VALUE;", "    }"]
         lines.append(f"    return stub_{hook.logic}({', '.join(hook.arguments)});")
         lines.append("}")
     if library == "cuda":

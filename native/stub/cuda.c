@@ -20,7 +20,7 @@
 #define PITCH knob("FAIRLEAD_STUB_PITCH", 512)
 #define BUCKETS (1u << 16)
 
-enum kind { POINTER, ARRAY, HANDLE, MAPPING, EXTERNAL, VALUE };
+enum kind { POINTER, ARRAY, HANDLE, MAPPING, EXTERNAL, VALUE, CONTEXT, EXEC };
 
 struct context {
     int device;
@@ -112,6 +112,22 @@ static void forget(struct block *block) {
     }
     *at = block->next;
     free(block);
+}
+
+/* Objects of the driver that are no memory: which are there, so that one is not freed twice. */
+static void register_object(void *object, enum kind kind) {
+    pthread_mutex_lock(&state);
+    add((uint64_t)object, kind, 0, 0);
+    pthread_mutex_unlock(&state);
+}
+
+/* Whether it was there. The caller has the lock. */
+static int unregister(void *object, enum kind kind) {
+    struct block *block = find((uint64_t)object, kind);
+    if (block) {
+        forget(block);
+    }
+    return block != NULL;
 }
 
 static uint64_t address(uint64_t size) {
@@ -253,6 +269,7 @@ static CUresult new_context(CUcontext *context, CUdevice device) {
     }
     *context = calloc(1, 64);
     (*context)->device = device;
+    register_object(*context, CONTEXT);
     return cuCtxPushCurrent_v2(*context);
 }
 
@@ -292,12 +309,15 @@ static void clear(struct context *context) {
 }
 
 CUresult stub_context_destroy(CUcontext context) {
-    if (!context) {
+    pthread_mutex_lock(&state);
+    int is_there = unregister(context, CONTEXT);
+    if (is_there) {
+        clear(context);
+    }
+    pthread_mutex_unlock(&state);
+    if (!is_there) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    pthread_mutex_lock(&state);
-    clear(context);
-    pthread_mutex_unlock(&state);
     depth -= now() == context;
     free(context);
     return CUDA_SUCCESS;
@@ -974,6 +994,7 @@ CUresult stub_instantiate_flags(CUgraphExec *exec, CUgraph graph, unsigned long 
     if (code == CUDA_SUCCESS) {
         *exec = calloc(1, sizeof **exec);
         sum(graph, *exec);
+        register_object(*exec, EXEC);
     }
     return code;
 }
@@ -1004,6 +1025,10 @@ CUresult stub_graph_launch(CUgraphExec exec, CUstream stream) {
 }
 CUresult stub_graph_exec_destroy(CUgraphExec exec) {
     pthread_mutex_lock(&state);
+    if (!unregister(exec, EXEC)) {
+        pthread_mutex_unlock(&state);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     for (int gpu = 0; exec->is_live && gpu < TRUTH_GPUS; gpu++) {
         graph_free[gpu] += exec->sums[gpu];
     }
@@ -1047,6 +1072,9 @@ static void *choose(const char *symbol, int version, uint64_t flags) {
 }
 SHOWN CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
                                    int *status) {
+    if (!symbol || !function) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     const char *log = getenv("FAIRLEAD_STUB_LOOKUPS");
     FILE *file = log ? fopen(log, "a") : NULL;
     if (file) {

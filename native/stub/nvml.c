@@ -70,6 +70,9 @@ nvmlReturn_t stub_nvml_limits(nvmlDevice_t device, nvmlGetMemoryLimits_v1_t *lim
 
 /* One foreign process, where the caller has room. */
 static nvmlReturn_t foreign(unsigned int *count, unsigned int *first) {
+    if (!count) {
+        return INVALID_ARGUMENT;
+    }
     unsigned int room = *count;
     *count = 1;
     if (room < 1 || !first) {
@@ -82,14 +85,16 @@ nvmlReturn_t stub_nvml_processes(nvmlDevice_t device, unsigned int *count, void 
     return (void)device, foreign(count, processes);
 }
 nvmlReturn_t stub_nvml_process_details(nvmlDevice_t device, nvmlProcessDetailList_t *list) {
-    return (void)device, foreign(&list->numProcArrayEntries, list->procArray);
+    return (void)device, list ? foreign(&list->numProcArrayEntries, list->procArray)
+                              : INVALID_ARGUMENT;
 }
 nvmlReturn_t stub_nvml_process_use(nvmlDevice_t device, void *samples, unsigned int *count,
                                    unsigned long long since) {
     return (void)device, (void)since, foreign(count, samples);
 }
 nvmlReturn_t stub_nvml_processes_use(nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *list) {
-    return (void)device, foreign(&list->processSamplesCount, list->procUtilArray);
+    return (void)device, list ? foreign(&list->processSamplesCount, list->procUtilArray)
+                              : INVALID_ARGUMENT;
 }
 nvmlReturn_t stub_nvml_accounting_pids(nvmlDevice_t device, unsigned int *count,
                                        unsigned int *pids) {

@@ -41,7 +41,7 @@ static void tidy(void) {
 }
 
 /* `knob` has the driver, or a table of the guard, behave strangely for one allocation. */
-static void strange(const struct row *row, const char *step, uint64_t size, const char *knob,
+static void strangely(const struct row *row, const char *step, uint64_t size, const char *knob,
                     const char *value) {
     uint64_t made = 0;
     order(knob, value);
@@ -62,33 +62,33 @@ static void audit_row(const struct row *row, uint64_t size) {
     uint64_t made = 0;
     int is_graph = strstr(row->name, "Graph") != NULL;
     int is_context = strstr(row->name, "CtxCreate") != NULL;
-    strange(row, "plain", size, "NONE", "");
+    strangely(row, "plain", size, "NONE", "");
     if (strstr(row->name, "GraphAdd")) { /* never fits */
         return;
     }
-    strange(row, "refused", size, "FAIRLEAD_STUB_REFUSE", row->name);
+    strangely(row, "refused", size, "FAIRLEAD_STUB_REFUSE", row->name);
     if (!is_graph && !strstr(row->name, "Ctx") && strcmp(row->name, "cuMemMap")) {
         /* those stay counted */
-        strange(row, "full", size, "FAIRLEAD_GUARD_FULL", "1");
+        strangely(row, "full", size, "FAIRLEAD_GUARD_FULL", "1");
     }
     if (!is_context) {
-        strange(row, "over", size * 32, "NONE", "");
+        strangely(row, "over", size * 32, "NONE", "");
     }
     if (!is_graph && !strstr(row->name, "Ctx") && strcmp(row->name, "cuMemCreate")) {
-        strange(row, "nowhere", size, "FAIRLEAD_STUB_REFUSE", "cuCtxGetCurrent");
+        strangely(row, "nowhere", size, "FAIRLEAD_STUB_REFUSE", "cuCtxGetCurrent");
     }
     if (strstr(row->name, "Pitch")) {
-        strange(row, "larger", size, "FAIRLEAD_STUB_PITCH", "8192");
-        strange(row, "largest", size, "FAIRLEAD_STUB_PITCH", "65536");
-        strange(row, "near", size * 3, "NONE", "");
+        strangely(row, "larger", size, "FAIRLEAD_STUB_PITCH", "8192");
+        strangely(row, "largest", size, "FAIRLEAD_STUB_PITCH", "65536");
+        strangely(row, "near", size * 3, "NONE", "");
     } else if (strstr(row->name, "Array")) {
-        strange(row, "larger", size, "FAIRLEAD_STUB_ARRAY_TIMES", "3");
-        strange(row, "largest", size, "FAIRLEAD_STUB_ARRAY_TIMES", "32");
+        strangely(row, "larger", size, "FAIRLEAD_STUB_ARRAY_TIMES", "3");
+        strangely(row, "largest", size, "FAIRLEAD_STUB_ARRAY_TIMES", "32");
     } else if (strstr(row->name, "Async")) {
-        strange(row, "larger", size, "FAIRLEAD_STUB_POOL_STEP", "50331648");
-        strange(row, "largest", size, "FAIRLEAD_STUB_POOL_STEP", "67108864");
+        strangely(row, "larger", size, "FAIRLEAD_STUB_POOL_STEP", "50331648");
+        strangely(row, "largest", size, "FAIRLEAD_STUB_POOL_STEP", "67108864");
     } else if (strstr(row->name, "Instantiate")) {
-        strange(row, "larger", size, "FAIRLEAD_STUB_GRAPH_BEYOND", "8388608");
+        strangely(row, "larger", size, "FAIRLEAD_STUB_GRAPH_BEYOND", "8388608");
     }
     if (row->make(row->name, size, &made) == 0) {
         order("FAIRLEAD_STUB_REFUSE", strstr(row->name, "Graph")      ? "cuGraphExecDestroy"

@@ -111,7 +111,7 @@ static void *storm(void *number) {
 
 int main(int count, char **words) {
     if (count < 3) {
-        fprintf(stderr, "usage: tenant WAY fill|storm|hold|fork|exec|audit|share|launches|ask|find …\n");
+        fprintf(stderr, "usage: tenant WAY fill|storm|hold|fork|exec|audit|strange|share|launches|ask|find …\n");
         return 2;
     }
     way = words[1];
@@ -177,6 +177,8 @@ int main(int count, char **words) {
         share(words[3], atoi(words[4]));
     } else if (strcmp(words[2], "launches") == 0) { /* launches THREADS COUNT */
         launch_in_threads(atoi(words[3]), atoi(words[4]));
+    } else if (strcmp(words[2], "strange") == 0) { /* strange nulls|zero|twice SIZE */
+        strange(words[3], strtoull(words[4], NULL, 10));
     } else if (strcmp(words[2], "ask") == 0) {
         answer();
     } else if (strcmp(words[2], "find") == 0) { /* find: lines of `symbol version flags` */

@@ -41,10 +41,11 @@ void *need(const char *name);
 
 CUresult linear(const char *name, uint64_t size, uint64_t *made);
 
-/* See audit.c and compute.c. */
+/* See audit.c, compute.c and strange.c. */
 void audit(uint64_t size);
 void audit_launches(void);
 void share(const char *how, int milliseconds);
+void strange(const char *which, uint64_t size);
 void answer(void);
 void launch_in_threads(int many, int count);
 
