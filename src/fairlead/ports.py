@@ -27,6 +27,7 @@ from fairlead.model.devices.device import DeviceSnapshot
 from fairlead.model.devices.driver import (
     CardAnswer,
     CardFault,
+    CgroupLimit,
     DriverXid,
     IsolationMeans,
     MpsLimit,
@@ -704,6 +705,10 @@ class CardDriver(Protocol):
 
     def means(self) -> IsolationMeans:
         """The node's means to isolate containers on one card."""
+        ...
+
+    def cgroup_limit(self, uuid: str, cgroup: str) -> CgroupLimit:
+        """What the driver allows a cgroup of the node; `cgroup`: its path below the root."""
         ...
 
     def bound_mps(self, limits: Sequence[MpsLimit]) -> str:

@@ -41,6 +41,8 @@ typedef struct { int number, slot; char called[32]; } Card; /* slot -1 = the who
 typedef struct { ull total, free, used; } Memory;
 typedef struct { unsigned version; ull total, reserved, free, used; } Memory2;
 typedef struct { unsigned pid; ull used; unsigned instance, compute; } Process;
+typedef struct { const char *cgroup; ull soft, hard; } SetLimits;
+typedef struct { const char *cgroup; ull soft, hard, used; } GetLimits;
 typedef struct { unsigned pid; ull stamp; unsigned sm, memory, encoder, decoder; } Sample;
 typedef struct { unsigned gpu, memory; } Utilization;
 typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; } Pci;
@@ -409,6 +411,37 @@ int nvmlDeviceGetMemoryInfo_v2(Card *card, Memory2 *memory) {
     memory->used = number(of_card(card, "used", "0"));
     memory->free = memory->total - memory->used - memory->reserved;
     return OK;
+}
+
+/* Limits by cgroup: the file `gpu-limits-<card>` in the cgroup's own folder, so they go with it. */
+static int limits_file(Card *card, const char *cgroup, char *path, size_t room) {
+    snprintf(path, room, "%s/cgroup.procs", cgroup);
+    if (access(path, F_OK)) return 17; /* OPERATING_SYSTEM */
+    snprintf(path, room, "%s/gpu-limits-%d", cgroup, card->number);
+    return card->slot >= 0 || number(of_card(card, "mig", "0")) ? NOT_SUPPORTED : OK;
+}
+
+int nvmlDeviceSetMemoryLimits_v1(Card *card, SetLimits *limits) {
+    FAIL(card->called);
+    char path[4096];
+    int code = limits_file(card, limits->cgroup, path, sizeof path);
+    if (code) return code;
+    if (limits->soft == 0 && limits->hard == ~0ULL) return unlink(path), OK;
+    if (limits->soft > limits->hard || limits->hard > number(of_card(card, "total", "0"))) return INVALID_ARGUMENT;
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%llu %llu", limits->soft, limits->hard);
+    return fclose(file), OK;
+}
+
+int nvmlDeviceGetMemoryLimits_v1(Card *card, GetLimits *limits) {
+    FAIL(card->called);
+    char path[4096];
+    int code = limits_file(card, limits->cgroup, path, sizeof path);
+    FILE *file = code ? NULL : fopen(path, "r");
+    if (!file) return code ? code : NOT_FOUND;
+    int read = fscanf(file, "%llu %llu", &limits->soft, &limits->hard);
+    limits->used = number(of_card(card, "used", "0"));
+    return fclose(file), read == 2 ? OK : INVALID_ARGUMENT;
 }
 
 int nvmlSystemGetCudaDriverVersion_v2(int *version) {

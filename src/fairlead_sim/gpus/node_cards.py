@@ -14,6 +14,7 @@ from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.driver import (
     CardAnswer,
+    CgroupLimit,
     DriverXid,
     IsolationMeans,
     MpsLimit,
@@ -88,6 +89,9 @@ class SimulatedDriver:
 
     def means(self) -> IsolationMeans:
         return IsolationMeans()
+
+    def cgroup_limit(self, uuid: str, cgroup: str) -> CgroupLimit:
+        return CgroupLimit(fault="simulated GPUs have no limits by cgroup")
 
     def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
         return "simulated GPUs have no MPS" if limits else ""

@@ -34,6 +34,7 @@ from fairlead.model.actions import (
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
 from fairlead.model.devices.driver import (
     CardAnswer,
+    CgroupLimit,
     DriverXid,
     IsolationMeans,
     MpsLimit,
@@ -159,6 +160,9 @@ class FakeDriver:
         self.can = IsolationMeans()
         self.bound: list[tuple[MpsLimit, ...]] = []
         self.unbound = ""
+        self.limits: dict[str, CgroupLimit] = {}
+        """By cgroup; others have none."""
+        self.asked_limits: list[tuple[str, str]] = []
 
     def cards(self) -> Sequence[GpuSlot]:
         self._answer()
@@ -182,6 +186,10 @@ class FakeDriver:
 
     def means(self) -> IsolationMeans:
         return self.can
+
+    def cgroup_limit(self, uuid: str, cgroup: str) -> CgroupLimit:
+        self.asked_limits.append((uuid, cgroup))
+        return self.limits.get(cgroup, CgroupLimit())
 
     def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
         self.bound.append(tuple(limits))

@@ -27,6 +27,7 @@ from fairlead.model.actions import (
     Result,
 )
 from fairlead.model.devices.driver import (
+    CgroupLimit,
     DriverXid,
     IsolationMeans,
     MpsLimit,
@@ -769,6 +770,57 @@ def test_a_pod_that_uses_more_than_its_grant_is_reported(world: World) -> None:
         ]
         assert 'node_name="n1"' in over and 'pod_name="p"' in over
         assert 'fairlead_gpushare_allocate_total{node_name="n1",result="ok"} 1.0' in page
+
+    world.play(story)
+
+
+def test_a_container_that_the_driver_does_not_limit_is_reported_once(world: World) -> None:
+    """The provider is `cgroup`, but no hook of NVIDIA's toolkit has set the limit."""
+    world.api.pods = {"uid-p": pod("p")}
+    world.driver.can = IsolationMeans(driver=615, cuda=(13, 4), has_cgroup_v2=True)
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        world.hold(chosen, "p")
+        assert await world.memory.answers.start(chosen) is None
+        world.driver.limits["/limited"] = CgroupLimit(4308 << 20)
+        home = ProcessHome("uid-p", token(MEMORY, chosen), cgroup="/limited")
+        world.tenants.by_pid = {7: home}
+        world.driver.used = [ProcessMemory(7, uuid(0), 3000.0)]
+        await until(lambda: world.driver.asked_limits.count((uuid(0), "/limited")) > 2)
+        assert world.api.events() == []
+        world.tenants.by_pid = {7: structs.replace(home, cgroup="/unlimited")}
+        await until(lambda: world.driver.asked_limits.count((uuid(0), "/unlimited")) > 2)
+        assert world.api.events() == [("Pod", "p", "GPULimitMissing")]
+        world.driver.limits["/unlimited"] = CgroupLimit(5000 << 20)
+        await until(lambda: len(world.api.events()) == 2)
+        (first, second) = [
+            each.message for each in world.api.actions if isinstance(each, RecordObjectEvent)
+        ]
+        assert first == (
+            f"the driver does not limit container app on GPU {uuid(0)}, its grant is 4308 MiB: "
+            "NVIDIA's container toolkit 1.20.1 or later sets the limit when a container starts"
+        )
+        assert second == (
+            f"the driver allows container app 5000 MiB of GPU {uuid(0)}, its grant is 4308 MiB"
+        )
+
+    world.play(story)
+
+
+def test_limits_by_cgroup_are_read_with_that_provider_only(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        world.hold(chosen, "p")
+        assert await world.memory.answers.start(chosen) is None
+        world.tenants.by_pid = {7: ProcessHome("uid-p", token(MEMORY, chosen), cgroup="/c")}
+        world.driver.used = [ProcessMemory(7, uuid(0), 6000.0)]
+        await until(lambda: world.api.events() == [("Pod", "p", "GPUMemoryOverGrant")])
+        assert world.driver.asked_limits == []
 
     world.play(story)
 

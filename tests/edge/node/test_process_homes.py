@@ -35,7 +35,7 @@ def test_a_container_is_known_by_its_limits_file(tmp_path: Path, ending: str) ->
     proc(tmp_path, 9, ROOT + mounted.replace(TOKEN, "not-a-token-at-al"))
     homes = NodeProcesses(tmp_path).homes([7, 8, 9, 10])
     assert homes == {
-        7: ProcessHome(POD, TOKEN, "train it"),
+        7: ProcessHome(POD, TOKEN, "train it", cgroup="/system.slice/x.service"),
         8: ProcessHome(name="train it"),
         9: ProcessHome(name="train it"),
     }

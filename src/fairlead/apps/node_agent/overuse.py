@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from prometheus_client import Gauge
@@ -16,13 +17,17 @@ from prometheus_client import Gauge
 from fairlead.apps.node_agent.desk import Desk
 from fairlead.errors import OutsideError
 from fairlead.model.actions import EvictPod, ObjectRef, RecordObjectEvent, Result
+from fairlead.model.devices.driver import CgroupLimit, ProcessHome, ProcessMemory
 from fairlead.ports import CardDriver, NodeApi, ProcessHomes
 from fairlead.rules.devices.watchdog import (
     ALLOWANCE_MIB,
     OVER_GRANT,
+    UNLIMITED,
     MemoryWatchdog,
     OverGrant,
     OverGrantPolicy,
+    limit_fault,
+    limited_cgroups,
     memory_uses,
 )
 from fairlead.rules.metrics.over_grant import OVER_BYTES
@@ -51,6 +56,7 @@ class Overuse:
             OVER_BYTES.name, OVER_BYTES.help, OVER_BYTES.labels, registry=desk.registry
         )
         self._trouble = ""
+        self._faults: dict[tuple[str, str], str] = {}
 
     async def run(self) -> None:
         """Check all processes at intervals."""
@@ -79,6 +85,7 @@ class Overuse:
         uses = memory_uses(
             processes, homes, machine.rows, (machine.pods or {}).values(), machine.whole_holders()
         )
+        await self._look_at_limits(processes, homes)
         over = self._watchdog.look(uses, ALLOWANCE_MIB, self._policy)
         self._gauge.clear()
         for each in over:
@@ -94,6 +101,32 @@ class Overuse:
             if each.is_to_evict:
                 await self._evict(each)
 
+    async def _look_at_limits(
+        self, processes: Sequence[ProcessMemory], homes: Mapping[int, ProcessHome]
+    ) -> None:
+        """Where the driver limits containers by cgroup: report those that it does not limit."""
+        machine, faults = self._desk.machine, dict[tuple[str, str], str]()
+        if not machine.limits_by_cgroup:
+            self._faults = faults
+            return
+        for each in limited_cgroups(processes, homes, machine.rows):
+            share = each.share
+            try:
+                limit = await self._desk.ask_driver(
+                    self._driver.cgroup_limit, share.grant.uuid, each.cgroup
+                )
+            except OutsideError as failed:
+                limit = CgroupLimit(fault=failed.what)
+            fault = limit_fault(share, limit)
+            if not fault:
+                continue
+            faults[share.token, each.cgroup] = fault
+            if self._faults.get((share.token, each.cgroup)) != fault:
+                _log.warning("pod %s/%s: %s", share.namespace, share.pod, fault)
+                pod = self._pod_of(share.namespace, share.pod, share.pod_uid)
+                self._desk.queue_events((RecordObjectEvent(pod, UNLIMITED, fault, "Warning"),))
+        self._faults = faults
+
     async def _evict(self, over: OverGrant) -> None:
         outcome = await self._api.apply(EvictPod(self._pod(over)))
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
@@ -102,7 +135,8 @@ class Overuse:
             )
 
     def _pod(self, over: OverGrant) -> ObjectRef:
+        return self._pod_of(over.use.namespace, over.use.pod, over.use.pod_uid)
+
+    def _pod_of(self, namespace: str, pod: str, uid: str) -> ObjectRef:
         """The pod as the API server knows it: a static pod's mirror has another uid."""
-        use = over.use
-        uid = self._desk.machine.api_uid(use.pod_uid)
-        return ObjectRef("v1", "Pod", use.pod, use.namespace, uid, "pods")
+        return ObjectRef("v1", "Pod", pod, namespace, self._desk.machine.api_uid(uid), "pods")

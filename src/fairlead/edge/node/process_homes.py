@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.model.devices.driver import ProcessHome
-from fairlead.wire.kubelet.process_home import container_of_cgroups, pod_of_cgroups, token_of_mounts
+from fairlead.wire.kubelet.process_home import (
+    cgroup_v2_of,
+    container_of_cgroups,
+    pod_of_cgroups,
+    token_of_mounts,
+)
 
 PROC = Path("/proc")
 MOST_KNOWN: Final = 4096
@@ -46,7 +51,11 @@ class NodeProcesses:
             )
             pod, container = pod_of_cgroups(cgroups), container_of_cgroups(cgroups)
             known = self._known[began] = ProcessHome(
-                pod, token_of_mounts(mounts), name.rstrip("\n"), container
+                pod,
+                token_of_mounts(mounts),
+                name.rstrip("\n"),
+                container,
+                cgroup=cgroup_v2_of(cgroups),
             )
         return known
 

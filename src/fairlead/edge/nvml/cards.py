@@ -23,6 +23,8 @@ from fairlead.wire.devices.nvml_values import RECOVERY_ACTION, field_number, par
 
 _MIB: Final = 1 << 20
 _MOST_TRIES: Final = 3
+_NO_LIMIT: Final = (1 << 64) - 1
+"""`NVML_DEVICE_MEMORY_LIMIT_MAX`: a limit that was taken away."""
 WITHOUT_V2: Final = frozenset(
     {
         pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
@@ -132,6 +134,18 @@ def has_mig(card: ShownCard) -> bool:
         if not is_silent(error):
             raise
         return False
+
+
+def hard_limit(card: ShownCard, cgroup: str) -> int | None:
+    """The bytes that a cgroup may have, None = it has no limit. `cgroup`: its path in sysfs."""
+    limits = pynvml.c_nvmlGetMemoryLimits_v1_t(nameSpace=cgroup.encode())
+    try:
+        pynvml.nvmlDeviceGetMemoryLimits_v1(card.handle, limits)
+    except NVMLError as error:
+        if error.value == pynvml.NVML_ERROR_NOT_FOUND:
+            return None
+        raise
+    return None if limits.hardLimit == _NO_LIMIT else int(limits.hardLimit)
 
 
 def used_mib_by_pid(card: ShownCard) -> dict[int, float | None]:

@@ -22,7 +22,15 @@ import pynvml
 from pynvml import NVMLError
 
 from fairlead.edge.nvml import mps
-from fairlead.edge.nvml.cards import ShownCard, ask, has_mig, shown_card, slot, used_mib_by_pid
+from fairlead.edge.nvml.cards import (
+    ShownCard,
+    ask,
+    hard_limit,
+    has_mig,
+    shown_card,
+    slot,
+    used_mib_by_pid,
+)
 from fairlead.edge.nvml.library import (
     LIBRARY,
     close_library,
@@ -36,6 +44,7 @@ from fairlead.edge.nvml.library import (
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.model.devices.driver import (
     CardAnswer,
+    CgroupLimit,
     DriverXid,
     IsolationMeans,
     MpsLimit,
@@ -162,6 +171,18 @@ class NvmlDriver:
                 has_mps=bool(cards)
                 and all(mps.has_daemon(card.uuid, self._places) for card in cards),
             )
+
+    def cgroup_limit(self, uuid: str, cgroup: str) -> CgroupLimit:
+        path = f"{self._cgroups}{cgroup}"
+        with self._asking():
+            for card in self._look():
+                if card.uuid == uuid:
+                    try:
+                        return CgroupLimit(hard_limit(card, path))
+                    except NVMLError as error:
+                        self._raise_if_gone(error)
+                        return CgroupLimit(fault=f"the driver answers for {path}: {words(error)}")
+        return CgroupLimit(fault="the driver does not show this GPU")
 
     def bound_mps(self, limits: Sequence[MpsLimit]) -> str:
         """The first fault of a card; the others are bound nevertheless."""

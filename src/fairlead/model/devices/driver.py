@@ -38,6 +38,16 @@ class IsolationMeans(Struct, frozen=True, gc=False):
     has_guard: bool = False
 
 
+class CgroupLimit(Struct, frozen=True, gc=False):
+    """The memory of a card that the driver allows one cgroup, in bytes; None = no limit is set.
+
+    `fault`: why it is not known, "" = it is.
+    """
+
+    hard_bytes: int | None = None
+    fault: str = ""
+
+
 class MpsLimit(Struct, frozen=True, gc=False):
     """What the MPS daemon of one card allows each of its clients.
 
@@ -108,7 +118,8 @@ class ProcessHome(Struct, frozen=True, gc=False):
 
     `token`: of the shared memory that its container has, "" = none. `name`: of its program, the
     first 15 bytes, as in the kernel. `container_id`: the runtime's, 64 hex digits, "" = unknown;
-    `container`: the container's name, "" = unknown.
+    `container`: the container's name, "" = unknown. `cgroup`: its path in the node's hierarchy of
+    cgroup v2, with a leading slash, "" = unknown.
     """
 
     pod_uid: str = ""
@@ -116,3 +127,4 @@ class ProcessHome(Struct, frozen=True, gc=False):
     name: str = ""
     container_id: str = ""
     container: str = ""
+    cgroup: str = ""

@@ -441,6 +441,11 @@ class NodeMachine:
     # --- pieces -----------------------------------------------------------------------------------
 
     @property
+    def limits_by_cgroup(self) -> bool:
+        """Whether the driver limits the containers of this node by their cgroups."""
+        return self.node is not None and self._provider is Provider.CGROUP
+
+    @property
     def _provider(self) -> Provider:
         """MPS counts as absent while it does not limit."""
         means = structs.replace(self._means, has_mps=False) if self._mps_fault else self._means

@@ -5,6 +5,10 @@ Specification: docs/spec/gpu-sharing.md#watchdog.
 It reads the driver's count per process from outside the pods, so it also finds programs that bypass
 a provider, and containers without a grant. Only consecutive periods count: a container that could
 not be counted in one period starts again.
+
+Where the driver limits containers by their cgroups, it also finds those that the driver does not
+limit (docs/spec/gpu-sharing.md#containers-limited-by-cgroup): the hook of NVIDIA's container
+toolkit that sets limits is missing or too old, or a limit was taken away.
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.driver import ProcessHome, ProcessMemory
+from fairlead.model.devices.driver import CgroupLimit, ProcessHome, ProcessMemory
 from fairlead.model.devices.kubelet import GivenShare
 from fairlead.model.pod import Pod
 from fairlead.rules.devices.owner import kubelet_uid
 
 OVER_GRANT: Final = "GPUMemoryOverGrant"
 """Reason of the Event on the pod."""
+UNLIMITED: Final = "GPULimitMissing"
+"""Reason of the Event on a pod that the driver does not limit."""
 EVICT_AFTER: Final = 3
 ALLOWANCE_MIB: Final = 512.0
 """`ALLOWANCE_MIB`: memory that the contexts of a container's programs may take beside its grant.
@@ -32,6 +38,7 @@ published figure).
 Holders = Mapping[str, Collection[str]]
 """By UUID of a card, uids of the pods that have it for themselves."""
 _NOWHERE: Final = ProcessHome()
+_MIB: Final = 1 << 20
 
 
 class OverGrantPolicy(StrEnum):
@@ -175,3 +182,63 @@ class MemoryWatchdog:
             )
         self._periods = periods
         return found
+
+
+class LimitedCgroup(Struct, frozen=True, gc=False):
+    """The cgroup of a container's programs on a card, and the row of its grant."""
+
+    share: GivenShare
+    cgroup: str
+
+
+def limited_cgroups(
+    processes: Iterable[ProcessMemory],
+    homes: Mapping[int, ProcessHome],
+    given: Iterable[GivenShare],
+) -> tuple[LimitedCgroup, ...]:
+    """The cgroups that have programs on shared cards now, each once for a card.
+
+    `homes`: by pid. A container without a program on a card is not found: it uses nothing there.
+
+    >>> from fairlead.model.devices.gpu import Grant
+    >>> row = GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4301), "t")
+    >>> home = ProcessHome("u", "t", cgroup="/pod/c")
+    >>> found = limited_cgroups([ProcessMemory(7, "GPU-a", 1.0)], {7: home}, [row])
+    >>> [(each.share.container, each.cgroup) for each in found]
+    [('c', '/pod/c')]
+    """
+    rows = {(share.token, share.grant.uuid): share for share in given}
+    found: dict[tuple[str, str, str], LimitedCgroup] = {}
+    for process in processes:
+        home = homes.get(process.pid)
+        share = rows.get((home.token, process.uuid)) if home else None
+        if home is not None and share is not None and home.cgroup:
+            key = (share.token, process.uuid, home.cgroup)
+            found[key] = LimitedCgroup(share, home.cgroup)
+    return tuple(found[key] for key in sorted(found))
+
+
+def limit_fault(share: GivenShare, limit: CgroupLimit) -> str:
+    """What is wrong with the limit of the container with this grant; "" = nothing.
+
+    >>> from fairlead.model.devices.gpu import Grant
+    >>> row = GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4301), "t")
+    >>> limit_fault(row, CgroupLimit(4301 << 20))
+    ''
+    >>> limit_fault(row, CgroupLimit(5000 << 20))
+    'the driver allows container c 5000 MiB of GPU GPU-a, its grant is 4301 MiB'
+    """
+    who, uuid, mib = share.container, share.grant.uuid, share.grant.memory_mib or 0
+    if limit.fault:
+        return f"the limit of container {who} on GPU {uuid} is not known: {limit.fault}"
+    if limit.hard_bytes is None:
+        return (
+            f"the driver does not limit container {who} on GPU {uuid}, its grant is {mib} MiB: "
+            "NVIDIA's container toolkit 1.20.1 or later sets the limit when a container starts"
+        )
+    if limit.hard_bytes > mib * _MIB:
+        return (
+            f"the driver allows container {who} {limit.hard_bytes / _MIB:.0f} MiB of GPU {uuid}, "
+            f"its grant is {mib} MiB"
+        )
+    return ""

@@ -16,6 +16,7 @@ _POD: Final = re.compile(
 _CONTAINER: Final = re.compile(
     r"/(?:(?:cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE
 )
+_UNIFIED: Final = re.compile(r"^0::(/.+)$", re.MULTILINE)
 _LIMITS: Final = re.compile(
     (
         r"^\S+ \S+ \S+ "
@@ -65,3 +66,24 @@ def container_of_cgroups(text: str) -> str:
     """
     match = _CONTAINER.search(text) if _POD.search(text) else None
     return match[1] if match else ""
+
+
+def cgroup_v2_of(text: str) -> str:
+    """The cgroup of the process's container from `/proc/<pid>/cgroup`, as its path below the root
+    of cgroup v2; of a process in no container, its own.
+
+    "": it is in the root, in none, or outside of the reader's cgroup namespace, where it begins
+    with `/..`.
+
+    >>> cgroup_v2_of("1:cpu:/a\\n0::/kubepods.slice/a.scope\\n")
+    '/kubepods.slice/a.scope'
+    >>> container = "/kubepods.slice/cri-containerd-" + "0a" * 32 + ".scope"
+    >>> cgroup_v2_of(f"0::{container}/made/by/itself") == container
+    True
+    >>> cgroup_v2_of("0::/../kubepods.slice"), cgroup_v2_of("0::/"), cgroup_v2_of("1:cpu:/a")
+    ('', '', '')
+    """
+    match = _UNIFIED.search(text)
+    path = match[1] if match and not match[1].startswith("/..") else ""
+    inside = _CONTAINER.search(path)
+    return path[: inside.end()].rstrip("/") if inside else path
