@@ -168,6 +168,7 @@ RAY_OPERATOR = Family("definitions", "github.com/ray-project/kuberay/ray-operato
 SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", {})
 VOLCANO = Family("definitions", "volcano.sh/volcano", {})
 KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
+FLUID = Family("definitions", "github.com/fluid-cloudnative/fluid", {})
 KSERVE = Family("definitions", "github.com/kserve/kserve", {})
 PROMETHEUS_OPERATOR = Family(
     "monitoring",
@@ -207,6 +208,7 @@ READ = (
     SPARK_OPERATOR,
     VOLCANO,
     KUBEDL,
+    FLUID,
     KSERVE,
     PROMETHEUS_OPERATOR,
 )

@@ -21,7 +21,8 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.kinds.serving.kinds import servings_of
-from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
+from fairlead.model.jobs.datasets import FoundClaims
+from fairlead.model.jobs.serving import FoundServings, Serving
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.run.machine import OwnMachine

@@ -58,6 +58,17 @@ def install_kserve(admin: Kubectl) -> None:
     )
 
 
+def fluid_definitions() -> list[dict[str, Any]]:
+    """Of all kinds of Fluid."""
+    folder = module_folder("FLUID") / "config" / "crd" / "bases"
+    return [_read(path) for path in sorted(folder.glob("data.fluid.io_*.yaml"))]
+
+
+def install_fluid(admin: Kubectl) -> None:
+    """All kinds of Fluid; returns when the API server serves them."""
+    _install(admin, fluid_definitions())
+
+
 def install_monitors(admin: Kubectl) -> None:
     """PodMonitor, ServiceMonitor and PrometheusRule of the Prometheus operator; returns when the
     API server serves them.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import (
     ClusterCrons,
+    ClusterData,
     ClusterJobs,
     ClusterObjects,
     ClusterPeople,
@@ -105,6 +106,14 @@ class ChosenWorld:
         from fairlead.edge.queries.serving_query import ServingQuery
 
         return ServingQuery(found[0], found[2], self._options.arena_namespace)
+
+    def data(self) -> ClusterData | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.data_query import DataQuery
+
+        return DataQuery(found[0], found[2])
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
         found = None if self._options.snapshot else self._api()

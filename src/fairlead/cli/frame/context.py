@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from fairlead.model.installation import Installation
     from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.jobs.cron import Cron
+    from fairlead.model.jobs.datasets import FoundClaims, FoundData
     from fairlead.model.jobs.job import Job
-    from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
+    from fairlead.model.jobs.serving import FoundServings, Serving
     from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
@@ -215,6 +216,14 @@ class ClusterServings(Protocol):
     def read_claims(self, namespace: str) -> FoundClaims: ...
 
 
+class ClusterData(Protocol):
+    """The data of a cluster: claims of volumes, and Fluid's data sets. Blocking."""
+
+    def read(self, namespace: str) -> FoundData:
+        """`namespace` "" means all. `sources` contains what could not be read."""
+        ...
+
+
 class ClusterCrons(Protocol):
     """The crons of a cluster. Blocking. Each raises UserError where the cluster serves none."""
 
@@ -321,6 +330,10 @@ class Clusters(Protocol):
 
     def servings(self) -> ClusterServings | None:
         """The serving jobs of that cluster; None for a file or the embedded one."""
+        ...
+
+    def data(self) -> ClusterData | None:
+        """The data of that cluster; None for a file or the embedded one."""
         ...
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:

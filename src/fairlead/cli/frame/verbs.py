@@ -365,6 +365,12 @@ VERBS: Final = (
         "revoke one credential, or all of a user",
         aliases=("del",),
     ),
+    Verb(
+        ("dataset", "list"),
+        "data.dataset_list",
+        "list data sets and volume claims, and which are accelerated",
+        aliases=("ls",),
+    ),
     Verb(("store", "check"), "store.check", "check the store of a console"),
     Verb(("store", "migrate"), "store.migrate", "bring a store to the schema of this version"),
     Verb(("store", "export"), "store.export", "print all rows of a store as JSON lines"),

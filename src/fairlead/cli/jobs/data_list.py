@@ -15,7 +15,7 @@ from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, warn_if_absent
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.model.jobs.serving import Claim
+    from fairlead.model.jobs.datasets import Claim
 
 NAME = "data list"
 HELP = """List the bound persistent volume claims, which jobs can mount with --data.

@@ -16,7 +16,7 @@ from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.object_writer import ObjectWriter
-from fairlead.edge.kube.resource import DEPLOYMENTS, NODES, PODS, SERVICES, Resource
+from fairlead.edge.kube.resource import CLAIMS, DEPLOYMENTS, NODES, PODS, SERVICES, Resource
 from fairlead.edge.queries.companions import delete_with_companions
 from fairlead.edge.queries.isolation import isolated_namespaces
 from fairlead.edge.queries.job_query import delete_chart_note, sorted_out
@@ -24,16 +24,16 @@ from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import beside_serving
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_of
 from fairlead.model.actions import DeleteObject, Result
-from fairlead.model.jobs.serving import Claim, FoundClaims, FoundServings, Serving
+from fairlead.model.jobs.datasets import Claim, FoundClaims
+from fairlead.model.jobs.serving import FoundServings, Serving
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.source import Source
+from fairlead.wire.data.claims import WireClaim, parse_claim
 from fairlead.wire.jobs.serving import (
-    WireClaim,
     WireDeployment,
     WireInferenceService,
     WireService,
-    parse_claim,
     parse_deployment,
     parse_inference_service,
     parse_service,
@@ -43,7 +43,6 @@ from fairlead.wire.kube.objects import POD_FORM, WireNode, parse_node
 from fairlead.wire.names import LABEL_SERVING_TYPE
 
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
-_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
 _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
 
 
@@ -104,7 +103,7 @@ class ServingQuery:
 
     def read_claims(self, namespace: str) -> FoundClaims:
         rows: Mapping[str, Claim] = self._api.list_all(
-            ItemReader(_CLAIMS, JsonForm(WireClaim, parse_claim)), Selection(namespace or None)
+            ItemReader(CLAIMS, JsonForm(WireClaim, parse_claim)), Selection(namespace or None)
         ).rows
         return FoundClaims(tuple(rows.values()), self._now())
 

@@ -85,18 +85,6 @@ class ServingObjects(Struct, frozen=True):
     sources: Mapping[str, Source] = {}
 
 
-class Claim(Struct, frozen=True, gc=False):
-    """A PersistentVolumeClaim, which arena calls data."""
-
-    namespace: str
-    name: str
-    access_modes: tuple[str, ...] = ()
-    description: str = ""
-    owner: str = ""
-    created_at: Moment | None = None
-    is_ready: bool = False
-
-
 class FoundServings(Struct, frozen=True):
     """Serving jobs, as read. `sources`: what could not be read.
 
@@ -109,10 +97,3 @@ class FoundServings(Struct, frozen=True):
     sources: Mapping[str, Source]
     taken_at: Moment
     isolated: Mapping[str, str] = {}
-
-
-class FoundClaims(Struct, frozen=True):
-    """Data volumes, as read."""
-
-    claims: tuple[Claim, ...]
-    taken_at: Moment

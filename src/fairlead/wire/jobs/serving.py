@@ -1,17 +1,13 @@
-"""Objects of serving jobs and their data: the fields that Fairlead reads.
-
-Deployments, Services, InferenceServices, and PersistentVolumeClaims.
-"""
+"""Deployments, Services and InferenceServices of serving jobs: the fields that Fairlead reads."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.jobs.serving import Claim, Service, ServicePort, ServingWorkload
+from fairlead.model.jobs.serving import Service, ServicePort, ServingWorkload
 from fairlead.model.pod import needed_by
 from fairlead.model.resources import NOTHING
-from fairlead.wire import names
 from fairlead.wire.jobs.kubeflow import WireTemplate
 from fairlead.wire.kube.objects import (
     WireMeta,
@@ -76,20 +72,6 @@ class WireService(Struct, gc=False):
     status: WireServiceStatus | None = None
 
 
-class WireClaimSpec(Struct, gc=False, rename="camel"):
-    access_modes: list[str] | None = None
-
-
-class WireClaimStatus(Struct, gc=False):
-    phase: str | None = None
-
-
-class WireClaim(Struct, gc=False):
-    metadata: WireMeta
-    spec: WireClaimSpec | None = None
-    status: WireClaimStatus | None = None
-
-
 def parse_deployment(wire: WireDeployment) -> ServingWorkload:
     """The workload; `replicas` is 1 if the object has none, the API server's default."""
     spec = wire.spec or WireDeploymentSpec()
@@ -130,25 +112,6 @@ def parse_service(wire: WireService) -> Service:
         ports=tuple(
             ServicePort(each.name or "", each.port or 0, each.node_port or 0)
             for each in spec.ports or ()
-        ),
-    )
-
-
-def parse_claim(wire: WireClaim) -> Claim:
-    """The claim; it is ready while it is bound and not being deleted."""
-    meta = wire.metadata
-    annotations = meta.annotations or {}
-    return Claim(
-        namespace=meta.namespace or "",
-        name=meta.name or "",
-        access_modes=tuple((wire.spec and wire.spec.access_modes) or ()),
-        description=annotations.get(names.ANNOTATION_DATA_DESCRIPTION) or "",
-        owner=annotations.get(names.ANNOTATION_DATA_OWNER) or "",
-        created_at=epoch(meta.creation_timestamp),
-        is_ready=(
-            wire.status is not None
-            and wire.status.phase == "Bound"
-            and meta.deletion_timestamp is None
         ),
     )
 

@@ -1,0 +1,115 @@
+"""Data that jobs mount: claims of volumes, and Fluid's data sets, which cache them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.moment import Moment
+from fairlead.model.source import Source
+
+
+class Claim(Struct, frozen=True, gc=False):
+    """A PersistentVolumeClaim, which arena calls data.
+
+    `volume`: the bound volume's name, `size`: bytes, the volume's capacity, else what is requested;
+    0 = not reported. `is_fluids`: Fluid made it for a data set.
+    """
+
+    namespace: str
+    name: str
+    access_modes: tuple[str, ...] = ()
+    description: str = ""
+    owner: str = ""
+    created_at: Moment | None = None
+    phase: str = ""
+    volume: str = ""
+    storage_class: str = ""
+    volume_mode: str = "Filesystem"
+    size: int = 0
+    is_ending: bool = False
+    is_fluids: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a job can mount it."""
+        return self.phase == "Bound" and not self.is_ending
+
+
+class FoundClaims(Struct, frozen=True):
+    """Data volumes, as read."""
+
+    claims: tuple[Claim, ...]
+    taken_at: Moment
+
+
+class DataMount(Struct, frozen=True, gc=False):
+    """One source of a data set: `pvc://CLAIM/PATH`, `s3://…`, `https://…`. `path`: where its files
+    are in the data set; "" = `/NAME`.
+    """
+
+    point: str
+    name: str = ""
+    path: str = ""
+    is_read_only: bool = False
+
+
+class CacheState(Struct, frozen=True, gc=False):
+    """What Fluid reports of a cache. Bytes and percent; None = not reported, or not yet known."""
+
+    cached: int | None = None
+    capacity: int | None = None
+    percent: float | None = None
+    hit_percent: float | None = None
+
+
+class DataSet(Struct, frozen=True, gc=False):
+    """A Dataset of Fluid.
+
+    `phase`: Pending, NotBound, Bound, Failed, …; "" before Fluid has seen it. `size`: bytes, None
+    while it is counted. `runtimes`: kinds of the runtimes that serve it. `message`: of the newest
+    condition that is not true.
+    """
+
+    namespace: str
+    name: str
+    mounts: tuple[DataMount, ...] = ()
+    phase: str = ""
+    created_at: Moment | None = None
+    is_ending: bool = False
+    size: int | None = None
+    files: int | None = None
+    cache: CacheState = CacheState()
+    runtimes: tuple[str, ...] = ()
+    message: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        return self.phase == "Bound" and not self.is_ending
+
+
+class DataRuntime(Struct, frozen=True, gc=False):
+    """What caches a data set of the same name. `kind`: `AlluxioRuntime`, …; `ready` of `wanted`
+    workers are ready.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    wanted: int = 0
+    ready: int = 0
+
+
+class FoundData(Struct, frozen=True):
+    """Data of one namespace, or of all, as read. `sources`: what could not be read.
+
+    `has_fluid`: the API server serves data sets.
+    """
+
+    claims: tuple[Claim, ...]
+    data_sets: tuple[DataSet, ...]
+    runtimes: tuple[DataRuntime, ...]
+    taken_at: Moment
+    sources: Mapping[str, Source] = {}
+    has_fluid: bool = False

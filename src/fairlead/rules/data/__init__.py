@@ -1,0 +1,1 @@
+"""What follows from claims of volumes and data sets."""

@@ -1,0 +1,1 @@
+"""Claims of volumes, and the objects of Fluid."""

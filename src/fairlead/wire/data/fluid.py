@@ -1,0 +1,165 @@
+"""Fluid's objects, `data.fluid.io/v1alpha1`: data sets and the runtimes that cache them.
+
+Fluid writes all amounts of a status as text (`512.00MiB`, `93.5%`, `[Calculating]`); a text that is
+no amount is not reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.jobs.datasets import CacheState, DataMount, DataRuntime, DataSet
+from fairlead.wire.kube.objects import WireMeta, epoch
+from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP
+
+VERSION: Final = "v1alpha1"
+DATASET: Final = (FLUID_GROUP, VERSION, FLUID_DATASETS, "Dataset")
+RUNTIMES: Final = tuple(
+    (FLUID_GROUP, VERSION, kind.lower() + "s", kind)
+    for kind in (
+        "AlluxioRuntime",
+        "JindoRuntime",
+        "JuiceFSRuntime",
+        "ThinRuntime",
+        "GooseFSRuntime",
+        "EFCRuntime",
+        "VineyardRuntime",
+    )
+)
+"""Group, version, plural and kind of each."""
+_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPE]i?)?B", re.ASCII)
+_UNITS: Final = {unit: 1024 ** (place + 1) for place, unit in enumerate("KMGTPE")}
+_PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
+
+
+class WireMount(Struct, gc=False, rename="camel"):
+    mount_point: str | None = None
+    name: str | None = None
+    path: str | None = None
+    read_only: bool | None = None
+
+
+class WireDatasetSpec(Struct, gc=False):
+    mounts: list[WireMount] | None = None
+
+
+class WireDataCondition(Struct, gc=False, rename="camel"):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_update_time: datetime | None = None
+
+
+class WireRuntimeName(Struct, gc=False):
+    type: str | None = None
+
+
+class WireDatasetStatus(Struct, gc=False, rename="camel"):
+    phase: str | None = None
+    ufs_total: str | None = None
+    file_num: str | None = None
+    cache_states: dict[str, str | None] | None = None
+    conditions: list[WireDataCondition] | None = None
+    runtimes: list[WireRuntimeName] | None = None
+
+
+class WireDataset(Struct, gc=False):
+    metadata: WireMeta
+    spec: WireDatasetSpec | None = None
+    status: WireDatasetStatus | None = None
+
+
+class WireRuntimeSpec(Struct, gc=False):
+    replicas: int | None = None
+
+
+class WireCacheStatus(Struct, gc=False, rename="camel"):
+    worker_number_ready: int | None = None
+    desired_worker_number_scheduled: int | None = None
+
+
+class WireRuntime(Struct, gc=False):
+    metadata: WireMeta
+    kind: str | None = None
+    spec: WireRuntimeSpec | None = None
+    status: WireCacheStatus | None = None
+
+
+def parse_dataset(wire: WireDataset) -> DataSet:
+    """A field that Fluid has not written yet is not reported."""
+    meta, status = wire.metadata, wire.status or WireDatasetStatus()
+    states = status.cache_states or {}
+    files = status.file_num or ""
+    return DataSet(
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        mounts=tuple(
+            DataMount(
+                each.mount_point or "", each.name or "", each.path or "", each.read_only is True
+            )
+            for each in (wire.spec and wire.spec.mounts) or ()
+        ),
+        phase=status.phase or "",
+        created_at=epoch(meta.creation_timestamp),
+        is_ending=meta.deletion_timestamp is not None,
+        size=parse_bytes(status.ufs_total or ""),
+        files=int(files) if files.isascii() and files.isdigit() else None,
+        cache=CacheState(
+            parse_bytes(states.get("cached") or ""),
+            parse_bytes(states.get("cacheCapacity") or ""),
+            parse_percent(states.get("cachedPercentage") or ""),
+            parse_percent(states.get("cacheHitRatio") or ""),
+        ),
+        runtimes=tuple(each.type or "" for each in status.runtimes or ()),
+        message=_trouble(status.conditions or ()),
+    )
+
+
+def parse_runtime(kind: str, wire: WireRuntime) -> DataRuntime:
+    """`kind`: a list names the kind only once."""
+    meta, status = wire.metadata, wire.status or WireCacheStatus()
+    wanted = status.desired_worker_number_scheduled
+    if wanted is None:
+        wanted = (wire.spec and wire.spec.replicas) or 0
+    return DataRuntime(
+        kind, meta.namespace or "", meta.name or "", wanted, status.worker_number_ready or 0
+    )
+
+
+def parse_bytes(text: str) -> int | None:
+    """Fluid's own spelling of bytes, always of 1024; None for anything else.
+
+    >>> parse_bytes("512.00MiB"), parse_bytes("1.50GB"), parse_bytes("0.00B")
+    (536870912, 1610612736, 0)
+    >>> parse_bytes("[Calculating]")
+    """
+    found = _BYTES.fullmatch(text.strip())
+    if found is None:
+        return None
+    unit = (found[2] or "")[:1]
+    return round(float(found[1]) * (_UNITS[unit] if unit else 1))
+
+
+def parse_percent(text: str) -> float | None:
+    """
+    >>> parse_percent("93.5%"), parse_percent("")
+    (93.5, None)
+    """
+    found = _PERCENT.fullmatch(text.strip())
+    return None if found is None else float(found[1])
+
+
+def _trouble(conditions: Iterable[WireDataCondition]) -> str:
+    """What the newest condition says is wrong; "" where nothing is."""
+    dated = [each for each in conditions if each.last_update_time is not None]
+    if not dated:
+        return ""
+    newest = max(dated, key=lambda each: epoch(each.last_update_time) or 0.0)
+    is_good = (newest.status == "True") is (newest.type != "NotReady")
+    return "" if is_good else newest.message or newest.reason or ""
