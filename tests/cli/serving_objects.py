@@ -26,12 +26,11 @@ from fairlead.model.jobs.serving import FoundServings, Serving
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.run.machine import OwnMachine
+from fairlead.wire.data.claims import WireClaim, parse_claim
 from fairlead.wire.jobs.serving import (
-    WireClaim,
     WireDeployment,
     WireInferenceService,
     WireService,
-    parse_claim,
     parse_deployment,
     parse_inference_service,
     parse_service,
@@ -141,7 +140,8 @@ def claim(
     }
     if deleted:
         metadata["deletionTimestamp"] = moment(5)
-    return {"metadata": metadata, "spec": {"accessModes": list(modes)}, "status": {"phase": phase}}
+    spec = {"accessModes": list(modes), "volumeName": f"pv-{name}"}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
 
 
 def _read(objects: Sequence[Object], wire: type[Any], parse: Any) -> list[Any]:

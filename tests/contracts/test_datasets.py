@@ -1,7 +1,7 @@
 """Contract: `fairlead dataset list` over both worlds, with Fluid's own definitions.
 
 Fluid itself does not run: a test writes the status as its controllers write it
-(docs/spec/console.md#datasets).
+(docs/spec/datasets.md#data-list).
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def test_data_sets_and_claims_are_one_list(world: tuple[ApiClient, Path]) -> Non
 
     answer = fairlead_answer(kubeconfig, "dataset", "list", "-n", space)
     heads, first, *_ = answer.stdout.splitlines()
-    assert heads.split() == "NAME SOURCE ACCELERATED STATUS CACHED SIZE FILES AGE".split()
-    assert first.split()[:7] == "cached pvc://raw/images Yes Ready 50% 1.5GiB 60000".split()
+    assert " ".join(heads.split()) == "NAME SOURCE ACCELERATED STATUS CACHED SIZE FILES AGE"
+    assert " ".join(first.split()[:7]) == "cached pvc://raw/images Yes Ready 50% 1.5GiB 60000"
     everywhere, _ = listed(kubeconfig, "-A")
     assert {(space, "cached"), (space, "raw")} <= {
         (row["namespace"], row["name"]) for row in everywhere

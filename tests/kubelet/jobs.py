@@ -45,7 +45,7 @@ class Arena:
         self.cluster = cluster
         self.environment = {
             "PATH": os.environ["PATH"],
-            "HOME": "/nonexistent",
+            **cluster.admin.folders,
             "LANG": "C.UTF-8",
             "KUBECONFIG": str(cluster.kubeconfig),
         }

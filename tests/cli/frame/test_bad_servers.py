@@ -41,6 +41,7 @@ LINES = {
     "whoami": "whoami",
     "serve list": "serve list -A",
     "data list": "data list -A",
+    "dataset list": "dataset list -A",
 }
 """The command lines of commands that need more than a name; all others are called with the command
 and a name (which the command may refuse).

@@ -51,6 +51,7 @@ _FREE: Final = frozenset(
         "description",
         "owner",
         "modelSource",
+        "mountPoint",
     ]
 )
 """Fields with free text of users or controllers (the API server checks the others on write, but a
@@ -105,6 +106,12 @@ OBJECTS: Final[dict[str, list[Object]]] = {
         }
     ],
     "persistentvolumeclaims": [claim("data", ["ReadWriteMany"], description="faces", owner="eve")],
+    "datasets": [
+        {
+            "metadata": {"name": "faces", "namespace": "default"},
+            "spec": {"mounts": [{"mountPoint": "s3://faces", "name": "faces"}]},
+        }
+    ],
     "crons": [NIGHTLY],
     "configmaps": [],
     "deployments": [deployment("fast", "v1", available=1, modelName="m")],
@@ -213,6 +220,8 @@ LINES: Final = {
     "arena data list -A": SHOWN,
     "arena whoami": JSON,
     "fairlead cron delete nightly": SHOWN,
+    "fairlead dataset list": SHOWN,
+    "fairlead dataset list -A -o json": JSON,
     "fairlead inspect gpu": SHOWN,
     "fairlead inspect gpu -d": SHOWN,
     "fairlead --snapshot SAVED inspect gpu -d": SHOWN,

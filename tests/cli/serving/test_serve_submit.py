@@ -526,8 +526,8 @@ _EPOCH = time.strftime("%Y%m%d%H%M", time.localtime(0))
             f"{_WHY}--model-name is invalid: `a b` of modelName is no value of a label",
         ),
         (
-            f"{CUSTOM} --config-file /nonexistent:/x",
-            f"{_WHY}config file `/nonexistent` cannot be read: No such file or directory",
+            f"{CUSTOM} --config-file /nonexistent/words:/x",
+            f"{_WHY}config file `/nonexistent/words` cannot be read: No such file or directory",
         ),
         ("tf --name m --model-path /m", f"{_WHY}model name cannot be blank"),
         (

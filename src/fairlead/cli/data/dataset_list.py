@@ -1,4 +1,4 @@
-"""`fairlead dataset list` (docs/spec/console.md#datasets)."""
+"""`fairlead dataset list` (docs/spec/datasets.md#data-list)."""
 
 from __future__ import annotations
 

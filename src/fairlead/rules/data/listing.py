@@ -1,6 +1,6 @@
 """The list of data: each data set of Fluid, and each claim that is not Fluid's own.
 
-Specification: docs/spec/console.md#datasets.
+Specification: docs/spec/datasets.md#data-list.
 """
 
 from __future__ import annotations
