@@ -83,7 +83,7 @@ def test_a_claim_is_accelerated_by_data_sets_of_its_namespace_that_mount_it(
         ),
     ],
 )
-def test_a_data_set_is_ready_or_says_why_not(
+def test_a_data_set_is_ready_or_has_a_reason(
     data_set: DataSet,
     runtimes: tuple[DataRuntime, ...],
     status: tuple[str, str],
@@ -120,7 +120,7 @@ CONDITION = (
         ([("Ready", "True", "new", 1), ("NotReady", "True", "worse", 2)], "worse"),
     ],
 )
-def test_the_newest_condition_says_what_is_wrong(
+def test_the_message_is_of_the_newest_condition(
     conditions: list[tuple[str, str, str, int]], message: str
 ) -> None:
     status = f'{{"conditions": [{", ".join(CONDITION % each for each in conditions)}]}}'

@@ -156,7 +156,7 @@ def parse_percent(text: str) -> float | None:
 
 
 def _trouble(conditions: Iterable[WireDataCondition]) -> str:
-    """What the newest condition says is wrong; "" where nothing is."""
+    """The message of the newest condition, if it is of a fault; else ""."""
     dated = [each for each in conditions if each.last_update_time is not None]
     if not dated:
         return ""
