@@ -25,6 +25,7 @@ from fairlead_sim.kubelet.pod_status import RUNNING
 from fairlead_sim.kubelet.program import Program, program_of
 from fairlead_sim.objects.chance import digest
 from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scheduler.hooks import EnvironmentHook
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.clock import SimClock
 
@@ -76,6 +77,7 @@ class ContainerPrograms:
         self._devices = devices
         self._clock = clock
         self._seed = seed
+        self.environment: EnvironmentHook = lambda pod, container: {}
 
     def run_number(self, namespace: str, pod: str, container: str) -> int | None:
         """Which run of the container it is, counted from 0; None if it does not run."""
@@ -91,7 +93,9 @@ class ContainerPrograms:
             return NotStarted(f"container not found ({_quoted(container)})")
         if not command:
             return self._refused(found, container, "args must not be empty")
-        inside = _Inside(found, container, self._seen(found, container), self._clock.now())
+        seen = self._seen(found, container)
+        added = self.environment(found, container) if seen else {}
+        inside = _Inside(found, container, seen, added, self._clock.now())
         return self._started(inside, tuple(command))
 
     def _started(self, inside: _Inside, command: tuple[str, ...]) -> Execution | NotStarted:
@@ -170,6 +174,7 @@ class _Inside(Struct, frozen=True):
     pod: Object
     container: str
     gpus: list[SeenGpu]
+    added: Mapping[str, str]
     now: float
 
     @property
@@ -202,7 +207,7 @@ class _Inside(Struct, frozen=True):
                 for uuid in [each for _, each in gpu.instances] or [gpu.sample.uuid]
             ]
             variables["NVIDIA_VISIBLE_DEVICES"] = ",".join(uuids)
-        return {**variables, "HOME": "/root"}
+        return {**variables, **self.added, "HOME": "/root"}
 
     def not_found(self, program: str) -> str:
         """Why the runtime cannot start a program."""

@@ -89,6 +89,12 @@ that a container holds as a whole.
 """
 
 
+EnvironmentHook = Callable[[Object, str], Mapping[str, str]]
+"""The variables that the agent of a pod's node adds to one of its containers, by name, for its
+parts of shared cards.
+"""
+
+
 def by_label_cgpu(labels: Mapping[str, str]) -> bool:
     return labels.get(LABEL_SHARED) == "true"
 
@@ -99,6 +105,7 @@ class Hooks:
 
     `agent`: what containers are given of shared cards; None: what the pod's annotation grants.
     `memory`: what programs get of shared cards; None: their container's share.
+    `environment`: what the agent adds to the environment of containers; None: nothing.
     `lives`: starts what else lives in the cluster's time, such as a controller.
     """
 
@@ -108,6 +115,7 @@ class Hooks:
     lives: Callable[[Timers], object] | None = None
     agent: AgentHook | None = None
     memory: MemoryHook | None = None
+    environment: EnvironmentHook | None = None
 
 
 def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:

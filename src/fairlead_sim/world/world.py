@@ -129,6 +129,8 @@ class World:
             self.kubelets.agent = asked.agent
         if asked.memory is not None:
             self.devices.memory = asked.memory
+        if asked.environment is not None:
+            self.programs.environment = asked.environment
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)

@@ -10,6 +10,8 @@ from fairlead.wire.names import LABEL_ISOLATION
 from fairlead_sim.kubelet.exec import PATH, Execution, NotStarted
 from fairlead_sim.world.world import World
 
+NONE = {"cgpu.disable.isolation": "true"}
+MPS = {"ack.node.gpu.schedule": "mps"}
 MEMORY = ("nvidia-smi", "--query-gpu=memory.used,memory.total", "--format=csv,noheader")
 
 
@@ -40,20 +42,19 @@ def refusal(world: World, pod: str, *command: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("provider", "memory"),
+    ("labels", "memory"),
     [
-        ("guard", "3193 MiB, 4301 MiB\n"),
-        ("mps", "3193 MiB, 4301 MiB\n"),
-        ("none", "6390 MiB, 16384 MiB\n"),
-        ("cgroup", "6390 MiB, 16384 MiB\n"),
+        ({}, "3193 MiB, 4301 MiB\n"),
+        (MPS, "3193 MiB, 4301 MiB\n"),
+        (NONE, "6390 MiB, 16384 MiB\n"),
+        ({LABEL_ISOLATION: "cgroup"}, "6390 MiB, 16384 MiB\n"),
     ],
+    ids=str,
 )
-def test_a_share_is_shown_by_the_providers_that_show_it(provider: str, memory: str) -> None:
-    labels = (
-        {"cgpu.disable.isolation": "true"} if provider == "none" else {LABEL_ISOLATION: provider}
-    )
-    world = world_with_pods(**labels)
-    assert output(world, "half", *MEMORY) == memory
+def test_a_share_is_shown_by_the_providers_that_show_it(
+    labels: dict[str, str], memory: str
+) -> None:
+    assert output(world_with_pods(**labels), "half", *MEMORY) == memory
 
 
 def test_the_own_gpus_only_each_counted_from_0(world: World) -> None:
@@ -110,6 +111,43 @@ def test_the_environment(world: World) -> None:
         card.uuid for card, _ in world.devices.held(get_pod(world, "half")["metadata"]["uid"])
     }
     assert output(world, "half", "printenv", "NVIDIA_VISIBLE_DEVICES") == f"{card}\n"
+
+
+SHARE = {
+    "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+    "ALIYUN_COM_GPU_MEM_IDX": "0",
+    "ALIYUN_COM_GPU_VISIBLE_DEVICES": "0",
+    "ALIYUN_COM_GPU_MEM_CONTAINER": "4",
+    "ALIYUN_COM_GPU_MEM_POD": "4",
+    "ALIYUN_COM_GPU_MEM_DEV": "15",
+}
+"""docs/spec/gpu-sharing.md#container-environment, for 4 units of a card of 15."""
+
+
+@pytest.mark.parametrize(
+    ("labels", "more"),
+    [
+        ({}, {}),
+        (NONE, {"CGPU_DISABLE": "true"}),
+        (
+            MPS,
+            {
+                "CUDA_MPS_PIPE_DIRECTORY": "/run/fairlead/mps",
+                "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=4301M",
+            },
+        ),
+    ],
+    ids=str,
+)
+def test_the_environment_of_a_share_is_that_of_the_node_agent(
+    labels: dict[str, str], more: dict[str, str]
+) -> None:
+    world = world_with_pods(**labels)
+    ((card, _),) = world.devices.held(get_pod(world, "half")["metadata"]["uid"])
+    shown = dict(line.split("=", 1) for line in output(world, "half", "env").splitlines())
+    own = {"PATH": PATH, "HOSTNAME": "half", "HOME": "/root", "NVIDIA_VISIBLE_DEVICES": card.uuid}
+    assert shown == {**own, **SHARE, **more}
+    assert "ALIYUN" not in output(world, "whole", "env")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.run.hooks.node_memory import MemoryOfNodes
-from fairlead.run.hooks.node_shares import SharesOfNodes
+from fairlead.run.hooks.node_shares import EnvironmentOfNodes, SharesOfNodes
 from fairlead.run.hooks.people_admission import PeoplePolicies
 from fairlead.run.hooks.quota_admission import QuotaPolicies, denied
 from fairlead.run.hooks.world_quota import WorldQuota
@@ -88,6 +88,7 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
         quota,
         SharesOfNodes(cluster),
         MemoryOfNodes(cluster),
+        EnvironmentOfNodes(cluster),
     )
 
 
