@@ -204,7 +204,9 @@ def test_the_users_of_the_teams_have_rights_in_the_leaves_of_their_groups(
     assert "system:serviceaccount:kube-ai:anna" in other.stderr
 
 
-def test_no_user_gets_into_a_simulated_pod_and_the_reason_is_printed(laptop: Laptop) -> None:
+def test_no_user_gets_a_shell_in_a_simulated_pod_and_the_reason_is_printed(
+    laptop: Laptop,
+) -> None:
     running = [
         line.split()[:2]
         for line in arena(laptop.home, "list", "-A").stdout.splitlines()
@@ -215,10 +217,7 @@ def test_no_user_gets_into_a_simulated_pod_and_the_reason_is_printed(laptop: Lap
     printed = [done for done in tries if "in a completed Instance" not in done.stderr]
     assert printed and all(done.returncode == 1 and done.stdout == "" for done in tries)
     assert all(
-        (
-            "in a simulated cluster, where containers are scripts without a process or a network: "
-            "no exec"
-        )
+        "runs in a simulated cluster, where containers have no shell: execute one program"
         in done.stderr
         for done in printed
     )
