@@ -154,7 +154,9 @@ def running_twins(folder: Path, real: Path) -> Iterator[Twins]:
         1,
         time.time() - _DAY,
     )
-    with simulated_server(folder, world.clock, cluster=world.cluster, written=world.logs) as server:
+    with simulated_server(
+        folder, world.clock, cluster=world.cluster, written=world.logs, programs=world.programs
+    ) as server:
         driver: Driver = server.do(lambda cluster: Driver(world, SPEED))
         living = asyncio.run_coroutine_threadsafe(driver.run(), server.loop)
         twins = Twins({"simulated": server.kubeconfig, "real": real}, folder)
