@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import struct
 import subprocess
 import sys
@@ -113,3 +115,22 @@ def test_a_region_that_a_tenant_overwrites_crashes_no_program_of_it(
     out, errors = late.communicate(timeout=60)
     assert late.returncode == 0
     assert (out, errors.count("\n")) == ("context code 2\n", 1), hex(head)
+
+
+def test_a_region_that_a_tenant_cuts_short_ends_its_own_programs_and_grants_nothing(
+    tmp_path: Path,
+) -> None:
+    """The kernel ends a program that touches a mapped page which the file no longer has."""
+    machine = Machine(tmp_path, LIMIT)
+    process, code = hold(machine, SIZE)
+    assert code == 0
+    os.truncate(machine.region, 0)
+    assert process.stdin
+    process.stdin.write("f")
+    process.stdin.flush()
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out, errors) == (-signal.SIGBUS, "", "")
+    late = machine.start("dlsym", "fill", "cuMemAlloc_v2", SIZE, 1)
+    out, errors = late.communicate(timeout=60)
+    assert (late.returncode, out) == (0, "context code 2\n")
+    assert errors.endswith("; no GPU memory is granted\n")
