@@ -25,7 +25,7 @@ test-all: python ## run all tests, those of `make test` first
 	@exec $(PYTHON) tools/run_tests.py
 
 # Needs no other package than those of requirements/run.txt, which may lie in wheels/ where there is no network.
-gpu-check: python ## check the exporter, the agent and the load generator on this machine's NVIDIA GPUs (≤ 8 minutes)
+gpu-check: python ## check exporter, agent, load generator and memory guard on this machine's NVIDIA GPUs (≤ 8 minutes)
 	@exec $(PYTHON) tools/gpu_check.py $(ARGS)
 
 image: python ## build the container image, for amd64 and arm64, into build/image (needs Debian's apt, no root)

@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -164,8 +165,9 @@ class Tenant:
         """Raises TenantStopped, or TenantLacks."""
         assert self._process.stdout is not None
         ender = threading.Timer(ANSWER_SECONDS, self._process.kill)
-        ender.start()
+        ender.daemon = True
         try:
+            ender.start()
             line = self._process.stdout.readline()
         finally:
             ender.cancel()
@@ -278,14 +280,39 @@ class Seat:
         """A program, which has ended when this returns."""
         kept = container.environment if container else bare_environment()
         argv = tenant_argv(self.asked.cuda, self.ordinal, *words)
-        tenant = Tenant(argv, {**kept, **more})
+        tenant: Tenant | None = None
         try:
+            with late_signals():
+                tenant = Tenant(argv, {**kept, **more})
             yield tenant
+        except BaseException:
+            if tenant is not None:
+                tenant.kill()
+            raise
         finally:
-            tenant.end()
+            if tenant is not None:
+                tenant.end()
 
     def row(self, subject: str, is_right: bool, wanted: str, found: str, note: str = "") -> Row:
         return Row(CHECK, self.card, subject, OK if is_right else DIFFERS, wanted, found, note)
+
+
+@contextmanager
+def late_signals() -> Iterator[None]:
+    """A signal that ends this process waits until the program that starts now is known.
+
+    Raises KeyboardInterrupt then.
+    """
+    arrived: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {each: signal.signal(each, lambda one, _: arrived.append(one)) for each in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if arrived:
+        raise KeyboardInterrupt
 
 
 def tenant_argv(cuda: str, ordinal: int, *words: object) -> list[str]:

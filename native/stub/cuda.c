@@ -574,7 +574,15 @@ SHOWN CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     return stream->is_spoiled ? 901 : CUDA_SUCCESS;
 }
 
-/* Linear memory. */
+/* Linear memory, in whole pages of FAIRLEAD_STUB_PAGE bytes. */
+static uint64_t whole_pages(uint64_t size) {
+    static uint64_t page;
+    if (!page) {
+        page = knob("FAIRLEAD_STUB_PAGE", 1);
+    }
+    return page > 1 ? (size + page - 1) / page * page : size;
+}
+
 static CUresult linear(CUdeviceptr *pointer, uint64_t size) {
     struct context *context = now();
     if (!context) {
@@ -584,7 +592,7 @@ static CUresult linear(CUdeviceptr *pointer, uint64_t size) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *pointer = take_address(size, 0);
-    return make(POINTER, *pointer, size, context->device);
+    return make(POINTER, *pointer, whole_pages(size), context->device);
 }
 
 static CUresult small(CUdeviceptr_v1 *pointer, uint64_t size) {

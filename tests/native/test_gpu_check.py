@@ -98,6 +98,12 @@ assert nvml.nvmlDeviceGetMemoryInfo(device, memory) == 0
 print(f"{{memory[2] >> 20}}, {{memory[0] >> 20}}")
 """
 
+TORCH_LIMITS = (
+    *("limit of torch", "limit of torch expandable_segments:True"),
+    "limit of torch backend:cudaMallocAsync",
+)
+ARRAYS = {f"{name}{row}" for name in TORCH_LIMITS for row in ("", ": counted")}
+
 
 @cache
 def shipped_guard() -> Path:
@@ -155,6 +161,15 @@ def check(starting: Starting, tmp_path: Path) -> Check:
     return run
 
 
+def play(folder: Path) -> None:
+    """PyTorch, CuPy and nvidia-smi, where the tool finds them."""
+    (folder / "torch.py").write_text(TORCH, encoding="utf-8")
+    (folder / "cupy.py").write_text(CUPY, encoding="utf-8")
+    smi = folder / "nvidia-smi"
+    smi.write_text(SMI, encoding="utf-8")
+    smi.chmod(0o755)
+
+
 def results(rows: Rows) -> dict[str, str]:
     return {subject: row["result"] for subject, row in rows.items()}
 
@@ -165,11 +180,7 @@ def differing(rows: Rows) -> set[str]:
 
 def test_the_guard_holds_every_limit(check: Check, tmp_path: Path) -> None:
     """The stub's memory of 16130 MiB is enough for limits of 2048 and 4096 MiB."""
-    (tmp_path / "torch.py").write_text(TORCH, encoding="utf-8")
-    (tmp_path / "cupy.py").write_text(CUPY, encoding="utf-8")
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text(SMI, encoding="utf-8")
-    smi.chmod(0o755)
+    play(tmp_path)
     status, rows, printed = check()
     assert status == 0, printed
     assert set(results(rows).values()) == {"ok"}, printed
@@ -209,6 +220,9 @@ def test_the_guard_holds_every_limit(check: Check, tmp_path: Path) -> None:
         ),
         ("cuMemCreate", "cuMemCreate", {"limit of cuMemCreate", "limit of cuMemCreate: counted"}),
         ("cuMemFree_v2", "limit of cuMemAllocPitch", {"limit of cuMemAllocPitch"}),
+        ("cuMemAlloc_v2", "limit of torch", ARRAYS),
+        ("cuMemGetInfo_v2", "cuMemCreate", {"limit of cuMemCreate: total"}),
+        ("nvmlDeviceGetMemoryInfo", "nvidia-smi", {"what nvidia-smi shows"}),
         ("cuMemGetInfo_v2", "programs see", {"what programs see: cuMemGetInfo"}),
         ("nvmlDeviceGetMemoryInfo", "programs see", {"what programs see: nvmlDeviceGetMemoryInfo"}),
         (
@@ -238,12 +252,26 @@ def test_the_guard_holds_every_limit(check: Check, tmp_path: Path) -> None:
     ],
 )
 def test_a_guard_without_a_hook_differs(
-    check: Check, hook: str, only: str, differ: set[str]
+    check: Check, tmp_path: Path, hook: str, only: str, differ: set[str]
 ) -> None:
+    play(tmp_path)
     status, rows, printed = check(
         f"--guard-only={only}", library=guard(), FAIRLEAD_GUARD_WITHOUT=hook
     )
     assert (status, differing(rows)) == (1, differ), printed
+
+
+def test_a_control_that_takes_no_more_than_the_limit_differs(check: Check) -> None:
+    status, rows, printed = check("--guard-only=without", FAIRLEAD_STUB_REFUSE="cuMemAlloc_v2")
+    assert (status, differing(rows)) == (1, {"without the guard"}), printed
+
+
+def test_a_driver_that_takes_whole_pages_of_2_mib_differs(check: Check) -> None:
+    """The guard counts what a program asks for, and this driver takes twice as much."""
+    status, rows, printed = check("--guard-only=1 byte", FAIRLEAD_STUB_PAGE=str(2 * MIB))
+    subject = "limit of blocks of 2 MiB and 1 byte"
+    assert (status, differing(rows)) == (1, {subject, f"{subject}: counted"}), printed
+    assert f"in use {1023 * 4 + CONTEXT} MiB" in rows[subject]["found"]
 
 
 def test_a_context_that_is_larger_than_the_watchdog_allows_differs(check: Check) -> None:
