@@ -25,6 +25,12 @@ TRUTH = "truth"
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 NO_CARD = ("", "void", "none")
 
+NVML_VARIABLES = {"STUB_NVML": f"{INSIDE}/cards"}
+CUDA_VARIABLES = {"FAIRLEAD_STUB_TRUTH": f"{INSIDE}/{TRUTH}", "FAIRLEAD_STUB_GPUS": "1"}
+"""Where the libraries find the cards. A program that is started in a running container (`kubectl
+exec`) has the variables of the pod alone, and needs these, too.
+"""
+
 
 def give(spec: dict[str, Any], driver: Path) -> None:
     """What the container's capabilities ask for, and every file of the driver at `INSIDE`."""
@@ -52,7 +58,7 @@ def _without_cuda(driver: Path, wanted: set[str]) -> tuple[dict[str, str], list[
     """
     reported, libraries = {"FAIRLEAD_GPU_LOAD_DIR": f"{INSIDE}/loads"}, []
     if "utility" in wanted:
-        reported["STUB_NVML"] = f"{INSIDE}/cards"
+        reported |= NVML_VARIABLES
         libraries.append(driver / LIBRARY)
     if "compute" in wanted:
         reported["FAIRLEAD_GPU_LOAD_BACKEND"] = "sim"
@@ -61,9 +67,8 @@ def _without_cuda(driver: Path, wanted: set[str]) -> tuple[dict[str, str], list[
 
 def _with_cuda(driver: Path, wanted: set[str]) -> tuple[dict[str, str], list[Path]]:
     """CUDA with `compute`, NVML with `utility`; both count in one file, for all containers."""
-    reported = {"FAIRLEAD_STUB_TRUTH": f"{INSIDE}/{TRUTH}", "FAIRLEAD_STUB_GPUS": "1"}
     names = {"compute": CUDA_LIBRARY, "utility": LIBRARY}
-    return reported, [driver / CUDA / name for part, name in names.items() if part in wanted]
+    return CUDA_VARIABLES, [driver / CUDA / name for part, name in names.items() if part in wanted]
 
 
 if __name__ == "__main__":

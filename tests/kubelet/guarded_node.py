@@ -27,7 +27,7 @@ from tests.documents.guard_story import (
     USED_MIB,
 )
 from tests.kube.driver import installed_driver, make_device_files, remove_device_files
-from tests.kube.driver_hook import TRUTH
+from tests.kube.driver_hook import CUDA_VARIABLES, TRUTH
 from tests.kube.kubectl import KubectlError
 from tests.kube.kubelet import RealNode
 from tests.kube.node_images import write_program_images
@@ -37,6 +37,7 @@ from tests.kubelet.admission import admission_policies
 from tests.kubelet.agent import MEMORY as GPU_MEMORY
 from tests.kubelet.agent import SECONDS, WHOLE, Line, NodeCards, container, shared
 from tests.kubelet.driver_count import DriverCount
+from tests.native.driver import MIB
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -45,7 +46,8 @@ SIZES: Final = {"3G": "3072", "6G": "6144"}
 """By tag of the document's image, how many MiB its program takes."""
 MORE_MIB: Final = 2048
 """More than a tenant's grant has left."""
-DENIED: Final = "fairlead_container_gpu_allocations_denied_total"
+FAMILY: Final = "fairlead_container_gpu_"
+DENIED: Final = f"{FAMILY}allocations_denied_total"
 
 
 class NodePlace:
@@ -98,6 +100,17 @@ class NodePlace:
         counts = self._exporter.metrics().by(DENIED, "pod_name")
         return round(counts.get(pod, -1))
 
+    def figures(self, pod: str) -> tuple[float, float]:
+        """Accounted and granted MiB on the exporter's page. It knows no process here, because the
+        node has process ids of its own.
+        """
+        page = self._exporter.metrics()
+        accounted, limit = (
+            page.by(f"{FAMILY}memory_{each}_bytes", "pod_name").get(pod, -1) / MIB
+            for each in ("accounted", "limit")
+        )
+        return accounted, limit
+
     def inspected(self, *flags: str) -> str:
         return self.line.inspected(*flags)
 
@@ -106,7 +119,9 @@ class NodePlace:
 
     def _run_in(self, pod: str, *argv: str, container: str = "") -> str:
         chosen = [f"--container={container}"] if container else []
-        return self.line.cluster.admin.run("exec", pod, "-n", "default", *chosen, "--", *argv)
+        variables = [f"{name}={value}" for name, value in CUDA_VARIABLES.items()]
+        words = ("exec", pod, "-n", "default", *chosen, "--", "env", *variables, *argv)
+        return self.line.cluster.admin.run(*words)
 
 
 @contextmanager
@@ -143,6 +158,21 @@ def driver_of_the_card(node: RealNode) -> Iterator[tuple[DriverCount, NodeCards]
                 yield counted, NodeCards(("--backend=nvml",), variables)
         finally:
             remove_device_files(node.room)
+
+
+def users_see_it(place: NodePlace) -> None:
+    """`kubectl get pods` and the exporter's page after the story; the watchdog is silent."""
+    for name in TENANTS:
+        assert _row(place, name)[:3] == ["1/1", "Running", "0"]
+        wait_until(
+            lambda name=name: f"the page has {name}: {place.figures(name)}",
+            lambda name=name: place.figures(name) == (USED_MIB, 4301),
+            SECONDS,
+        )
+    refused = ["0/1", "CrashLoopBackOff"]
+    place.wait("the third is shown", lambda: _row(place, THIRD)[:2] == refused)
+    events = [each for name in (*TENANTS, THIRD) for each in place.line.events(name)]
+    assert [each for each in events if "GPUMemoryOverGrant" in each] == []
 
 
 def survives_restarts(place: NodePlace) -> None:
@@ -220,9 +250,24 @@ def _images() -> dict[str, list[str]]:
     return {name: [PROGRAM, SIZES[name.rpartition(":")[2]]] for name in names}
 
 
+def _row(place: NodePlace, name: str) -> list[str]:
+    """READY, STATUS, RESTARTS and more of `kubectl get pod`."""
+    words = ("get", "pod", name, "-n", "default", "--no-headers")
+    return place.line.cluster.admin.run(*words).split()[1:]
+
+
 def _agent(line: Line) -> None:
+    """It replaces a library of another version, which is a new file: containers that run have the
+    old one.
+    """
+    library = line.agent.state / "guard" / "libfairlead-guard.so"
+    shipped = library.read_bytes()
     line.agent.kill()
+    other = library.with_name("other")
+    other.write_bytes(shipped + b"of another version")
+    other.replace(library)
     line.agent.start()
+    assert library.read_bytes() == shipped
 
 
 def _kubelet(line: Line) -> None:

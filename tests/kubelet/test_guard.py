@@ -15,6 +15,7 @@ from tests.kubelet.guarded_node import (
     guarded_place,
     survives_restarts,
     unusual_containers_are_limited,
+    users_see_it,
     without_the_guard_the_third_runs,
 )
 
@@ -33,6 +34,7 @@ def place(
 
 def test_document_001(place: NodePlace) -> None:
     play(place)
+    users_see_it(place)
     survives_restarts(place)
     without_the_guard_the_third_runs(place)
 

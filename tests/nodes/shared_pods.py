@@ -21,11 +21,11 @@ OF_A_BUSY_MACHINE = {("restarts", "warn"), ("node-clocks", "warn")}
 """On a machine that runs all tests a probe or a Lease may be late."""
 
 
-def shared_pod(name: str) -> Object:
+def shared_pod(name: str, image: str = PRINTS) -> Object:
     """A pod that takes more than half of a card's memory."""
     container = {
         "name": "app",
-        "image": PRINTS,
+        "image": image,
         "imagePullPolicy": "Never",
         "resources": {"limits": {MEMORY: "8"}},
     }

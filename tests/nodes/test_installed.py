@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.chromium import window
+from tests.documents.cuda_malloc import cuda_malloc
 from tests.kube.addresses import free_port, is_listening
 from tests.kube.component import Component
+from tests.kube.driver_hook import NVML_VARIABLES
 from tests.kube.kubectl import Kubectl
 from tests.kube.kubelet import is_ready
+from tests.kube.node_images import write_program_images
 from tests.kube.programs import program
 from tests.kube.share_truth import ShareTruth
 from tests.nodes.cluster import CARDS, NEWER, SOURCES, SYSTEM, Cluster, is_true, uuid
@@ -134,6 +138,30 @@ def test_no_card_is_sold_twice_and_each_container_has_the_card_of_its_grant(
     wait_until("the waiting pod runs", lambda: is_running(admin, waiting), SECONDS)
     assert visible_card(admin, waiting) == given[gone]
     admin.delete("pods", "-l", "fairlead-test=shared", "-n", "default")
+
+
+def test_a_container_has_the_guard_of_the_image(
+    cluster: Cluster, admin: Kubectl, tmp_path: Path
+) -> None:
+    """The agent of the DaemonSet has put it on the node: it shows the grant, not the card's memory,
+    to a program that asks NVML. 8 of 14 units of 15079 MiB are 8616 MiB.
+    """
+    image, tar = "fairlead.test/query:1", tmp_path / "images.tar"
+    write_program_images(tar, cuda_malloc(), {image: ["sleep", "1000000"]})
+    for node in cluster.nodes.values():
+        node.programs.import_images(tar)
+    admin.create([shared_pod("query", image)])
+    wait_until("it runs", lambda: is_running(admin, "query"), SECONDS)
+    (pod,) = running(admin)
+    assert pod["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_IDX"] == "0", "the program asks for 0"
+    program = [
+        "env",
+        *(f"{name}={value}" for name, value in NVML_VARIABLES.items()),
+        cuda_malloc().name,
+    ]
+    shown = admin.run("exec", "query", "-n", "default", "--", *program)
+    assert shown.split() == ["0MiB", "/", "8616MiB"]
+    admin.delete("pod", "query", "-n", "default")
 
 
 def test_the_page_shares_a_gpu(page: Tutorial) -> None:

@@ -278,6 +278,7 @@ int nvmlInitWithFlags(unsigned flags) {
     note("init");
     return OK;
 }
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 
 int nvmlShutdown(void) {
     if (!begun) return UNINITIALIZED;
