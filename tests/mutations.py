@@ -1120,6 +1120,14 @@ MUTATIONS = (
         "types",
     ),
     Mutation(
+        "containers of a real node do not load the guard",
+        "src/fairlead/rules/devices/container_edits.py",
+        "        case Provider.GUARD:\n            mounts += _guard_mounts(files)\n",
+        "        case Provider.GUARD:\n            mounts += _guard_mounts(files)[:1]\n",
+        "tests/kubelet/test_guard.py",
+        "document_001",
+    ),
+    Mutation(
         "simulated memory: a provider without a limit has one",
         "src/fairlead/rules/devices/guard/allocation.py",
         "limit_mib if provider in _LIMITING else free_mib",
