@@ -37,6 +37,7 @@ from bench.support.options import options
 from bench.support.parts import NODE_SPACE, SYSTEM, Part, Usage
 from bench.support.processes import cpu_seconds, memory
 from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.api_failure import Unreachable
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
@@ -346,7 +347,14 @@ def _count_of(kubeconfig: str, plural: str) -> int:
     connection = find_connection(kubeconfig)
     assert connection is not None
     request = ApiRequest("list", "GET", f"/api/v1/{plural}?limit=1")
-    found = json.loads(KubeBlocking(connection).send(request).body)
+    ends = time.monotonic() + 300
+    while True:
+        try:
+            found = json.loads(KubeBlocking(connection).send(request).body)
+            break
+        except Unreachable:  # a laptop that has just read 50,000 pods is busy
+            if time.monotonic() > ends:
+                raise
     return len(found["items"]) + int(found["metadata"].get("remainingItemCount") or 0)
 
 

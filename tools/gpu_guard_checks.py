@@ -446,7 +446,7 @@ def _context_mib(seat: Seat) -> float:
 def context_rows(seat: Seat) -> list[Row]:
     """What the driver takes for a context, for which a limits file of the agent reserves nothing.
 
-    The watchdog allows a container this much beside its grant.
+    The watchdog allows each process this much beside the grant.
     """
     wanted, found = f"at most {ALLOWANCE_MIB:.0f} MiB", f"{seat.context_mib:.0f} MiB"
     note = "the limits file reserves 0 MiB for it"

@@ -24,7 +24,6 @@ from fairlead.model.devices.gpu import Grant
 from fairlead.model.devices.kubelet import GivenShare
 from fairlead.model.pod import Pod
 from fairlead.rules.devices.watchdog import (
-    ALLOWANCE_MIB,
     MemoryWatchdog,
     OverGrant,
     OverGrantPolicy,
@@ -166,7 +165,7 @@ def reported(
     home = ProcessHome("u", "t" if play.is_granted else "")
     homes = {process.pid: home for process in processes}
     uses = memory_uses(processes, homes, given, [Pod("ns", "p", uid="u")], {})
-    return watchdog.look(uses, ALLOWANCE_MIB, OverGrantPolicy.REPORT)
+    return watchdog.look(uses, OverGrantPolicy.REPORT)
 
 
 @pytest.fixture(scope="module")

@@ -279,7 +279,7 @@ def test_a_context_that_is_larger_than_the_watchdog_allows_differs(check: Check)
     status, rows, printed = check("--guard-only=cont", **knobs)
     assert (status, differing(rows)) == (1, {"context of a program"}), printed
     context = rows["context of a program"]
-    assert (context["wanted"], context["found"]) == ("at most 512 MiB", "700 MiB")
+    assert (context["wanted"], context["found"]) == ("at most 640 MiB", "700 MiB")
 
 
 def test_memory_that_the_driver_takes_and_does_not_report_differs(check: Check) -> None:

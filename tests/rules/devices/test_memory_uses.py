@@ -24,7 +24,7 @@ def test_processes_of_one_container_count_together_and_by_card() -> None:
     ]
     homes = dict.fromkeys((1, 2), ProcessHome("u", TOKEN))
     assert memory_uses(processes, homes, [SHARE], PODS, {}) == [
-        MemoryUse("ns", "p", "u", "app", "GPU-a", 150.0, 4308.0),
+        MemoryUse("ns", "p", "u", "app", "GPU-a", 150.0, 4308.0, processes=2),
         MemoryUse("ns", "p", "u", "app", "GPU-b", 7.0, 0.0),
     ]
 

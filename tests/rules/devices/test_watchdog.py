@@ -5,30 +5,42 @@ docs/spec/gpu-sharing.md#watchdog.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from msgspec import structs
 
-from fairlead.rules.devices.watchdog import MemoryUse, MemoryWatchdog, OverGrant, OverGrantPolicy
+from fairlead.rules.devices.watchdog import (
+    MemoryUse,
+    MemoryWatchdog,
+    OverGrant,
+    OverGrantPolicy,
+)
 
 REPORT, EVICT, OFF = OverGrantPolicy
-ALLOWANCE = 500.0
 
 
-def use(used: float, granted: float = 4308, **more: str) -> MemoryUse:
+def use(used: float, granted: float = 4308, **more: Any) -> MemoryUse:
     return structs.replace(MemoryUse("ns", "p", "u", "c", "GPU-a", used, granted), **more)
 
 
 def looks(watchdog: MemoryWatchdog, policy: OverGrantPolicy, *used: float) -> list[list[OverGrant]]:
-    return [watchdog.look([use(each)], ALLOWANCE, policy) for each in used]
+    return [watchdog.look([use(each)], policy) for each in used]
 
 
 @pytest.mark.parametrize(
     ("used", "is_over"),
-    [(0, False), (4308, False), (4808, False), (4808.5, True), (9000, True), (math.nan, False)],
+    [(0, False), (4308, False), (4948, False), (4948.5, True), (9000, True), (math.nan, False)],
 )
 def test_over_is_above_grant_and_allowance(used: float, is_over: bool) -> None:
-    assert bool(MemoryWatchdog().look([use(used)], ALLOWANCE, REPORT)) is is_over
+    assert bool(MemoryWatchdog().look([use(used)], REPORT)) is is_over
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_each_process_has_its_context(processes: int) -> None:
+    most = 4308 + 640 * processes
+    assert not MemoryWatchdog().look([use(most, processes=processes)], REPORT)
+    assert MemoryWatchdog().look([use(most + 1, processes=processes)], REPORT)
 
 
 def test_an_event_has_both_numbers_once_while_it_lasts() -> None:
@@ -62,22 +74,21 @@ def test_report_never_evicts_and_off_reports_nothing_and_forgets() -> None:
 
 def test_each_container_and_card_is_counted_by_itself() -> None:
     watchdog = MemoryWatchdog()
-    watchdog.look([use(5000)], ALLOWANCE, EVICT)
+    watchdog.look([use(5000)], EVICT)
     found = watchdog.look(
         [use(5000), use(5000, container="d"), use(5000, uuid="GPU-b"), use(5000, pod_uid="v")],
-        ALLOWANCE,
         EVICT,
     )
     assert [each.periods for each in found] == [2, 1, 1, 1]
 
 
 def test_a_container_that_was_granted_nothing_is_over_with_all_it_has() -> None:
-    [found] = MemoryWatchdog().look([use(700, granted=0)], ALLOWANCE, REPORT)
+    [found] = MemoryWatchdog().look([use(700, granted=0)], REPORT)
     assert found.over_bytes == 700 * 1024 * 1024
 
 
 def test_a_container_that_is_gone_starts_anew() -> None:
     watchdog = MemoryWatchdog()
-    watchdog.look([use(5000)], ALLOWANCE, EVICT)
-    watchdog.look([], ALLOWANCE, EVICT)
-    assert watchdog.look([use(5000)], ALLOWANCE, EVICT)[0].periods == 1
+    watchdog.look([use(5000)], EVICT)
+    watchdog.look([], EVICT)
+    assert watchdog.look([use(5000)], EVICT)[0].periods == 1

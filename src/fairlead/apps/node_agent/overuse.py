@@ -20,7 +20,6 @@ from fairlead.model.actions import EvictPod, ObjectRef, RecordObjectEvent, Resul
 from fairlead.model.devices.driver import CgroupLimit, ProcessHome, ProcessMemory
 from fairlead.ports import CardDriver, NodeApi, ProcessHomes
 from fairlead.rules.devices.watchdog import (
-    ALLOWANCE_MIB,
     OVER_GRANT,
     UNLIMITED,
     MemoryWatchdog,
@@ -86,7 +85,7 @@ class Overuse:
             processes, homes, machine.rows, (machine.pods or {}).values(), machine.whole_holders()
         )
         await self._look_at_limits(processes, homes)
-        over = self._watchdog.look(uses, ALLOWANCE_MIB, self._policy)
+        over = self._watchdog.look(uses, self._policy)
         self._gauge.clear()
         for each in over:
             use = each.use

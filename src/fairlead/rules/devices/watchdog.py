@@ -29,11 +29,11 @@ OVER_GRANT: Final = "GPUMemoryOverGrant"
 UNLIMITED: Final = "GPULimitMissing"
 """Reason of the Event on a pod that the driver does not limit."""
 EVICT_AFTER: Final = 3
-ALLOWANCE_MIB: Final = 512.0
-"""`ALLOWANCE_MIB`: memory that the contexts of a container's programs may take beside its grant.
+ALLOWANCE_MIB: Final = 640.0
+"""Memory that the context of one process may take beside its container's grant.
 
-One context takes about 500 MiB on an H200 (docs/spec/gpu-sharing.md#limits-file-and-region; a
-published figure).
+A context takes about 500 MiB on an H200 (docs/spec/gpu-sharing.md#limits-file-and-region; a
+published figure); on an H100 a program with an array library took 518 MiB beside what it held.
 """
 Holders = Mapping[str, Collection[str]]
 """By UUID of a card, uids of the pods that have it for themselves."""
@@ -51,7 +51,7 @@ class MemoryUse(Struct, frozen=True, gc=False):
     """What the processes of one container use together on one card, and its grant there.
 
     `granted_mib`: 0 for a container without a grant of this card, the whole card for a container
-    that has it for itself. `pod_uid`: the kubelet's.
+    that has it for itself. `pod_uid`: the kubelet's. `processes`: how many these are.
     """
 
     namespace: str
@@ -61,6 +61,12 @@ class MemoryUse(Struct, frozen=True, gc=False):
     uuid: str
     used_mib: float
     granted_mib: float
+    processes: int = 1
+
+    @property
+    def allowed_mib(self) -> float:
+        """With the contexts of its processes."""
+        return self.granted_mib + ALLOWANCE_MIB * self.processes
 
 
 class OverGrant(Struct, frozen=True, gc=False):
@@ -113,6 +119,7 @@ def memory_uses(
         rows.setdefault(share.token, []).append(share)
     known = {kubelet_uid(pod): pod for pod in pods}
     used: dict[tuple[str, str, str, str, str], float] = {}
+    pids: dict[tuple[str, str, str, str, str], set[int]] = {}
     granted: dict[tuple[str, str, str, str, str], float] = {}
     for process in processes:
         home = homes.get(process.pid, _NOWHERE)
@@ -132,7 +139,8 @@ def memory_uses(
         else:
             continue
         used[seat] = used.get(seat, 0.0) + process.used_mib
-    return [MemoryUse(*seat, used[seat], granted[seat]) for seat in sorted(used)]
+        pids.setdefault(seat, set()).add(process.pid)
+    return [MemoryUse(*seat, used[seat], granted[seat], len(pids[seat])) for seat in sorted(used)]
 
 
 def _is_of(share: GivenShare, first: GivenShare, uuid: str) -> bool:
@@ -152,18 +160,14 @@ class MemoryWatchdog:
     def __init__(self) -> None:
         self._periods: Mapping[Seat, int] = {}
 
-    def look(
-        self, uses: Iterable[MemoryUse], allowance_mib: float, policy: OverGrantPolicy
-    ) -> list[OverGrant]:
+    def look(self, uses: Iterable[MemoryUse], policy: OverGrantPolicy) -> list[OverGrant]:
         """Containers over their grant in this period.
 
         Call it once a period, with all that could be counted.
 
-        `allowance_mib`: what a container may use above its grant for the contexts of its programs.
-
-        >>> use = MemoryUse("ns", "p", "u", "c", "GPU-a", used_mib=4900.0, granted_mib=4308.0)
-        >>> [each.sentence for each in MemoryWatchdog().look([use], 500.0, OverGrantPolicy.REPORT)]
-        ['container c uses 4900 MiB of GPU GPU-a, its grant is 4308 MiB']
+        >>> use = MemoryUse("ns", "p", "u", "c", "GPU-a", used_mib=4960.0, granted_mib=4308.0)
+        >>> [each.sentence for each in MemoryWatchdog().look([use], OverGrantPolicy.REPORT)]
+        ['container c uses 4960 MiB of GPU GPU-a, its grant is 4308 MiB']
         """
         if policy == OverGrantPolicy.OFF:
             self._periods = {}
@@ -171,7 +175,7 @@ class MemoryWatchdog:
         periods: dict[Seat, int] = {}
         found: list[OverGrant] = []
         for use in uses:
-            if not use.used_mib > use.granted_mib + allowance_mib:
+            if not use.used_mib > use.allowed_mib:
                 continue
             seat = (use.pod_uid, use.container, use.uuid)
             count = periods[seat] = self._periods.get(seat, 0) + 1

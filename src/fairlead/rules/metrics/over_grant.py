@@ -15,7 +15,6 @@ from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, MetricName
 from fairlead.rules.devices.watchdog import (
-    ALLOWANCE_MIB,
     MemoryUse,
     MemoryWatchdog,
     OverGrantPolicy,
@@ -37,7 +36,7 @@ def over_grant_families(samples: Sequence[DeviceSample]) -> list[Family]:
     """What the watchdogs of all nodes report of these cards, for a world without node agents."""
     nodes = {sample.uuid: sample.node for sample in samples}
     uses = [use for sample in samples for use in _uses(sample)]
-    over = MemoryWatchdog().look(uses, ALLOWANCE_MIB, OverGrantPolicy.REPORT)
+    over = MemoryWatchdog().look(uses, OverGrantPolicy.REPORT)
     keys = [
         (
             nodes[each.use.uuid],

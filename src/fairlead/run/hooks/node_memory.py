@@ -7,7 +7,6 @@ from typing import Final
 from fairlead.model.keys import LABEL_ISOLATION
 from fairlead.rules.devices.guard.allocation import program_memory
 from fairlead.rules.devices.watchdog import (
-    ALLOWANCE_MIB,
     OVER_GRANT,
     MemoryUse,
     MemoryWatchdog,
@@ -42,7 +41,7 @@ class MemoryOfNodes:
             used_mib=sum(asked.sizes_mib),
             granted_mib=asked.limit_mib,
         )
-        over = MemoryWatchdog().look([use], ALLOWANCE_MIB, _POLICY)
+        over = MemoryWatchdog().look([use], _POLICY)
         return GotMemory(
             True, given.counts, tuple((OVER_GRANT, each.sentence) for each in over if each.is_new)
         )
