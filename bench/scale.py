@@ -325,8 +325,8 @@ SIMULATED: Final = {
     "cluster exporter": ("cluster-exporter", "--gpu-source=none"),
     "console": ("console", "--gpu-source=none"),
     "extender": ("scheduler-extender",),
-    "quota controller": ("quota-controller",),
 }
+"""A laptop enforces quota itself, and another quota controller would wait for its Lease."""
 
 
 @contextmanager
