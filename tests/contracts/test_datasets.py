@@ -131,3 +131,144 @@ def test_without_fluid_there_are_claims_and_a_note(simulated: Any) -> None:
     rows, messages = listed(simulated.kubeconfig, "-n", space)
     assert [row["name"] for row in rows] == ["raw"]
     assert WITHOUT in messages
+
+
+def volume(name: str, space: str, claim_name: str) -> Object:
+    """For the claim; the controller that binds volumes binds it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "5Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "hostPath": {"path": "/tmp/nothing"},
+            "claimRef": {"namespace": space, "name": claim_name},
+        },
+    }
+
+
+@pytest.fixture
+def node(world: tuple[ApiClient, Path]) -> Iterator[str]:
+    """A node with Fluid's volume driver and much memory."""
+    api, _ = world
+    name = "with-fluid"
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+    made = api.post(
+        "/api/v1/nodes",
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
+        },
+    )
+    assert made.status == 201, made.message
+    amounts = {"memory": "64Gi", "cpu": "8", "pods": "110"}
+    status = {"conditions": [ready], "capacity": amounts, "allocatable": amounts}
+    driver = {"name": "fuse.csi.fluid.io", "nodeID": name, "topologyKeys": None}
+    made = api.post(
+        "/apis/storage.k8s.io/v1/csinodes",
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": {"name": name},
+            "spec": {"drivers": [driver]},
+        },
+    )
+    assert made.status in (201, 404), made.message
+    place = f"/api/v1/nodes/{name}/status"
+    until("the node is Ready", lambda: api.patch(place, {"status": status}, MERGE).status == 200)
+    yield name
+    api.delete(f"/apis/storage.k8s.io/v1/csinodes/{name}")
+    api.delete(f"/api/v1/nodes/{name}")
+
+
+def controller(api: ApiClient) -> None:
+    """Fluid's Deployment, without replicas, as Fluid leaves it until a runtime exists."""
+    api.post("/api/v1/namespaces", {"metadata": {"name": "fluid-system"}})
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    name = "alluxioruntime-controller"
+    api.post(
+        "/apis/apps/v1/namespaces/fluid-system/deployments",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template},
+        },
+    )
+
+
+def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
+    world: tuple[ApiClient, Path], node: str
+) -> None:
+    """Without Fluid's controllers: nothing adopts, binds or deletes."""
+    api, kubeconfig = world
+    space = new_space(api)
+    place = f"{FLUID}/namespaces/{space}"
+    claims = f"/api/v1/namespaces/{space}/persistentvolumeclaims"
+
+    def run(*words: str, status: int = 0) -> str:
+        answer = fairlead_answer(kubeconfig, "dataset", *words, "-n", space)
+        assert answer.returncode == status, answer.stdout + answer.stderr
+        return answer.stdout + answer.stderr
+
+    for flag in ("--quota=x", "--quota=-1", "--workers=-1", "--sub-path=a/../b"):
+        name, _, value = flag.partition("=")
+        assert f"{name} is `{value}`" in run("accelerate", "raw", flag, status=1)
+    assert f"there is no claim `{space}/raw`" in run("accelerate", "raw", status=1)
+    made = api.post("/api/v1/persistentvolumes", volume(f"pv-{space}", space, "raw"))
+    assert made.status == 201, made.message
+    raw = claim("raw")
+    raw["spec"]["volumeName"] = f"pv-{space}"
+    assert api.post(claims, raw).status == 201
+    if api.name == "simulated":  # an API server alone, without controllers
+        api.patch(f"{claims}/raw/status", {"status": {"phase": "Bound"}}, MERGE)
+    until(
+        "the claim is bound",
+        lambda: api.get(f"{claims}/raw").body["status"].get("phase") == "Bound",
+    )
+    controller(api)
+    shown = run("accelerate", "raw", "--dry-run", "--workers", "1", "--quota", "1Gi")
+    assert "kind: AlluxioRuntime" in shown and 'mountPoint: "pvc://raw"' in shown
+    assert api.get(f"{place}/datasets").body["items"] == []
+
+    words = ("accelerate", "raw", "--workers", "1", "--quota", "1Gi", "--wait", "0")
+    assert f"data set {space}/raw-acc created" in run(*words)
+    runtime = api.get(f"{place}/alluxioruntimes/raw-acc").body
+    level = runtime["spec"]["tieredstore"]["levels"][0]
+    assert (level["mediumtype"], level["quota"], level["high"]) == ("MEM", "1Gi", "0.95")
+    assert api.get(f"{place}/datasets/raw-acc").body["spec"]["mounts"][0]["readOnly"] is True
+    again = run(*words, status=1)
+    assert "name-free" in again and "not-accelerated" in again
+    # As a run that was killed between the two leaves it.
+    api.delete(f"{place}/alluxioruntimes/raw-acc")
+    until("it is gone", lambda: api.get(f"{place}/alluxioruntimes/raw-acc").status == 404)
+    run(*words)
+    assert api.get(f"{place}/alluxioruntimes/raw-acc").status == 200
+
+    status = {"phase": "Bound", "conditions": []}
+    api.patch(f"{place}/datasets/raw-acc/status", {"status": status}, MERGE)
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "raw-acc"}}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "reader"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": volumes},
+    }
+    assert api.post(f"/api/v1/namespaces/{space}/pods", pod).status == 201
+    assert f"pods mount it: `{space}/reader`" in run("unaccelerate", "raw-acc", status=1)
+    assert api.get(f"{place}/datasets/raw-acc").status == 200
+    api.delete(f"/api/v1/namespaces/{space}/pods/reader?gracePeriodSeconds=0")
+    until(
+        "the pod is gone",
+        lambda: api.get(f"/api/v1/namespaces/{space}/pods/reader").status == 404,
+    )
+    assert "done" in run("unaccelerate", "raw-acc", "--wait", "60")
+    for plural in ("datasets", "alluxioruntimes"):
+        assert api.get(f"{place}/{plural}/raw-acc").status == 404
+    assert api.get(f"{claims}/raw").status == 200
+    assert "there is no data set" in run("unaccelerate", "raw-acc", status=1)

@@ -222,6 +222,8 @@ LINES: Final = {
     "fairlead cron delete nightly": SHOWN,
     "fairlead dataset list": SHOWN,
     "fairlead dataset list -A -o json": JSON,
+    "fairlead dataset accelerate data --dry-run": "",
+    "fairlead dataset unaccelerate faces --wait 0": SHOWN,
     "fairlead inspect gpu": SHOWN,
     "fairlead inspect gpu -d": SHOWN,
     "fairlead --snapshot SAVED inspect gpu -d": SHOWN,

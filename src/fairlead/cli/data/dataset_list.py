@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairlead.cli.data.waiting import data_of
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import add_all_namespaces
-from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, warn_if_absent
-from fairlead.errors import UserError
+from fairlead.cli.frame.object_names import warn_if_absent
 
 if TYPE_CHECKING:
     from fairlead.rules.data.listing import DataRow
@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output)
-    cluster = context.world.data()
-    if cluster is None:
-        raise UserError("there is no API server to ask for data", NO_API_SERVER_HINT)
+    cluster = data_of(context)
     namespace = "" if args.all_namespaces else context.world.namespace()
     found = cluster.read(namespace)
     from fairlead.rules.data.listing import data_rows

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.kinds.parts.kind import CreatedKind, JobKind
     from fairlead.kinds.submission import Served
-    from fairlead.model.actions import Manifest, ObjectAction, Outcome
+    from fairlead.model.actions import Manifest, ObjectAction, ObjectRef, Outcome
     from fairlead.model.devices.gpu_chip import LoadCard
     from fairlead.model.devices.gpu_load import LoadTest, WorkDone
     from fairlead.model.event import Event
     from fairlead.model.installation import Installation
     from fairlead.model.installed.facts import InstallationFacts
+    from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.datasets import FoundClaims, FoundData
     from fairlead.model.jobs.job import Job
@@ -221,6 +222,18 @@ class ClusterData(Protocol):
 
     def read(self, namespace: str) -> FoundData:
         """`namespace` "" means all. `sources` contains what could not be read."""
+        ...
+
+    def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
+        """What must be known before the claim gets a data set of this name."""
+        ...
+
+    def users(self, namespace: str) -> list[DataUser]:
+        """Pods of the namespace that mount claims and have not ended."""
+        ...
+
+    def exists(self, target: ObjectRef) -> bool:
+        """Whether a data set, a runtime or a claim is there."""
         ...
 
 

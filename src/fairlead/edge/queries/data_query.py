@@ -3,30 +3,77 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct
+
+from fairlead.edge.kube.api_failure import ForbiddenByServer, NotServed
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import CLAIMS, Resource
+from fairlead.edge.kube.resource import (
+    CLAIMS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    Resource,
+)
 from fairlead.edge.queries.job_query import sorted_out
+from fairlead.model.actions import ObjectRef
+from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.datasets import FoundData
+from fairlead.model.keys import LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.source import Source
 from fairlead.wire.data.claims import WireClaim, parse_claim
+from fairlead.wire.data.csi import WireCsiNode, parse_csi_node
 from fairlead.wire.data.fluid import (
+    ALLUXIO,
+    CONTROLLER,
     DATASET,
+    FLUID_NAMESPACE,
     RUNTIMES,
     WireDataset,
     WireRuntime,
     parse_dataset,
     parse_runtime,
 )
+from fairlead.wire.data.users import WireUser, parse_users
 from fairlead.wire.kube.forms import JsonForm
+from fairlead.wire.kube.objects import NODE_FORM
 
+_ALL: Final = Selection()
+_CSI_NODES: Final = Resource(
+    "storage.k8s.io", "v1", "csinodes", is_namespaced=False, kind="CSINode"
+)
+_VOLUMES: Final = Resource(
+    "", "v1", "persistentvolumes", is_namespaced=False, kind="PersistentVolume"
+)
+_SECRETS: Final = Resource("", "v1", "secrets", kind="Secret")
+_ALLUXIO: Final = Resource(*ALLUXIO[:3], kind=ALLUXIO[3])
 DATA_SETS: Final = Resource(*DATASET[:3], kind=DATASET[3])
 _RUNTIMES: Final = tuple(Resource(*each[:3], kind=each[3]) for each in RUNTIMES)
+
+
+class _Meta(Struct):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Named(Struct):
+    metadata: _Meta
+
+
+def _csi_form() -> JsonForm[str]:
+    return JsonForm(WireCsiNode, parse_csi_node)
+
+
+def _names_form() -> JsonForm[str]:
+    return JsonForm(_Named, lambda wire: wire.metadata.name or "")
 
 
 class DataQuery:
@@ -65,6 +112,78 @@ class DataQuery:
             else sources,
             has_fluid=not fluid.is_missing,
         )
+
+    def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
+        """See `cli.context.ClusterData`."""
+        secrets = Selection(namespace, labels=f"owner=helm,name={name}")
+        *values, users, labels = self._together(
+            partial(self.read, namespace),
+            partial(self._is_served, ItemReader(_ALLUXIO, _names_form()), namespace),
+            partial(self._has, DEPLOYMENTS, CONTROLLER, FLUID_NAMESPACE),
+            partial(
+                self._list, ItemReader(_CSI_NODES, JsonForm(WireCsiNode, parse_csi_node)), _ALL
+            ),
+            partial(self._list, ItemReader(NODES, NODE_FORM), _ALL),
+            partial(self._has, _VOLUMES, f"{namespace}-{name}", None),
+            partial(self._list, ItemReader(_SECRETS, _names_form()), secrets),
+            partial(self.users, namespace),
+            partial(self._labels, namespace),
+        )
+        data, alluxio, controller, csi, nodes, volume, releases = values
+        return AccelerationFacts(
+            claim=next((each for each in data.claims if each.name == claim), None),
+            claims=data.claims,
+            data_sets=data.data_sets,
+            runtimes=data.runtimes,
+            nodes=None if nodes is None else tuple(nodes),
+            has_kinds=data.has_fluid and alluxio is not False,
+            has_controller=controller,
+            csi_nodes=None if csi is None else frozenset(filter(None, csi)),
+            has_volume=volume,
+            has_release=None if releases is None else bool(releases),
+            users=frozenset(each.node for each in users or () if each.claim == claim and each.node),
+            is_governed=(labels or {}).get(LABEL_QUOTA) == QUOTA_ENFORCED,
+        )
+
+    def users(self, namespace: str) -> list[DataUser]:
+        """Pods of the namespace that mount claims and have not ended."""
+        rows = self._list(ItemReader(PODS, JsonForm(WireUser, parse_users)), Selection(namespace))
+        return [user for users in rows for user in users]
+
+    def exists(self, target: ObjectRef) -> bool:
+        """Whether a data set, a runtime or a claim is there."""
+        resources = {each.kind: each for each in (DATA_SETS, _ALLUXIO, CLAIMS)}
+        return bool(self._has(resources[target.kind], target.name, target.namespace))
+
+    def _together(self, *calls: Callable[[], Any]) -> list[Any]:
+        """Their values; None for what this user may not read, or what does not exist."""
+        values: list[Any] = []
+        for result in in_parallel(calls):
+            if isinstance(result, ForbiddenByServer | NotServed):
+                values.append(None)
+            elif isinstance(result, Exception):
+                raise result
+            else:
+                values.append(result)
+        return values
+
+    def _is_served(self, reader: ItemReader[Any], namespace: str) -> bool:
+        try:
+            self._list(reader, Selection(namespace))
+        except NotServed:
+            return False
+        return True
+
+    def _has(self, resource: Resource, name: str, namespace: str | None) -> bool:
+        try:
+            self._api.get(resource, name, namespace, type=_Named)
+        except NotServed:
+            return False
+        return True
+
+    def _labels(self, namespace: str) -> Mapping[str, str]:
+        found = self._api.get(NAMESPACES, namespace, type=_Named)
+        return found.metadata.labels or {}
 
     def _rows(self, readers: Any, namespace: str, sources: dict[str, Source]) -> list[list[Any]]:
         chosen = Selection(namespace or None)

@@ -69,7 +69,9 @@ class DataSet(Struct, frozen=True, gc=False):
 
     `phase`: Pending, NotBound, Bound, Failed, …; "" before Fluid has seen it. `size`: bytes, None
     while it is counted. `runtimes`: kinds of the runtimes that serve it. `message`: of the newest
-    condition that is not true.
+    condition that is of a fault. `references`: data sets of other namespaces that mount it.
+    `operations`: of Fluid that run on it, such as a DataLoad. `accelerates`: the claim for which
+    Fairlead made it; "" = another program did.
     """
 
     namespace: str
@@ -83,6 +85,9 @@ class DataSet(Struct, frozen=True, gc=False):
     cache: CacheState = CacheState()
     runtimes: tuple[str, ...] = ()
     message: str = ""
+    references: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    accelerates: str = ""
 
     @property
     def is_ready(self) -> bool:

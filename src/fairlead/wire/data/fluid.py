@@ -13,14 +13,18 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.actions import Manifest
+from fairlead.model.jobs.acceleration import Acceleration
 from fairlead.model.jobs.datasets import CacheState, DataMount, DataRuntime, DataSet
+from fairlead.model.resources import MEMORY
 from fairlead.wire.kube.objects import WireMeta, epoch
+from fairlead.wire.kube.quantity import render_amount
 from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP
 
 VERSION: Final = "v1alpha1"
 DATASET: Final = (FLUID_GROUP, VERSION, FLUID_DATASETS, "Dataset")
 RUNTIMES: Final = tuple(
-    (FLUID_GROUP, VERSION, kind.lower() + "s", kind)
+    (FLUID_GROUP, VERSION, f"{kind.lower()}s", kind)
     for kind in (
         "AlluxioRuntime",
         "JindoRuntime",
@@ -32,6 +36,18 @@ RUNTIMES: Final = tuple(
     )
 )
 """Group, version, plural and kind of each."""
+ALLUXIO: Final = RUNTIMES[0]
+FLUID_NAMESPACE: Final = "fluid-system"
+CONTROLLER: Final = "alluxioruntime-controller"
+"""The Deployment that serves Alluxio's runtimes; with 0 replicas Fluid starts it when needed."""
+CSI_DRIVER: Final = "fuse.csi.fluid.io"
+ACCELERATES: Final = "fairlead.io/accelerates"
+"""The annotation of a data set that Fairlead made, and of its runtime: the name of the claim."""
+_STORES: Final = {
+    "MEM": {"path": "/dev/shm", "high": "0.95", "low": "0.7"},
+    "SSD": {"path": "/var/lib/docker/alluxio", "high": "0.99", "low": "0.8"},
+}
+_HOST_LABEL: Final = "kubernetes.io/hostname"
 _BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPE]i?)?B", re.ASCII)
 _UNITS: Final = {unit: 1024 ** (place + 1) for place, unit in enumerate("KMGTPE")}
 _PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
@@ -67,6 +83,8 @@ class WireDatasetStatus(Struct, gc=False, rename="camel"):
     cache_states: dict[str, str | None] | None = None
     conditions: list[WireDataCondition] | None = None
     runtimes: list[WireRuntimeName] | None = None
+    dataset_ref: list[str] | None = None
+    operation_ref: dict[str, str | None] | None = None
 
 
 class WireDataset(Struct, gc=False):
@@ -118,6 +136,14 @@ def parse_dataset(wire: WireDataset) -> DataSet:
         ),
         runtimes=tuple(each.type or "" for each in status.runtimes or ()),
         message=_trouble(status.conditions or ()),
+        accelerates=(meta.annotations or {}).get(ACCELERATES) or "",
+        references=tuple(status.dataset_ref or ()),
+        operations=tuple(
+            f"{kind} {name}"
+            for kind, names in (status.operation_ref or {}).items()
+            for name in (names or "").split(",")
+            if name
+        ),
     )
 
 
@@ -130,6 +156,57 @@ def parse_runtime(kind: str, wire: WireRuntime) -> DataRuntime:
     return DataRuntime(
         kind, meta.namespace or "", meta.name or "", wanted, status.worker_number_ready or 0
     )
+
+
+def plural_of(kind: str) -> str:
+    """
+    >>> plural_of("AlluxioRuntime")
+    'alluxioruntimes'
+    """
+    return f"{kind.lower()}s"
+
+
+def render_acceleration(chosen: Acceleration) -> list[Manifest]:
+    """The data set, and the runtime that caches it, in the order in which they are made."""
+    meta = {
+        "name": chosen.name,
+        "namespace": chosen.namespace,
+        "labels": {"app.kubernetes.io/managed-by": "fairlead"},
+        "annotations": {ACCELERATES: chosen.claim},
+    }
+    version = f"{FLUID_GROUP}/{VERSION}"
+    point = "/".join(("pvc:/", chosen.claim, *filter(None, chosen.folder.split("/"))))
+    mounts = [{"mountPoint": point, "name": chosen.claim, "path": "/", "readOnly": True}]
+    place, selector = {}, {}
+    if chosen.node:
+        terms = [{"key": _HOST_LABEL, "operator": "In", "values": [chosen.node]}]
+        required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+        place = {"nodeAffinity": {"required": required}}
+        selector = {"master": {"nodeSelector": {_HOST_LABEL: chosen.node}}}
+    level = {
+        "mediumtype": chosen.medium,
+        "quota": render_amount(MEMORY, chosen.quota),
+        **_STORES[chosen.medium],
+    }
+    return [
+        {
+            "apiVersion": version,
+            "kind": DATASET[3],
+            "metadata": meta,
+            "spec": {"mounts": mounts, **place},
+        },
+        {
+            "apiVersion": version,
+            "kind": ALLUXIO[3],
+            "metadata": meta,
+            "spec": {
+                "replicas": chosen.workers,
+                "data": {"replicas": 1},
+                "tieredstore": {"levels": [level]},
+                **selector,
+            },
+        },
+    ]
 
 
 def parse_bytes(text: str) -> int | None:

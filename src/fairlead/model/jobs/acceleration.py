@@ -1,0 +1,63 @@
+"""A cache of a claim: what is chosen for it, and what must be known before it is made."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet
+from fairlead.model.node import Node
+
+Medium = Literal["MEM", "SSD"]
+
+
+class Acceleration(Struct, frozen=True):
+    """A data set of Fluid over a claim, cached by Alluxio.
+
+    `name`: of the data set and of its runtime. `folder`: of the claim, "" = all of it. `workers`:
+    caches, one on a node. `quota`: bytes of each cache. `node`: master and workers run there; "" =
+    on any node.
+    """
+
+    namespace: str
+    claim: str
+    name: str
+    folder: str = ""
+    workers: int = 1
+    medium: Medium = "MEM"
+    quota: int = 0
+    node: str = ""
+
+
+class AccelerationFacts(Struct, frozen=True):
+    """What a cluster has, for one claim and one name; None = it may not be read.
+
+    `claims`, `data_sets`, `runtimes`: of the claim's namespace. `has_kinds`: the API server serves
+    data sets and Alluxio's runtimes. `has_controller`: Fluid's controller of Alluxio is deployed.
+    `csi_nodes`: nodes with Fluid's volume driver. `has_volume`: a volume named
+    `NAMESPACE-NAME` exists. `has_release`: a Helm release of that name exists. `users`: nodes of
+    the running pods that mount the claim. `is_governed`: pods of the namespace count in quota.
+    """
+
+    claim: Claim | None
+    claims: tuple[Claim, ...] = ()
+    data_sets: tuple[DataSet, ...] = ()
+    runtimes: tuple[DataRuntime, ...] = ()
+    nodes: tuple[Node, ...] | None = None
+    has_kinds: bool = False
+    has_controller: bool | None = None
+    csi_nodes: frozenset[str] | None = None
+    has_volume: bool | None = None
+    has_release: bool | None = None
+    users: frozenset[str] = frozenset()
+    is_governed: bool = False
+
+
+class DataUser(Struct, frozen=True):
+    """A pod that mounts a claim and has not ended. `node`: "" while it waits."""
+
+    namespace: str
+    name: str
+    claim: str
+    node: str = ""

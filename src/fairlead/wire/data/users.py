@@ -1,0 +1,51 @@
+"""Pods as users of data: which claims they mount."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.jobs.acceleration import DataUser
+from fairlead.wire.kube.objects import WireMeta
+
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+class WireClaimVolume(Struct, gc=False, rename="camel"):
+    claim_name: str | None = None
+
+
+class WireVolume(Struct, gc=False, rename="camel"):
+    persistent_volume_claim: WireClaimVolume | None = None
+
+
+class WireUserSpec(Struct, gc=False, rename="camel"):
+    volumes: list[WireVolume] | None = None
+    node_name: str | None = None
+
+
+class WireUserStatus(Struct, gc=False):
+    phase: str | None = None
+
+
+class WireUser(Struct, gc=False):
+    metadata: WireMeta
+    spec: WireUserSpec | None = None
+    status: WireUserStatus | None = None
+
+
+def parse_users(wire: WireUser) -> tuple[DataUser, ...]:
+    """A row for each claim that the pod mounts; none if the pod has ended."""
+    return tuple(_users(wire))
+
+
+def _users(wire: WireUser) -> Iterator[DataUser]:
+    meta, spec = wire.metadata, wire.spec or WireUserSpec()
+    if wire.status is not None and wire.status.phase in _ENDED:
+        return
+    for volume in spec.volumes or ():
+        name = volume.persistent_volume_claim and volume.persistent_volume_claim.claim_name
+        if name:
+            yield DataUser(meta.namespace or "", meta.name or "", name, spec.node_name or "")
