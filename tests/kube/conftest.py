@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 from tests.kube.company import build_company
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.kubectl import KubectlError
 from tests.kube.servers import Server, running
+
+MOST_PODS = 60
+"""Lines of pods in the report of a failed test."""
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +39,36 @@ def console(company: ControlPlane) -> Iterator[Server]:
         "console", f"--kubeconfig={company.kubeconfig}", log=company.logs / "console.log"
     ) as server:
         yield server
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Iterator[None]:
+    """A failed test is reported with the pods of its cluster as they are then: a cluster that is
+    stopped leaves no trace of a race.
+    """
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    cluster = getattr(item, "funcargs", {}).get("cluster")
+    if report.when == "call" and report.failed and isinstance(cluster, ControlPlane):
+        report.sections.append(("pods", described_pods(cluster)))
+
+
+def described_pods(cluster: ControlPlane) -> str:
+    """A line for each pod: phase, node, gates, deletion, and the messages of conditions that are
+    False.
+    """
+    columns = {
+        "NAMESPACE": ".metadata.namespace",
+        "NAME": ".metadata.name",
+        "PHASE": ".status.phase",
+        "NODE": ".spec.nodeName",
+        "GATES": ".spec.schedulingGates[*].name",
+        "DELETED": ".metadata.deletionTimestamp",
+        "CONDITIONS": ".status.conditions[?(@.status=='False')].message",
+    }
+    words = ",".join(f"{name}:{path}" for name, path in columns.items())
+    try:
+        text = cluster.admin.run("get", "pods", "-A", "-o", f"custom-columns={words}", seconds=30)
+    except (KubectlError, subprocess.TimeoutExpired) as error:
+        return f"not read: {error}"
+    return "\n".join(text.splitlines()[:MOST_PODS])
