@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         watched = [*targets, *([claim] if args.name in fluids else [])]
 
         def missing() -> str:
-            left = [each.title for each in watched if cluster.exists(each)]
+            left = [each.title for each in watched if cluster.is_there(each)]
             return f"not gone: {', '.join(left)}" if left else ""
 
         wait_for(f"data set {namespace}/{args.name}", missing, args.wait, context)

@@ -232,7 +232,7 @@ class ClusterData(Protocol):
         """Pods of the namespace that mount claims and have not ended."""
         ...
 
-    def exists(self, target: ObjectRef) -> bool:
+    def is_there(self, target: ObjectRef) -> bool:
         """Whether a data set, a runtime or a claim is there."""
         ...
 

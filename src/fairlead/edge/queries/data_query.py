@@ -150,7 +150,7 @@ class DataQuery:
         rows = self._list(ItemReader(PODS, JsonForm(WireUser, parse_users)), Selection(namespace))
         return [user for users in rows for user in users]
 
-    def exists(self, target: ObjectRef) -> bool:
+    def is_there(self, target: ObjectRef) -> bool:
         """Whether a data set, a runtime or a claim is there."""
         resources = {each.kind: each for each in (DATA_SETS, _ALLUXIO, CLAIMS)}
         return bool(self._has(resources[target.kind], target.name, target.namespace))
