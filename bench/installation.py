@@ -26,7 +26,10 @@ SYSTEM = "fairlead-system"
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 PLACES = {"kubernetes.io/os": "linux", "nvidia.com/gpu.present": "true"}
 """The labels by which Fairlead's pods choose their nodes."""
-WITHOUT_WEBHOOK = ("--set", "parts.quota=false")
+WITHOUT_WEBHOOK = tuple(
+    f"--set={each}=false" for each in ("parts.quota", "parts.people", "signIn.enabled")
+)
+"""No pod runs a program here, so no webhook would ever answer."""
 INSTALL_AIM, DOCTOR_AIM_SECONDS, BUNDLE_AIM_SECONDS, BUNDLE_AIM_MIB = 1.1, 3.0, 20.0, 20.0
 
 
