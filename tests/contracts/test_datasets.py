@@ -272,3 +272,19 @@ def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
         assert api.get(f"{place}/{plural}/raw-acc").status == 404
     assert api.get(f"{claims}/raw").status == 200
     assert "there is no data set" in run("unaccelerate", "raw-acc", status=1)
+
+
+def test_the_runtime_that_an_interrupted_end_left_goes_by_the_next_run(
+    world: tuple[ApiClient, Path],
+) -> None:
+    """Of any kind, not of Alluxio alone."""
+    api, kubeconfig = world
+    space = new_space(api)
+    place = f"{FLUID}/namespaces/{space}/jindoruntimes"
+    runtime = {"apiVersion": "data.fluid.io/v1alpha1", "kind": "JindoRuntime"}
+    made = api.post(place, {**runtime, "metadata": {"name": "left"}, "spec": {"replicas": 1}})
+    assert made.status == 201, made.message
+    answer = fairlead_answer(kubeconfig, "dataset", "unaccelerate", "left", "-n", space)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.endswith(f"data set {space}/left: done\n")
+    assert api.get(f"{place}/left").status == 404

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.model.jobs.datasets import Claim, DataMount, DataRuntime, DataSet, FoundData
+from fairlead.model.source import Source, SourceState
 from fairlead.rules.data.listing import DataRow, data_rows
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 
@@ -98,6 +99,17 @@ def test_rows_are_sorted_and_a_data_set_precedes_a_claim_of_its_name() -> None:
     rows = rows_of(claims, (mounting("s3://b"),))
     found = [(row.namespace, row.name, row.is_data_set) for row in rows]
     assert found == [("b", "a", False), ("n", "c", False), ("n", "d", True), ("n", "d", False)]
+
+
+def test_what_may_not_be_read_is_a_failure_and_what_is_not_served_is_none() -> None:
+    sources = {
+        "claims": Source("claims", SourceState.FORBIDDEN, "you may not list claims"),
+        "datasets": Source("datasets", SourceState.MISSING, "not served"),
+        "nodes": Source("nodes"),
+    }
+    found = FoundData((), (), (), 0.0, sources)
+    assert found.failures == "claims not read: you may not list claims"
+    assert FoundData((), (), (), 0.0, {"nodes": Source("nodes")}).failures == ""
 
 
 def parsed(status: str) -> DataSet:

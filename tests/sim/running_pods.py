@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
 from tests.sim.small_world import GPU_POOL, SHARED_POOL, container, live, pod, small_world
 
 from fairlead_sim.scenario.scenario import NodePool
@@ -22,15 +23,7 @@ def world_with_pods(**labels: str) -> World:
 
     `labels`: of the node with shared GPUs.
     """
-    shared = NodePool(
-        name="shared",
-        cpu=32,
-        memory="128Gi",
-        gpu_model=SHARED_POOL.gpu_model,
-        gpus=1,
-        shared=True,
-        labels=labels,
-    )
+    shared = replace(SHARED_POOL, gpus=1, labels=labels)
     world = small_world(GPU_POOL, shared, MIG_POOL)
     instance = {"nvidia.com/mig-3g.71gb": "1"}
     for made in (

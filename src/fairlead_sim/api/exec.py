@@ -22,7 +22,7 @@ from fairlead.wire.kube.exec_channels import PROTOCOL, PROTOCOL_4, ProgramEnd
 from fairlead_sim.api.logs import container_name
 from fairlead_sim.api.reads import Reads
 from fairlead_sim.api.request import ReceivedRequest
-from fairlead_sim.api.watch import STALL_SECONDS
+from fairlead_sim.api.watch import STALL_SECONDS, outcome_of_first
 from fairlead_sim.kubelet.exec import Execution, NotStarted
 from fairlead_sim.kubelet.logs import date_line
 from fairlead_sim.kubelet.program import INSTANT_SECONDS, Program
@@ -198,18 +198,7 @@ class ExecSession:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         await send({"type": "websocket.accept", "subprotocol": self._protocol})
-        running = asyncio.ensure_future(self._run(send))
-        reasons = [
-            running,
-            asyncio.ensure_future(self._read(receive)),
-            asyncio.ensure_future(self._ending.wait()),
-        ]
-        try:
-            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in reasons:
-                task.cancel()
-            outcome, *_ = await asyncio.gather(*reasons, return_exceptions=True)
+        outcome = await outcome_of_first(self._run(send), self._read(receive), self._ending.wait())
         if outcome is None or self._ending.is_set():
             code = _NORMAL if outcome is None else _GOING_AWAY
             with contextlib.suppress(OSError):  # the client has gone

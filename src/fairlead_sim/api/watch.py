@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -52,18 +52,9 @@ class LineStream:
             (b"cache-control", b"no-cache, private"),
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        streaming = asyncio.ensure_future(self._stream(send))
-        reasons = [
-            streaming,
-            asyncio.ensure_future(_until_gone(receive)),
-            asyncio.ensure_future(self._ending.wait()),
-        ]
-        try:
-            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in reasons:
-                task.cancel()
-            outcome, *_ = await asyncio.gather(*reasons, return_exceptions=True)
+        outcome = await outcome_of_first(
+            self._stream(send), _until_gone(receive), self._ending.wait()
+        )
         if outcome is None or self._ending.is_set():
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         elif isinstance(outcome, BaseException) and not isinstance(
@@ -76,6 +67,20 @@ class LineStream:
             async for piece in pieces:
                 async with asyncio.timeout(STALL_SECONDS):
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def outcome_of_first(*reasons: Coroutine[Any, Any, Any]) -> object:
+    """Runs all until one ends, cancels the others and waits for them. Returns what the first of
+    `reasons` returned, or its exception, which is CancelledError if another one ended.
+    """
+    tasks = [asyncio.ensure_future(each) for each in reasons]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        outcome, *_ = await asyncio.gather(*tasks, return_exceptions=True)
+    return outcome
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 from tests.sim.small_world import SHARED_POOL, get_pod, live, pod, reasons, small_world
 
 from fairlead.model.devices.device import DeviceProcess
@@ -14,7 +15,7 @@ from fairlead.rules.metrics.over_grant import over_grant_families
 from fairlead.wire.names import LABEL_ISOLATION
 from fairlead_sim.kubelet.cuda_malloc import NO_MEMORY
 from fairlead_sim.objects.resources import EVENTS, NODES
-from fairlead_sim.scenario.scenario import Duration, NodePool, Xid
+from fairlead_sim.scenario.scenario import Duration, Xid
 from fairlead_sim.world.world import World
 
 MIB = 1 << 20
@@ -24,15 +25,7 @@ MPS = {"ack.node.gpu.schedule": "mps"}
 
 def world_of(xids: tuple[Xid, ...] = (), **labels: str) -> World:
     """One card of 16130 MiB, 15 units."""
-    pool = NodePool(
-        name="shared",
-        cpu=32,
-        memory="128Gi",
-        gpu_model=SHARED_POOL.gpu_model,
-        gpus=1,
-        shared=True,
-        labels=labels,
-    )
+    pool = replace(SHARED_POOL, gpus=1, labels=labels)
     return small_world(pool, xids=xids)
 
 

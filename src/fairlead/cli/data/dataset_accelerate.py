@@ -142,6 +142,8 @@ def _wait_bound(
 
     def missing() -> str:
         found = cluster.read(chosen.namespace)
+        if found.failures:
+            return found.failures
         for row in data_rows(found):
             if row.is_data_set and row.name == chosen.name:
                 return "" if row.status == "Ready" else f"{row.phase}: {row.message}".rstrip(": ")

@@ -33,9 +33,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     found = cluster.read(namespace)
     from fairlead.rules.data.listing import data_rows
 
-    for source in found.sources.values():
-        if source.has_failed:
-            context.messages.warn(f"{source.name} not read: {source.message}")
+    if found.failures:
+        context.messages.warn(found.failures)
     if not found.has_fluid:
         context.messages.info("Fluid is not installed: there are volume claims only")
     rows = data_rows(found)

@@ -37,15 +37,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     namespace = context.world.namespace()
     found = cluster.read(namespace)
-    data_set = _found(found, namespace, args.name)
-    reasons = blockers(data_set, cluster.users(namespace))
+    data_sets = _found(found, namespace, args.name)
+    users = cluster.users(namespace)
+    reasons = [why for each in data_sets for why in blockers(each, users)]
     if reasons:
         what = f"data set `{namespace}/{args.name}` is in use: {'; '.join(reasons)}"
         raise UserError(what, "wait until they have ended, or delete them")
     version = f"{FLUID_GROUP}/{VERSION}"
     targets = [
         ObjectRef(version, kind, args.name, namespace, plural=plural_of(kind))
-        for kind in (DATASET[3], *_runtimes(found, args.name))
+        for kind in (*(DATASET[3] for _ in data_sets), *_runtimes(found, args.name))
     ]
     for target in targets:
         objects.apply(DeleteObject(target)).expect(Result.GONE)
@@ -63,10 +64,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _found(found: FoundData, namespace: str, name: str) -> DataSet:
-    for each in found.data_sets:
-        if each.name == name:
-            return each
+def _found(found: FoundData, namespace: str, name: str) -> list[DataSet]:
+    """The data set of that name; none if an interrupted run has left only its runtime."""
+    if found.failures:
+        raise UserError(found.failures, "use a user who may list claims and data sets there")
+    data_sets = [each for each in found.data_sets if each.name == name]
+    if data_sets or _runtimes(found, name):
+        return data_sets
     if not found.has_fluid:
         raise UserError("Fluid is not installed, so there are no data sets")
     caching = next((each for each in found.claims if each.name == name), None)

@@ -22,6 +22,7 @@ from fairlead.edge.kube.resource import (
     Resource,
 )
 from fairlead.edge.queries.job_query import sorted_out
+from fairlead.errors import OutsideError
 from fairlead.model.actions import ObjectRef
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.datasets import FoundData
@@ -42,7 +43,7 @@ from fairlead.wire.data.fluid import (
 )
 from fairlead.wire.data.users import WireUser, parse_users
 from fairlead.wire.kube.forms import JsonForm
-from fairlead.wire.kube.objects import NODE_FORM
+from fairlead.wire.kube.objects import NODE_FORM, WireMeta, parse_labels
 
 _ALL: Final = Selection()
 _CSI_NODES: Final = Resource(
@@ -57,19 +58,8 @@ DATA_SETS: Final = Resource(*DATASET[:3], kind=DATASET[3])
 _RUNTIMES: Final = tuple(Resource(*each[:3], kind=each[3]) for each in RUNTIMES)
 
 
-class _Meta(Struct):
-    name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    labels: dict[str, str] | None = None
-
-
 class _Named(Struct):
-    metadata: _Meta
-
-
-def _csi_form() -> JsonForm[str]:
-    return JsonForm(WireCsiNode, parse_csi_node)
+    metadata: WireMeta
 
 
 def _names_form() -> JsonForm[str]:
@@ -84,7 +74,7 @@ class DataQuery:
         self._now = now
 
     def read(self, namespace: str) -> FoundData:
-        """See `cli.context.ClusterData`. The runtimes are listed only where there are data sets."""
+        """See `cli.context.ClusterData`. Runtimes are listed only where data sets are served."""
         readers: tuple[ItemReader[Any], ...] = (
             ItemReader(CLAIMS, JsonForm(WireClaim, parse_claim)),
             ItemReader(DATA_SETS, JsonForm(WireDataset, parse_dataset)),
@@ -92,7 +82,7 @@ class DataQuery:
         sources: dict[str, Source] = {}
         claims, data_sets = self._rows(readers, namespace, sources)
         runtimes: list[Any] = []
-        if data_sets:
+        if sources[DATA_SETS.label].is_ok:
             more = [
                 ItemReader(each, JsonForm(WireRuntime, partial(parse_runtime, each.kind)))
                 for each in _RUNTIMES
@@ -114,7 +104,11 @@ class DataQuery:
         )
 
     def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
-        """See `cli.context.ClusterData`."""
+        """See `cli.context.ClusterData`.
+
+        Raises OutsideError if claims or data sets of the namespace may not be read: whether the
+        name is free would not be known.
+        """
         secrets = Selection(namespace, labels=f"owner=helm,name={name}")
         *values, users, labels = self._together(
             partial(self.read, namespace),
@@ -130,6 +124,9 @@ class DataQuery:
             partial(self._labels, namespace),
         )
         data, alluxio, controller, csi, nodes, volume, releases = values
+        if data.failures:
+            hint = "use a user who may list claims and data sets there"
+            raise OutsideError("kubernetes", data.failures, hint)
         return AccelerationFacts(
             claim=next((each for each in data.claims if each.name == claim), None),
             claims=data.claims,
@@ -152,7 +149,7 @@ class DataQuery:
 
     def is_there(self, target: ObjectRef) -> bool:
         """Whether a data set, a runtime or a claim is there."""
-        resources = {each.kind: each for each in (DATA_SETS, _ALLUXIO, CLAIMS)}
+        resources = {each.kind: each for each in (DATA_SETS, *_RUNTIMES, CLAIMS)}
         return bool(self._has(resources[target.kind], target.name, target.namespace))
 
     def _together(self, *calls: Callable[[], Any]) -> list[Any]:
@@ -183,7 +180,7 @@ class DataQuery:
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
         found = self._api.get(NAMESPACES, namespace, type=_Named)
-        return found.metadata.labels or {}
+        return parse_labels(found.metadata.labels)
 
     def _rows(self, readers: Any, namespace: str, sources: dict[str, Source]) -> list[list[Any]]:
         chosen = Selection(namespace or None)

@@ -118,3 +118,9 @@ class FoundData(Struct, frozen=True):
     taken_at: Moment
     sources: Mapping[str, Source] = {}
     has_fluid: bool = False
+
+    @property
+    def failures(self) -> str:
+        """What could not be read, with the API server's reasons; "" = all was."""
+        failed = [each for each in self.sources.values() if each.has_failed]
+        return "; ".join(f"{each.name} not read: {each.message}" for each in failed)

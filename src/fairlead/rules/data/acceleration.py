@@ -113,15 +113,13 @@ def check_acceleration(facts: AccelerationFacts, chosen: Acceleration) -> list[F
 
 
 def _fluid(facts: AccelerationFacts) -> Iterator[Finding]:
-    if facts.has_kinds:
-        yield Finding("fluid-crds", State.OK, "the API server serves Fluid's kinds")
-    else:
-        yield Finding(
-            "fluid-crds",
-            State.FAIL,
-            "the API server does not serve `datasets` and `alluxioruntimes` of `data.fluid.io`",
-            "install Fluid: https://fluid-cloudnative.io",
-        )
+    yield _known(
+        "fluid-crds",
+        facts.has_kinds,
+        "the API server serves Fluid's kinds",
+        "the API server does not serve `datasets` and `alluxioruntimes` of `data.fluid.io`",
+        "install Fluid: https://fluid-cloudnative.io",
+    )
     name = "alluxioruntime-controller"
     yield _known(
         "runtime-controller",
@@ -164,24 +162,20 @@ def _claim(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]:
         mend = f"`kubectl -n {claim.namespace} describe pvc {claim.name}` shows the reason"
         yield Finding("claim-bound", State.FAIL, f"`{claim.name}` is {word}", mend)
     yield _access(claim, chosen)
-    if claim.volume_mode == "Filesystem":
-        yield Finding("volume-mode", State.OK, "the volume has a file system")
-    else:
-        yield Finding(
-            "volume-mode",
-            State.FAIL,
-            f"the volume's mode is `{claim.volume_mode}`",
-            "Fluid caches files: use a claim with `volumeMode: Filesystem`",
-        )
-    if claim.is_fluids:
-        yield Finding(
-            "claim-not-fluid",
-            State.FAIL,
-            f"`{claim.name}` is a claim of Fluid itself, for a data set",
-            "accelerate the claim that this data set mounts",
-        )
-    else:
-        yield Finding("claim-not-fluid", State.OK, f"`{claim.name}` is no claim of Fluid")
+    yield _known(
+        "volume-mode",
+        claim.volume_mode == "Filesystem",
+        "the volume has a file system",
+        f"the volume's mode is `{claim.volume_mode}`",
+        "Fluid caches files: use a claim with `volumeMode: Filesystem`",
+    )
+    yield _known(
+        "claim-not-fluid",
+        not claim.is_fluids,
+        f"`{claim.name}` is no claim of Fluid",
+        f"`{claim.name}` is a claim of Fluid itself, for a data set",
+        "accelerate the claim that this data set mounts",
+    )
     begun = begun_data_set(facts, chosen)
     by = [
         each.name for each in facts.data_sets if claim.name in claims_of(each) and each is not begun
