@@ -51,6 +51,7 @@ from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
+from fairlead.model.operations.operation import HelmRelease, HelmStep, Operation
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
 from fairlead.model.people.record import Credential, PeopleRecord, ServerAddress
@@ -506,6 +507,79 @@ class LeaseApi(Protocol):
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         """The record as written, now; None if another process was faster."""
+        ...
+
+
+class OperationRecords(Protocol):
+    """The records of operations, in the cluster (docs/spec/operations.md#record).
+
+    All raise OutsideError if the API server does not answer or refuses.
+    """
+
+    async def create(self, operation: Operation) -> Operation:
+        """With its version. Raises AlreadyExists for a known id."""
+        ...
+
+    async def get(self, id: str) -> Operation | None: ...
+
+    async def list(self) -> tuple[Operation, ...]:
+        """All that can be parsed, the newest first; others are logged."""
+        ...
+
+    async def save(self, operation: Operation) -> Operation:
+        """Raises ChangedMeanwhile if the record is not at `operation.version` any more."""
+        ...
+
+    async def remove(self, id: str) -> None: ...
+
+    def lease(self, subject: str) -> LeaseApi: ...
+
+
+class OperationCluster(Protocol):
+    """The objects on which steps work. All raise OutsideError as the API server answers."""
+
+    async def get(self, target: ObjectRef) -> Manifest | None:
+        """None if it does not exist, or if its kind is not served."""
+        ...
+
+    async def create(self, manifest: Manifest, plural: str = "") -> Manifest:
+        """Raises AlreadyExists."""
+        ...
+
+    async def apply(
+        self, manifest: Manifest, plural: str = "", *, is_forced: bool = False
+    ) -> Manifest:
+        """By server-side apply. Raises ChangedMeanwhile with the fields of other managers."""
+        ...
+
+    async def remove(self, target: ObjectRef) -> None:
+        """With a `uid` only that object. One that does not exist is right."""
+        ...
+
+    async def pods_of(self, target: ObjectRef) -> tuple[Manifest, ...]:
+        """The pods of a workload, by its selector; () for other kinds."""
+        ...
+
+    async def newest_warning(self, target: ObjectRef) -> str:
+        """The message of the newest Event of type Warning about the object; "" = none."""
+        ...
+
+
+class Helm(Protocol):
+    """Helm's releases. Raises UserError where there is no `helm`, OutsideError if it fails."""
+
+    async def release(self, name: str, namespace: str) -> HelmRelease | None: ...
+
+    async def releases(self) -> tuple[HelmRelease, ...]:
+        """Of all namespaces that may be read."""
+        ...
+
+    async def render(self, step: HelmStep) -> tuple[Manifest, ...]:
+        """The objects that the chart makes with these values; nothing is written."""
+        ...
+
+    async def carry_out(self, step: HelmStep, operation: str) -> None:
+        """Run it to its end; the revision's description names the operation."""
         ...
 
 

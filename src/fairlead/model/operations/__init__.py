@@ -1,0 +1,1 @@
+"""Operations: plans of several writes, their steps, and the components that they bring."""
