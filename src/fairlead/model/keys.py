@@ -113,3 +113,9 @@ GRANT_ANNOTATIONS: Final = (
     ANNOTATION_GPU_ASSIGN_TIME,
     ANNOTATION_TOPOLOGY_GROUP,
 )
+
+# Operations (docs/spec/operations.md#record)
+LABEL_OPERATION: Final = "fairlead.io/operation"
+"""On a ConfigMap: it is the record of an operation. The value is the operation's kind."""
+ANNOTATION_OPERATION: Final = "fairlead.io/operation"
+"""On an object: the id of the operation that created it."""
