@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
 from fairlead.model.source import Source
+
+FLUID_API: Final = "data.fluid.io/v1alpha1"
+DATASET_KIND: Final = "Dataset"
+DATA_LOAD_KIND: Final = "DataLoad"
 
 
 class Claim(Struct, frozen=True, gc=False):
@@ -30,6 +35,7 @@ class Claim(Struct, frozen=True, gc=False):
     size: int = 0
     is_ending: bool = False
     is_fluids: bool = False
+    uid: str = ""
 
     @property
     def is_ready(self) -> bool:
@@ -88,6 +94,7 @@ class DataSet(Struct, frozen=True, gc=False):
     references: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     accelerates: str = ""
+    uid: str = ""
 
     @property
     def is_ready(self) -> bool:
@@ -104,6 +111,7 @@ class DataRuntime(Struct, frozen=True, gc=False):
     name: str
     wanted: int = 0
     ready: int = 0
+    uid: str = ""
 
 
 class FoundData(Struct, frozen=True):

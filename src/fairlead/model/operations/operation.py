@@ -79,10 +79,12 @@ class ApplyStep(Struct, frozen=True, tag_field="do", tag="apply"):
 class RemoveStep(Struct, frozen=True, tag_field="do", tag="remove"):
     """Delete the objects, in this order. With a `uid` only the object with this uid is deleted.
 
-    One that does not exist is right.
+    One that does not exist is right. `is_own_only`: an object without this operation's annotation
+    stays, which is right, too: another program has made it.
     """
 
     targets: tuple[ObjectRef, ...]
+    is_own_only: bool = False
 
 
 class ReadyStep(Struct, frozen=True, tag_field="do", tag="ready"):

@@ -61,4 +61,5 @@ def parse_claim(wire: WireClaim) -> Claim:
         size=parse_quantity(str(size)),
         is_ending=meta.deletion_timestamp is not None,
         is_fluids=annotations.get(key) == value or spec.storage_class_name == FLUID_CLASS,
+        uid=meta.uid or "",
     )

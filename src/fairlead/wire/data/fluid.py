@@ -137,6 +137,7 @@ def parse_dataset(wire: WireDataset) -> DataSet:
         runtimes=tuple(each.type or "" for each in status.runtimes or ()),
         message=_trouble(status.conditions or ()),
         accelerates=(meta.annotations or {}).get(ACCELERATES) or "",
+        uid=meta.uid or "",
         references=tuple(status.dataset_ref or ()),
         operations=tuple(
             f"{kind} {name}"
@@ -154,7 +155,12 @@ def parse_runtime(kind: str, wire: WireRuntime) -> DataRuntime:
     if wanted is None:
         wanted = (wire.spec and wire.spec.replicas) or 0
     return DataRuntime(
-        kind, meta.namespace or "", meta.name or "", wanted, status.worker_number_ready or 0
+        kind,
+        meta.namespace or "",
+        meta.name or "",
+        wanted,
+        status.worker_number_ready or 0,
+        meta.uid or "",
     )
 
 
