@@ -130,7 +130,7 @@ class OperationStep(Struct, frozen=True):
     work: StepWork
 
 
-class StepProgress(Struct, frozen=True):
+class StepProgress(Struct, frozen=True, rename="camel", omit_defaults=True):
     """How far a step is. `message`: what it waits for, or why it failed. `object`: the object in
     hand, as `ObjectRef.title`. `event`: the newest warning about that object.
     """
@@ -173,8 +173,10 @@ class Operation(Struct, frozen=True, kw_only=True):
 class HelmRelease(Struct, frozen=True):
     """A release as Helm's record has it. `status`: `deployed`, `failed`, `pending-install`, …
 
-    `operation`: the id of the operation that made this revision, from its description; "" = another
-    program did. `deployed`: the newest revision that was deployed; 0 = none ever was.
+    `operation`: the id of the operation that made the newest revision, from its description (`helm
+    rollback` writes its own: ""). `is_ours`: an operation made one of its revisions. `deployed`:
+    the newest revision that was deployed; 0 = none ever was. `rolled_back_to`: the revision that
+    the newest one repeats; 0 = it is no rollback.
     """
 
     name: str
@@ -186,3 +188,5 @@ class HelmRelease(Struct, frozen=True):
     app_version: str = ""
     operation: str = ""
     deployed: int = 0
+    is_ours: bool = False
+    rolled_back_to: int = 0
