@@ -25,8 +25,6 @@ LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
 ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
 ANNOTATION_MIRROR: Final = "kubernetes.io/config.mirror"
 ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
-ANNOTATION_OPERATION: Final = "fairlead.io/operation"
-"""On an object that a step of an operation created: the operation's id."""
 
 # Quota (docs/spec/quota.md#attributes, docs/spec/quota.md#gates-and-admission)
 QUOTA_GATE: Final = "fairlead.io/quota"

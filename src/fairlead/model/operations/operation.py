@@ -174,7 +174,7 @@ class HelmRelease(Struct, frozen=True):
     """A release as Helm's record has it. `status`: `deployed`, `failed`, `pending-install`, …
 
     `operation`: the id of the operation that made the newest revision, from its description (`helm
-    rollback` writes its own: ""). `is_ours`: an operation made one of its revisions. `deployed`:
+    rollback` writes its own: ""). `is_own`: an operation made one of its revisions. `deployed`:
     the newest revision that was deployed; 0 = none ever was. `rolled_back_to`: the revision that
     the newest one repeats; 0 = it is no rollback.
     """
@@ -188,5 +188,5 @@ class HelmRelease(Struct, frozen=True):
     app_version: str = ""
     operation: str = ""
     deployed: int = 0
-    is_ours: bool = False
+    is_own: bool = False
     rolled_back_to: int = 0
