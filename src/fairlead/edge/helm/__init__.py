@@ -1,0 +1,1 @@
+"""Helm's releases, through the program `helm`, version 3 or 4."""

@@ -1,0 +1,1 @@
+"""Helm's answers as values, and what Fairlead writes into a release."""
