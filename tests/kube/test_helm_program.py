@@ -87,6 +87,7 @@ async def test_a_release_from_its_installation_to_its_end(fixed: Fixed) -> None:
         *("small", fixed.namespace, "deployed", 1, "small", "1.2.3", "9"),
         operation="aaa111",
         deployed=1,
+        is_own=True,
     )
     assert fixed.color() == "green"
     listed = [each for each in await helm.releases() if each.namespace == fixed.namespace]
@@ -106,7 +107,7 @@ async def test_a_release_from_its_installation_to_its_end(fixed: Fixed) -> None:
     assert fixed.color() == "green"
     release = await fixed.found()
     assert (release.revision, release.deployed, release.status) == (3, 3, "deployed")
-    assert release.operation, "a rollback of Fairlead has an operation"
+    assert (release.is_own, release.rolled_back_to) == (True, 1)
 
     gone = HelmStep("uninstall", "small", fixed.namespace)
     await helm.carry_out(gone, "ddd444")
@@ -139,7 +140,7 @@ async def test_a_run_that_was_ended_names_its_operation(fixed: Fixed) -> None:
         await task
     ended = await fixed.found()
     assert ended.status in ("failed", "pending-install")
-    assert ended.operation == "eee555"
+    assert (ended.operation, ended.is_own) == ("eee555", True)
     await fixed.helm.carry_out(HelmStep("uninstall", "small", fixed.namespace), "eee555")
     assert await fixed.helm.release("small", fixed.namespace) is None
 

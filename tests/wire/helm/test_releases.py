@@ -40,6 +40,7 @@ def test_the_newest_revision_names_the_operation() -> None:
         *("fluid", "fluid-system", "deployed", 2, "fluid", "1.0.8", "1.0.8-2f4a"),
         operation="abc123",
         deployed=2,
+        is_own=True,
     )
 
 
@@ -69,7 +70,20 @@ def test_a_pending_revision_has_its_operation_in_the_label() -> None:
     found = history(row(1, "pending-install", "Initial install underway"))
     assert found is not None
     assert found.operation == ""
-    assert with_label(found, "abc123\n").operation == "abc123"
+    assert not found.is_own
+    labelled = with_label(found, "abc123\n")
+    assert (labelled.operation, labelled.is_own) == ("abc123", True)
+    assert not with_label(found, "\n").is_own
+
+
+@pytest.mark.parametrize("is_described", [True, False])
+def test_a_rollback_repeats_a_revision_and_has_no_operation(is_described: bool) -> None:
+    first = row(1, "superseded", "fairlead operation abc" if is_described else "Install complete")
+    found = history(first, row(2, "failed"), row(3, "deployed", "Rollback to 1"))
+    assert found is not None
+    assert (found.operation, found.is_own, found.rolled_back_to) == ("", is_described, 1)
+    labelled = with_label(found, "abc")
+    assert (labelled.operation, labelled.is_own) == ("", True)
 
 
 @pytest.mark.parametrize(

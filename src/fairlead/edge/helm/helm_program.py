@@ -89,7 +89,7 @@ class HelmProgram:
         if is_absent(history.errors) and history.status:
             return None
         found = parse_history(name, namespace, _checked(history, "history", name))
-        if found is None or found.operation:
+        if found is None or found.operation or (found.rolled_back_to and found.is_own):
             return found
         words = ["get", "all", f"--revision={found.revision}", f"--template={LABEL_TEMPLATE}"]
         answer = await self._run([*words, *place])

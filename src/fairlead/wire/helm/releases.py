@@ -17,13 +17,15 @@ from fairlead.errors import OutsideError
 from fairlead.model.actions import Manifest
 from fairlead.model.operations.operation import HelmRelease
 from fairlead.wire.files.bounded import load_yaml_documents
+from fairlead.wire.names import ANNOTATION_OPERATION
 
 SYSTEM: Final = "helm"
-OPERATION_LABEL: Final = "fairlead.io/operation"
+OPERATION_LABEL: Final = ANNOTATION_OPERATION
 """The label of a revision of Fairlead, with the id of its operation."""
 LABEL_TEMPLATE: Final = f'{{{{ index .Release.Labels "{OPERATION_LABEL}" }}}}'
 """For `helm get all --template`: Helm 3 prints labels in no other way."""
 _DESCRIPTION: Final = re.compile(r"fairlead operation ([a-z0-9]{1,63})")
+_ROLLBACK: Final = re.compile(r"Rollback to (\d{1,9})")
 _CHART: Final = re.compile(r"(.+?)-(v?\d+\.\d+\.\d+(?:[-+].*)?)")
 _WAS_DEPLOYED: Final = ("deployed", "superseded")
 
@@ -75,6 +77,7 @@ def parse_history(name: str, namespace: str, answer: bytes) -> HelmRelease | Non
         return None
     newest = revisions[-1]
     chart, version = split_chart(newest.chart)
+    rollback = _ROLLBACK.fullmatch(newest.description)
     return HelmRelease(
         name,
         namespace,
@@ -85,6 +88,8 @@ def parse_history(name: str, namespace: str, answer: bytes) -> HelmRelease | Non
         newest.app_version,
         operation_of(newest.description),
         _newest_deployed(revisions),
+        any(operation_of(each.description) for each in revisions),
+        int(rollback[1]) if rollback else 0,
     )
 
 
@@ -108,8 +113,15 @@ def parse_list(answer: bytes) -> tuple[HelmRelease, ...]:
 
 
 def with_label(release: HelmRelease, label: str) -> HelmRelease:
-    """The release with the operation of its newest revision's label."""
-    return structs.replace(release, operation=label.strip())
+    """The release, with what the label of its newest revision adds. A rollback has the label of the
+    revision that it repeats.
+    """
+    operation = "" if release.rolled_back_to else label.strip()
+    return structs.replace(
+        release,
+        operation=release.operation or operation,
+        is_own=release.is_own or bool(label.strip()),
+    )
 
 
 def parse_rendered(answer: bytes) -> tuple[Manifest, ...]:
