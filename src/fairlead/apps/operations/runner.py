@@ -1,0 +1,273 @@
+"""Carries one operation out, step by step, under the Lease of its subject.
+
+Whatever an earlier process left, this one goes on from the record: steps may be repeated, and the
+record is written before and after each. Only the holder of the Lease writes; a process that finds
+another holder in the record stops.
+
+Specification: docs/spec/operations.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.apps.leader import Leader, LeaseTimes
+from fairlead.apps.operations.steps import Attempt, StepWorker
+from fairlead.errors import ChangedMeanwhile, OutsideError, UserError
+from fairlead.model.operations.operation import Operation, OperationState
+from fairlead.ports import Helm, OperationCluster, OperationRecords
+from fairlead.rules.operations.progress import (
+    Turn,
+    begun,
+    ended,
+    next_turn,
+    progress_of,
+    resumed,
+    step_begun,
+    step_ended,
+    step_noted,
+    step_of,
+)
+
+OPERATION_LEASE_TIMES: Final = LeaseTimes(
+    length=30, safe=25.0, renew=5.0, look=1.0, patience=5.0, fence=25.0
+)
+"""docs/spec/operations.md#lease; a process that finds a dead one's Lease waits 30 s."""
+_LOOK_SECONDS: Final = 1.0
+_AGAIN_SECONDS: Final = 1.0
+_log = logging.getLogger(__name__)
+
+Report = Callable[[Operation], object]
+
+
+class OperationTaken(UserError):
+    """Another process holds the Lease of the subject, or has taken the operation over."""
+
+
+class _Parts(Struct, frozen=True):
+    """What a runner works with."""
+
+    records: OperationRecords
+    steps: StepWorker
+    identity: str
+    now: Callable[[], float]
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], Awaitable[object]]
+    report: Report
+
+
+class OperationRunner:
+    """`identity`: of this process, in Leases and records; no other process may have it. `now`:
+    epoch seconds of the cluster's clock. `report`: receives each new state of an operation.
+    """
+
+    def __init__(
+        self,
+        records: OperationRecords,
+        cluster: OperationCluster,
+        helm: Helm | None,
+        identity: str,
+        *,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        times: LeaseTimes = OPERATION_LEASE_TIMES,
+        report: Report = lambda _operation: None,
+    ) -> None:
+        self._parts = _Parts(
+            records, StepWorker(cluster, helm), identity, now, monotonic, sleep, report
+        )
+        self._times = times
+
+    async def run(self, id: str, *, patience: float = 0.0) -> Operation:
+        """Carry the recorded operation out, until it has ended; an ended one is returned.
+
+        `patience`: seconds to wait for the Lease. Raises OperationTaken without it, UserError for
+        an unknown id, OutsideError if the record cannot be read at the start.
+        """
+        parts = self._parts
+        operation = await _read(parts.records, id)
+        if operation.state.is_ended:
+            return operation
+        leader = Leader(
+            parts.records.lease(operation.subject),
+            parts.identity,
+            monotonic=parts.monotonic,
+            times=self._times,
+        )
+        renewing: asyncio.Task[None] | None = None
+        try:
+            await self._take(leader, operation, patience)
+            renewing = asyncio.ensure_future(leader.run())
+            # another process may have worked on it until its Lease ended
+            return await _Work(parts, leader, await _read(parts.records, id)).run()
+        finally:
+            if renewing is not None:
+                renewing.cancel()
+                await asyncio.gather(renewing, return_exceptions=True)
+            await leader.release()
+
+    async def resume(self, id: str, *, patience: float = 0.0) -> Operation:
+        """As `run`; an operation that has ended without success begins again."""
+        parts = self._parts
+        operation = await _read(parts.records, id)
+        if operation.state is OperationState.SUCCEEDED:
+            return operation
+        if operation.state is OperationState.PLANNED:
+            raise UserError(f"operation `{id}` is a plan that has not begun")
+        if operation.state.is_ended:
+            await parts.records.save(resumed(operation, parts.now()))
+        return await self.run(id, patience=patience)
+
+    async def _take(self, leader: Leader, operation: Operation, patience: float) -> None:
+        end = self._parts.monotonic() + patience
+        while True:
+            await leader.turn()
+            if leader.is_held:
+                return
+            if self._parts.monotonic() >= end:
+                holder = leader.holder or leader.trouble
+                raise OperationTaken(
+                    f"operation `{operation.id}` is at work elsewhere: {holder}",
+                    f"`fairlead operation follow {operation.id}` shows it; the Lease of a dead "
+                    f"process ends after {self._times.length} s",
+                )
+            await self._parts.sleep(self._times.look)
+
+
+async def _read(records: OperationRecords, id: str) -> Operation:
+    found = await records.get(id)
+    if found is None:
+        hint = "`fairlead operation list` shows what is recorded"
+        raise UserError(f"there is no operation `{id}`", hint)
+    return found
+
+
+class _Work:
+    """One operation while this process holds its Lease."""
+
+    def __init__(self, parts: _Parts, leader: Leader, operation: Operation) -> None:
+        self._parts = parts
+        self._leader = leader
+        self._operation = operation
+
+    async def run(self) -> Operation:
+        if self._operation.state.is_ended:
+            return self._operation
+        parts = self._parts
+        await self._save(lambda each: begun(each, parts.identity, parts.now()))
+        while (turn := next_turn(self._operation)) is not None:
+            await self._carry_out(turn)
+        await self._save(lambda each: ended(each, parts.now()))
+        return self._operation
+
+    async def _carry_out(self, turn: Turn) -> None:
+        parts = self._parts
+        await self._save(lambda each: step_begun(each, turn, parts.now()))
+        work = step_of(self._operation, turn).work
+        began = parts.monotonic()
+        while next_turn(self._operation) == turn:  # else it was cancelled meanwhile
+            self._check_lease()
+            waited = parts.monotonic() - began
+            attempt = await parts.steps.attempt(work, self._operation.id, turn, waited)
+            if attempt.is_over:
+                await self._save(partial(_after_end, turn, parts.now, attempt.failure))
+                return
+            if attempt.is_news(progress_of(self._operation, turn)):
+                await self._save(partial(_after_note, turn, parts.now, attempt))
+            else:
+                await self._look()
+            await parts.sleep(_LOOK_SECONDS)
+
+    def _check_lease(self) -> None:
+        if not self._leader.is_held:
+            what = f"operation `{self._operation.id}`: the Lease was lost: {self._leader.trouble}"
+            raise OperationTaken(what, "the process that holds it now goes on")
+
+    async def _look(self) -> None:
+        """Whether the operation was cancelled; a record that cannot be read is read later."""
+        with contextlib.suppress(OutsideError):
+            found = await self._parts.records.get(self._operation.id)
+            if found is not None:
+                self._adopt(found)
+
+    async def _save(self, change: Callable[[Operation], Operation]) -> None:
+        """Write the change, on top of what others have written: a wish to cancel.
+
+        Without an answer it is tried again while the Lease is held; the record shows whether it was
+        written.
+        """
+        while True:
+            self._check_lease()
+            wanted = change(self._operation)
+            try:
+                self._operation = await self._parts.records.save(wanted)
+            except ChangedMeanwhile:
+                await self._read_again()
+                if not _has_progress_of(self._operation, wanted):
+                    continue
+            except OutsideError as error:
+                _log.warning("operation %s is not recorded: %s", wanted.id, error.what)
+                await self._parts.sleep(_AGAIN_SECONDS)
+                continue
+            self._parts.report(self._operation)
+            return
+
+    async def _read_again(self) -> None:
+        id = self._operation.id
+        while True:
+            self._check_lease()
+            try:
+                found = await self._parts.records.get(id)
+            except OutsideError as error:
+                _log.warning("operation %s cannot be read: %s", id, error.what)
+                await self._parts.sleep(_AGAIN_SECONDS)
+                continue
+            if found is None:
+                raise UserError(f"the record of operation `{id}` was deleted meanwhile")
+            self._adopt(found)
+            return
+
+    def _adopt(self, found: Operation) -> None:
+        """Raises OperationTaken if another process has begun to work on it."""
+        own = self._parts.identity
+        if self._operation.holder == own and found.holder not in ("", own):
+            raise OperationTaken(f"operation `{found.id}` is at work elsewhere: {found.holder}")
+        self._operation = found
+
+
+def _after_end(
+    turn: Turn, now: Callable[[], float], failure: str, operation: Operation
+) -> Operation:
+    return step_ended(operation, turn, now(), failure)
+
+
+def _after_note(
+    turn: Turn, now: Callable[[], float], attempt: Attempt, operation: Operation
+) -> Operation:
+    return step_noted(
+        operation,
+        turn,
+        now(),
+        message=attempt.message,
+        object=attempt.object,
+        event=attempt.event,
+    )
+
+
+def _has_progress_of(found: Operation, wanted: Operation) -> bool:
+    """Whether the record has a change already, by a write without an answer."""
+    return (found.progress, found.undo_progress, found.state, found.holder) == (
+        wanted.progress,
+        wanted.undo_progress,
+        wanted.state,
+        wanted.holder,
+    )

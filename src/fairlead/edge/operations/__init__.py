@@ -1,0 +1,1 @@
+"""Operations on a real API server: their records, and the objects that steps work on."""

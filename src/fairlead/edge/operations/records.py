@@ -1,0 +1,98 @@
+"""The records of operations in one namespace (`ports.OperationRecords`)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from msgspec import structs
+
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.kube.api_failure import ApiFailure, Conflict
+from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.lease import KubeLease
+from fairlead.edge.kube.resource import CONFIG_MAPS
+from fairlead.errors import AlreadyExists, NotFound
+from fairlead.model.operations.operation import Operation
+from fairlead.wire.names import LABEL_OPERATION
+from fairlead.wire.operations.record import (
+    STATE_KEY,
+    lease_name,
+    parse_record,
+    record_name,
+    render_record,
+    render_state,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class KubeOperationRecords:
+    """`namespace`: of the installation. Only administrators may write ConfigMaps there, so that no
+    other user's ConfigMap is taken for a record.
+    """
+
+    def __init__(self, api: KubeApi, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+
+    async def create(self, operation: Operation) -> Operation:
+        record = render_record(operation, self._namespace)
+        try:
+            made = await self._api.create(CONFIG_MAPS, record, self._namespace)
+        except ApiFailure as error:
+            if error.reason == "AlreadyExists":
+                raise AlreadyExists(error.system, error.message, error.hint) from error
+            raise
+        return _at(operation, made)
+
+    async def get(self, id: str) -> Operation | None:
+        try:
+            found = await self._api.get(CONFIG_MAPS, record_name(id), self._namespace)
+        except NotFound:
+            return None
+        return _parsed(found)
+
+    async def list(self) -> tuple[Operation, ...]:
+        path = with_query(CONFIG_MAPS.path(self._namespace), labelSelector=LABEL_OPERATION)
+        answer = await self._api.send(ApiRequest("list", "GET", path))
+        items = decoder_of(Any).decode(answer.body)["items"]
+        found = [each for each in map(_parsed, items) if each is not None]
+        return tuple(sorted(found, key=lambda each: (-each.created_at, each.id)))
+
+    async def save(self, operation: Operation) -> Operation:
+        patch = {
+            "metadata": {"resourceVersion": operation.version},
+            "data": {STATE_KEY: render_state(operation)},
+        }
+        name = record_name(operation.id)
+        request = patch_request(CONFIG_MAPS, name, patch, self._namespace)
+        try:
+            answer = await self._api.send(request)
+        except NotFound as error:
+            what = f"the record of operation `{operation.id}` was deleted meanwhile"
+            raise Conflict(what, status=404) from error
+        return _at(operation, decoder_of(Any).decode(answer.body))
+
+    async def remove(self, id: str) -> None:
+        try:
+            await self._api.delete(CONFIG_MAPS, record_name(id), self._namespace)
+        except NotFound:
+            return
+
+    def lease(self, subject: str) -> KubeLease:
+        return KubeLease(self._api, self._namespace, lease_name(subject))
+
+
+def _at(operation: Operation, record: Any) -> Operation:
+    return structs.replace(operation, version=record["metadata"]["resourceVersion"])
+
+
+def _parsed(record: Any) -> Operation | None:
+    """A record that cannot be read is reported, and affects no other one."""
+    try:
+        return parse_record(record)
+    except ValueError as error:
+        _log.warning("%s", error)
+        return None

@@ -1,0 +1,1 @@
+"""What follows for operations: progress, readiness of objects, releases of Helm."""
