@@ -18,6 +18,7 @@ from fairlead.cli.frame.context import (
     ClusterData,
     ClusterJobs,
     ClusterObjects,
+    ClusterOperations,
     ClusterPeople,
     ClusterReader,
     ClusterServings,
@@ -114,6 +115,22 @@ class ChosenWorld:
         from fairlead.edge.queries.data_query import DataQuery
 
         return DataQuery(found[0], found[2])
+
+    def operations(self, *, makes_namespace: bool = False) -> ClusterOperations | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.installed import records_namespace
+        from fairlead.run.commands.operations import CommandOperations
+
+        api, _, now = found
+        return CommandOperations(
+            api.connection,
+            records_namespace(api),
+            now(),
+            self._messages,
+            makes_namespace=makes_namespace or api.connection.laptop is not None,
+        )
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
         found = None if self._options.snapshot else self._api()

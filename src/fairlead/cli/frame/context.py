@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.datasets import FoundClaims, FoundData
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundServings, Serving
+    from fairlead.model.operations.operation import Operation
     from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
@@ -237,6 +238,38 @@ class ClusterData(Protocol):
         ...
 
 
+class ClusterOperations(Protocol):
+    """Operations of a cluster (docs/spec/operations.md). Blocking."""
+
+    def now(self) -> float:
+        """The cluster's time, in epoch seconds."""
+        ...
+
+    def list(self) -> tuple[Operation, ...]:
+        """All records, the newest first."""
+        ...
+
+    def get(self, id: str) -> Operation | None: ...
+
+    def start(self, operation: Operation, report: Callable[[Operation], object]) -> Operation:
+        """Record the plan and carry it out here, to its end. `report`: receives each state.
+
+        A user who may not record it gets a warning, and the same steps.
+        """
+        ...
+
+    def resume(self, id: str, report: Callable[[Operation], object]) -> Operation:
+        """Go on with an operation that its process left, or that has failed.
+
+        Raises UserError while another process holds its Lease.
+        """
+        ...
+
+    def cancel(self, id: str) -> Operation:
+        """Ask the process at work to end it. Raises UserError if it has ended."""
+        ...
+
+
 class ClusterCrons(Protocol):
     """The crons of a cluster. Blocking. Each raises UserError where the cluster serves none."""
 
@@ -347,6 +380,13 @@ class Clusters(Protocol):
 
     def data(self) -> ClusterData | None:
         """The data of that cluster; None for a file or the embedded one."""
+        ...
+
+    def operations(self, *, makes_namespace: bool = False) -> ClusterOperations | None:
+        """The operations of that cluster; None for a file or the embedded one.
+
+        `makes_namespace`: the first record creates its namespace; a laptop always does.
+        """
         ...
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:

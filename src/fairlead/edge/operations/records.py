@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import Any
 
@@ -12,8 +13,10 @@ from fairlead.edge.kube.api_failure import ApiFailure, Conflict
 from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
-from fairlead.edge.kube.resource import CONFIG_MAPS
+from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
 from fairlead.errors import AlreadyExists, NotFound
+from fairlead.model.actions import Manifest
+from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.model.operations.operation import Operation
 from fairlead.wire.names import LABEL_OPERATION
 from fairlead.wire.operations.record import (
@@ -30,22 +33,46 @@ _log = logging.getLogger(__name__)
 
 class KubeOperationRecords:
     """`namespace`: of the installation. Only administrators may write ConfigMaps there, so that no
-    other user's ConfigMap is taken for a record.
+    other user's ConfigMap is taken for a record. `makes_namespace`: the first record creates it,
+    labelled as that of an installation.
     """
 
-    def __init__(self, api: KubeApi, namespace: str) -> None:
+    def __init__(self, api: KubeApi, namespace: str, *, makes_namespace: bool = False) -> None:
         self._api = api
         self._namespace = namespace
+        self._makes_namespace = makes_namespace
 
     async def create(self, operation: Operation) -> Operation:
         record = render_record(operation, self._namespace)
         try:
-            made = await self._api.create(CONFIG_MAPS, record, self._namespace)
+            made = await self._create(record)
         except ApiFailure as error:
             if error.reason == "AlreadyExists":
                 raise AlreadyExists(error.system, error.message, error.hint) from error
             raise
         return _at(operation, made)
+
+    async def _create(self, record: Manifest) -> Manifest:
+        try:
+            return await self._create_map(record)
+        except NotFound:
+            if not self._makes_namespace:
+                raise
+        space = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": self._namespace,
+                "labels": {INSTALLATION_LABEL: SYSTEM_PART},
+            },
+        }
+        with contextlib.suppress(Conflict):  # made by another process meanwhile
+            await self._api.create(NAMESPACES, space)
+        return await self._create_map(record)
+
+    async def _create_map(self, record: Manifest) -> Manifest:
+        made: Manifest = await self._api.create(CONFIG_MAPS, record, self._namespace)
+        return made
 
     async def get(self, id: str) -> Operation | None:
         try:

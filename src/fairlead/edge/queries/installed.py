@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.queries.installation_target import KubeInstallationTarget
+from fairlead.errors import Forbidden
 from fairlead.model.installation import SYSTEM_NAMESPACE
 from fairlead.ports import InstallationTarget
 from fairlead.settings import HELM_CHART
@@ -19,3 +22,18 @@ def read_installed(cluster: InstallationTarget) -> Inventory | None:
         return parse_inventory(found)
     found = cluster.release(SYSTEM_NAMESPACE, HELM_CHART)
     return None if found is None else parse_release(found)
+
+
+def own_namespace(target: KubeInstallationTarget) -> str:
+    """The namespace of an installation, known by its label; the default if none is labelled, or if
+    this user may not list namespaces.
+    """
+    try:
+        return next(iter(target.system_namespaces()), SYSTEM_NAMESPACE)
+    except Forbidden:
+        return SYSTEM_NAMESPACE
+
+
+def records_namespace(api: KubeBlocking) -> str:
+    """Where the records of operations are (docs/spec/operations.md#record)."""
+    return own_namespace(KubeInstallationTarget(api))

@@ -15,9 +15,9 @@ from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, NAMESPACES, PODS, Resource
 from fairlead.edge.queries.installation_target import KubeInstallationTarget
-from fairlead.edge.queries.installed import read_installed
+from fairlead.edge.queries.installed import own_namespace, read_installed
 from fairlead.errors import Forbidden, NotFound, OutsideError
-from fairlead.model.installation import SYSTEM_NAMESPACE, OwnAccounts
+from fairlead.model.installation import OwnAccounts
 from fairlead.model.keys import LABEL_QUOTA, LABEL_QUOTA_NAME, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
@@ -84,7 +84,7 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
     unasked: dict[str, str] = {}
     target = KubeInstallationTarget(api)
     installed = _installed(target)
-    own = _own_namespace(target) if installed is None else installed.namespace
+    own = own_namespace(target) if installed is None else installed.namespace
     asked = (*_RIGHTS, ("update", "coordination.k8s.io", "leases", own))
 
     def found_or(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
@@ -140,16 +140,6 @@ def _installed(target: KubeInstallationTarget) -> Inventory | None:
 
 def _has_controller(installed: Inventory) -> bool:
     return any((each.kind, each.name) == ("Deployment", CONTROLLER) for each in installed.objects)
-
-
-def _own_namespace(target: KubeInstallationTarget) -> str:
-    """The namespace of an installation without a record; the default if none is labelled, or if
-    this user may not list namespaces.
-    """
-    try:
-        return next(iter(target.system_namespaces()), SYSTEM_NAMESPACE)
-    except Forbidden:
-        return SYSTEM_NAMESPACE
 
 
 def _name(wire: _WireNamed) -> str:

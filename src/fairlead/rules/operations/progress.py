@@ -251,3 +251,20 @@ def _with(operation: Operation, turn: Turn, progress: StepProgress, now: float) 
     if turn.is_undo:
         return structs.replace(operation, undo_progress=tuple(rows), updated_at=now)
     return structs.replace(operation, progress=tuple(rows), updated_at=now)
+
+
+def step_in_hand(operation: Operation) -> str:
+    """
+    >>> step = OperationStep("Create Dataset a/b", ReadyStep(()))
+    >>> step_in_hand(planned("x", OperationKind.ACCELERATE, "dataset/a/b", [step], now=0))
+    '0/1'
+    """
+    done = sum(each.state is StepState.DONE for each in operation.progress)
+    count = f"{done}/{len(operation.progress)}"
+    rows = zip(
+        (*operation.steps, *operation.undo),
+        (*operation.progress, *operation.undo_progress),
+        strict=True,
+    )
+    title = next((step.title for step, each in rows if each.state is StepState.RUNNING), "")
+    return f"{count} {title}".rstrip()

@@ -1,0 +1,91 @@
+"""`fairlead operation list` (docs/spec/operations.md#commands)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.documents import check_output
+from fairlead.cli.operations.carried_out import operations_of
+
+if TYPE_CHECKING:
+    from fairlead.model.operations.operation import Operation
+
+NAME = "operation list"
+HELP = """List operations: what was begun on data sets and components, and how it ended.
+
+An operation that runs without a holder was left by its process; `fairlead operation resume` goes
+on with it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    check_output(args.output)
+    operations = operations_of(context)
+    found = operations.list()
+    if args.output in ("json", "yaml"):
+        from fairlead.cli.frame.documents import render_document
+
+        text = render_document(args.output, [operation_document(each) for each in found])
+        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    else:
+        context.stdout.write(_table(found, operations.now()))
+    return 0
+
+
+def _table(found: tuple[Operation, ...], now: float) -> str:
+    from fairlead.cli.frame.text import short_duration
+    from fairlead.rules.operations.progress import step_in_hand
+    from fairlead.wire.text.tabwriter import render_rows
+    from fairlead.wire.text.terminal_text import first_line
+
+    table: list[tuple[str, ...]] = [("ID", "KIND", "SUBJECT", "STATE", "STEP", "BY", "AGE")]
+    for each in found:
+        cells = (
+            each.id,
+            each.kind.value,
+            each.subject,
+            each.state.value,
+            step_in_hand(each),
+            each.created_by,
+            short_duration(now - each.created_at),
+        )
+        table.append(tuple(first_line(cell) for cell in cells))
+    return render_rows(table)
+
+
+def operation_document(operation: Operation) -> dict[str, Any]:
+    """docs/spec/operations.md#record; steps without their objects."""
+    return {
+        "id": operation.id,
+        "kind": operation.kind.value,
+        "subject": operation.subject,
+        "state": operation.state.value,
+        "message": operation.message,
+        "createdBy": operation.created_by,
+        "createdAt": operation.created_at,
+        "updatedAt": operation.updated_at,
+        "holder": operation.holder,
+        "isCancelled": operation.is_cancelled,
+        "steps": _steps(operation.steps, operation.progress),
+        "undo": _steps(operation.undo, operation.undo_progress),
+    }
+
+
+def _steps(steps: Any, progress: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": step.title,
+            "state": each.state.value,
+            "startedAt": each.started_at,
+            "endedAt": each.ended_at,
+            "message": each.message,
+            "object": each.object,
+            "event": each.event,
+        }
+        for step, each in zip(steps, progress, strict=True)
+    ]

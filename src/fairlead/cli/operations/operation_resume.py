@@ -1,0 +1,25 @@
+"""`fairlead operation resume` (docs/spec/operations.md#commands)."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.operations.carried_out import StepLines, add_id, operations_of, show_end
+
+NAME = "operation resume"
+HELP = """Go on with an operation that its process left, or try a failed or cancelled one again.
+
+This process carries it out, as the user of this command. While another process is at work, it waits
+up to 40 seconds for its Lease, and then refuses."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    done = operations_of(context).resume(args.id, StepLines(context))
+    show_end(done, context)
+    context.stdout.write(f"{done.subject}: done\n")
+    return 0

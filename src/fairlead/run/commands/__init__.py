@@ -1,0 +1,1 @@
+"""What commands do in their own process beside one answer: operations."""

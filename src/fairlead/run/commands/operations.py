@@ -1,0 +1,157 @@
+"""Operations of a command: recorded in the cluster, carried out in this process.
+
+A user who may not write records, or a cluster without an installation, gets the same steps without
+a record; the command warns that no other process can go on with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+from msgspec import structs
+
+from fairlead.apps.operations.runner import OperationRunner
+from fairlead.cli.frame.messages import Messages
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.operations.objects import KubeOperationCluster
+from fairlead.edge.operations.records import KubeOperationRecords
+from fairlead.errors import ChangedMeanwhile, Forbidden, NotFound, UserError
+from fairlead.model.operations.operation import Operation
+from fairlead.ports import Helm, LeaseRecord, OperationRecords
+from fairlead.rules.operations.progress import begun, cancelled
+
+Answer = TypeVar("Answer")
+Report = Callable[[Operation], object]
+_TAKE_OVER_SECONDS: Final = 40.0
+"""How long `resume` waits for a Lease: a dead process's ends after 30 s."""
+
+
+class CommandOperations:
+    """See `cli.context.ClusterOperations`. `namespace`: of records; `makes_namespace`: create it
+    for the first record. `now`: of the cluster; its clock is read once.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        now: float,
+        messages: Messages,
+        *,
+        helm: Helm | None = None,
+        makes_namespace: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._messages = messages
+        self._helm = helm
+        self._makes_namespace = makes_namespace
+        self._offset = now - time.time()
+
+    def now(self) -> float:
+        return time.time() + self._offset
+
+    def list(self) -> tuple[Operation, ...]:
+        return self._run(lambda _api, records: records.list())
+
+    def get(self, id: str) -> Operation | None:
+        return self._run(lambda _api, records: records.get(id))
+
+    def start(self, operation: Operation, report: Report) -> Operation:
+        async def started(api: KubeApi, records: KubeOperationRecords) -> Operation:
+            kept: OperationRecords = records
+            recorded = begun(operation, "", self.now())
+            try:
+                await records.create(recorded)
+            except (Forbidden, NotFound) as error:
+                self._messages.warn(
+                    f"the operation is not recorded: {error.what}; if this command is "
+                    "interrupted, run it again"
+                )
+                kept = _UnrecordedOperations(recorded)
+            return await self._runner(api, kept, report).run(operation.id)
+
+        return self._run(started)
+
+    def resume(self, id: str, report: Report) -> Operation:
+        async def resumed(api: KubeApi, records: KubeOperationRecords) -> Operation:
+            runner = self._runner(api, records, report)
+            return await runner.resume(id, patience=_TAKE_OVER_SECONDS)
+
+        return self._run(resumed)
+
+    def cancel(self, id: str) -> Operation:
+        async def asked(_api: KubeApi, records: KubeOperationRecords) -> Operation:
+            while True:
+                found = await records.get(id)
+                if found is None:
+                    hint = "`fairlead operation list` shows what is recorded"
+                    raise UserError(f"there is no operation `{id}`", hint)
+                if found.state.is_ended:
+                    raise UserError(f"operation `{id}` has ended: {found.state.value}")
+                try:
+                    return await records.save(cancelled(found, self.now()))
+                except ChangedMeanwhile:
+                    continue
+
+        return self._run(asked)
+
+    def _runner(self, api: KubeApi, records: OperationRecords, report: Report) -> OperationRunner:
+        identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        cluster = KubeOperationCluster(api)
+        return OperationRunner(records, cluster, self._helm, identity, now=self.now, report=report)
+
+    def _run(
+        self, work: Callable[[KubeApi, KubeOperationRecords], Coroutine[Any, Any, Answer]]
+    ) -> Answer:
+        async def connected() -> Answer:
+            async with KubeApi(self._connection) as api:
+                records = KubeOperationRecords(
+                    api, self._namespace, makes_namespace=self._makes_namespace
+                )
+                return await work(api, records)
+
+        return asyncio.run(connected())
+
+
+class _UnrecordedOperations:
+    """One operation in memory (`ports.OperationRecords`), with a Lease that is always free."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self._lease: LeaseRecord | None = None
+
+    async def create(self, operation: Operation) -> Operation:
+        self._operation = operation
+        return operation
+
+    async def get(self, id: str) -> Operation | None:
+        return self._operation if id == self._operation.id else None
+
+    async def list(self) -> tuple[Operation, ...]:
+        return (self._operation,)
+
+    async def save(self, operation: Operation) -> Operation:
+        self._operation = operation
+        return operation
+
+    async def remove(self, id: str) -> None:
+        """It ends with the process."""
+
+    def lease(self, _subject: str) -> _UnrecordedOperations:
+        return self
+
+    async def get_lease(self) -> LeaseRecord | None:
+        return self._lease
+
+    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
+        self._lease = structs.replace(
+            record, version="1", renewed=record.renewed or secrets.token_hex(4)
+        )
+        return self._lease
