@@ -120,6 +120,7 @@ class ChosenWorld:
         found = None if self._options.snapshot else self._api()
         if found is None:
             return None
+        from fairlead.edge.helm.helm_program import HelmProgram
         from fairlead.edge.queries.installed import records_namespace
         from fairlead.run.commands.operations import CommandOperations
 
@@ -129,6 +130,7 @@ class ChosenWorld:
             records_namespace(api),
             now(),
             self._messages,
+            helm=HelmProgram(api.connection, self._env),
             makes_namespace=makes_namespace or api.connection.laptop is not None,
         )
 

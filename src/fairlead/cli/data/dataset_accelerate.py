@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fairlead.cli.data.waiting import add_wait, data_of, wait_for
-from fairlead.cli.frame.context import ClusterData, ClusterObjects, Context
+from fairlead.cli.data.waiting import add_wait, data_of
+from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.findings import add_output, check_output, print_findings
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
+from fairlead.cli.operations.carried_out import (
+    carry_out,
+    operations_of,
+    take_over,
+    without_waits,
+)
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.model.actions import Manifest
+    from fairlead.cli.operations.carried_out import StepsAndUndo
     from fairlead.model.jobs.acceleration import Acceleration
 
 NAME = "dataset accelerate"
@@ -58,14 +63,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args)
-    cluster, objects = data_of(context), context.world.objects()
-    if objects is None:
-        raise UserError("there is no API server to write to", NO_API_SERVER_HINT)
+    cluster = data_of(context)
     from fairlead.model.installed.finding import State
-    from fairlead.rules.data.acceleration import check_acceleration, chosen_acceleration
+    from fairlead.model.operations.operation import OperationKind
+    from fairlead.rules.data.acceleration import (
+        begun_data_set,
+        check_acceleration,
+        chosen_acceleration,
+    )
+    from fairlead.rules.data.plans import acceleration_steps, data_set_subject
     from fairlead.wire.data.fluid import render_acceleration
 
     asked = _asked(args, context)
+    operations = operations_of(context)
+    subject = data_set_subject(asked.namespace, asked.name)
+    title = f"data set {asked.namespace}/{asked.name}"
+    if not args.dry_run and take_over(operations, subject, OperationKind.ACCELERATE, context):
+        context.stdout.write(f"{title}: done\n")
+        return 0
     facts = cluster.facts(asked.namespace, asked.claim, asked.name)
     chosen = chosen_acceleration(
         facts, asked, has_workers=bool(args.workers), has_quota=bool(args.quota)
@@ -87,10 +102,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for each in found:
         if each.state != State.OK:
             context.messages.warn(f"{each.check}: {each.sentence}")
-    _create(objects, manifests)
-    context.stdout.write(f"data set {chosen.namespace}/{chosen.name} created\n")
-    if args.wait > 0:
-        _wait_bound(cluster, chosen, args.wait, context)
+    is_begun = begun_data_set(facts, chosen) is not None
+
+    def plan(id: str) -> StepsAndUndo:
+        steps, undo = acceleration_steps(manifests, id, is_begun=is_begun, seconds=args.wait)
+        return without_waits(steps) if args.wait <= 0 else steps, undo
+
+    carry_out(operations, OperationKind.ACCELERATE, subject, plan, context)
+    context.stdout.write(f"{title}: {'done' if args.wait > 0 else 'created'}\n")
     return 0
 
 
@@ -116,37 +135,3 @@ def _asked(args: argparse.Namespace, context: Context) -> Acceleration:
     return Acceleration(
         context.world.namespace(), args.claim, name, folder, args.workers, args.medium, quota
     )
-
-
-def _create(objects: ClusterObjects, manifests: list[Manifest]) -> None:
-    """The data set may be there, made by an interrupted run: a check has compared it. If the
-    runtime cannot be made, the data set, which could not be used, goes again.
-    """
-    from fairlead.model.actions import CreateObject, DeleteObject, Result, object_ref
-    from fairlead.wire.data.fluid import plural_of
-
-    data_set, runtime = (
-        CreateObject(each, plural=plural_of(each["kind"]), is_strict=True) for each in manifests
-    )
-    objects.apply(data_set).expect(Result.THERE)
-    outcome = objects.apply(runtime)
-    if outcome.result is Result.REFUSED:
-        objects.apply(DeleteObject(object_ref(data_set.manifest, plural=data_set.plural)))
-    outcome.expect()
-
-
-def _wait_bound(
-    cluster: ClusterData, chosen: Acceleration, seconds: float, context: Context
-) -> None:
-    from fairlead.rules.data.listing import data_rows
-
-    def missing() -> str:
-        found = cluster.read(chosen.namespace)
-        if found.failures:
-            return found.failures
-        for row in data_rows(found):
-            if row.is_data_set and row.name == chosen.name:
-                return "" if row.status == "Ready" else f"{row.phase}: {row.message}".rstrip(": ")
-        return "it is gone"
-
-    wait_for(f"data set {chosen.namespace}/{chosen.name}", missing, seconds, context)

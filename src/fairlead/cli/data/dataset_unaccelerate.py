@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fairlead.cli.data.waiting import add_wait, data_of, wait_for
+from fairlead.cli.data.waiting import add_wait, data_of
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
+from fairlead.cli.operations.carried_out import (
+    carry_out,
+    operations_of,
+    take_over,
+    without_waits,
+)
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
+    from fairlead.cli.operations.carried_out import StepsAndUndo
     from fairlead.model.jobs.datasets import DataSet, FoundData
 
 NAME = "dataset unaccelerate"
@@ -27,40 +33,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    cluster, objects = data_of(context), context.world.objects()
-    if objects is None:
-        raise UserError("there is no API server to write to", NO_API_SERVER_HINT)
-    from fairlead.model.actions import DeleteObject, ObjectRef, Result
+    cluster = data_of(context)
+    from fairlead.model.operations.operation import OperationKind
     from fairlead.rules.data.acceleration import blockers
-    from fairlead.wire.data.fluid import DATASET, VERSION, plural_of
-    from fairlead.wire.names import FLUID_GROUP
+    from fairlead.rules.data.plans import data_set_parts, data_set_subject, unacceleration_steps
 
     namespace = context.world.namespace()
+    operations = operations_of(context)
+    subject = data_set_subject(namespace, args.name)
+    title = f"data set {namespace}/{args.name}"
+    if take_over(operations, subject, OperationKind.UNACCELERATE, context):
+        context.stdout.write(f"{title}: done\n")
+        return 0
     found = cluster.read(namespace)
     data_sets = _found(found, namespace, args.name)
     users = cluster.users(namespace)
     reasons = [why for each in data_sets for why in blockers(each, users)]
     if reasons:
-        what = f"data set `{namespace}/{args.name}` is in use: {'; '.join(reasons)}"
+        what = f"{title} is in use: {'; '.join(reasons)}"
         raise UserError(what, "wait until they have ended, or delete them")
-    version = f"{FLUID_GROUP}/{VERSION}"
-    targets = [
-        ObjectRef(version, kind, args.name, namespace, plural=plural_of(kind))
-        for kind in (*(DATASET[3] for _ in data_sets), *_runtimes(found, args.name))
-    ]
-    for target in targets:
-        objects.apply(DeleteObject(target)).expect(Result.GONE)
-    context.stdout.write(f"data set {namespace}/{args.name} deleted\n")
-    if args.wait > 0:
-        claim = ObjectRef("v1", "PersistentVolumeClaim", args.name, namespace)
-        fluids = {each.name for each in found.claims if each.is_fluids}
-        watched = [*targets, *([claim] if args.name in fluids else [])]
+    parts = data_set_parts(found, namespace, args.name)
 
-        def missing() -> str:
-            left = [each.title for each in watched if cluster.is_there(each)]
-            return f"not gone: {', '.join(left)}" if left else ""
+    def plan(_id: str) -> StepsAndUndo:
+        steps = unacceleration_steps(parts, seconds=args.wait)
+        return without_waits(steps) if args.wait <= 0 else steps, ()
 
-        wait_for(f"data set {namespace}/{args.name}", missing, args.wait, context)
+    carry_out(operations, OperationKind.UNACCELERATE, subject, plan, context)
+    context.stdout.write(f"{title}: {'done' if args.wait > 0 else 'deleted'}\n")
     return 0
 
 

@@ -14,7 +14,8 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from fairlead.model.operations.operation import Operation, OperationKind, OperationStep
 
-    Plan = Callable[[str], tuple[Sequence[OperationStep], Sequence[OperationStep]]]
+    StepsAndUndo = tuple[Sequence[OperationStep], Sequence[OperationStep]]
+    Plan = Callable[[str], StepsAndUndo]
 
 _ID_LETTERS: Final = "abcdefghijkmnpqrstuvwxyz23456789"
 _ID_LENGTH: Final = 12
@@ -113,6 +114,13 @@ def show_end(operation: Operation, context: Context) -> None:
         f"{operation.id}` tries again"
     )
     raise UserError(f"{operation.subject}: {operation.message}", hint)
+
+
+def without_waits(steps: Sequence[OperationStep]) -> list[OperationStep]:
+    """Without the steps that only wait, for a command that shall not."""
+    from fairlead.model.operations.operation import GoneStep, ReadyStep
+
+    return [each for each in steps if not isinstance(each.work, ReadyStep | GoneStep)]
 
 
 class StepLines:
