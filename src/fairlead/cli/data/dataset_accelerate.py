@@ -109,7 +109,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return without_waits(steps) if args.wait <= 0 else steps, undo
 
     carry_out(operations, OperationKind.ACCELERATE, subject, plan, context)
-    context.stdout.write(f"{title}: {'done' if args.wait > 0 else 'created'}\n")
+    context.stdout.write(f"{title}: done\n" if args.wait > 0 else f"{title} created\n")
     return 0
 
 

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return without_waits(steps) if args.wait <= 0 else steps, ()
 
     carry_out(operations, OperationKind.UNACCELERATE, subject, plan, context)
-    context.stdout.write(f"{title}: {'done' if args.wait > 0 else 'deleted'}\n")
+    context.stdout.write(f"{title}: done\n" if args.wait > 0 else f"{title} deleted\n")
     return 0
 
 
