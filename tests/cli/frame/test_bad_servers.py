@@ -42,6 +42,7 @@ LINES = {
     "serve list": "serve list -A",
     "data list": "data list -A",
     "dataset list": "dataset list -A",
+    "operation list": "operation list",
 }
 """The command lines of commands that need more than a name; all others are called with the command
 and a name (which the command may refuse).

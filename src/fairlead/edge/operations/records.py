@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from fairlead.edge.connection.decoders import decoder_of
-from fairlead.edge.kube.api_failure import ApiFailure, Conflict
-from fairlead.edge.kube.api_request import ApiRequest, patch_request, with_query
+from fairlead.edge.kube.api_failure import SYSTEM, ApiFailure, Conflict
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import Selection, patch_request
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
-from fairlead.errors import AlreadyExists, NotFound
+from fairlead.errors import AlreadyExists, NotFound, OutsideError
 from fairlead.model.actions import Manifest
 from fairlead.model.installation import INSTALLATION_LABEL, SYSTEM_PART
 from fairlead.model.operations.operation import Operation
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.names import LABEL_OPERATION
 from fairlead.wire.operations.record import (
     STATE_KEY,
+    WireRecord,
     lease_name,
     parse_record,
     record_name,
     render_record,
     render_state,
 )
-
-_log = logging.getLogger(__name__)
 
 
 class KubeOperationRecords:
@@ -52,7 +52,7 @@ class KubeOperationRecords:
             raise
         return _at(operation, made)
 
-    async def _create(self, record: Manifest) -> Manifest:
+    async def _create(self, record: Manifest) -> WireRecord:
         try:
             return await self._create_map(record)
         except NotFound:
@@ -70,22 +70,26 @@ class KubeOperationRecords:
             await self._api.create(NAMESPACES, space)
         return await self._create_map(record)
 
-    async def _create_map(self, record: Manifest) -> Manifest:
-        made: Manifest = await self._api.create(CONFIG_MAPS, record, self._namespace)
+    async def _create_map(self, record: Manifest) -> WireRecord:
+        made: WireRecord = msgspec.convert(
+            await self._api.create(CONFIG_MAPS, record, self._namespace), WireRecord
+        )
         return made
 
     async def get(self, id: str) -> Operation | None:
         try:
-            found = await self._api.get(CONFIG_MAPS, record_name(id), self._namespace)
+            found = await self._api.get(CONFIG_MAPS, record_name(id), self._namespace, WireRecord)
         except NotFound:
             return None
-        return _parsed(found)
+        try:
+            return parse_record(found)
+        except ValueError as error:
+            raise OutsideError(SYSTEM, f"the record cannot be read: {error}") from error
 
     async def list(self) -> tuple[Operation, ...]:
-        path = with_query(CONFIG_MAPS.path(self._namespace), labelSelector=LABEL_OPERATION)
-        answer = await self._api.send(ApiRequest("list", "GET", path))
-        items = decoder_of(Any).decode(answer.body)["items"]
-        found = [each for each in map(_parsed, items) if each is not None]
+        reader = ItemReader(CONFIG_MAPS, JsonForm(WireRecord, parse_record))
+        chosen = Selection(self._namespace, labels=LABEL_OPERATION)
+        found = (await self._api.list_all(reader, chosen)).rows.values()
         return tuple(sorted(found, key=lambda each: (-each.created_at, each.id)))
 
     async def save(self, operation: Operation) -> Operation:
@@ -100,7 +104,7 @@ class KubeOperationRecords:
         except NotFound as error:
             what = f"the record of operation `{operation.id}` was deleted meanwhile"
             raise Conflict(what, status=404) from error
-        return _at(operation, decoder_of(Any).decode(answer.body))
+        return _at(operation, decoder_of(WireRecord).decode(answer.body))
 
     async def remove(self, id: str) -> None:
         try:
@@ -112,14 +116,5 @@ class KubeOperationRecords:
         return KubeLease(self._api, self._namespace, lease_name(subject))
 
 
-def _at(operation: Operation, record: Any) -> Operation:
-    return structs.replace(operation, version=record["metadata"]["resourceVersion"])
-
-
-def _parsed(record: Any) -> Operation | None:
-    """A record that cannot be read is reported, and affects no other one."""
-    try:
-        return parse_record(record)
-    except ValueError as error:
-        _log.warning("%s", error)
-        return None
+def _at(operation: Operation, record: WireRecord) -> Operation:
+    return structs.replace(operation, version=record.metadata.resource_version or "")

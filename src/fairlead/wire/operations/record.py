@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,7 @@ from fairlead.model.operations.operation import (
     OperationStep,
     StepProgress,
 )
+from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.names import LABEL_OPERATION
 
 STATE_KEY: Final = "state"
@@ -112,15 +113,22 @@ def render_state(operation: Operation) -> str:
     return msgspec.json.format(msgspec.json.encode(state), indent=2).decode()
 
 
-def parse_record(record: Any) -> Operation:
+class WireRecord(Struct, rename="camel"):
+    """A ConfigMap, as far as a record needs it."""
+
+    metadata: WireMeta
+    data: dict[str, str] | None = None
+    binary_data: dict[str, str] | None = None
+
+
+def parse_record(record: WireRecord) -> Operation:
     """Raises ValueError for a ConfigMap that is no record of an operation."""
-    meta = record["metadata"]
-    name = str(meta["name"])
+    name = record.metadata.name or ""
     if not name.startswith(_PREFIX):
         raise ValueError(f"ConfigMap `{name}`: a record's name begins with `{_PREFIX}`")
     try:
-        state = _state_decoder.decode((record.get("data") or {})[STATE_KEY])
-        plan = _plan_decoder.decode(_unpacked((record.get("binaryData") or {})[PLAN_KEY]))
+        state = _state_decoder.decode((record.data or {})[STATE_KEY])
+        plan = _plan_decoder.decode(_unpacked((record.binary_data or {})[PLAN_KEY]))
     except KeyError as error:
         raise ValueError(f"ConfigMap `{name}` has no {error}") from error
     except (msgspec.MsgspecError, ValueError, OSError, EOFError, zlib.error) as error:
@@ -143,7 +151,7 @@ def parse_record(record: Any) -> Operation:
         message=state.message,
         seen=plan.seen,
         holder=state.holder,
-        version=str(meta.get("resourceVersion") or ""),
+        version=record.metadata.resource_version or "",
     )
 
 
