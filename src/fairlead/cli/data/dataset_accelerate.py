@@ -75,12 +75,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.wire.data.fluid import render_acceleration
 
     asked = _asked(args, context)
-    operations = operations_of(context)
-    subject = data_set_subject(asked.namespace, asked.name)
-    title = f"data set {asked.namespace}/{asked.name}"
-    if not args.dry_run and take_over(operations, subject, OperationKind.ACCELERATE, context):
-        context.stdout.write(f"{title}: done\n")
-        return 0
     facts = cluster.facts(asked.namespace, asked.claim, asked.name)
     chosen = chosen_acceleration(
         facts, asked, has_workers=bool(args.workers), has_quota=bool(args.quota)
@@ -94,6 +88,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
             context.stdout.write("\n" + render_manifests(manifests, has_blocks=True))
         return status
+    operations = operations_of(context)
+    subject = data_set_subject(asked.namespace, asked.name)
+    title = f"data set {asked.namespace}/{asked.name}"
+    if take_over(operations, subject, OperationKind.ACCELERATE, context):
+        context.stdout.write(f"{title}: done\n")
+        return 0
     bad = [each for each in found if each.state == State.FAIL]
     if bad:
         what = "; ".join(f"{each.check}: {each.sentence}" for each in bad)
