@@ -9,10 +9,13 @@ import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.contracts.api_client import ApiClient, until
+from tests.contracts.api_client import MERGE, ApiClient, until
+from tests.contracts.data_objects import DEFINITIONS, FLUID, DataSpace
 from tests.contracts.simulated import SimulatedServer, simulated_server
+from tests.kube.crds import fluid_definitions, install_fluid
 
 
 class WallClock:
@@ -62,6 +65,36 @@ def worlds(
     yield found
     for client, space in found:
         client.delete(f"/api/v1/namespaces/{space}")
+
+
+@pytest.fixture(params=["simulated", "real"])
+def fluid_world(request: pytest.FixtureRequest) -> Iterator[tuple[ApiClient, Path]]:
+    """An API server that serves Fluid's kinds, and its kubeconfig."""
+    is_real = request.param == "real"
+    server: Any = request.getfixturevalue("control_plane" if is_real else "simulated")
+    api = ApiClient(request.param, server.kubeconfig, keeps_connections=True)
+    if is_real:
+        install_fluid(server.admin)
+        yield api, server.kubeconfig
+        return
+    made = [each for each in fluid_definitions() if api.post(DEFINITIONS, each).status == 201]
+    until("Fluid's kinds are served", lambda: api.get(f"{FLUID}/datasets").status == 200)
+    yield api, server.kubeconfig
+    for each in api.get(f"{FLUID}/datasets").body["items"]:
+        if each["metadata"].get("finalizers"):  # no controller removes them
+            place = f"{FLUID}/namespaces/{each['metadata']['namespace']}/datasets"
+            patch = {"metadata": {"finalizers": None}}
+            api.patch(f"{place}/{each['metadata']['name']}", patch, MERGE)
+    for each in made:
+        api.delete(f"{DEFINITIONS}/{each['metadata']['name']}")
+    until("Fluid's kinds are gone", lambda: api.get(f"{FLUID}/datasets").status == 404)
+
+
+@pytest.fixture
+def data_space(fluid_world: tuple[ApiClient, Path]) -> DataSpace:
+    """A namespace of the test's own on such a server."""
+    api, kubeconfig = fluid_world
+    return DataSpace(api, kubeconfig, new_space(api))
 
 
 _numbers = itertools.count(1)

@@ -14,30 +14,11 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import MERGE, ApiClient, until
 from tests.contracts.conftest import new_space
+from tests.contracts.data_objects import FLUID, claim
 from tests.contracts.objects import Object
-from tests.kube.crds import fluid_definitions, install_fluid
 from tests.kube.servers import fairlead_answer
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-FLUID = "/apis/data.fluid.io/v1alpha1"
 WITHOUT = "Fluid is not installed"
-
-
-@pytest.fixture(params=["simulated", "real"])
-def world(request: pytest.FixtureRequest) -> Iterator[tuple[ApiClient, Path]]:
-    """An API server that serves Fluid's kinds, and its kubeconfig."""
-    is_real = request.param == "real"
-    server: Any = request.getfixturevalue("control_plane" if is_real else "simulated")
-    api = ApiClient(request.param, server.kubeconfig, keeps_connections=True)
-    if is_real:
-        install_fluid(server.admin)
-        yield api, server.kubeconfig
-        return
-    made = [each for each in fluid_definitions() if api.post(DEFINITIONS, each).status == 201]
-    until("Fluid's kinds are served", lambda: api.get(f"{FLUID}/datasets").status == 200)
-    yield api, server.kubeconfig
-    for each in made:
-        api.delete(f"{DEFINITIONS}/{each['metadata']['name']}")
 
 
 def listed(kubeconfig: Path, *words: str) -> tuple[list[dict[str, Any]], str]:
@@ -47,22 +28,8 @@ def listed(kubeconfig: Path, *words: str) -> tuple[list[dict[str, Any]], str]:
     return json.loads(answer.stdout), answer.stderr
 
 
-def claim(name: str, **annotations: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "annotations": annotations},
-        "spec": {
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": "fluid" if annotations else "",
-            "volumeName": "missing",
-            "resources": {"requests": {"storage": "5Gi"}},
-        },
-    }
-
-
-def test_data_sets_and_claims_are_one_list(world: tuple[ApiClient, Path]) -> None:
-    api, kubeconfig = world
+def test_data_sets_and_claims_are_one_list(fluid_world: tuple[ApiClient, Path]) -> None:
+    api, kubeconfig = fluid_world
     space = new_space(api)
     place = f"{FLUID}/namespaces/{space}"
     for each in (claim("raw"), claim("cached", CreatedBy="fluid"), claim("other")):
@@ -149,9 +116,9 @@ def volume(name: str, space: str, claim_name: str) -> Object:
 
 
 @pytest.fixture
-def node(world: tuple[ApiClient, Path]) -> Iterator[str]:
+def node(fluid_world: tuple[ApiClient, Path]) -> Iterator[str]:
     """A node with Fluid's volume driver and much memory."""
-    api, _ = world
+    api, _ = fluid_world
     name = "with-fluid"
     ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
     made = api.post(
@@ -203,10 +170,10 @@ def controller(api: ApiClient) -> None:
 
 
 def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
-    world: tuple[ApiClient, Path], node: str
+    fluid_world: tuple[ApiClient, Path], node: str
 ) -> None:
     """Without Fluid's controllers: nothing adopts, binds or deletes."""
-    api, kubeconfig = world
+    api, kubeconfig = fluid_world
     space = new_space(api)
     place = f"{FLUID}/namespaces/{space}"
     claims = f"/api/v1/namespaces/{space}/persistentvolumeclaims"
@@ -275,10 +242,10 @@ def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
 
 
 def test_the_runtime_that_an_interrupted_end_left_goes_by_the_next_run(
-    world: tuple[ApiClient, Path],
+    fluid_world: tuple[ApiClient, Path],
 ) -> None:
     """Of any kind, not of Alluxio alone."""
-    api, kubeconfig = world
+    api, kubeconfig = fluid_world
     space = new_space(api)
     place = f"{FLUID}/namespaces/{space}/jindoruntimes"
     runtime = {"apiVersion": "data.fluid.io/v1alpha1", "kind": "JindoRuntime"}

@@ -222,6 +222,8 @@ LINES: Final = {
     "fairlead cron delete nightly": SHOWN,
     "fairlead dataset list": SHOWN,
     "fairlead dataset list -A -o json": JSON,
+    "fairlead dataset show faces": SHOWN,
+    "fairlead dataset show faces -o json": JSON,
     "fairlead dataset accelerate data --dry-run": "",
     "fairlead dataset unaccelerate faces --wait 0": SHOWN,
     "fairlead operation list": SHOWN,

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.messages.warn(found.failures)
     if not found.has_fluid:
         context.messages.info("Fluid is not installed: there are volume claims only")
-    rows = data_rows(found)
+    rows = data_rows(found, cluster.reasons(found))
     if not rows:
         warn_if_absent(context, namespace)
     if args.output in ("json", "yaml"):
@@ -50,6 +50,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.stdout.write(
             rows_table(rows, found.taken_at, has_namespace=args.all_namespaces, is_wide=is_wide)
         )
+        for row in rows:
+            if row.is_faulty:
+                context.messages.warn(f"data set {row.namespace}/{row.name}: {row.message}")
     return 0
 
 
@@ -68,7 +71,7 @@ def rows_table(
             row.name,
             ",".join(row.source),
             ",".join(row.by) or ("Yes" if row.is_data_set else "No"),
-            row.status if row.phase in ("Bound", "") else f"{row.status} ({row.phase})",
+            row.status if row.status == "Ready" else f"{row.status} ({row.phase})",
             "" if row.cached_percent is None else f"{row.cached_percent:g}%",
             "" if row.size is None else size_text(row.size),
             "" if row.files is None else str(row.files),

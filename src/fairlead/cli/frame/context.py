@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
     from fairlead.model.jobs.cron import Cron
+    from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
     from fairlead.model.jobs.datasets import FoundClaims, FoundData
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundServings, Serving
@@ -231,6 +232,20 @@ class ClusterData(Protocol):
 
     def users(self, namespace: str) -> list[DataUser]:
         """Pods of the namespace that mount claims and have not ended."""
+        ...
+
+    def reasons(self, found: FoundData) -> DataReasons:
+        """What explains data sets that are stuck; asks nothing if none is."""
+        ...
+
+    def details(self, namespace: str, name: str) -> DataSetFacts:
+        """All that is known of one data set of this name, which may be absent."""
+        ...
+
+    def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
+        """Volume, Secrets of the Helm release and cache pods of a data set that exist and may be
+        read.
+        """
         ...
 
     def is_there(self, target: ObjectRef) -> bool:

@@ -374,6 +374,9 @@ VERBS: Final = (
         aliases=("ls",),
     ),
     Verb(
+        ("dataset", "show"), "data.dataset_show", "show a data set: runtime, cache, faults, users"
+    ),
+    Verb(
         ("dataset", "accelerate"),
         "data.dataset_accelerate",
         "cache a volume claim with Fluid",

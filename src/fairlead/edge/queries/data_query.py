@@ -16,20 +16,30 @@ from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import (
     CLAIMS,
     DEPLOYMENTS,
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
+    SECRETS,
     Resource,
 )
 from fairlead.edge.queries.job_query import sorted_out
 from fairlead.errors import OutsideError
 from fairlead.model.actions import ObjectRef
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
+from fairlead.model.jobs.data_details import ControllerState, DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
 from fairlead.model.keys import LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.source import Source
-from fairlead.wire.data.claims import WireClaim, parse_claim
+from fairlead.wire.data.claims import WireClaim, is_fluids_volume, parse_claim
 from fairlead.wire.data.csi import WireCsiNode, parse_csi_node
+from fairlead.wire.data.data_load import (
+    DATA_LOAD,
+    WireController,
+    WireLoad,
+    parse_controller,
+    parse_data_load,
+)
 from fairlead.wire.data.fluid import (
     ALLUXIO,
     CONTROLLER,
@@ -43,7 +53,7 @@ from fairlead.wire.data.fluid import (
 )
 from fairlead.wire.data.users import WireUser, parse_users
 from fairlead.wire.kube.forms import JsonForm
-from fairlead.wire.kube.objects import NODE_FORM, WireMeta, parse_labels
+from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, WireMeta, parse_labels
 
 _ALL: Final = Selection()
 _CSI_NODES: Final = Resource(
@@ -52,7 +62,7 @@ _CSI_NODES: Final = Resource(
 _VOLUMES: Final = Resource(
     "", "v1", "persistentvolumes", is_namespaced=False, kind="PersistentVolume"
 )
-_SECRETS: Final = Resource("", "v1", "secrets", kind="Secret")
+_LOADS: Final = Resource(*DATA_LOAD[:3], kind=DATA_LOAD[3])
 _ALLUXIO: Final = Resource(*ALLUXIO[:3], kind=ALLUXIO[3])
 DATA_SETS: Final = Resource(*DATASET[:3], kind=DATASET[3])
 _RUNTIMES: Final = tuple(Resource(*each[:3], kind=each[3]) for each in RUNTIMES)
@@ -119,7 +129,7 @@ class DataQuery:
             ),
             partial(self._list, ItemReader(NODES, NODE_FORM), _ALL),
             partial(self._has, _VOLUMES, f"{namespace}-{name}", None),
-            partial(self._list, ItemReader(_SECRETS, _names_form()), secrets),
+            partial(self._list, ItemReader(SECRETS, _names_form()), secrets),
             partial(self.users, namespace),
             partial(self._labels, namespace),
         )
@@ -142,6 +152,63 @@ class DataQuery:
             is_governed=(labels or {}).get(LABEL_QUOTA) == QUOTA_ENFORCED,
         )
 
+    def reasons(self, found: FoundData) -> DataReasons:
+        """See `cli.context.ClusterData`."""
+        stuck = [each for each in found.data_sets if each.is_stuck(found.taken_at)]
+        if not stuck:
+            return DataReasons()
+        places = sorted({each.namespace for each in stuck if each.is_ending})
+        controllers, *users = self._together(
+            self._controllers, *(partial(self.users, each) for each in places)
+        )
+        return DataReasons(
+            None if controllers is None else tuple(controllers),
+            tuple(user for each in users for user in each or ()),
+        )
+
+    def details(self, namespace: str, name: str) -> DataSetFacts:
+        """See `cli.context.ClusterData`."""
+        loads = ItemReader(_LOADS, JsonForm(WireLoad, parse_data_load))
+        events = ItemReader(EVENTS, EVENT_FORM)
+        about = Selection(namespace, fields=f"involvedObject.name={name},type=Warning")
+        found, controllers, users, rows, warnings = self._together(
+            partial(self.read, namespace),
+            self._controllers,
+            partial(self.users, namespace),
+            partial(self._list, loads, Selection(namespace)),
+            partial(self._list, events, about),
+        )
+        if warnings is not None:
+            warnings = tuple(sorted(warnings, key=lambda each: each.order, reverse=True))
+        return DataSetFacts(
+            found,
+            DataReasons(
+                None if controllers is None else tuple(controllers),
+                None if users is None else tuple(users),
+            ),
+            None if rows is None else tuple(rows),
+            warnings,
+        )
+
+    def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
+        """See `cli.context.ClusterData`."""
+        secrets = Selection(namespace, labels=f"owner=helm,name={name}")
+        pods = Selection(namespace, labels=f"release={name},role")
+        volume, releases, cache = self._together(
+            partial(self._fluid_volume, f"{namespace}-{name}"),
+            partial(self._list, ItemReader(SECRETS, _names_form()), secrets),
+            partial(self._list, ItemReader(PODS, _names_form()), pods),
+        )
+        return (
+            *((volume,) if volume else ()),
+            *(ObjectRef("v1", "Secret", each, namespace) for each in sorted(releases or ())),
+            *(
+                ObjectRef("v1", "Pod", each, namespace)
+                for each in sorted(cache or ())
+                if each.startswith(f"{name}-")
+            ),
+        )
+
     def users(self, namespace: str) -> list[DataUser]:
         """Pods of the namespace that mount claims and have not ended."""
         rows = self._list(ItemReader(PODS, JsonForm(WireUser, parse_users)), Selection(namespace))
@@ -151,6 +218,20 @@ class DataQuery:
         """Whether a data set, a runtime or a claim is there."""
         resources = {each.kind: each for each in (DATA_SETS, *_RUNTIMES, CLAIMS)}
         return bool(self._has(resources[target.kind], target.name, target.namespace))
+
+    def _controllers(self) -> list[ControllerState]:
+        reader = ItemReader(DEPLOYMENTS, JsonForm(WireController, parse_controller))
+        return self._list(reader, Selection(FLUID_NAMESPACE))
+
+    def _fluid_volume(self, name: str) -> ObjectRef | None:
+        """The volume, if it exists and Fluid made it."""
+        try:
+            found: _Named = self._api.get(_VOLUMES, name, None, type=_Named)
+        except NotServed:
+            return None
+        if not is_fluids_volume(found.metadata):
+            return None
+        return ObjectRef("v1", "PersistentVolume", name, uid=found.metadata.uid or "")
 
     def _together(self, *calls: Callable[[], Any]) -> list[Any]:
         """Their values; None for what this user may not read, or what does not exist."""

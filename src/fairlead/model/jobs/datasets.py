@@ -13,6 +13,8 @@ from fairlead.model.source import Source
 FLUID_API: Final = "data.fluid.io/v1alpha1"
 DATASET_KIND: Final = "Dataset"
 DATA_LOAD_KIND: Final = "DataLoad"
+STUCK_SECONDS: Final = 300.0
+"""A data set that takes longer to begin or to end is reported with what is known of the reason."""
 
 
 class Claim(Struct, frozen=True, gc=False):
@@ -50,24 +52,54 @@ class FoundClaims(Struct, frozen=True):
     taken_at: Moment
 
 
+class SecretOption(Struct, frozen=True, gc=False):
+    """An option of a source whose value is in a Secret. `option`: its name; `secret` and `key`: of
+    the Secret in the data set's namespace. The value is never read.
+    """
+
+    option: str
+    secret: str
+    key: str = ""
+
+
 class DataMount(Struct, frozen=True, gc=False):
     """One source of a data set: `pvc://CLAIM/PATH`, `s3://…`, `https://…`. `path`: where its files
     are in the data set; "" = `/NAME`.
+
+    `options`: name and value; a value that is perhaps a secret is hidden.
     """
 
     point: str
     name: str = ""
     path: str = ""
     is_read_only: bool = False
+    options: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[SecretOption, ...] = ()
 
 
 class CacheState(Struct, frozen=True, gc=False):
-    """What Fluid reports of a cache. Bytes and percent; None = not reported, or not yet known."""
+    """What Fluid reports of a cache. Bytes and percent; None = not reported, or not yet known.
+
+    `local_percent` and `remote_percent`: of what was read from the cache, on the same node and on
+    another one.
+    """
 
     cached: int | None = None
     capacity: int | None = None
     percent: float | None = None
     hit_percent: float | None = None
+    local_percent: float | None = None
+    remote_percent: float | None = None
+
+
+class DataCondition(Struct, frozen=True, gc=False):
+    """A condition of a data set or of a preheat. `at`: when it was updated."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    at: Moment | None = None
 
 
 class DataSet(Struct, frozen=True, gc=False):
@@ -77,7 +109,8 @@ class DataSet(Struct, frozen=True, gc=False):
     while it is counted. `runtimes`: kinds of the runtimes that serve it. `message`: of the newest
     condition that is of a fault. `references`: data sets of other namespaces that mount it.
     `operations`: of Fluid that run on it, such as a DataLoad. `accelerates`: the claim for which
-    Fairlead made it; "" = another program did.
+    Fairlead made it; "" = another program did. `ending_since`: when its deletion was asked for.
+    `shared_options` and `shared_secrets`: of all its sources.
     """
 
     namespace: str
@@ -95,15 +128,44 @@ class DataSet(Struct, frozen=True, gc=False):
     operations: tuple[str, ...] = ()
     accelerates: str = ""
     uid: str = ""
+    conditions: tuple[DataCondition, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    ending_since: Moment | None = None
+    shared_options: tuple[tuple[str, str], ...] = ()
+    shared_secrets: tuple[SecretOption, ...] = ()
 
     @property
     def is_ready(self) -> bool:
         return self.phase == "Bound" and not self.is_ending
 
+    def is_stuck(self, now: Moment) -> bool:
+        """Whether it ends, or is not Bound, for 5 minutes (docs/spec/datasets.md#data-list)."""
+        if self.phase == "Bound" and not self.is_ending:
+            return False
+        since = stuck_since(self)
+        return since > 0 and now - since >= STUCK_SECONDS
+
+
+def stuck_since(data_set: DataSet) -> Moment:
+    """Since when its end, or its beginning, is waited for; 0 = unknown."""
+    if data_set.is_ending:
+        return data_set.ending_since or 0.0
+    return data_set.created_at or 0.0
+
+
+class RuntimePart(Struct, frozen=True, gc=False):
+    """A part of a runtime. `name`: `master`, `worker` or `fuse`. `phase`: `NotReady`,
+    `PartialReady`, `Ready`; "" = not begun. `reason`: of its last change.
+    """
+
+    name: str
+    phase: str = ""
+    reason: str = ""
+
 
 class DataRuntime(Struct, frozen=True, gc=False):
     """What caches a data set of the same name. `kind`: `AlluxioRuntime`, …; `ready` of `wanted`
-    workers are ready.
+    workers are ready. `replicas`: the workers that its owner asks for.
     """
 
     kind: str
@@ -112,6 +174,9 @@ class DataRuntime(Struct, frozen=True, gc=False):
     wanted: int = 0
     ready: int = 0
     uid: str = ""
+    replicas: int = 0
+    parts: tuple[RuntimePart, ...] = ()
+    is_ending: bool = False
 
 
 class FoundData(Struct, frozen=True):

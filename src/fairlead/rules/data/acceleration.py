@@ -15,7 +15,7 @@ from fairlead.model.jobs.acceleration import Acceleration, AccelerationFacts, Da
 from fairlead.model.jobs.datasets import Claim, DataSet
 from fairlead.model.node import Node
 from fairlead.model.resources import MEMORY
-from fairlead.rules.data.listing import claims_of
+from fairlead.rules.data.mounts import claims_of
 from fairlead.rules.nodes.status import is_ready
 
 MOST_NAME: Final = 45

@@ -5,15 +5,16 @@ Specification: docs/spec/datasets.md#data-list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from msgspec import Struct
 
+from fairlead.model.jobs.data_details import DataReasons
 from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet, FoundData
 from fairlead.model.moment import Moment
+from fairlead.rules.data.mounts import claims_of
+from fairlead.rules.data.reasons import FOREIGN_CLAIM, reason_of
 
-_CLAIM: Final = "pvc://"
 _Key = tuple[str, str]
 
 
@@ -22,7 +23,7 @@ class DataRow(Struct, frozen=True):
 
     `source`: what a data set mounts, or the volume of a claim. `by`: names of the data sets that
     cache a claim. `status`: `Ready` or `NotReady`; `phase`: the object's own word. Bytes and
-    percent; None = not reported.
+    percent; None = not reported. `is_faulty`: a person should read the message.
     """
 
     namespace: str
@@ -38,14 +39,20 @@ class DataRow(Struct, frozen=True):
     files: int | None = None
     runtime: str = ""
     created_at: Moment | None = None
+    is_faulty: bool = False
 
     @property
     def is_accelerated(self) -> bool:
         return self.is_data_set or bool(self.by)
 
 
-def data_rows(found: FoundData) -> list[DataRow]:
-    """By namespace and name, a data set before a claim of its name."""
+_NOTHING_KNOWN = DataReasons()
+
+
+def data_rows(found: FoundData, known: DataReasons = _NOTHING_KNOWN) -> list[DataRow]:
+    """By namespace and name, a data set before a claim of its name. `known`: what explains data
+    sets that are stuck.
+    """
     runtimes: dict[_Key, list[DataRuntime]] = {}
     for each in found.runtimes:
         runtimes.setdefault((each.namespace, each.name), []).append(each)
@@ -54,7 +61,14 @@ def data_rows(found: FoundData) -> list[DataRow]:
     for (namespace, name), data_set in named.items():
         for mounted in claims_of(data_set):
             caching.setdefault((namespace, mounted), []).append(name)
-    rows = [_data_set(data_set, runtimes.get(key, ())) for key, data_set in named.items()]
+    foreign = {(each.namespace, each.name) for each in found.claims if not each.is_fluids}
+    rows = []
+    for key, data_set in named.items():
+        its = runtimes.get(key, ())
+        why = reason_of(
+            data_set, its, has_foreign_claim=key in foreign, known=known, now=found.taken_at
+        )
+        rows.append(_data_set(data_set, its, why, is_stuck=data_set.is_stuck(found.taken_at)))
     for claim in found.claims:
         key = (claim.namespace, claim.name)
         if not (claim.is_fluids and key in named):
@@ -62,52 +76,27 @@ def data_rows(found: FoundData) -> list[DataRow]:
     return sorted(rows, key=lambda row: (row.namespace, row.name, not row.is_data_set))
 
 
-def claims_of(data_set: DataSet) -> list[str]:
-    """Names of the claims of its namespace that a data set mounts.
-
-    >>> from fairlead.model.jobs.datasets import DataMount
-    >>> claims_of(DataSet("n", "d", (DataMount("pvc://raw/2026"), DataMount("s3://bucket"))))
-    ['raw']
-    """
-    return [
-        each.point.removeprefix(_CLAIM).partition("/")[0]
-        for each in data_set.mounts
-        if each.point.startswith(_CLAIM)
-    ]
-
-
-def _data_set(data_set: DataSet, runtimes: Sequence[DataRuntime]) -> DataRow:
+def _data_set(
+    data_set: DataSet, runtimes: Sequence[DataRuntime], why: str, *, is_stuck: bool
+) -> DataRow:
     phase = "Terminating" if data_set.is_ending else data_set.phase or "Pending"
+    is_ready = data_set.is_ready and FOREIGN_CLAIM not in why
     return DataRow(
         data_set.namespace,
         data_set.name,
         True,
         tuple(each.point for each in data_set.mounts),
         (),
-        "Ready" if data_set.is_ready else "NotReady",
+        "Ready" if is_ready else "NotReady",
         phase,
-        "" if data_set.is_ready else data_set.message or _why(data_set, runtimes),
+        why,
         data_set.cache.percent,
         data_set.size,
         data_set.files,
         ", ".join(f"{each.kind} {each.ready}/{each.wanted}" for each in runtimes),
         data_set.created_at,
+        is_faulty=is_stuck or (data_set.is_ready and bool(why)),
     )
-
-
-def _why(data_set: DataSet, runtimes: Sequence[DataRuntime]) -> str:
-    """What keeps a data set from being ready, where Fluid has not written it."""
-    if data_set.is_ending:
-        return "it is being deleted"
-    if not runtimes:
-        return "no runtime has its name"
-    if len(runtimes) > 1:
-        return f"{len(runtimes)} runtimes have its name: {_kinds(runtimes)}"
-    return ""
-
-
-def _kinds(runtimes: Iterable[DataRuntime]) -> str:
-    return ", ".join(each.kind for each in runtimes)
 
 
 def _claim(claim: Claim, by: Sequence[str]) -> DataRow:

@@ -63,3 +63,9 @@ def parse_claim(wire: WireClaim) -> Claim:
         is_fluids=annotations.get(key) == value or spec.storage_class_name == FLUID_CLASS,
         uid=meta.uid or "",
     )
+
+
+def is_fluids_volume(meta: WireMeta) -> bool:
+    """Whether Fluid made this volume for a data set."""
+    key, value = _MADE_BY
+    return (meta.annotations or {}).get(key) == value

@@ -15,11 +15,21 @@ from msgspec import Struct
 
 from fairlead.model.actions import Manifest
 from fairlead.model.jobs.acceleration import Acceleration
-from fairlead.model.jobs.datasets import CacheState, DataMount, DataRuntime, DataSet
+from fairlead.model.jobs.datasets import (
+    CacheState,
+    DataCondition,
+    DataMount,
+    DataRuntime,
+    DataSet,
+    RuntimePart,
+    SecretOption,
+)
 from fairlead.model.resources import MEMORY
 from fairlead.wire.kube.objects import WireMeta, epoch
 from fairlead.wire.kube.quantity import render_amount
 from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP
+from fairlead.wire.text.secret_names import is_secret_name
+from fairlead.wire.text.secret_words import HIDDEN, without_secrets
 
 VERSION: Final = "v1alpha1"
 DATASET: Final = (FLUID_GROUP, VERSION, FLUID_DATASETS, "Dataset")
@@ -53,15 +63,33 @@ _UNITS: Final = {unit: 1024 ** (place + 1) for place, unit in enumerate("KMGTPE"
 _PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
 
 
+class WireSecretKey(Struct, gc=False):
+    name: str | None = None
+    key: str | None = None
+
+
+class WireSecretSource(Struct, gc=False, rename="camel"):
+    secret_key_ref: WireSecretKey | None = None
+
+
+class WireSecretOption(Struct, gc=False, rename="camel"):
+    name: str | None = None
+    value_from: WireSecretSource | None = None
+
+
 class WireMount(Struct, gc=False, rename="camel"):
     mount_point: str | None = None
     name: str | None = None
     path: str | None = None
     read_only: bool | None = None
+    options: dict[str, str | None] | None = None
+    encrypt_options: list[WireSecretOption] | None = None
 
 
-class WireDatasetSpec(Struct, gc=False):
+class WireDatasetSpec(Struct, gc=False, rename="camel"):
     mounts: list[WireMount] | None = None
+    shared_options: dict[str, str | None] | None = None
+    shared_encrypt_options: list[WireSecretOption] | None = None
 
 
 class WireDataCondition(Struct, gc=False, rename="camel"):
@@ -87,8 +115,12 @@ class WireDatasetStatus(Struct, gc=False, rename="camel"):
     operation_ref: dict[str, str | None] | None = None
 
 
+class WireDataMeta(WireMeta, gc=False, rename="camel"):
+    finalizers: list[str] | None = None
+
+
 class WireDataset(Struct, gc=False):
-    metadata: WireMeta
+    metadata: WireDataMeta
     spec: WireDatasetSpec | None = None
     status: WireDatasetStatus | None = None
 
@@ -100,6 +132,12 @@ class WireRuntimeSpec(Struct, gc=False):
 class WireCacheStatus(Struct, gc=False, rename="camel"):
     worker_number_ready: int | None = None
     desired_worker_number_scheduled: int | None = None
+    master_phase: str | None = None
+    master_reason: str | None = None
+    worker_phase: str | None = None
+    worker_reason: str | None = None
+    fuse_phase: str | None = None
+    fuse_reason: str | None = None
 
 
 class WireRuntime(Struct, gc=False):
@@ -112,17 +150,12 @@ class WireRuntime(Struct, gc=False):
 def parse_dataset(wire: WireDataset) -> DataSet:
     """A field that Fluid has not written yet is not reported."""
     meta, status = wire.metadata, wire.status or WireDatasetStatus()
-    states = status.cache_states or {}
+    spec, states = wire.spec or WireDatasetSpec(), status.cache_states or {}
     files = status.file_num or ""
     return DataSet(
         namespace=meta.namespace or "",
         name=meta.name or "",
-        mounts=tuple(
-            DataMount(
-                each.mount_point or "", each.name or "", each.path or "", each.read_only is True
-            )
-            for each in (wire.spec and wire.spec.mounts) or ()
-        ),
+        mounts=tuple(map(_mount, spec.mounts or ())),
         phase=status.phase or "",
         created_at=epoch(meta.creation_timestamp),
         is_ending=meta.deletion_timestamp is not None,
@@ -133,11 +166,18 @@ def parse_dataset(wire: WireDataset) -> DataSet:
             parse_bytes(states.get("cacheCapacity") or ""),
             parse_percent(states.get("cachedPercentage") or ""),
             parse_percent(states.get("cacheHitRatio") or ""),
+            parse_percent(states.get("localHitRatio") or ""),
+            parse_percent(states.get("remoteHitRatio") or ""),
         ),
         runtimes=tuple(each.type or "" for each in status.runtimes or ()),
         message=_trouble(status.conditions or ()),
         accelerates=(meta.annotations or {}).get(ACCELERATES) or "",
         uid=meta.uid or "",
+        conditions=tuple(map(_condition, status.conditions or ())),
+        finalizers=tuple(meta.finalizers or ()),
+        ending_since=epoch(meta.deletion_timestamp),
+        shared_options=_options(spec.shared_options),
+        shared_secrets=_secret_options(spec.shared_encrypt_options),
         references=tuple(status.dataset_ref or ()),
         operations=tuple(
             f"{kind} {name}"
@@ -145,6 +185,54 @@ def parse_dataset(wire: WireDataset) -> DataSet:
             for name in (names or "").split(",")
             if name
         ),
+    )
+
+
+def _mount(wire: WireMount) -> DataMount:
+    return DataMount(
+        _shown_point(wire.mount_point or ""),
+        wire.name or "",
+        wire.path or "",
+        wire.read_only is True,
+        _options(wire.options),
+        _secret_options(wire.encrypt_options),
+    )
+
+
+def _shown_point(point: str) -> str:
+    """Without user, password and query, which may sign a request.
+
+    >>> _shown_point("https://u:p@h/x?Signature=s"), _shown_point("pvc://raw/a")
+    ('https://<redacted>@h/x?<redacted>', 'pvc://raw/a')
+    """
+    if point.startswith("pvc://") or not ("@" in point or "?" in point):
+        return point
+    place, mark, _ = point.partition("?")
+    return without_secrets(place) + (f"?{HIDDEN}" if mark else "")
+
+
+def _options(wire: dict[str, str | None] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, HIDDEN if value and is_secret_name(name) else without_secrets(value or ""))
+        for name, value in (wire or {}).items()
+    )
+
+
+def _secret_options(wire: list[WireSecretOption] | None) -> tuple[SecretOption, ...]:
+    found = []
+    for each in wire or ():
+        ref = (each.value_from and each.value_from.secret_key_ref) or WireSecretKey()
+        found.append(SecretOption(each.name or "", ref.name or "", ref.key or ""))
+    return tuple(found)
+
+
+def _condition(wire: WireDataCondition) -> DataCondition:
+    return DataCondition(
+        wire.type or "",
+        wire.status or "",
+        wire.reason or "",
+        wire.message or "",
+        epoch(wire.last_update_time),
     )
 
 
@@ -161,6 +249,13 @@ def parse_runtime(kind: str, wire: WireRuntime) -> DataRuntime:
         wanted,
         status.worker_number_ready or 0,
         meta.uid or "",
+        (wire.spec and wire.spec.replicas) or 0,
+        (
+            RuntimePart("master", status.master_phase or "", status.master_reason or ""),
+            RuntimePart("worker", status.worker_phase or "", status.worker_reason or ""),
+            RuntimePart("fuse", status.fuse_phase or "", status.fuse_reason or ""),
+        ),
+        meta.deletion_timestamp is not None,
     )
 
 

@@ -1,0 +1,66 @@
+"""Objects of data sets for tests without Fluid's controllers: a test writes the status as these
+controllers write it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.contracts.api_client import MERGE, ApiClient
+from tests.contracts.objects import Object
+from tests.kube.servers import fairlead_answer
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+FLUID = "/apis/data.fluid.io/v1alpha1"
+_VERSION = "data.fluid.io/v1alpha1"
+
+
+def claim(name: str, **annotations: str) -> Object:
+    """Of 5 GiB, for a volume that does not exist. With annotations it is of Fluid's class."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "fluid" if annotations else "",
+            "volumeName": "missing",
+            "resources": {"requests": {"storage": "5Gi"}},
+        },
+    }
+
+
+class DataSpace:
+    """A namespace with data sets, and `fairlead dataset` in it."""
+
+    def __init__(self, api: ApiClient, kubeconfig: Path, space: str) -> None:
+        self.api, self.kubeconfig, self.space = api, kubeconfig, space
+        self.fluid = f"{FLUID}/namespaces/{space}"
+        self.core = f"/api/v1/namespaces/{space}"
+
+    def run(self, *words: str, status: int = 0) -> str:
+        """Output and messages of `fairlead dataset WORDS`."""
+        answer = fairlead_answer(self.kubeconfig, "dataset", *words, "-n", self.space)
+        assert answer.returncode == status, answer.stdout + answer.stderr
+        return answer.stdout + answer.stderr
+
+    def create(self, path: str, manifest: Object) -> Object:
+        made = self.api.post(path, manifest)
+        assert made.status == 201, made.message
+        body: Object = made.body
+        return body
+
+    def fluid_object(self, kind: str, name: str, spec: Object, **meta: Any) -> Object:
+        manifest = {
+            "apiVersion": _VERSION,
+            "kind": kind,
+            "metadata": {"name": name, **meta},
+            "spec": spec,
+        }
+        return self.create(f"{self.fluid}/{kind.lower()}s", manifest)
+
+    def status(self, kind: str, name: str, status: Object) -> None:
+        place = f"{self.fluid}/{kind.lower()}s/{name}/status"
+        done = self.api.patch(place, {"status": status}, MERGE)
+        assert done.status == 200, done.message
