@@ -15,6 +15,7 @@ from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.kube.resource import (
     CLAIMS,
+    CONFIG_MAPS,
     DEPLOYMENTS,
     EVENTS,
     NAMESPACES,
@@ -63,6 +64,8 @@ _VOLUMES: Final = Resource(
     "", "v1", "persistentvolumes", is_namespaced=False, kind="PersistentVolume"
 )
 _LOADS: Final = Resource(*DATA_LOAD[:3], kind=DATA_LOAD[3])
+_RELEASES: Final = (CONFIG_MAPS, SECRETS)
+"""Where Helm keeps releases: that of Fluid's controllers in the former, any other in the latter."""
 _ALLUXIO: Final = Resource(*ALLUXIO[:3], kind=ALLUXIO[3])
 DATA_SETS: Final = Resource(*DATASET[:3], kind=DATASET[3])
 _RUNTIMES: Final = tuple(Resource(*each[:3], kind=each[3]) for each in RUNTIMES)
@@ -119,7 +122,6 @@ class DataQuery:
         Raises OutsideError if claims or data sets of the namespace may not be read: whether the
         name is free would not be known.
         """
-        secrets = Selection(namespace, labels=f"owner=helm,name={name}")
         *values, users, labels = self._together(
             partial(self.read, namespace),
             partial(self._is_served, ItemReader(_ALLUXIO, _names_form()), namespace),
@@ -129,11 +131,11 @@ class DataQuery:
             ),
             partial(self._list, ItemReader(NODES, NODE_FORM), _ALL),
             partial(self._has, _VOLUMES, f"{namespace}-{name}", None),
-            partial(self._list, ItemReader(SECRETS, _names_form()), secrets),
+            partial(self._has_release, namespace, name),
             partial(self.users, namespace),
             partial(self._labels, namespace),
         )
-        data, alluxio, controller, csi, nodes, volume, releases = values
+        data, alluxio, controller, csi, nodes, volume, release = values
         if data.failures:
             hint = "use a user who may list claims and data sets there"
             raise OutsideError("kubernetes", data.failures, hint)
@@ -147,7 +149,7 @@ class DataQuery:
             has_controller=controller,
             csi_nodes=None if csi is None else frozenset(filter(None, csi)),
             has_volume=volume,
-            has_release=None if releases is None else bool(releases),
+            has_release=release,
             users=frozenset(each.node for each in users or () if each.claim == claim and each.node),
             is_governed=(labels or {}).get(LABEL_QUOTA) == QUOTA_ENFORCED,
         )
@@ -258,6 +260,14 @@ class DataQuery:
         except NotServed:
             return False
         return True
+
+    def _has_release(self, namespace: str, name: str) -> bool | None:
+        """None if none is found, and not all of them may be read."""
+        chosen = Selection(namespace, labels=f"owner=helm,name={name}")
+        found = self._together(
+            *(partial(self._list, ItemReader(each, _names_form()), chosen) for each in _RELEASES)
+        )
+        return True if any(found) else None if None in found else False
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
         found = self._api.get(NAMESPACES, namespace, type=_Named)

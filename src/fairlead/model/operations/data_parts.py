@@ -12,7 +12,7 @@ class DataSetParts(Struct, frozen=True):
     """All objects of one data set, as read. `data_set`: None if only others are left.
 
     `rest`: what Fluid made for it, in the order in which it is shown: its claim, volume
-    (`NAMESPACE-NAME`), the Secrets of its Helm release, the pods of its cache.
+    (`NAMESPACE-NAME`), the ConfigMaps of its Helm release, the pods of its cache.
     """
 
     namespace: str

@@ -93,20 +93,33 @@ def acceleration_steps(
 
 
 def unacceleration_steps(parts: DataSetParts, *, seconds: float = READY_SECONDS) -> Steps:
-    """Removes the Dataset and its runtimes, then waits for the end of each kind of object."""
-    removed = parts.removed
-    steps = []
-    if removed:
-        titles = ", ".join(each.title for each in removed)
-        steps.append(OperationStep(f"Remove {titles}", RemoveStep(removed)))
+    """Removes the Dataset, and when it is gone the runtimes; then waits for each kind of object.
+
+    In this order Fluid needs seconds. If both are removed at once, the controller of the runtime
+    fails at the Dataset, begins again, and asks the master that it has removed for a minute.
+    """
+    steps: list[OperationStep] = []
+    if parts.data_set is not None:
+        steps += [_removal((parts.data_set,)), _end((parts.data_set,), seconds)]
+    if parts.runtimes:
+        steps.append(_removal(parts.runtimes))
     kinds: dict[str, list[ObjectRef]] = {}
-    for each in (*removed, *parts.rest):
+    for each in (*parts.runtimes, *parts.rest):
         kinds.setdefault(each.kind, []).append(each)
-    for targets in kinds.values():
-        word = "is gone" if len(targets) == 1 else "are gone"
-        title = f"{', '.join(each.title for each in targets)} {word}"
-        steps.append(OperationStep(title, GoneStep(tuple(targets), seconds=seconds)))
-    return tuple(steps)
+    return (*steps, *(_end(tuple(targets), seconds) for targets in kinds.values()))
+
+
+def _removal(targets: tuple[ObjectRef, ...]) -> OperationStep:
+    return OperationStep(f"Remove {_titles(targets)}", RemoveStep(targets))
+
+
+def _end(targets: tuple[ObjectRef, ...], seconds: float) -> OperationStep:
+    word = "is gone" if len(targets) == 1 else "are gone"
+    return OperationStep(f"{_titles(targets)} {word}", GoneStep(targets, seconds=seconds))
+
+
+def _titles(targets: Sequence[ObjectRef]) -> str:
+    return ", ".join(each.title for each in targets)
 
 
 def preheat_steps(
