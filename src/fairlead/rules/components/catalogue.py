@@ -1,0 +1,220 @@
+"""The components that Fairlead knows: its own parts, and programs of others that it works with.
+
+Names of workloads and definitions of other programs are those of the version in the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from fairlead.errors import UserError
+from fairlead.model.actions import ObjectRef
+from fairlead.model.operations.component import Backend, Component, Group, Need
+
+
+def _deployments(*names: str) -> tuple[ObjectRef, ...]:
+    return tuple(ObjectRef("apps/v1", "Deployment", each) for each in names)
+
+
+def _daemon_sets(*names: str) -> tuple[ObjectRef, ...]:
+    return tuple(ObjectRef("apps/v1", "DaemonSet", each) for each in names)
+
+
+def _definitions(group: str, *plurals: str) -> tuple[str, ...]:
+    return tuple(f"{each}.{group}" for each in plurals)
+
+
+_OWN: Final = (
+    Component(
+        id="gpu-sharing",
+        group=Group.SCHEDULING,
+        title="GPU sharing scheduler",
+        title_zh="GPU 共享调度",
+        backend=Backend.NATIVE,
+        part="gpu_sharing",
+        workloads=(
+            *_deployments("fairlead-scheduler"),
+            *_daemon_sets("fairlead-gpushare-extender"),  # on the control plane's machines
+        ),
+        depends=(Need("node-agent"),),
+    ),
+    Component(
+        id="node-agent",
+        group=Group.SCHEDULING,
+        title="Node agent (device plugin)",
+        title_zh="节点代理 (设备插件)",
+        backend=Backend.NATIVE,
+        part="node_agent",
+        workloads=_daemon_sets("fairlead-node-agent"),
+    ),
+    Component(
+        id="quota",
+        group=Group.SCHEDULING,
+        title="Elastic quota",
+        title_zh="弹性配额",
+        backend=Backend.NATIVE,
+        part="quota",
+        definitions=("elasticquotatrees.scheduling.sigs.k8s.io",),
+        workloads=_deployments("fairlead-quota-controller", "fairlead-admission-webhook"),
+        conflicts=("kueue",),
+    ),
+    Component(
+        id="cli",
+        group=Group.INTERACTION,
+        title="Command line",
+        title_zh="命令行工具",
+        backend=Backend.NATIVE,
+        is_required=True,
+    ),
+    Component(
+        id="console",
+        group=Group.INTERACTION,
+        title="Console",
+        title_zh="控制台",
+        backend=Backend.NATIVE,
+        part="console",
+        workloads=_deployments("fairlead-console"),
+        depends=(Need("cli"), Need("cluster-exporter")),
+    ),
+    Component(
+        id="people",
+        group=Group.INTERACTION,
+        title="Users and groups",
+        title_zh="用户与用户组",
+        backend=Backend.NATIVE,
+        part="people",
+        definitions=_definitions("fairlead.io", "users", "usergroups"),
+        workloads=_deployments("fairlead-people-controller", "fairlead-admission-webhook"),
+    ),
+    Component(
+        id="cluster-exporter",
+        group=Group.MONITORING,
+        title="Cluster exporter",
+        title_zh="集群指标导出器",
+        backend=Backend.NATIVE,
+        part="cluster_exporter",
+        workloads=_deployments("fairlead-cluster-exporter"),
+    ),
+    Component(
+        id="gpu-exporter",
+        group=Group.MONITORING,
+        title="GPU exporter",
+        title_zh="GPU 指标导出器",
+        backend=Backend.NATIVE,
+        part="gpu_exporter",
+        workloads=_daemon_sets("fairlead-gpu-exporter"),
+    ),
+)
+
+_OTHERS: Final = (
+    Component(
+        id="fluid",
+        group=Group.DATA,
+        title="Fluid",
+        title_zh="Fluid 数据加速",
+        backend=Backend.HELM,
+        version="1.0.8",
+        namespace="fluid-system",
+        chart="fluid",
+        definitions=_definitions(
+            "data.fluid.io",
+            *("alluxioruntimes", "databackups", "dataloads", "datamigrates", "dataprocesses"),
+            *("datasets", "efcruntimes", "goosefsruntimes", "jindoruntimes", "juicefsruntimes"),
+            *("thinruntimeprofiles", "thinruntimes", "vineyardruntimes"),
+        ),
+        workloads=(
+            *_deployments("dataset-controller", "fluid-webhook"),
+            *_daemon_sets("csi-nodeplugin-fluid"),
+        ),
+        images=("dataset-controller",),
+        fixed={"crdUpgrade": {"enabled": False}},
+    ),
+    Component(
+        id="prometheus",
+        group=Group.MONITORING,
+        title="Prometheus",
+        title_zh="Prometheus 监控",
+        backend=Backend.HELM,
+        version="61.3.2",
+        namespace="monitoring",
+        chart="kube-prometheus-stack",
+        images=("prometheus-operator", "prom/prometheus", "prometheus/prometheus"),
+    ),
+    Component(
+        id="prometheus-adapter",
+        group=Group.ELASTICITY,
+        title="Prometheus adapter (GPU metrics for autoscaling)",
+        title_zh="Prometheus 适配器 (按 GPU 指标弹性伸缩)",
+        backend=Backend.HELM,
+        version="4.11.0",
+        namespace="monitoring",
+        chart="prometheus-adapter",
+        images=("prometheus-adapter",),
+        depends=(Need("prometheus"),),
+    ),
+    Component(
+        id="training-operator",
+        group=Group.WORKFLOW,
+        title="Training operator (TFJob, PyTorchJob)",
+        title_zh="训练任务控制器 (TFJob, PyTorchJob)",
+        backend=Backend.NATIVE,
+        version="1.9.2",
+        namespace="kubeflow",
+        definitions=_definitions(
+            "kubeflow.org", "jaxjobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs"
+        ),
+        workloads=_deployments("training-operator"),
+        images=("training-operator",),
+    ),
+    Component(
+        id="mpi-operator",
+        group=Group.WORKFLOW,
+        title="MPI operator (MPIJob)",
+        title_zh="MPI 任务控制器 (MPIJob)",
+        backend=Backend.NATIVE,
+        version="0.6.0",
+        namespace="mpi-operator",
+        definitions=("mpijobs.kubeflow.org",),
+        workloads=_deployments("mpi-operator"),
+        images=("mpi-operator",),
+    ),
+    Component(
+        id="kueue",
+        group=Group.SCHEDULING,
+        title="Kueue",
+        title_zh="Kueue 作业队列",
+        backend=Backend.OTHER,
+        workloads=_deployments("kueue-controller-manager"),
+        images=("kueue/kueue",),
+    ),
+)
+
+_ORDER: Final = {group: number for number, group in enumerate(Group)}
+CATALOGUE: Final = tuple(sorted((*_OWN, *_OTHERS), key=lambda each: _ORDER[each.group]))
+"""In the order of the groups."""
+COMPONENTS: Final = {each.id: each for each in CATALOGUE}
+
+
+def component_of(id: str) -> Component:
+    """Raises UserError for an id that is not in the catalogue.
+
+    >>> component_of("fluid").namespace
+    'fluid-system'
+    """
+    found = COMPONENTS.get(id)
+    if found is None:
+        near = get_close_matches(id, COMPONENTS, 1)
+        hint = f"did you mean `{near[0]}`?" if near else "`fairlead component list` has all"
+        raise UserError(f"there is no component `{id}`", hint)
+    return found
+
+
+def dependants(id: str, installed: Iterable[str]) -> list[str]:
+    """Of the installed components those that need this one.
+
+    >>> dependants("prometheus", ["prometheus", "prometheus-adapter", "fluid"])
+    ['prometheus-adapter']
+    """
+    return [each for each in installed if any(need.id == id for need in component_of(each).depends)]

@@ -1,0 +1,1 @@
+"""Components in a cluster: their inventories, and what is seen of their programs."""
