@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import (
+    ClusterComponents,
     ClusterCrons,
     ClusterData,
     ClusterJobs,
@@ -133,6 +134,14 @@ class ChosenWorld:
             helm=HelmProgram(api.connection, self._env),
             makes_namespace=makes_namespace or api.connection.laptop is not None,
         )
+
+    def components(self) -> ClusterComponents | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.component_facts import ComponentQuery
+
+        return ComponentQuery(found[0], self._env)
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
         found = None if self._options.snapshot else self._api()

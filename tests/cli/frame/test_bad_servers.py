@@ -43,6 +43,7 @@ LINES = {
     "data list": "data list -A",
     "dataset list": "dataset list -A",
     "operation list": "operation list",
+    "component list": "component list",
 }
 """The command lines of commands that need more than a name; all others are called with the command
 and a name (which the command may refuse).

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairlead.model.devices.gpu_load import LoadTest, WorkDone
     from fairlead.model.event import Event
     from fairlead.model.installation import Installation
+    from fairlead.model.installed.component_facts import ComponentFacts
     from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
     from fairlead.model.jobs.cron import Cron
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.datasets import FoundClaims, FoundData
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundServings, Serving
+    from fairlead.model.operations.component import Component
     from fairlead.model.operations.operation import Operation
     from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
@@ -285,6 +287,14 @@ class ClusterOperations(Protocol):
         ...
 
 
+class ClusterComponents(Protocol):
+    """The components of a cluster (docs/spec/components.md). Blocking."""
+
+    def facts(self, components: Sequence[Component]) -> ComponentFacts:
+        """What there is of them; what may not be read is `Unread`."""
+        ...
+
+
 class ClusterCrons(Protocol):
     """The crons of a cluster. Blocking. Each raises UserError where the cluster serves none."""
 
@@ -402,6 +412,10 @@ class Clusters(Protocol):
 
         `makes_namespace`: the first record creates its namespace; a laptop always does.
         """
+        ...
+
+    def components(self) -> ClusterComponents | None:
+        """The components of that cluster; None for a file or the embedded one."""
         ...
 
     def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:

@@ -387,6 +387,12 @@ VERBS: Final = (
         "remove a cache of Fluid; the claim and its data stay",
     ),
     Verb(
+        ("component", "list"),
+        "components.component_list",
+        "list the components of the platform and how each is",
+        aliases=("ls",),
+    ),
+    Verb(
         ("operation", "list"),
         "operations.operation_list",
         "list operations on data sets and components",

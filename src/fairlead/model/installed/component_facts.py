@@ -13,7 +13,7 @@ from fairlead.model.operations.component import ComponentInventory
 from fairlead.model.operations.operation import HelmRelease
 
 
-class SeenWorkload(Struct, frozen=True):
+class ProgramWorkload(Struct, frozen=True):
     """A Deployment, DaemonSet or StatefulSet of any namespace.
 
     `wanted`: replicas, or nodes that it selects; `ready`: of these with the newest spec, available.
@@ -68,7 +68,7 @@ class ComponentFacts(Struct, frozen=True, kw_only=True):
     """
 
     program: str
-    workloads: tuple[SeenWorkload, ...] | Unread = ()
+    workloads: tuple[ProgramWorkload, ...] | Unread = ()
     installation: InstallationFact | Unread | None = None
     inventories: tuple[ComponentInventory, ...] | Unread = ()
     releases: tuple[HelmRelease, ...] | Unread = ()

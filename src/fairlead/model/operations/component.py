@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.model.actions import ObjectRef
 
 
-class Group(StrEnum):
+class ComponentGroup(StrEnum):
     """In the order in which they are shown."""
 
     SCHEDULING = "Scheduling"
@@ -65,7 +65,7 @@ class Component(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    group: Group
+    group: ComponentGroup
     title: str
     title_zh: str
     backend: Backend
@@ -91,7 +91,7 @@ class ComponentRow(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    group: Group
+    group: ComponentGroup
     title: str
     title_zh: str
     state: ComponentState | None

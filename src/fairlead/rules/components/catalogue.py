@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.actions import ObjectRef
-from fairlead.model.operations.component import Backend, Component, Group, Need
+from fairlead.model.operations.component import Backend, Component, ComponentGroup, Need
 
 
 def _deployments(*names: str) -> tuple[ObjectRef, ...]:
@@ -29,7 +29,7 @@ def _definitions(group: str, *plurals: str) -> tuple[str, ...]:
 _OWN: Final = (
     Component(
         id="gpu-sharing",
-        group=Group.SCHEDULING,
+        group=ComponentGroup.SCHEDULING,
         title="GPU sharing scheduler",
         title_zh="GPU 共享调度",
         backend=Backend.NATIVE,
@@ -42,7 +42,7 @@ _OWN: Final = (
     ),
     Component(
         id="node-agent",
-        group=Group.SCHEDULING,
+        group=ComponentGroup.SCHEDULING,
         title="Node agent (device plugin)",
         title_zh="节点代理 (设备插件)",
         backend=Backend.NATIVE,
@@ -51,7 +51,7 @@ _OWN: Final = (
     ),
     Component(
         id="quota",
-        group=Group.SCHEDULING,
+        group=ComponentGroup.SCHEDULING,
         title="Elastic quota",
         title_zh="弹性配额",
         backend=Backend.NATIVE,
@@ -62,7 +62,7 @@ _OWN: Final = (
     ),
     Component(
         id="cli",
-        group=Group.INTERACTION,
+        group=ComponentGroup.INTERACTION,
         title="Command line",
         title_zh="命令行工具",
         backend=Backend.NATIVE,
@@ -70,7 +70,7 @@ _OWN: Final = (
     ),
     Component(
         id="console",
-        group=Group.INTERACTION,
+        group=ComponentGroup.INTERACTION,
         title="Console",
         title_zh="控制台",
         backend=Backend.NATIVE,
@@ -80,7 +80,7 @@ _OWN: Final = (
     ),
     Component(
         id="people",
-        group=Group.INTERACTION,
+        group=ComponentGroup.INTERACTION,
         title="Users and groups",
         title_zh="用户与用户组",
         backend=Backend.NATIVE,
@@ -90,7 +90,7 @@ _OWN: Final = (
     ),
     Component(
         id="cluster-exporter",
-        group=Group.MONITORING,
+        group=ComponentGroup.MONITORING,
         title="Cluster exporter",
         title_zh="集群指标导出器",
         backend=Backend.NATIVE,
@@ -99,7 +99,7 @@ _OWN: Final = (
     ),
     Component(
         id="gpu-exporter",
-        group=Group.MONITORING,
+        group=ComponentGroup.MONITORING,
         title="GPU exporter",
         title_zh="GPU 指标导出器",
         backend=Backend.NATIVE,
@@ -111,7 +111,7 @@ _OWN: Final = (
 _OTHERS: Final = (
     Component(
         id="fluid",
-        group=Group.DATA,
+        group=ComponentGroup.DATA,
         title="Fluid",
         title_zh="Fluid 数据加速",
         backend=Backend.HELM,
@@ -133,22 +133,20 @@ _OTHERS: Final = (
     ),
     Component(
         id="prometheus",
-        group=Group.MONITORING,
+        group=ComponentGroup.MONITORING,
         title="Prometheus",
         title_zh="Prometheus 监控",
         backend=Backend.HELM,
-        version="61.3.2",
         namespace="monitoring",
         chart="kube-prometheus-stack",
         images=("prometheus-operator", "prom/prometheus", "prometheus/prometheus"),
     ),
     Component(
         id="prometheus-adapter",
-        group=Group.ELASTICITY,
+        group=ComponentGroup.ELASTICITY,
         title="Prometheus adapter (GPU metrics for autoscaling)",
         title_zh="Prometheus 适配器 (按 GPU 指标弹性伸缩)",
         backend=Backend.HELM,
-        version="4.11.0",
         namespace="monitoring",
         chart="prometheus-adapter",
         images=("prometheus-adapter",),
@@ -156,7 +154,7 @@ _OTHERS: Final = (
     ),
     Component(
         id="training-operator",
-        group=Group.WORKFLOW,
+        group=ComponentGroup.WORKFLOW,
         title="Training operator (TFJob, PyTorchJob)",
         title_zh="训练任务控制器 (TFJob, PyTorchJob)",
         backend=Backend.NATIVE,
@@ -170,7 +168,7 @@ _OTHERS: Final = (
     ),
     Component(
         id="mpi-operator",
-        group=Group.WORKFLOW,
+        group=ComponentGroup.WORKFLOW,
         title="MPI operator (MPIJob)",
         title_zh="MPI 任务控制器 (MPIJob)",
         backend=Backend.NATIVE,
@@ -182,7 +180,7 @@ _OTHERS: Final = (
     ),
     Component(
         id="kueue",
-        group=Group.SCHEDULING,
+        group=ComponentGroup.SCHEDULING,
         title="Kueue",
         title_zh="Kueue 作业队列",
         backend=Backend.OTHER,
@@ -191,7 +189,7 @@ _OTHERS: Final = (
     ),
 )
 
-_ORDER: Final = {group: number for number, group in enumerate(Group)}
+_ORDER: Final = {group: number for number, group in enumerate(ComponentGroup)}
 CATALOGUE: Final = tuple(sorted((*_OWN, *_OTHERS), key=lambda each: _ORDER[each.group]))
 """In the order of the groups."""
 COMPONENTS: Final = {each.id: each for each in CATALOGUE}

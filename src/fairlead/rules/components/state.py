@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.model.installed.component_facts import (
     ComponentFacts,
-    SeenWorkload,
+    ProgramWorkload,
+    RunningOperation,
 )
 from fairlead.model.installed.facts import Unread
 from fairlead.model.operations.component import (
@@ -15,11 +18,13 @@ from fairlead.model.operations.component import (
     ComponentRow,
     ComponentState,
 )
-from fairlead.model.operations.operation import HelmRelease
+from fairlead.model.operations.operation import HelmRelease, Operation, OperationState
 from fairlead.rules.components.catalogue import CATALOGUE
 from fairlead.rules.components.versions import is_newer
 from fairlead.rules.installation.finding_lists import some
 
+SUBJECT: Final = "component/"
+"""Of operations on a component; its id follows."""
 _RUNNING: Final = {
     "deploy": ComponentState.INSTALLING,
     "upgrade": ComponentState.UPGRADING,
@@ -72,8 +77,18 @@ def component_row(component: Component, facts: ComponentFacts) -> ComponentRow:
     )
 
 
+def with_operations(facts: ComponentFacts, operations: Iterable[Operation]) -> ComponentFacts:
+    """The facts with the operations on components that have begun and not ended."""
+    running = {
+        each.subject.removeprefix(SUBJECT): RunningOperation(each.id, each.kind.value)
+        for each in operations
+        if each.state is OperationState.RUNNING and each.subject.startswith(SUBJECT)
+    }
+    return replace(facts, running=running)
+
+
 def is_installed(row: ComponentRow) -> bool:
-    """Whether the component is there, whoever deployed it."""
+    """Whether the component is there, also if another program deployed it."""
     return row.state not in (None, ComponentState.NOT_INSTALLED)
 
 
@@ -187,7 +202,7 @@ def _foreign(component: Component, facts: ComponentFacts) -> _Found:
     }
 
 
-def is_copy(component: Component, seen: SeenWorkload) -> bool:
+def is_copy(component: Component, seen: ProgramWorkload) -> bool:
     """Whether a workload is of this component, by its name or an image."""
     if (seen.kind, seen.name) in {(each.kind, each.name) for each in component.workloads}:
         return True

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -87,36 +86,26 @@ def render_component_inventory(inventory: ComponentInventory) -> Manifest:
     }
 
 
-def parse_component_inventory(manifest: Manifest) -> ComponentInventory:
-    """Raises OutsideError for a ConfigMap that is no inventory."""
-    meta = manifest["metadata"]
+def parse_component_inventory(manifest: Any, id: str, namespace: str) -> ComponentInventory:
+    """Raises OutsideError for a ConfigMap that is no inventory of this component."""
     try:
         data = msgspec.convert(manifest["data"], dict[str, str])
         rows = msgspec.json.decode(data["objects"], type=list[tuple[str, str, str, str]])
+        if manifest["metadata"]["labels"][COMPONENT_LABEL] != id:
+            raise KeyError(COMPONENT_LABEL)
         return ComponentInventory(
-            id=str(meta["labels"][COMPONENT_LABEL]),
+            id=id,
             version=data["version"],
             state=data["state"],
-            namespace=str(meta["namespace"]),
+            namespace=namespace,
             place=data["place"],
             objects=tuple(ObjectRef(row[0], row[1], row[3], row[2]) for row in rows),
             values=data["values"],
             operation=data["operation"],
         )
     except (KeyError, TypeError, msgspec.MsgspecError) as error:
-        what = f"ConfigMap `{meta['namespace']}/{meta['name']}` is no inventory: {error}"
+        what = f"{component_inventory_ref(id, namespace).title} is no inventory: {error}"
         raise OutsideError("kubernetes", what, "deploy the component again") from error
-
-
-def parse_component_inventories(manifests: Iterable[Manifest]) -> tuple[ComponentInventory, ...]:
-    """Those whose name is that of their component; others do not count."""
-    found = (
-        parse_component_inventory(each)
-        for each in manifests
-        if each["metadata"]["name"]
-        == f"{PREFIX}{(each['metadata'].get('labels') or {}).get(COMPONENT_LABEL)}"
-    )
-    return tuple(found)
 
 
 def _group_kind(ref: ObjectRef) -> str:

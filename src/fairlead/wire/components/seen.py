@@ -2,42 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from fairlead.model.actions import Manifest
-from fairlead.model.installed.component_facts import SeenWorkload
+from msgspec import Struct
+
+from fairlead.model.installed.component_facts import ProgramWorkload
+from fairlead.wire.kube.forms import JsonForm
 
 WORKLOAD_KINDS: Final = ("Deployment", "DaemonSet", "StatefulSet")
 _RELEASE: Final = "meta.helm.sh/release-name"
 _VERSION: Final = "app.kubernetes.io/version"
 
 
-def parse_seen_workload(manifest: Manifest) -> SeenWorkload:
-    """A Deployment, DaemonSet or StatefulSet. Pods of an older spec do not count as ready."""
-    meta, spec = manifest["metadata"], manifest.get("spec") or {}
-    status = manifest.get("status") or {}
-    pod = ((spec.get("template") or {}).get("spec")) or {}
-    wanted, ready = _counts(manifest["kind"], spec, status)
-    if status.get("observedGeneration", 0) < meta.get("generation", 0):
-        ready = 0
-    return SeenWorkload(
-        manifest["kind"],
-        str(meta.get("namespace") or ""),
-        str(meta["name"]),
-        tuple(str(each.get("image") or "") for each in pod.get("containers") or ()),
+class _Meta(Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str | None = None
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Image(Struct, gc=False):
+    image: str = ""
+
+
+class _Pod(Struct, gc=False):
+    containers: list[_Image] | None = None
+
+
+class _Template(Struct, gc=False):
+    spec: _Pod | None = None
+
+
+class _Spec(Struct, gc=False):
+    replicas: int | None = None
+    template: _Template | None = None
+
+
+class _Status(Struct, gc=False, rename="camel"):
+    observed_generation: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+    desired_number_scheduled: int = 0
+    updated_number_scheduled: int = 0
+    number_available: int = 0
+
+
+class WireWorkload(Struct, gc=False):
+    """A Deployment, DaemonSet or StatefulSet."""
+
+    metadata: _Meta
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+def workload_form(kind: str) -> JsonForm[ProgramWorkload]:
+    """The form of one of the three kinds."""
+    return JsonForm(WireWorkload, partial(_parse, kind))
+
+
+def _parse(kind: str, wire: WireWorkload) -> ProgramWorkload:
+    """Pods of an older spec do not count as ready."""
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    pod = (spec.template and spec.template.spec) or _Pod()
+    wanted, ready = _counts(kind, spec, status)
+    return ProgramWorkload(
+        kind,
+        meta.namespace,
+        meta.name,
+        tuple(each.image for each in pod.containers or ()),
         wanted,
-        ready,
-        str((meta.get("annotations") or {}).get(_RELEASE) or ""),
-        str((meta.get("labels") or {}).get(_VERSION) or ""),
+        0 if status.observed_generation < meta.generation else ready,
+        (meta.annotations or {}).get(_RELEASE, ""),
+        (meta.labels or {}).get(_VERSION, ""),
     )
 
 
-def _counts(kind: str, spec: Any, status: Any) -> tuple[int, int]:
+def _counts(kind: str, spec: _Spec, status: _Status) -> tuple[int, int]:
     if kind == "DaemonSet":
-        wanted = status.get("desiredNumberScheduled") or 0
-        counts = (status.get("updatedNumberScheduled"), status.get("numberAvailable"))
-    else:
-        replicas = spec.get("replicas")
-        wanted = 1 if replicas is None else replicas
-        counts = (status.get("updatedReplicas"), status.get("availableReplicas"))
-    return wanted, min(each or 0 for each in counts)
+        counts = (status.updated_number_scheduled, status.number_available)
+        return status.desired_number_scheduled, min(counts)
+    wanted = 1 if spec.replicas is None else spec.replicas
+    return wanted, min(status.updated_replicas, status.available_replicas)

@@ -1,0 +1,136 @@
+"""Reads what a cluster has of the components of the catalogue. Blocking, for the CLI and threads.
+
+What may not be read is reported as `Unread` and does not prevent reading the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from fairlead import __version__
+from fairlead.edge.helm.helm_program import HelmProgram, find_helm
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.kube.resource import DEPLOYMENTS, Resource
+from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
+from fairlead.edge.queries.installed import own_namespace, read_installed
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.installed.component_facts import (
+    ComponentFacts,
+    InstallationFact,
+    ProgramWorkload,
+)
+from fairlead.model.installed.facts import Unread
+from fairlead.model.operations.component import Component, ComponentInventory
+from fairlead.model.operations.operation import HelmRelease
+from fairlead.wire.components.inventory import (
+    component_inventory_ref,
+    parse_component_inventory,
+)
+from fairlead.wire.components.seen import WORKLOAD_KINDS, workload_form
+from fairlead.wire.installation.inventory import COMPLETE
+from fairlead.wire.installation.values import parse_values, read_values
+
+Result = TypeVar("Result")
+_WORKLOADS: Final = (
+    DEPLOYMENTS,
+    Resource("apps", "v1", "daemonsets", kind="DaemonSet"),
+    Resource("apps", "v1", "statefulsets", kind="StatefulSet"),
+)
+
+
+class ComponentQuery:
+    """`environment`: in which the program `helm` is looked for. `stand_ins`: versions of what a
+    simulated cluster deploys natively, by the id of the component.
+    """
+
+    def __init__(
+        self,
+        api: KubeBlocking,
+        environment: Mapping[str, str],
+        stand_ins: Mapping[str, str] | None = None,
+    ) -> None:
+        self._api = api
+        self._target = KubeInstallationTarget(api)
+        self._environment = environment
+        self._helm = HelmProgram(api.connection, environment)
+        self._stand_ins = stand_ins or {}
+
+    def facts(self, components: Sequence[Component]) -> ComponentFacts:
+        """About these components. Raises UserError if FAIRLEAD_HELM names no program."""
+        has_helm = bool(find_helm(self._environment))
+        namespace = own_namespace(self._target)
+        charts = {each.chart for each in components if each.chart}
+        releases: tuple[HelmRelease, ...] | Unread = ()
+        if has_helm:
+            releases = _asked(lambda: asyncio.run(self._releases(charts)))
+        ids = [each.id for each in components if not each.part and not each.is_required]
+        calls: list[Callable[[], Any]] = [
+            partial(_asked, self._workloads),
+            partial(_asked, self._installation),
+            partial(_asked, partial(self._inventories, ids, namespace)),
+        ]
+        workloads, installation, inventories = in_parallel(calls)
+        return ComponentFacts(
+            program=__version__,
+            workloads=_value(workloads),
+            installation=_value(installation),
+            inventories=_value(inventories),
+            releases=releases,
+            has_helm=has_helm,
+            stand_ins=self._stand_ins if self._target.is_simulated() else {},
+        )
+
+    async def _releases(self, charts: set[str]) -> tuple[HelmRelease, ...]:
+        """Those of the charts, each with what its history adds."""
+        listed = [each for each in await self._helm.releases() if each.chart in charts]
+        found = [await self._helm.release(each.name, each.namespace) for each in listed]
+        return tuple(each for each in found if each is not None)
+
+    def _workloads(self) -> tuple[ProgramWorkload, ...]:
+        readers = [ItemReader(each, workload_form(each.kind)) for each in _WORKLOADS]
+        return tuple(
+            row for each in readers for row in self._api.list_all(each, Selection()).rows.values()
+        )
+
+    def _installation(self) -> InstallationFact | None:
+        found = read_installed(self._target)
+        if found is None:
+            return None
+        try:
+            chosen = parse_values(read_values(found.values, "the inventory"))
+        except UserError as error:  # an installation of another version
+            raise OutsideError("kubernetes", error.what, error.hint) from error
+        return InstallationFact(
+            found.version,
+            chosen.parts,
+            found.namespace,
+            tuple(each for each in found.objects if each.kind in WORKLOAD_KINDS),
+            found.state == COMPLETE,
+            found.release,
+        )
+
+    def _inventories(self, ids: Sequence[str], namespace: str) -> tuple[ComponentInventory, ...]:
+        found = in_groups([partial(self._inventory, each, namespace) for each in ids])
+        return tuple(inventory for each in found if (inventory := _value(each)) is not None)
+
+    def _inventory(self, id: str, namespace: str) -> ComponentInventory | None:
+        found = self._target.get(component_inventory_ref(id, namespace))
+        return None if found is None else parse_component_inventory(found, id, namespace)
+
+
+def _asked(call: Callable[[], Result]) -> Result | Unread:
+    try:
+        return call()
+    except OutsideError as error:
+        return Unread(error.what)
+
+
+def _value(answer: Any) -> Any:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
