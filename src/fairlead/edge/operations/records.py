@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
-import msgspec
 from msgspec import structs
 
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import SYSTEM, ApiFailure, Conflict
 from fairlead.edge.kube.api_page import ItemReader
-from fairlead.edge.kube.api_request import Selection, patch_request
+from fairlead.edge.kube.api_request import Selection, create_request, patch_request
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
@@ -71,9 +70,9 @@ class KubeOperationRecords:
         return await self._create_map(record)
 
     async def _create_map(self, record: Manifest) -> WireRecord:
-        made: WireRecord = msgspec.convert(
-            await self._api.create(CONFIG_MAPS, record, self._namespace), WireRecord
-        )
+        request = create_request(CONFIG_MAPS, record, self._namespace)
+        answer = await self._api.send(request)
+        made: WireRecord = decoder_of(WireRecord).decode(answer.body)
         return made
 
     async def get(self, id: str) -> Operation | None:
