@@ -21,7 +21,9 @@ from fairlead.errors import (
     UserError,
 )
 from fairlead.model.actions import Manifest, ObjectRef, object_ref
+from fairlead.model.jobs.datasets import DATA_LOAD_KIND, DATASET_KIND
 from fairlead.model.keys import ANNOTATION_OPERATION
+from fairlead.model.operations.data_parts import fluid_ref
 from fairlead.model.operations.operation import (
     ApplyStep,
     CreateStep,
@@ -33,6 +35,7 @@ from fairlead.model.operations.operation import (
     StepWork,
 )
 from fairlead.ports import Helm, OperationCluster
+from fairlead.rules.data.preheat import load_progress
 from fairlead.rules.operations.progress import Turn
 from fairlead.rules.operations.readiness import readiness, still_there
 from fairlead.rules.operations.releases import release_turn
@@ -149,8 +152,19 @@ class StepWorker:
             message = f"{target.title}: {state.message}"
             if state.is_failed:
                 return Attempt(is_over=True, failure=message)
-            return await self._waiting(target, state.message, waited, work.seconds)
+            lacking = state.message
+            if target.kind == DATA_LOAD_KIND and (cached := await self._cached(found)):
+                lacking = f"{lacking}; {cached}"
+            return await self._waiting(target, lacking, waited, work.seconds)
         return _DONE
+
+    async def _cached(self, load: Manifest | None) -> str:
+        """How much of the data set of a DataLoad is cached; "" = it is not reported."""
+        if load is None:
+            return ""
+        name = ((load.get("spec") or {}).get("dataset") or {}).get("name") or ""
+        target = fluid_ref(DATASET_KIND, load["metadata"].get("namespace") or "", name)
+        return load_progress(await self._cluster.get(target)) if name else ""
 
     async def _await_gone(self, work: GoneStep, waited: float) -> Attempt:
         for target in work.targets:

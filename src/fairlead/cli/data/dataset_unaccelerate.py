@@ -52,7 +52,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if reasons:
         what = f"{title} is in use: {'; '.join(reasons)}"
         raise UserError(what, "wait until they have ended, or delete them")
-    parts = data_set_parts(found, namespace, args.name)
+    more = cluster.leftovers(namespace, args.name)
+    parts = data_set_parts(found, namespace, args.name, more)
 
     def plan(_id: str) -> StepsAndUndo:
         steps = unacceleration_steps(parts, seconds=args.wait)

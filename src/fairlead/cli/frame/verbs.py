@@ -23,7 +23,7 @@ _WRITING: Final = frozenset(
             "serve delete",
         ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
-        *("dataset accelerate", "dataset unaccelerate"),
+        *("dataset accelerate", "dataset preheat", "dataset unaccelerate"),
         *("operation resume", "operation cancel"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),
@@ -380,6 +380,11 @@ VERBS: Final = (
         ("dataset", "accelerate"),
         "data.dataset_accelerate",
         "cache a volume claim with Fluid",
+    ),
+    Verb(
+        ("dataset", "preheat"),
+        "data.dataset_preheat",
+        "read files of a data set into its cache before jobs need them",
     ),
     Verb(
         ("dataset", "unaccelerate"),

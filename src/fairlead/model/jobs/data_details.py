@@ -63,3 +63,16 @@ class DataSetFacts(Struct, frozen=True):
     reasons: DataReasons = DataReasons()
     loads: tuple[DataLoad, ...] | None = None
     warnings: tuple[Event, ...] | None = None
+
+
+class Preheat(Struct, frozen=True):
+    """Files of a data set, to be read into its cache. `paths`: in the data set, absolute.
+    `replicas`: copies of each file, on so many workers. `schedule`: in the format of cron; "" =
+    once.
+    """
+
+    namespace: str
+    data_set: str
+    paths: tuple[str, ...] = ("/",)
+    replicas: int = 1
+    schedule: str = ""

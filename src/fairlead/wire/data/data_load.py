@@ -6,12 +6,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.jobs.data_details import ControllerState, DataLoad
-from fairlead.model.jobs.datasets import DATA_LOAD_KIND
+from fairlead.model.actions import Manifest
+from fairlead.model.jobs.data_details import ControllerState, DataLoad, Preheat
+from fairlead.model.jobs.datasets import DATA_LOAD_KIND, FLUID_API, DataSet
 from fairlead.wire.data.fluid import VERSION, WireDataCondition
 from fairlead.wire.kube.objects import WireMeta, epoch
 from fairlead.wire.names import ANNOTATION_OPERATION, FLUID_GROUP
 
+_NATIVE: Final = ("pvc://", "local://")
+"""Sources that Alluxio mounts as its own files; new ones are found by a reading of the metadata."""
 DATA_LOAD: Final = (FLUID_GROUP, VERSION, f"{DATA_LOAD_KIND.lower()}s", DATA_LOAD_KIND)
 
 
@@ -82,3 +85,24 @@ def parse_controller(wire: WireController) -> ControllerState:
     wanted = None if wire.spec is None else wire.spec.replicas
     ready = None if wire.status is None else wire.status.ready_replicas
     return ControllerState(wire.metadata.name or "", 1 if wanted is None else wanted, ready or 0)
+
+
+def render_preheat(chosen: Preheat, data_set: DataSet, name: str) -> Manifest:
+    """The DataLoad of this name. It stays when it has ended: Fluid keeps its result in it."""
+    spec = {
+        "dataset": {"name": chosen.data_set, "namespace": chosen.namespace},
+        "loadMetadata": any(each.point.startswith(_NATIVE) for each in data_set.mounts),
+        "target": [{"path": each, "replicas": chosen.replicas} for each in chosen.paths],
+    }
+    if chosen.schedule:
+        spec |= {"policy": "Cron", "schedule": chosen.schedule}
+    return {
+        "apiVersion": FLUID_API,
+        "kind": DATA_LOAD_KIND,
+        "metadata": {
+            "name": name,
+            "namespace": chosen.namespace,
+            "labels": {"app.kubernetes.io/managed-by": "fairlead"},
+        },
+        "spec": spec,
+    }
