@@ -245,7 +245,7 @@ class ClusterData(Protocol):
         ...
 
     def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
-        """Volume, Secrets of the Helm release and cache pods of a data set that exist and may be
+        """Volume, records of the Helm release and cache pods of a data set that exist and may be
         read.
         """
         ...

@@ -194,16 +194,20 @@ class DataQuery:
 
     def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
         """See `cli.context.ClusterData`."""
-        secrets = Selection(namespace, labels=f"owner=helm,name={name}")
+        chosen = Selection(namespace, labels=f"owner=helm,name={name}")
         pods = Selection(namespace, labels=f"release={name},role")
-        volume, releases, cache = self._together(
+        volume, cache, *releases = self._together(
             partial(self._fluid_volume, f"{namespace}-{name}"),
-            partial(self._list, ItemReader(SECRETS, _names_form()), secrets),
             partial(self._list, ItemReader(PODS, _names_form()), pods),
+            *(partial(self._list, ItemReader(each, _names_form()), chosen) for each in _RELEASES),
         )
         return (
             *((volume,) if volume else ()),
-            *(ObjectRef("v1", "Secret", each, namespace) for each in sorted(releases or ())),
+            *(
+                ObjectRef("v1", resource.kind, each, namespace)
+                for resource, names in zip(_RELEASES, releases, strict=True)
+                for each in sorted(names or ())
+            ),
             *(
                 ObjectRef("v1", "Pod", each, namespace)
                 for each in sorted(cache or ())

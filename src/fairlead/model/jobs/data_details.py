@@ -67,7 +67,7 @@ class DataSetFacts(Struct, frozen=True):
 
 class Preheat(Struct, frozen=True):
     """Files of a data set, to be read into its cache. `paths`: in the data set, absolute.
-    `replicas`: copies of each file, on so many workers. `schedule`: in the format of cron; "" =
+    `replicas`: copies of each file, each on another worker. `schedule`: in the format of cron; "" =
     once.
     """
 
