@@ -25,7 +25,7 @@ class View:
     creation), nodes, volumes, pods, owners.
 
     `orphans`: the objects of a kind in a namespace without a controller, in the order in which they
-    came.
+    came. `listed`: the objects of a version and kind in a namespace.
     """
 
     now: float
@@ -39,6 +39,11 @@ class View:
     orphans: Callable[[str, str], list[Object]] = lambda kind, namespace: []
     has_node: Callable[[str], bool] = lambda name: True
     contents: Callable[[str], dict[str, list[Object]]] = lambda namespace: {}
+    listed: Callable[[str, str, str], list[Object]] = lambda version, kind, namespace: []
+
+    def find(self, version: str, kind: str, name: str, namespace: str = "") -> Object | None:
+        """An object of a version and kind, e.g. `apps/v1` and `Deployment`."""
+        return self.owner(namespace, {"apiVersion": version, "kind": kind, "name": name})
 
     @property
     def time(self) -> str:
@@ -68,8 +73,8 @@ class View:
 
 @dataclass(slots=True)
 class Plan:
-    """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by
-    `force`, and come back at `wake_at`.
+    """What to do, in this order: create, change, delete, write `status` (None: as it is), write the
+    `statuses` of other objects, delete by `force`, and come back at `wake_at`.
 
     A change carries over all but the status and what only the store writes. `events` are about
     the object itself, `events_about_others` normal ones about others.
@@ -79,6 +84,7 @@ class Plan:
     change: list[tuple[Object, Object]] = field(default_factory=list)
     delete: list[Object] = field(default_factory=list)
     status: Object | None = None
+    statuses: list[tuple[Object, Object]] = field(default_factory=list)
     force: list[Object] = field(default_factory=list)
     events: list[tuple[str, str, str]] = field(default_factory=list)
     events_about_others: list[tuple[Object, str, str]] = field(default_factory=list)

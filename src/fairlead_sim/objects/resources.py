@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.wire.names import FLUID_GROUP
 from fairlead_sim.objects.stored_kinds import STORED, stored_kind
 from fairlead_sim.schema.resource import ALL_VERBS, ResourceKind
 
@@ -14,6 +15,7 @@ _ALL = ("all",)
 _STATUS = ("status",)
 _STATUS_SCALE = ("scale", "status")
 _kinds: list[ResourceKind] = []
+_installed_kinds: list[ResourceKind] = []
 
 
 def _of(
@@ -25,6 +27,13 @@ def _of(
 
 def _core(kind: str, plural: str, short: tuple[str, ...] = (), **more: Any) -> ResourceKind:
     return _of("", "v1", kind, plural, short, **more)
+
+
+def _installed(kind: str, plural: str, singular: str, **more: Any) -> ResourceKind:
+    _installed_kinds.append(
+        ResourceKind(FLUID_GROUP, "v1alpha1", kind, plural, singular, is_custom=True, **more)
+    )
+    return _installed_kinds[-1]
 
 
 CONFIG_MAPS = _core("ConfigMap", "configmaps", ("cm",), has_generation=False)
@@ -172,9 +181,18 @@ STORAGE_CLASSES = _of(
     has_generation=False,
 )
 
+DATASETS = _installed("Dataset", "datasets", "dataset", subresources=_STATUS)
+ALLUXIO_RUNTIMES = _installed(
+    "AlluxioRuntime", "alluxioruntimes", "alluxioruntime", subresources=_STATUS_SCALE
+)
+DATA_LOADS = _installed("DataLoad", "dataloads", "dataload", subresources=_STATUS)
+
 EVENTS_V1 = _of("events.k8s.io", "v1", "Event", "events", ("ev",), stored_as=EVENTS)
 
 RESOURCES: tuple[ResourceKind, ...] = (*_kinds, *STORED)
+INSTALLED_KINDS: tuple[ResourceKind, ...] = tuple(_installed_kinds)
+"""Kinds with controllers here that no new cluster has: an installation brings their definitions."""
+CSI_NODES = stored_kind("csinodes")
 ENDPOINT_SLICES = stored_kind("endpointslices")
 POD_TEMPLATES = stored_kind("podtemplates")
 REPLICATION_CONTROLLERS = stored_kind("replicationcontrollers")

@@ -16,7 +16,13 @@ from fairlead.model.changes import ChangeType
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames
-from fairlead_sim.objects.resources import NAMESPACES, PODS, RESOURCES, SERVICES
+from fairlead_sim.objects.resources import (
+    INSTALLED_KINDS,
+    NAMESPACES,
+    PODS,
+    RESOURCES,
+    SERVICES,
+)
 from fairlead_sim.objects.watch_log import (
     ADDED,
     DELETED,
@@ -105,6 +111,8 @@ class StoredCluster:
                 self.serve(ref, log_capacity)
             else:
                 self._kinds[ref.api_version, ref.kind] = ref.stored_as
+        for ref in INSTALLED_KINDS:
+            self.serve(ref, log_capacity)
         self._served: tuple[ResourceKind, ...] | None = None
         self._builtin = tuple(ref for ref in resources if not ref.is_custom)
         self._definitions = CustomDefinitions(self)

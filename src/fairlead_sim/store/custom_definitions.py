@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.conditions import conditions_of, find_condition, status_of, with_condition
-from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, RESOURCES
+from fairlead_sim.objects.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    INSTALLED_KINDS,
+    RESOURCES,
+)
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange, Object
 from fairlead_sim.schema.crd import FINALIZER, condition_of, served_kinds, storage_kind
 from fairlead_sim.schema.resource import ResourceKind
@@ -37,7 +41,8 @@ class CustomDefinitions:
     def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
         self._served: dict[str, tuple[ResourceKind, ...]] = {}
-        self._stored = {ref.group_resource: ref for ref in RESOURCES if ref.is_custom}
+        known = (*(ref for ref in RESOURCES if ref.is_custom), *INSTALLED_KINDS)
+        self._stored = {ref.group_resource: ref for ref in known}
         self._followed: set[str] = set()
         cluster.subscribe(CUSTOM_RESOURCE_DEFINITIONS, self._changed)
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from fairlead.wire.data.fluid import FLUID_NAMESPACE
 from fairlead_sim.controllers import (
     cron_job,
     daemon_set,
@@ -30,10 +31,13 @@ from fairlead_sim.controllers.pod_care import QUARANTINE_SECONDS
 from fairlead_sim.objects.conditions import conditions_of
 from fairlead_sim.objects.pod_counts import BURST
 from fairlead_sim.objects.resources import (
+    ALLUXIO_RUNTIMES,
     CONTROLLER_REVISIONS,
     CRON_JOBS,
     CRONS,
     DAEMON_SETS,
+    DATA_LOADS,
+    DATASETS,
     DEPLOYMENTS,
     ENDPOINT_SLICES,
     JOBS,
@@ -53,7 +57,17 @@ from fairlead_sim.objects.resources import (
     TF_JOBS,
 )
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
-from fairlead_sim.operators import cron_workload, mpi_job, ray_cluster, ray_job, training_job
+from fairlead_sim.operators import (
+    cron_workload,
+    fluid_alluxio,
+    fluid_data_load,
+    fluid_dataset,
+    mpi_job,
+    ray_cluster,
+    ray_job,
+    training_job,
+)
+from fairlead_sim.operators.fluid import mounted_claims
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
@@ -91,9 +105,15 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     RAY_JOBS: ("rayjob-controller", ray_job.reconcile),
     CRONS: ("cron-controller", cron_workload.reconcile),
     SERVICES: (endpoints.COMPONENT, endpoints.reconcile),
+    DATASETS: ("Dataset", fluid_dataset.reconcile),
+    ALLUXIO_RUNTIMES: ("AlluxioRuntime", fluid_alluxio.reconcile),
+    DATA_LOADS: ("DataLoad", fluid_data_load.reconcile),
 }
 _OWNED = (ENDPOINT_SLICES, CONTROLLER_REVISIONS)
-_LAST_CARE = (NAMESPACES, PODS)
+_FLUID = (DATASETS, ALLUXIO_RUNTIMES, DATA_LOADS)
+_NAMESAKES = {DATASETS: ALLUXIO_RUNTIMES, ALLUXIO_RUNTIMES: DATASETS}
+"""Kinds whose controllers look at the object of the same name of the other kind."""
+_LAST_CARE = (NAMESPACES, PODS, *_FLUID)
 """Kinds whose controllers look at stopping objects, too; at pods only if no other controller does.
 """
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
@@ -148,6 +168,12 @@ class Controllers:
         if ref is PODS:
             self._enqueue_all(POD_DISRUPTION_BUDGETS, metadata["namespace"])
             self._enqueue_services(event)
+            self._enqueue_caches(event.object)
+        if ref in _NAMESAKES:
+            self._enqueue((_NAMESAKES[ref], metadata["namespace"], metadata["name"]))
+        if ref is DEPLOYMENTS and metadata["namespace"] == FLUID_NAMESPACE:
+            for kind in _FLUID:
+                self._enqueue_all(kind, None)
         if (
             ref in _ADOPTERS
             and event.type != DELETED
@@ -218,6 +244,13 @@ class Controllers:
             ):
                 self._enqueue((SERVICES, pod["metadata"]["namespace"], service["metadata"]["name"]))
 
+    def _enqueue_caches(self, pod: Object) -> None:
+        """The runtimes of Fluid whose volumes the pod mounts."""
+        namespace = pod["metadata"]["namespace"]
+        if self._cluster.count(ALLUXIO_RUNTIMES, namespace):
+            for name in mounted_claims(pod):
+                self._enqueue((ALLUXIO_RUNTIMES, namespace, name))
+
     def _enqueue_volumes(self) -> None:
         for volume in self._cluster.scan(PERSISTENT_VOLUMES):
             self._enqueue((PERSISTENT_VOLUMES, "", volume["metadata"]["name"]))
@@ -277,6 +310,7 @@ class Controllers:
             orphans=self._orphans.of,
             has_node=lambda name: cluster.get(NODES, None, name) is not None,
             contents=self._contents,
+            listed=self._listed,
         )
 
     def _contents(self, namespace: str) -> dict[str, list[Object]]:
@@ -287,6 +321,10 @@ class Controllers:
             for ref in kinds
             if (found := self._cluster.list(ref, namespace))
         }
+
+    def _listed(self, version: str, kind: str, namespace: str) -> list[Object]:
+        ref = self._cluster.served(version, kind)
+        return self._cluster.list(ref, namespace) if ref else []
 
     def _owner(self, namespace: str, reference: Object) -> Object | None:
         ref = self._cluster.served(reference["apiVersion"], reference["kind"])
@@ -301,10 +339,9 @@ class Controllers:
         for gone in plan.delete:
             self._delete(gone)
         if plan.status is not None:
-            status = plan.status
-            self._cluster.mutate(
-                *key, lambda now: {**now, "status": status} if now.get("status") != status else None
-            )
+            self._write_status(obj, plan.status)
+        for other, status in plan.statuses:
+            self._write_status(other, status)
         for gone in plan.force:
             self._delete(gone, grace_seconds=0)
         for kind, reason, message in plan.events:
@@ -365,12 +402,21 @@ class Controllers:
             self._cluster.kind_of(old), before.get("namespace"), before["name"], changed
         )
 
+    def _write_status(self, obj: Object, status: Object) -> None:
+        metadata = obj["metadata"]
+        self._cluster.mutate(
+            self._cluster.kind_of(obj),
+            metadata.get("namespace"),
+            metadata["name"],
+            lambda now: {**now, "status": status} if now.get("status") != status else None,
+        )
+
     def _delete(self, gone: Object, grace_seconds: int | None = None) -> None:
         metadata = gone["metadata"]
-        ref = self._cluster.kind_of(gone)
-        found = self._cluster.get(ref, metadata["namespace"], metadata["name"])
+        ref, namespace = self._cluster.kind_of(gone), metadata.get("namespace")
+        found = self._cluster.get(ref, namespace, metadata["name"])
         if found is not None and found["metadata"]["uid"] == metadata["uid"]:
-            self._cluster.delete(ref, metadata["namespace"], metadata["name"], grace_seconds)
+            self._cluster.delete(ref, namespace, metadata["name"], grace_seconds)
 
     def _wake(self, key: Key, at: float) -> None:
         """Look again at `at`; one alarm per object and instant is enough."""

@@ -18,6 +18,7 @@ from fairlead_sim.gpus.card import FATAL_XIDS
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.division import offered_profiles
+from fairlead_sim.kubelet.csi_nodes import CsiNodes
 from fairlead_sim.kubelet.exec import ContainerPrograms
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.logs import ContainerLogs
@@ -133,6 +134,7 @@ class World:
             self.programs.environment = asked.environment
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
+        self.csi_nodes = CsiNodes(self.cluster, self.timers)
         self.garbage = GarbageCollector(self.cluster, self.timers)
         if asked.lives is not None:
             asked.lives(self.timers)
