@@ -122,6 +122,7 @@ class ChosenWorld:
         if found is None:
             return None
         from fairlead.edge.helm.helm_program import HelmProgram
+        from fairlead.edge.kube.object_writer import ObjectWriter
         from fairlead.edge.queries.installed import records_namespace
         from fairlead.run.commands.operations import CommandOperations
 
@@ -131,6 +132,7 @@ class ChosenWorld:
             records_namespace(api),
             now(),
             self._messages,
+            ObjectWriter(api).submitter,
             helm=HelmProgram(api.connection, self._env),
             makes_namespace=makes_namespace or api.connection.laptop is not None,
         )

@@ -71,7 +71,8 @@ def take_over(
             f"`fairlead operation resume {found.id}` finishes it, `fairlead operation cancel "
             f"{found.id}` ends it",
         )
-    context.messages.info(f"operation `{found.id}` goes on, which an earlier command began")
+    holder = f", if `{found.holder}` does not" if found.holder else ""
+    context.messages.info(f"goes on with the unfinished operation `{found.id}`{holder}")
     show_end(operations.resume(found.id, StepLines(context)), context)
     return True
 
@@ -82,7 +83,6 @@ def carry_out(
     subject: str,
     plan: Plan,
     context: Context,
-    by: str = "",
 ) -> None:
     """Plan and carry out an operation. `plan`: makes the steps and the undo of an operation's id.
 
@@ -92,11 +92,12 @@ def carry_out(
 
     id = new_id()
     steps, undo = plan(id)
-    operation = planned(id, kind, subject, steps, undo=undo, by=by, now=operations.now())
+    operation = planned(id, kind, subject, steps, undo=undo, now=operations.now())
     try:
         done = operations.start(operation, StepLines(context))
     except KeyboardInterrupt:
-        context.messages.warn(f"`fairlead operation resume {id}` goes on with it")
+        if unfinished_of(operations, subject) is not None:  # it is recorded
+            context.messages.warn(f"`fairlead operation resume {id}` goes on with it")
         raise
     show_end(done, context)
 

@@ -34,7 +34,8 @@ _TAKE_OVER_SECONDS: Final = 40.0
 
 class CommandOperations:
     """See `cli.context.ClusterOperations`. `namespace`: of records; `makes_namespace`: create it
-    for the first record. `now`: of the cluster; its clock is read once.
+    for the first record. `now`: of the cluster; its clock is read once. `submitter`: asks for the
+    name of this command's user.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class CommandOperations:
         namespace: str,
         now: float,
         messages: Messages,
+        submitter: Callable[[], str],
         *,
         helm: Helm | None = None,
         makes_namespace: bool = False,
@@ -50,6 +52,7 @@ class CommandOperations:
         self._connection = connection
         self._namespace = namespace
         self._messages = messages
+        self._submitter = submitter
         self._helm = helm
         self._makes_namespace = makes_namespace
         self._offset = now - time.time()
@@ -66,7 +69,8 @@ class CommandOperations:
     def start(self, operation: Operation, report: Report) -> Operation:
         async def started(api: KubeApi, records: KubeOperationRecords) -> Operation:
             kept: OperationRecords = records
-            recorded = begun(operation, "", self.now())
+            named = structs.replace(operation, created_by=self._submitter())
+            recorded = begun(named, "", self.now())
             try:
                 await records.create(recorded)
             except (Forbidden, NotFound) as error:
