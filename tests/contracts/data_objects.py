@@ -4,10 +4,12 @@ controllers write it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.contracts.api_client import MERGE, ApiClient
+from tests.contracts.api_client import MERGE, ApiClient, until
 from tests.contracts.objects import Object
 from tests.kube.servers import fairlead_answer
 
@@ -29,6 +31,31 @@ def claim(name: str, **annotations: str) -> Object:
             "resources": {"requests": {"storage": "5Gi"}},
         },
     }
+
+
+@contextmanager
+def with_fluid_node(api: ApiClient, name: str) -> Iterator[None]:
+    """A node with Fluid's volume driver and much memory."""
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+    meta = {"name": name, "labels": {"kubernetes.io/os": "linux"}}
+    made = api.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+    assert made.status == 201, made.message
+    amounts = {"memory": "64Gi", "cpu": "8", "pods": "110"}
+    status = {"conditions": [ready], "capacity": amounts, "allocatable": amounts}
+    driver = {"name": "fuse.csi.fluid.io", "nodeID": name, "topologyKeys": None}
+    csi_node = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": [driver]},
+    }
+    made = api.post("/apis/storage.k8s.io/v1/csinodes", csi_node)
+    assert made.status in (201, 404), made.message
+    place = f"/api/v1/nodes/{name}/status"
+    until("the node is Ready", lambda: api.patch(place, {"status": status}, MERGE).status == 200)
+    yield
+    api.delete(f"/apis/storage.k8s.io/v1/csinodes/{name}")
+    api.delete(f"/api/v1/nodes/{name}")
 
 
 class DataSpace:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import MERGE, ApiClient, until
 from tests.contracts.conftest import new_space
-from tests.contracts.data_objects import FLUID, claim
+from tests.contracts.data_objects import FLUID, claim, with_fluid_node
 from tests.contracts.objects import Object
 from tests.kube.servers import fairlead_answer
 
@@ -116,38 +116,10 @@ def volume(name: str, space: str, claim_name: str) -> Object:
 
 
 @pytest.fixture
-def node(fluid_world: tuple[ApiClient, Path]) -> Iterator[str]:
+def node(fluid_world: tuple[ApiClient, Path]) -> Iterator[None]:
     """A node with Fluid's volume driver and much memory."""
-    api, _ = fluid_world
-    name = "with-fluid"
-    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
-    made = api.post(
-        "/api/v1/nodes",
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
-        },
-    )
-    assert made.status == 201, made.message
-    amounts = {"memory": "64Gi", "cpu": "8", "pods": "110"}
-    status = {"conditions": [ready], "capacity": amounts, "allocatable": amounts}
-    driver = {"name": "fuse.csi.fluid.io", "nodeID": name, "topologyKeys": None}
-    made = api.post(
-        "/apis/storage.k8s.io/v1/csinodes",
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "CSINode",
-            "metadata": {"name": name},
-            "spec": {"drivers": [driver]},
-        },
-    )
-    assert made.status in (201, 404), made.message
-    place = f"/api/v1/nodes/{name}/status"
-    until("the node is Ready", lambda: api.patch(place, {"status": status}, MERGE).status == 200)
-    yield name
-    api.delete(f"/apis/storage.k8s.io/v1/csinodes/{name}")
-    api.delete(f"/api/v1/nodes/{name}")
+    with with_fluid_node(fluid_world[0], "with-fluid"):
+        yield
 
 
 def controller(api: ApiClient) -> None:
@@ -170,7 +142,7 @@ def controller(api: ApiClient) -> None:
 
 
 def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
-    fluid_world: tuple[ApiClient, Path], node: str
+    fluid_world: tuple[ApiClient, Path], node: None
 ) -> None:
     """Without Fluid's controllers: nothing adopts, binds or deletes."""
     api, kubeconfig = fluid_world

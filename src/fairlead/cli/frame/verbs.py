@@ -23,7 +23,7 @@ _WRITING: Final = frozenset(
             "serve delete",
         ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
-        *("dataset accelerate", "dataset preheat", "dataset unaccelerate"),
+        *("dataset accelerate", "dataset preheat", "dataset scale", "dataset unaccelerate"),
         *("operation resume", "operation cancel"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),
@@ -386,6 +386,7 @@ VERBS: Final = (
         "data.dataset_preheat",
         "read files of a data set into its cache before jobs need them",
     ),
+    Verb(("dataset", "scale"), "data.dataset_scale", "give a cache more workers, or fewer"),
     Verb(
         ("dataset", "unaccelerate"),
         "data.dataset_unaccelerate",
