@@ -18,7 +18,7 @@ from fairlead.wire.kube.time import parse_time
 from fairlead_sim.controllers.plan import View
 from fairlead_sim.objects.chance import between, fraction
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
-from fairlead_sim.operators.fluid import mounting_pods
+from fairlead_sim.operators.fluid import API_VERSION, OPERATION, mounting_pods
 
 Object = dict[str, Any]
 
@@ -29,7 +29,10 @@ READ_RATE = 25 << 20
 """Bytes per second that a pod reads which were not in the cache."""
 CALCULATING = "[Calculating]"
 """What Fluid writes as an amount until Alluxio has listed the source."""
-LOAD_ROLE = "dataload-job"
+LOAD_ROLES = ("dataload-job", "dataload-pod")
+"""The label `role` of a DataLoad's Job; one that a CronJob makes has the label of its pod."""
+LOAD_SUFFIX = "-loader"
+"""The end of the name of a DataLoad's release."""
 _WHOLE = "/"
 _STARTS_IN_SECONDS = 5
 _LIST_SECONDS = (8.0, 35.0)
@@ -168,14 +171,14 @@ def _loads(view: View, namespace: str, name: str) -> list[Object]:
     return [
         job
         for job in view.listed("batch/v1", "Job", namespace)
-        if (labels := job["metadata"].get("labels") or {}).get("role") == LOAD_ROLE
+        if (labels := job["metadata"].get("labels") or {}).get("role") in LOAD_ROLES
         and labels.get("targetDataset") == name
     ]
 
 
 def _loaded(job: Object, workers: int, total: int, at: float, view: View) -> float:
-    owners = job["metadata"].get("ownerReferences") or ()
-    load = next((view.owner(job["metadata"]["namespace"], each) for each in owners), None)
+    name = str(job["metadata"]["labels"].get("release", "")).removesuffix(LOAD_SUFFIX)
+    load = view.find(API_VERSION, OPERATION, name, job["metadata"]["namespace"])
     wanted = share_of(load, total, view.seed) if load is not None else total
     if is_true(job, "Complete"):
         return wanted

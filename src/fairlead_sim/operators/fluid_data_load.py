@@ -1,7 +1,8 @@
 """Fluid's controller of DataLoads: a Job that brings a data set into its cache.
 
-The Dataset names the DataLoad in `status.operationRef` while it runs. Left out: the policies Cron
-and OnEvent, and an operation that waits for another one (`runAfter`).
+The Dataset names the DataLoad in `status.operationRef` while it runs; one with a schedule from its
+creation to the end of its first Job, too. Left out: the policy OnEvent, and an operation that waits
+for another one (`runAfter`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fairlead_sim.operators.fluid import (
     set_operations,
     without_finalizer,
 )
-from fairlead_sim.operators.fluid_cache import LOAD_ROLE, load_seconds, source_of
+from fairlead_sim.operators.fluid_cache import LOAD_ROLES, LOAD_SUFFIX, load_seconds, source_of
 
 Object = dict[str, Any]
 
@@ -86,23 +87,58 @@ def _operate(obj: Object, dataset: Object, view: View, plan: Plan) -> None:
         _execute(obj, dataset, view, plan)
     else:
         _release(obj, dataset, plan)
-        _expire(obj, view, plan)
+        if _is_repeated(obj):
+            _execute(obj, dataset, view, plan)
+        else:
+            _expire(obj, view, plan)
 
 
 def _execute(obj: Object, dataset: Object, view: View, plan: Plan) -> None:
     namespace, release = obj["metadata"]["namespace"], _release_name(obj)
-    job = view.find("batch/v1", "Job", f"{release}-job", namespace)
+    kind = "CronJob" if _is_repeated(obj) else "Job"
+    job = view.find("batch/v1", kind, f"{release}-job", namespace)
     found = releases(view, namespace, release)
     if job is None and found:
         plan.delete += found
         plan.wake(view.now + RETRY_SECONDS)
     elif job is None:
         plan.create += _objects(obj, dataset, view)
+    elif kind == "CronJob":
+        _follow(obj, job, view, plan)
     elif is_true(job, "Complete") or is_true(job, "Failed"):
-        _finish(obj, job, plan)
+        _finish(obj, job, {}, plan)
 
 
-def _finish(obj: Object, job: Object, plan: Plan) -> None:
+def _is_repeated(obj: Object) -> bool:
+    return bool(obj["spec"].get("policy") == "Cron")
+
+
+def _follow(obj: Object, cron: Object, view: View, plan: Plan) -> None:
+    """The newest Job of a schedule is the state of the DataLoad."""
+    status, name = status_of(obj), cron["metadata"]["name"]
+    times = ("lastScheduleTime", "lastSuccessfulTime")
+    seen = {key: status_of(cron)[key] for key in times if status_of(cron).get(key)}
+    since = parse_time(seen["lastScheduleTime"]) if "lastScheduleTime" in seen else 0.0
+    current = next(
+        (
+            job
+            for job in view.listed("batch/v1", "Job", obj["metadata"]["namespace"])
+            if (job["metadata"].get("labels") or {}).get("cronjob") == name
+            and parse_time(job["metadata"]["creationTimestamp"]) >= since
+        ),
+        None,
+    )
+    if current is None:
+        plan.status = {**status, **seen}
+    elif is_true(current, "Complete") or is_true(current, "Failed"):
+        _finish(obj, current, seen, plan)
+    elif status.get("phase") in _OVER:
+        plan.status = {**status, **seen, "phase": "Pending", "duration": "-"}
+    else:
+        plan.status = {**status, **seen}
+
+
+def _finish(obj: Object, job: Object, seen: Object, plan: Plan) -> None:
     kind = "Complete" if is_true(job, "Complete") else "Failed"
     condition = find_condition(conditions_of(job), kind) or {}
     ended, begun = condition.get("lastTransitionTime"), job["metadata"]["creationTimestamp"]
@@ -110,11 +146,14 @@ def _finish(obj: Object, job: Object, plan: Plan) -> None:
     kept = ("type", "status", "reason", "message", "lastProbeTime", "lastTransitionTime")
     plan.status = {
         **status_of(obj),
+        **seen,
         "phase": kind,
         "conditions": [{key: condition[key] for key in kept if key in condition}],
         "duration": go_seconds(seconds),
     }
     name = obj["metadata"]["name"]
+    if plan.status == status_of(obj):
+        return
     if kind == "Complete":
         plan.normal("DataOperationSucceed", f"DataLoad {name} succeeded")
     else:
@@ -166,7 +205,7 @@ def _end(obj: Object, dataset: Object | None, view: View, plan: Plan) -> None:
 
 
 def _release_name(obj: Object) -> str:
-    return f"{obj['metadata']['name']}-loader"
+    return f"{obj['metadata']['name']}{LOAD_SUFFIX}"
 
 
 def _objects(obj: Object, dataset: Object, view: View) -> list[Object]:
@@ -174,7 +213,7 @@ def _objects(obj: Object, dataset: Object, view: View) -> list[Object]:
     name, namespace = _release_name(obj), obj["metadata"]["namespace"]
     labels = {
         **helm_labels(name, CHART["name"], CHART["version"], dataset),
-        "role": LOAD_ROLE,
+        "role": LOAD_ROLES[0],
         "targetDataset": dataset["metadata"]["name"],
     }
     meta = {
@@ -188,18 +227,32 @@ def _objects(obj: Object, dataset: Object, view: View) -> list[Object]:
         "metadata": {**meta, "name": f"{name}-data-load-script"},
         "data": {},
     }
-    job = {
+    job = _job(obj, dataset, meta, view)
+    return [release_of(name, namespace, CHART, [script, job], view.now), script, job]
+
+
+def _job(obj: Object, dataset: Object, meta: Object, view: View) -> Object:
+    name = f"{_release_name(obj)}-job"
+    labels = {**meta["labels"], "app": "alluxio"}
+    runs = {"backoffLimit": 3, "completions": 1, "parallelism": 1}
+    if not _is_repeated(obj):
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {**meta, "name": name, "labels": labels},
+            "spec": {**runs, "template": _pod(obj, dataset, labels, view)},
+        }
+    own = {**labels, "role": "dataload-cronjob", "dataload": obj["metadata"]["name"]}
+    template = _pod(obj, dataset, {**labels, "cronjob": name}, view)
+    return {
         "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {**meta, "name": f"{name}-job", "labels": {**labels, "app": "alluxio"}},
+        "kind": "CronJob",
+        "metadata": {**meta, "name": name, "labels": own},
         "spec": {
-            "backoffLimit": 3,
-            "completions": 1,
-            "parallelism": 1,
-            "template": _pod(obj, dataset, labels, view),
+            "schedule": obj["spec"].get("schedule", ""),
+            "jobTemplate": {"spec": {**runs, "template": template}},
         },
     }
-    return [release_of(name, namespace, CHART, [script, job], view.now), script, job]
 
 
 def _pod(obj: Object, dataset: Object, labels: dict[str, str], view: View) -> Object:
@@ -219,6 +272,6 @@ def _pod(obj: Object, dataset: Object, labels: dict[str, str], view: View) -> Ob
     chosen = ("nodeSelector", "affinity", "tolerations", "schedulerName")
     placed = {key: spec[key] for key in chosen if spec.get(key)}
     return {
-        "metadata": {"labels": {**labels, "role": "dataload-pod", "app": "alluxio"}},
+        "metadata": {"labels": {**labels, "role": LOAD_ROLES[1]}},
         "spec": {"containers": [container], "restartPolicy": "Never", **placed},
     }

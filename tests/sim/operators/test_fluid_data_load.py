@@ -16,7 +16,7 @@ from tests.sim.operators.fluid_world import (
 from tests.sim.small_world import NAMESPACE, get, live, small_world
 
 from fairlead.wire.data.fluid import parse_bytes, parse_percent
-from fairlead_sim.objects.resources import CONFIG_MAPS, DATA_LOADS, DATASETS, JOBS
+from fairlead_sim.objects.resources import CONFIG_MAPS, CRON_JOBS, DATA_LOADS, DATASETS, JOBS
 
 JOB = "warm-loader-job"
 
@@ -119,3 +119,47 @@ def test_a_load_goes_when_its_time_after_the_end_is_over() -> None:
     live(world, 400)
     assert world.cluster.list(DATA_LOADS, NAMESPACE) == []
     assert world.cluster.get(JOBS, NAMESPACE, JOB) is None
+
+
+def test_a_schedule_loads_again_and_again_and_holds_the_data_set_only_meanwhile() -> None:
+    world = accelerated()
+    data_load(world, policy="Cron", schedule="*/30 * * * *")
+    live(world, 5)
+    assert load_phase(world) == "Executing"
+    assert dataset(world)["status"]["operationRef"] == {"DataLoad": "warm"}
+    assert world.cluster.list(JOBS, NAMESPACE) == []
+    live(world, 2400)
+    first = get(world, DATA_LOADS, "warm")["status"]
+    assert first["phase"] == "Complete"
+    assert "operationRef" not in dataset(world)["status"]
+    assert dataset(world)["status"]["cacheStates"]["cachedPercentage"] == "100.0%"
+    phases = set()
+    for _ in range(190):
+        live(world, 10)
+        phases.add(load_phase(world))
+    second = get(world, DATA_LOADS, "warm")["status"]
+    assert phases >= {"Executing", "Complete"}
+    assert second["lastScheduleTime"] > first["lastScheduleTime"]
+    assert second["lastSuccessfulTime"] > first["lastSuccessfulTime"]
+    world.cluster.delete(DATA_LOADS, NAMESPACE, "warm")
+    live(world, 30)
+    assert world.cluster.list(CRON_JOBS, NAMESPACE) == []
+    assert world.cluster.list(JOBS, NAMESPACE) == []
+
+
+def test_a_load_with_a_program_that_fails_has_failed_and_frees_the_data_set() -> None:
+    world = accelerated()
+    data_load(world)
+    live(world, 20)
+    job = get(world, JOBS, JOB)
+    failed = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "x"}
+    failed["lastTransitionTime"] = job["metadata"]["creationTimestamp"]
+    world.cluster.update_status({**job, "status": {"failed": 4, "conditions": [failed]}})
+    live(world, 5)
+    status = get(world, DATA_LOADS, "warm")["status"]
+    assert (status["phase"], status["conditions"][0]["reason"]) == (
+        "Failed",
+        "BackoffLimitExceeded",
+    )
+    assert "operationRef" not in dataset(world)["status"]
+    assert ("DataOperationFailed", "DataLoad warm failed") in reported(world, "warm")
