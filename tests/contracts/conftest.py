@@ -97,6 +97,13 @@ def data_space(fluid_world: tuple[ApiClient, Path]) -> DataSpace:
     return DataSpace(api, kubeconfig, new_space(api))
 
 
+@pytest.fixture(scope="module")
+def simulated_data(simulated: SimulatedServer) -> DataSpace:
+    """A namespace on the simulated server, for input that is refused before Fluid is asked."""
+    api = _client("simulated", simulated.kubeconfig)
+    return DataSpace(api, simulated.kubeconfig, new_space(api))
+
+
 _numbers = itertools.count(1)
 
 

@@ -58,6 +58,25 @@ def with_fluid_node(api: ApiClient, name: str) -> Iterator[None]:
     api.delete(f"/api/v1/nodes/{name}")
 
 
+def fluid_controller(api: ApiClient) -> None:
+    """Fluid's Deployment, without replicas, as Fluid leaves it until a runtime exists."""
+    api.post("/api/v1/namespaces", {"metadata": {"name": "fluid-system"}})
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    name = "alluxioruntime-controller"
+    api.post(
+        "/apis/apps/v1/namespaces/fluid-system/deployments",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template},
+        },
+    )
+
+
 class DataSpace:
     """A namespace with data sets, and `fairlead dataset` in it."""
 

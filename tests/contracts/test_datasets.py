@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import MERGE, ApiClient, until
 from tests.contracts.conftest import new_space
-from tests.contracts.data_objects import FLUID, claim, with_fluid_node
+from tests.contracts.data_objects import FLUID, claim, fluid_controller, with_fluid_node
 from tests.contracts.objects import Object
 from tests.kube.servers import fairlead_answer
 
@@ -122,25 +122,6 @@ def node(fluid_world: tuple[ApiClient, Path]) -> Iterator[None]:
         yield
 
 
-def controller(api: ApiClient) -> None:
-    """Fluid's Deployment, without replicas, as Fluid leaves it until a runtime exists."""
-    api.post("/api/v1/namespaces", {"metadata": {"name": "fluid-system"}})
-    template = {
-        "metadata": {"labels": {"a": "b"}},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    name = "alluxioruntime-controller"
-    api.post(
-        "/apis/apps/v1/namespaces/fluid-system/deployments",
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template},
-        },
-    )
-
-
 def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
     fluid_world: tuple[ApiClient, Path], node: None
 ) -> None:
@@ -170,7 +151,7 @@ def test_a_claim_is_accelerated_and_the_end_leaves_it_alone(
         "the claim is bound",
         lambda: api.get(f"{claims}/raw").body["status"].get("phase") == "Bound",
     )
-    controller(api)
+    fluid_controller(api)
     shown = run("accelerate", "raw", "--dry-run", "--workers", "1", "--quota", "1Gi")
     assert "kind: AlluxioRuntime" in shown and 'mountPoint: "pvc://raw"' in shown
     assert api.get(f"{place}/datasets").body["items"] == []

@@ -238,7 +238,8 @@ def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
     }
     writing = {verb.name for verb in verbs_of("fairlead") if verb.is_writing and not verb.is_arenas}
     assert writing == {
-        *("dataset accelerate", "dataset preheat", "dataset scale", "dataset unaccelerate"),
+        *("dataset accelerate", "dataset add", "dataset preheat"),
+        *("dataset scale", "dataset unaccelerate"),
         *("operation resume", "operation cancel"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),

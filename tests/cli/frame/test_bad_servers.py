@@ -42,6 +42,7 @@ LINES = {
     "serve list": "serve list -A",
     "data list": "data list -A",
     "dataset list": "dataset list -A",
+    "dataset add": "dataset add a --mount s3://a",
     "dataset scale": "dataset scale a --workers 2",
     "operation list": "operation list",
     "component list": "component list",

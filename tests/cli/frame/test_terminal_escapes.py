@@ -226,6 +226,7 @@ LINES: Final = {
     "fairlead dataset show faces -o json": JSON,
     "fairlead dataset accelerate data --dry-run": "",
     "fairlead dataset preheat faces --dry-run": "",
+    "fairlead dataset add new --mount s3://new --dry-run": "",
     "fairlead dataset scale faces --workers 2": "",
     "fairlead dataset unaccelerate faces --wait 0": SHOWN,
     "fairlead component list": SHOWN,

@@ -232,6 +232,10 @@ class ClusterData(Protocol):
         """What must be known before the claim gets a data set of this name."""
         ...
 
+    def has_secret(self, namespace: str, name: str) -> bool | None:
+        """Whether the Secret exists; None if it may not be read. Its values are not requested."""
+        ...
+
     def users(self, namespace: str) -> list[DataUser]:
         """Pods of the namespace that mount claims and have not ended."""
         ...

@@ -23,7 +23,8 @@ _WRITING: Final = frozenset(
             "serve delete",
         ),
         *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
-        *("dataset accelerate", "dataset preheat", "dataset scale", "dataset unaccelerate"),
+        *("dataset accelerate", "dataset add", "dataset preheat"),
+        *("dataset scale", "dataset unaccelerate"),
         *("operation resume", "operation cancel"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),
@@ -385,6 +386,11 @@ VERBS: Final = (
         ("dataset", "preheat"),
         "data.dataset_preheat",
         "read files of a data set into its cache before jobs need them",
+    ),
+    Verb(
+        ("dataset", "add"),
+        "data.dataset_add",
+        "cache an object store, a web site, a claim or another source with Fluid",
     ),
     Verb(("dataset", "scale"), "data.dataset_scale", "give a cache more workers, or fewer"),
     Verb(

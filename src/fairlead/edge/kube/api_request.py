@@ -104,6 +104,12 @@ def get_request(resource: Resource, name: str, namespace: str | None) -> ApiRequ
     return ApiRequest("get", "GET", resource.path(namespace, name))
 
 
+def metadata_request(resource: Resource, name: str, namespace: str | None) -> ApiRequest:
+    """One object without spec, status and data."""
+    accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    return ApiRequest("get", "GET", resource.path(namespace, name), accept=accept)
+
+
 def create_request(
     resource: Resource,
     manifest: Any,

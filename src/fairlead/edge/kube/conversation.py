@@ -172,6 +172,12 @@ class Conversation:
         """One object, decoded as `type` (a dict by default)."""
         return self._exchange(api_request.get_request(resource, name, namespace), type)
 
+    def get_metadata(
+        self, resource: Resource, name: str, namespace: str | None = None, type: Any = Any
+    ) -> Steps[Any]:
+        """As `get`, of an object whose data must not be read: a Secret."""
+        return self._exchange(api_request.metadata_request(resource, name, namespace), type)
+
     def create(
         self, /, resource: Resource, manifest: Any, namespace: str | None = None, **more: bool
     ) -> Steps[Any]:

@@ -104,6 +104,7 @@ class KubeBlocking:
             each.close()
 
     get = _spoken(Conversation.get)
+    get_metadata = _spoken(Conversation.get_metadata)
     create = _spoken(Conversation.create)
     update = _spoken(Conversation.update)
     patch = _spoken(Conversation.patch)

@@ -215,6 +215,16 @@ class DataQuery:
             ),
         )
 
+    def has_secret(self, namespace: str, name: str) -> bool | None:
+        """See `cli.context.ClusterData`."""
+        try:
+            self._api.get_metadata(SECRETS, name, namespace, type=_Named)
+        except NotServed:
+            return False
+        except ForbiddenByServer:
+            return None
+        return True
+
     def users(self, namespace: str) -> list[DataUser]:
         """Pods of the namespace that mount claims and have not ended."""
         rows = self._list(ItemReader(PODS, JsonForm(WireUser, parse_users)), Selection(namespace))

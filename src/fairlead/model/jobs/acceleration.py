@@ -6,18 +6,32 @@ from typing import Literal
 
 from msgspec import Struct
 
-from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet
+from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet, SecretOption
 from fairlead.model.node import Node
 
 Medium = Literal["MEM", "SSD"]
 
 
+class CachedSource(Struct, frozen=True):
+    """A source that is no claim. `uri`: `s3://…`, `oss://…`, `https://…`, …; `options`: name and
+    value, none of which is a secret; `secrets`: options whose values Fluid reads from Secrets.
+    """
+
+    uri: str
+    options: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[SecretOption, ...] = ()
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.secret for each in self.secrets))
+
+
 class Acceleration(Struct, frozen=True):
-    """A data set of Fluid over a claim, cached by Alluxio.
+    """A data set of Fluid over a claim, or another source, cached by Alluxio.
 
     `name`: of the data set and of its runtime. `folder`: of the claim, "" = all of it. `workers`:
     caches, one on a node. `quota`: bytes of each cache. `node`: master and workers run there; "" =
-    on any node.
+    on any node. `source`: instead of a claim, which then is "".
     """
 
     namespace: str
@@ -28,6 +42,7 @@ class Acceleration(Struct, frozen=True):
     medium: Medium = "MEM"
     quota: int = 0
     node: str = ""
+    source: CachedSource | None = None
 
 
 class AccelerationFacts(Struct, frozen=True):

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.model.installed.finding import Finding, State
 from fairlead.model.jobs.acceleration import Acceleration, AccelerationFacts, DataUser, Medium
 from fairlead.model.jobs.datasets import Claim, DataSet
@@ -68,16 +70,8 @@ def chosen_acceleration(
     quota = asked.quota
     if not has_quota:
         quota = _default_quota(asked.medium, claim.size if claim else 0, workers)
-    return Acceleration(
-        asked.namespace,
-        asked.claim,
-        asked.name or default_name(asked.claim),
-        asked.folder,
-        workers,
-        asked.medium,
-        quota,
-        node,
-    )
+    name = asked.name or default_name(asked.claim)
+    return structs.replace(asked, name=name, workers=workers, quota=quota, node=node)
 
 
 def _default_quota(medium: Medium, size: int, workers: int) -> int:
@@ -110,6 +104,11 @@ def is_of_one_node(claim: Claim) -> bool:
 def check_acceleration(facts: AccelerationFacts, chosen: Acceleration) -> list[Finding]:
     """All checks, whatever the first of them finds."""
     return [*_fluid(facts), *_claim(facts, chosen), *_name(facts, chosen), *_places(facts, chosen)]
+
+
+def check_cache(facts: AccelerationFacts, chosen: Acceleration) -> list[Finding]:
+    """The checks of a data set whose source is no claim."""
+    return [*_fluid(facts), *_name(facts, chosen), *_places(facts, chosen)]
 
 
 def _fluid(facts: AccelerationFacts) -> Iterator[Finding]:
@@ -246,7 +245,7 @@ def _name(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]:
 
 def begun_data_set(facts: AccelerationFacts, chosen: Acceleration) -> DataSet | None:
     """The data set that an interrupted run of the same acceleration left without a runtime."""
-    if any(each.name == chosen.name for each in facts.runtimes):
+    if not chosen.claim or any(each.name == chosen.name for each in facts.runtimes):
         return None
     return next(
         (

@@ -269,15 +269,15 @@ def plural_of(kind: str) -> str:
 
 def render_acceleration(chosen: Acceleration) -> list[Manifest]:
     """The data set, and the runtime that caches it, in the order in which they are made."""
-    meta = {
+    meta: Manifest = {
         "name": chosen.name,
         "namespace": chosen.namespace,
         "labels": {"app.kubernetes.io/managed-by": "fairlead"},
-        "annotations": {ACCELERATES: chosen.claim},
     }
+    if chosen.claim:
+        meta["annotations"] = {ACCELERATES: chosen.claim}
     version = f"{FLUID_GROUP}/{VERSION}"
-    point = "/".join(("pvc:/", chosen.claim, *filter(None, chosen.folder.split("/"))))
-    mounts = [{"mountPoint": point, "name": chosen.claim, "path": "/", "readOnly": True}]
+    mounts = [_rendered_mount(chosen)]
     place, selector = {}, {}
     if chosen.node:
         terms = [{"key": _HOST_LABEL, "operator": "In", "values": [chosen.node]}]
@@ -308,6 +308,30 @@ def render_acceleration(chosen: Acceleration) -> list[Manifest]:
             },
         },
     ]
+
+
+def _rendered_mount(chosen: Acceleration) -> Manifest:
+    """At `/`, where files keep their places. A source with keys is at `/NAME`: of one at `/` Fluid
+    1.0.8 writes the keys' values into a ConfigMap, as Alluxio's properties.
+    """
+    source = chosen.source
+    if source is None:
+        point = "/".join(("pvc:/", chosen.claim, *filter(None, chosen.folder.split("/"))))
+        return {"mountPoint": point, "name": chosen.claim, "path": "/", "readOnly": True}
+    mount: Manifest = {"mountPoint": source.uri, "name": chosen.name, "readOnly": True}
+    if not source.secrets:
+        mount["path"] = "/"
+    if source.options:
+        mount["options"] = dict(source.options)
+    if source.secrets:
+        mount["encryptOptions"] = [
+            {
+                "name": each.option,
+                "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}},
+            }
+            for each in source.secrets
+        ]
+    return mount
 
 
 def parse_bytes(text: str) -> int | None:
