@@ -63,6 +63,7 @@ from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.records.audit import AuditFilter, AuditRow
 from fairlead.model.records.rows import (
     CredentialRecord,
+    OperationRow,
     OwnerKind,
     StoreFacts,
     TreeVersion,
@@ -1186,6 +1187,26 @@ class IssuedRecords(AuditTrail, CredentialRecords, Protocol):
     """What is kept when a credential is issued."""
 
 
+class OperationHistory(Protocol):
+    """Operations that have ended. Times are milliseconds UTC."""
+
+    async def keep_operation(self, row: OperationRow) -> None:
+        """Store the row; one of the same id, which was resumed since, is replaced."""
+        ...
+
+    async def operation_rows(
+        self, size: int, before: tuple[int, str] | None = None
+    ) -> tuple[OperationRow, ...]:
+        """At most `size` rows, the newest first; with `before` those that began before this time
+        and id.
+        """
+        ...
+
+    async def forget_operations(self, before: int) -> int:
+        """Remove those that ended before this time; how many there were."""
+        ...
+
+
 class Owners(Protocol):
     """Namespaces, users and leaves as rows."""
 
@@ -1198,7 +1219,9 @@ class Owners(Protocol):
         ...
 
 
-class Store(SignIns, AuditTrail, TreeVersions, CredentialRecords, Owners, Protocol):
+class Store(
+    SignIns, AuditTrail, TreeVersions, CredentialRecords, OperationHistory, Owners, Protocol
+):
     """What the console keeps, in SQLite, PostgreSQL or MySQL.
 
     A consumer asks for the part that it needs.

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from fairlead.model.people.subject import SignInWay
 from fairlead.model.records.audit import AuditResult, AuditRow, AuditTarget
-from fairlead.model.records.rows import CredentialRecord, TreeVersion
+from fairlead.model.records.rows import CredentialRecord, OperationRow, TreeVersion
 from fairlead.model.records.sign_ins import SignIn
 
 NOW = 1_790_000_000_000
@@ -54,5 +54,20 @@ def credential(name: str = "bob-x7k2p", **changes: object) -> CredentialRecord:
 def tree_version(number: int = 1, **changes: object) -> TreeVersion:
     row = TreeVersion(
         NOW + number, "anna", '{"root": {}}', str(1000 + number), "root.a.min", f"r-{number}"
+    )
+    return structs.replace(row, **changes)
+
+
+def operation_row(id: str = "abc", **changes: object) -> OperationRow:
+    row = OperationRow(
+        id,
+        "deploy",
+        "component/fluid",
+        "Failed",
+        "anna",
+        NOW,
+        NOW + HOUR,
+        "Create Dataset a/b: 不可以 🚀",
+        '[{"title": "Create Dataset a/b"}]',
     )
     return structs.replace(row, **changes)

@@ -11,7 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from sqlalchemy import Connection
-from tests.stores.rows import NOW, audit_row, credential, sign_in, tree_version
+from tests.stores.rows import (
+    NOW,
+    audit_row,
+    credential,
+    operation_row,
+    sign_in,
+    tree_version,
+)
 
 from fairlead.edge.store import administration
 from fairlead.edge.store.address import SQLITE, StoreAddress
@@ -27,6 +34,7 @@ ONLY_SQLITE = pytest.mark.parametrize("engine", ["sqlite"])
 ROWS = {
     "audit": 3,
     "credentials": 1,
+    "operations": 1,
     "owners": 2,
     "sign_ins": 2,
     "spent_keys": 1,
@@ -44,6 +52,7 @@ async def filled(address: StoreAddress) -> bytes:
         await store.append_audit(audit_row(summary=summary))
     await store.add_tree_version(tree_version())
     await store.add_credential(credential())
+    await store.keep_operation(operation_row())
     for name in ("root." + "名" * 400, "root.b"):
         await store.owner_id(OwnerKind.LEAF, name)
     await store.close()
@@ -119,12 +128,12 @@ BAD_FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "a line is missing": (
         lambda lines: b"".join(each for at, each in enumerate(lines.splitlines(True)) if at != 3),
-        "the file has 9 rows and lists 10",
+        "the file has 10 rows and lists 11",
     ),
     "another schema": (
-        lambda lines: changed(lines, 0, b'"schema":"0003"', b'"schema":"0001"'),
+        lambda lines: changed(lines, 0, b'"schema":"0004"', b'"schema":"0001"'),
         "the file has a store of schema `0001`, format 1; this Fairlead imports schema "
-        "`0003`, format 1",
+        "`0004`, format 1",
     ),
     "another table": (
         lambda lines: changed(lines, 1, b'"table":"audit"', b'"table":"users"'),
@@ -165,7 +174,7 @@ async def test_a_damaged_file_is_refused_with_its_line_and_nothing_is_stored(
     new_address: Callable[[], StoreAddress],
 ) -> None:
     lines = await filled(new_address())
-    assert lines.splitlines()[-1] == b'{"rows":10}'
+    assert lines.splitlines()[-1] == b'{"rows":11}'
     target = SqlAdministration(new_address())
     for what, (damage, expected) in BAD_FILES.items():
         with pytest.raises(UserError) as caught:
@@ -173,7 +182,7 @@ async def test_a_damaged_file_is_refused_with_its_line_and_nothing_is_stored(
         assert caught.value.what == expected, what
         assert caught.value.hint
         assert set(target.check().rows.values()) == {0}, what
-    assert target.import_lines(lines) == 10
+    assert target.import_lines(lines) == 11
 
 
 async def test_an_export_is_of_one_moment(
@@ -189,8 +198,8 @@ async def test_an_export_is_of_one_moment(
     await store.end_sign_ins(user="bob")
     await store.close()
     seen += lines
-    assert msgspec.json.decode(seen[-1]) == {"rows": 10}
-    assert len(seen) == 12
+    assert msgspec.json.decode(seen[-1]) == {"rows": 11}
+    assert len(seen) == 13
 
 
 async def test_rows_of_an_older_schema_are_not_exported(
@@ -200,7 +209,7 @@ async def test_rows_of_an_older_schema_are_not_exported(
     migrate(address, target=VERSIONS[0])
     with pytest.raises(UserError) as caught:
         list(SqlAdministration(address).export())
-    assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0003`"
+    assert caught.value.what == f"the store `{address.place}` has schema `0001`, not `0004`"
     with pytest.raises(UserError):
         SqlAdministration(address).check()
 

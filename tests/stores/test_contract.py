@@ -8,7 +8,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from msgspec import structs
-from tests.stores.rows import HOUR, NOW, audit_row, credential, sign_in, tree_version
+from tests.stores.rows import (
+    HOUR,
+    NOW,
+    audit_row,
+    credential,
+    operation_row,
+    sign_in,
+    tree_version,
+)
 
 from fairlead.edge.store import sql_store
 from fairlead.edge.store.address import StoreAddress
@@ -246,6 +254,26 @@ async def test_a_large_tree_is_stored_whole(store: SqlStore) -> None:
     assert digests[0] == digests[1]
 
 
+async def test_operations_are_kept_once_and_read_in_pages(store: SqlStore) -> None:
+    rows = [
+        operation_row(f"id{at}", created_at=NOW + at // 2, ended_at=NOW + at) for at in (1, 2, 3, 4)
+    ]
+    for each in rows:
+        await store.keep_operation(each)
+    resumed = operation_row("id2", created_at=NOW + 1, ended_at=NOW + 9, state="Succeeded")
+    await store.keep_operation(resumed)
+    newest = (rows[3], rows[2], resumed, rows[0])
+    assert await store.operation_rows(10) == newest
+    assert await store.operation_rows(2) == newest[:2]
+    last = newest[1]
+    assert await store.operation_rows(10, (last.created_at, last.id)) == newest[2:]
+    long = operation_row("long", subject="dataset/" + "n" * 400, steps="x" * 200_000)
+    await store.keep_operation(long)
+    assert long in await store.operation_rows(10)
+    assert await store.forget_operations(NOW + 4) == 2
+    assert {each.id for each in await store.operation_rows(10)} == {"id4", "id2", "long"}
+
+
 async def test_credentials_are_listed_and_revoked_once(store: SqlStore) -> None:
     first = credential("bob-1")
     second = credential("bob-2", issued_at=NOW + 1)
@@ -286,7 +314,7 @@ async def test_facts_name_the_engine_the_place_and_the_schema(
     expected = {"sqlite": "3.", "postgresql": "PostgreSQL 1", "mariadb": "1"}
     assert facts.engine == ("mysql" if engine == "mariadb" else engine)
     assert facts.engine_version.startswith(expected[engine])
-    assert facts.schema == "0003" and len(facts.id) == 32
+    assert facts.schema == "0004" and len(facts.id) == 32
     assert facts.place == address.place
     again = SqlStore(address)
     assert (await again.facts()).id == facts.id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
@@ -29,6 +29,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     found = operations.list()
     if args.output in ("json", "yaml"):
         from fairlead.cli.frame.documents import render_document
+        from fairlead.wire.operations.document import operation_document
 
         text = render_document(args.output, [operation_document(each) for each in found])
         context.stdout.write(text if text.endswith("\n") else f"{text}\n")
@@ -56,36 +57,3 @@ def _table(found: tuple[Operation, ...], now: float) -> str:
         )
         table.append(tuple(first_line(cell) for cell in cells))
     return render_rows(table)
-
-
-def operation_document(operation: Operation) -> dict[str, Any]:
-    """docs/spec/operations.md#record; steps without their objects."""
-    return {
-        "id": operation.id,
-        "kind": operation.kind.value,
-        "subject": operation.subject,
-        "state": operation.state.value,
-        "message": operation.message,
-        "createdBy": operation.created_by,
-        "createdAt": operation.created_at,
-        "updatedAt": operation.updated_at,
-        "holder": operation.holder,
-        "isCancelled": operation.is_cancelled,
-        "steps": _steps(operation.steps, operation.progress),
-        "undo": _steps(operation.undo, operation.undo_progress),
-    }
-
-
-def _steps(steps: Any, progress: Any) -> list[dict[str, Any]]:
-    return [
-        {
-            "title": step.title,
-            "state": each.state.value,
-            "startedAt": each.started_at,
-            "endedAt": each.ended_at,
-            "message": each.message,
-            "object": each.object,
-            "event": each.event,
-        }
-        for step, each in zip(steps, progress, strict=True)
-    ]

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     found = found_operation(operations, args.id)
     if args.output in ("json", "yaml"):
         from fairlead.cli.frame.documents import render_document
-        from fairlead.cli.operations.operation_list import operation_document
+        from fairlead.wire.operations.document import operation_document
 
         text = render_document(args.output, operation_document(found))
         context.stdout.write(text if text.endswith("\n") else f"{text}\n")

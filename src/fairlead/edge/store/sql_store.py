@@ -32,22 +32,30 @@ from sqlalchemy.exc import IntegrityError
 from fairlead.edge.store import engines
 from fairlead.edge.store.address import SQLITE, StoreAddress
 from fairlead.edge.store.migrate import store_facts
+from fairlead.edge.store.operation_rows import (
+    operation_row,
+    operation_values,
+    operations_before,
+)
 from fairlead.edge.store.tables import (
     KEY_LENGTH,
     NAME_LENGTH,
     audit,
     credentials,
+    operations,
     owners,
     sign_ins,
     spent_keys,
     tree_versions,
 )
+from fairlead.edge.store.texts import cut_text, whole_text
 from fairlead.errors import StoreDown
 from fairlead.model.people.subject import SignInWay
 from fairlead.model.records.audit import AuditFilter, AuditResult, AuditRow, AuditTarget
 from fairlead.model.records.rows import (
     KEPT_TREE_VERSIONS,
     CredentialRecord,
+    OperationRow,
     OwnerKind,
     StoreFacts,
     TreeVersion,
@@ -91,16 +99,16 @@ class SqlStore:
     async def add_sign_in(self, sign_in: SignIn) -> None:
         values = {
             "hash": sign_in.hash,
-            "identity": _whole(sign_in.identity),
-            "user_id": _cut(sign_in.user, KEY_LENGTH),
+            "identity": whole_text(sign_in.identity),
+            "user_id": cut_text(sign_in.user, KEY_LENGTH),
             "way": str(sign_in.way),
             "began_at": sign_in.began_at,
             "seen_at": sign_in.seen_at,
             "ends_at": sign_in.ends_at,
             "csrf": sign_in.csrf,
-            "group_names": msgspec.json.encode([*map(_whole, sign_in.groups)]).decode(),
-            "source_ip": _cut(sign_in.source_ip, KEY_LENGTH),
-            "bound_to": _whole(sign_in.bound_to),
+            "group_names": msgspec.json.encode([*map(whole_text, sign_in.groups)]).decode(),
+            "source_ip": cut_text(sign_in.source_ip, KEY_LENGTH),
+            "bound_to": whole_text(sign_in.bound_to),
         }
         await self._write(lambda connection: connection.execute(insert(sign_ins).values(values)))
 
@@ -177,11 +185,11 @@ class SqlStore:
     async def add_tree_version(self, version: TreeVersion) -> int:
         values = {
             "at": version.at,
-            "actor": _cut(version.actor, NAME_LENGTH),
-            "version": _cut(version.version, KEY_LENGTH),
-            "summary": _cut(version.summary, _MOST_TEXT),
-            "request_id": _cut(version.request_id, KEY_LENGTH),
-            "tree": _whole(version.tree),
+            "actor": cut_text(version.actor, NAME_LENGTH),
+            "version": cut_text(version.version, KEY_LENGTH),
+            "summary": cut_text(version.summary, _MOST_TEXT),
+            "request_id": cut_text(version.request_id, KEY_LENGTH),
+            "tree": whole_text(version.tree),
         }
         newest = select(tree_versions.c.id).order_by(tree_versions.c.id.desc())
 
@@ -207,11 +215,11 @@ class SqlStore:
     async def add_credential(self, credential: CredentialRecord) -> None:
         values = {
             "name": credential.name,
-            "user_id": _cut(credential.user, KEY_LENGTH),
+            "user_id": cut_text(credential.user, KEY_LENGTH),
             "issued_at": credential.issued_at,
             "expires_at": credential.expires_at,
-            "issued_by": _cut(credential.issued_by, NAME_LENGTH),
-            "note": _cut(credential.note, _MOST_TEXT),
+            "issued_by": cut_text(credential.issued_by, NAME_LENGTH),
+            "note": cut_text(credential.note, _MOST_TEXT),
             "revoked_at": credential.revoked_at,
         }
         await self._write(lambda connection: connection.execute(insert(credentials).values(values)))
@@ -240,13 +248,33 @@ class SqlStore:
         is_valid = and_(named, credentials.c.revoked_at == 0)
         return await self._changed(update(credentials).where(is_valid).values(revoked_at=at))
 
+    # operations
+
+    async def keep_operation(self, row: OperationRow) -> None:
+        values = operation_values(row)
+
+        def keep(connection: Connection) -> None:
+            connection.execute(delete(operations).where(operations.c.operation == row.id))
+            connection.execute(insert(operations).values(values))
+
+        await self._write(keep)
+
+    async def operation_rows(
+        self, size: int, before: tuple[int, str] | None = None
+    ) -> tuple[OperationRow, ...]:
+        asked = operations_before(before).limit(size)
+        return tuple(map(operation_row, await self._rows(asked)))
+
+    async def forget_operations(self, before: int) -> int:
+        return await self._changed(delete(operations).where(operations.c.ended_at < before))
+
     # owners
 
     async def owner_id(self, kind: OwnerKind, name: str) -> int:
         found = await self._owner_id(kind, name)
         if found is not None:
             return found
-        values = {"kind": str(kind), "name": _whole(name), "name_hash": _hash(name)}
+        values = {"kind": str(kind), "name": whole_text(name), "name_hash": _hash(name)}
         try:
             return await self._inserted(insert(owners).values(values))
         except IntegrityError:  # another replica was first
@@ -318,26 +346,7 @@ def _new_id(result: Any) -> int:
 
 
 def _hash(name: str) -> str:
-    return hashlib.sha256(_whole(name).encode()).hexdigest()
-
-
-def _whole(text: str) -> str:
-    """The text as each engine can store it: PostgreSQL has no NUL, and none has half a character.
-
-    >>> _whole("a\\x00b")
-    'a␀b'
-    """
-    return text.replace("\x00", "␀").encode("utf-8", "replace").decode()
-
-
-def _cut(text: str, length: int) -> str:
-    """At most `length` characters: rows have what a client sent, however long it is.
-
-    >>> _cut("abcdef", 4), _cut("abcd", 4)
-    ('abc…', 'abcd')
-    """
-    whole = _whole(text)
-    return whole if len(whole) <= length else f"{whole[: length - 1]}…"
+    return hashlib.sha256(whole_text(name).encode()).hexdigest()
 
 
 def _sign_in(row: Row[Any]) -> SignIn:
@@ -358,17 +367,17 @@ def _sign_in(row: Row[Any]) -> SignIn:
 
 def _audit_values(row: AuditRow) -> dict[str, Any]:
     texts = {
-        "actor": _cut(row.actor, NAME_LENGTH),
-        "role": _cut(row.role, KEY_LENGTH),
-        "source_ip": _cut(row.source_ip, KEY_LENGTH),
-        "action": _cut(row.action, KEY_LENGTH),
-        "target_kind": _cut(row.target.kind, KEY_LENGTH),
-        "target_namespace": _cut(row.target.namespace, NAME_LENGTH),
-        "target_name": _cut(row.target.name, NAME_LENGTH),
-        "request_id": _cut(row.request_id, KEY_LENGTH),
+        "actor": cut_text(row.actor, NAME_LENGTH),
+        "role": cut_text(row.role, KEY_LENGTH),
+        "source_ip": cut_text(row.source_ip, KEY_LENGTH),
+        "action": cut_text(row.action, KEY_LENGTH),
+        "target_kind": cut_text(row.target.kind, KEY_LENGTH),
+        "target_namespace": cut_text(row.target.namespace, NAME_LENGTH),
+        "target_name": cut_text(row.target.name, NAME_LENGTH),
+        "request_id": cut_text(row.request_id, KEY_LENGTH),
         "result": str(row.result),
-        "code": _cut(row.code, KEY_LENGTH),
-        "summary": _cut(row.summary, _MOST_TEXT),
+        "code": cut_text(row.code, KEY_LENGTH),
+        "summary": cut_text(row.summary, _MOST_TEXT),
     }
     names = ("actor", "action", "target_name", "summary")
     searched = "\n".join(texts[name] for name in names).casefold()
@@ -403,15 +412,15 @@ def _audit_rows(filter: AuditFilter) -> Select[Any]:
 def _conditions(filter: AuditFilter) -> list[ColumnElement[bool]]:
     target = filter.target
     one_of = (
-        (audit.c.actor, tuple(_cut(each, NAME_LENGTH) for each in filter.actors)),
+        (audit.c.actor, tuple(cut_text(each, NAME_LENGTH) for each in filter.actors)),
         (audit.c.action, filter.actions),
         (audit.c.result, tuple(map(str, filter.results))),
     )
     equal = (
         (audit.c.target_kind, target.kind),
         (audit.c.target_namespace, target.namespace),
-        (audit.c.target_name, _cut(target.name, NAME_LENGTH)),
-        (audit.c.request_id, _cut(filter.request_id, KEY_LENGTH)),
+        (audit.c.target_name, cut_text(target.name, NAME_LENGTH)),
+        (audit.c.request_id, cut_text(filter.request_id, KEY_LENGTH)),
     )
     found: list[ColumnElement[bool]] = [column.in_(values) for column, values in one_of if values]
     found += [column == value for column, value in equal if value]
@@ -420,7 +429,7 @@ def _conditions(filter: AuditFilter) -> list[ColumnElement[bool]]:
     if filter.until:
         found.append(audit.c.at < filter.until)
     if filter.text:
-        text = _whole(filter.text).casefold()
+        text = whole_text(filter.text).casefold()
         found.append(audit.c.searched.like(_pattern(text), escape=_ESCAPE))
     return found
 

@@ -28,7 +28,7 @@ MYSQL_OPTIONS: Final[dict[str, Any]] = {
 }
 """`utf8mb4_bin`: texts that differ in case only are different, as in the other engines."""
 
-VERSIONS: Final = ("0001", "0002", "0003")
+VERSIONS: Final = ("0001", "0002", "0003", "0004")
 """Of the schema, oldest first: those of the files in `migrations/versions`, without Alembic, which
 takes a third of a second to load.
 """
@@ -152,5 +152,21 @@ tree_versions = Table(
     _key("request_id"),
     _text("tree"),
     sqlite_autoincrement=True,
+    **MYSQL_OPTIONS,
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    _key("operation", primary_key=True),
+    _key("kind"),
+    _text("subject"),
+    _key("state"),
+    _name("created_by"),
+    _millis("created_at"),
+    _millis("ended_at"),
+    _text("message"),
+    _text("steps"),
+    Index("operations_created", "created_at"),
     **MYSQL_OPTIONS,
 )

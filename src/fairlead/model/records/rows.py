@@ -45,6 +45,24 @@ class TreeVersion(Struct, frozen=True):
     id: int = 0
 
 
+class OperationRow(Struct, frozen=True):
+    """An operation that has ended, as the history keeps it (docs/spec/operations.md#history).
+
+    `id`: of the operation; the key. `steps`: JSON, as `fairlead operation show -o json` prints
+    them.
+    """
+
+    id: str
+    kind: str
+    subject: str
+    state: str
+    created_by: str
+    created_at: int
+    ended_at: int
+    message: str = ""
+    steps: str = "[]"
+
+
 class OwnerKind(StrEnum):
     """What an owner is. The name of a leaf is its full name (`root.a.1`)."""
 
