@@ -360,14 +360,18 @@ WORK = (
 )
 READ, CHANGE = ("get", "list", "watch"), ("create", "patch", "update", "delete")
 USE = ("get pods/log", *(f"create pods/{each}" for each in ("exec", "attach", "portforward")))
-OBSERVED = ("events", "poddisruptionbudgets.policy", "resourcequotas", "datasets.data.fluid.io")
+FLUID = tuple(
+    f"{each}.data.fluid.io"
+    for each in ("datasets", "dataloads", "alluxioruntimes", "jindoruntimes", "thinruntimes")
+)
+OBSERVED = ("events", "poddisruptionbudgets.policy", "resourcequotas", *FLUID)
 SHARED = (
     *("nodes", "priorityclasses.scheduling.k8s.io", "storageclasses.storage.k8s.io"),
     "elasticquotatrees.scheduling.sigs.k8s.io",
 )
 ADMINISTERED = (
     *("users.fairlead.io", "usergroups.fairlead.io", "elasticquotatrees.scheduling.sigs.k8s.io"),
-    *("namespaces", "persistentvolumes", "poddisruptionbudgets.policy", "datasets.data.fluid.io"),
+    *("namespaces", "persistentvolumes", "poddisruptionbudgets.policy", *FLUID),
 )
 OVERSEEN = (
     *(f"{each}.rbac.authorization.k8s.io" for each in ("roles", "clusterroles", "rolebindings")),
@@ -398,6 +402,7 @@ ADMIN_MAY = {
 NO_RESEARCHER_MAY = {
     *each_of((*READ, *CHANGE), ("daemonsets.apps", "persistentvolumes", "users.fairlead.io")),
     *each_of(CHANGE, ("poddisruptionbudgets.policy", "resourcequotas", "nodes", "namespaces")),
+    *each_of(CHANGE, FLUID),
     *("patch pods/status", "create pods/eviction", "get nodes/proxy", "get nodes/log"),
     *("get services/proxy", "create serviceaccounts/token", "impersonate users"),
     *each_of(CHANGE, ("rolebindings.rbac.authorization.k8s.io", SHARED[-1])),

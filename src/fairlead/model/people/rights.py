@@ -41,6 +41,11 @@ WORK: Final[Resources] = {
     "scheduling.volcano.sh scheduling.x-k8s.io": "podgroups",
 }
 """What users work with. A researcher writes it in the own namespaces, an administrator anywhere."""
+FLUID: Final[Resources] = {
+    "data.fluid.io": "alluxioruntimes dataloads datasets efcruntimes goosefsruntimes jindoruntimes "
+    "juicefsruntimes thinruntimes vineyardruntimes",
+}
+"""Data sets, what caches them, and their preheats."""
 SECRETS: Final[Resources] = {"": "secrets"}
 SCALES: Final[Resources] = {"apps": "deployments/scale replicasets/scale statefulsets/scale"}
 LOGS: Final[Resources] = {"": "pods/log"}
@@ -49,7 +54,7 @@ OBSERVED: Final[Resources] = {
     "": "events resourcequotas",
     "events.k8s.io": "events",
     "policy": "poddisruptionbudgets",
-    "data.fluid.io": "datasets",
+    **FLUID,
 }
 """What a researcher reads in the own namespaces."""
 SHARED: Final[Resources] = {
@@ -64,7 +69,7 @@ ADMINISTERED: Final[Resources] = {
     "scheduling.sigs.k8s.io": "elasticquotatrees",
     "": "namespaces persistentvolumes",
     "policy": "poddisruptionbudgets",
-    "data.fluid.io": "datasets",
+    **FLUID,
 }
 """What an administrator writes."""
 CORDONED: Final[Resources] = {"": "nodes"}
