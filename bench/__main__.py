@@ -42,6 +42,7 @@ MEASUREMENTS: Final = {
     "scale": ("scale", "scale_simulated"),
     "sharing": ("filter", "scheduler_extender"),
     "people": ("people", "sign_in"),
+    "operations": ("operation_apply", "operation_resume"),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }
 """Names by module."""

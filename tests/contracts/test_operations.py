@@ -142,6 +142,7 @@ class Bench:
         return await self.recorded(
             OperationStep("create", CreateStep(self.config_map("created", a="1"))),
             OperationStep("apply", ApplyStep(self.config_map("applied", b="2"))),
+            OperationStep("apply", ApplyStep(self.config_map("beside", c="3"))),
             OperationStep("ready", ReadyStep((self.ref("created"), self.ref("applied")))),
             OperationStep("remove", RemoveStep((self.ref("old"),))),
             OperationStep("gone", GoneStep((self.ref("old"),))),
@@ -161,7 +162,7 @@ class Bench:
         """How the operation ended, and what there is then."""
         found = await self.records.get(id)
         assert found is not None
-        names = ("created", "applied", "old", "foreign")
+        names = ("created", "applied", "beside", "old", "foreign")
         objects = [await self.cluster.get(self.ref(name)) for name in names]
         data = {
             name: each.get("data")
@@ -192,8 +193,8 @@ def on_bench(api: ApiClient, work: Work) -> Any:
             (
                 "Succeeded",
                 "",
-                ["Done"] * 5,
-                {"created": {"a": "1"}, "applied": {"b": "2"}},
+                ["Done"] * 6,
+                {"created": {"a": "1"}, "applied": {"b": "2"}, "beside": {"c": "3"}},
             ),
         ),
         (

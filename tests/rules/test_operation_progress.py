@@ -9,6 +9,7 @@ from msgspec import structs
 
 from fairlead.model.actions import ObjectRef
 from fairlead.model.operations.operation import (
+    ApplyStep,
     CreateStep,
     GoneStep,
     Operation,
@@ -25,6 +26,8 @@ from fairlead.rules.operations.progress import (
     cancelled,
     ended,
     next_turn,
+    next_turns,
+    onward,
     planned,
     records_to_remove,
     refuse_start,
@@ -196,3 +199,31 @@ def test_the_step_in_hand_is_shown_with_the_steps_done() -> None:
     operation = begun(plan(CREATE, READY), "me", 200.0)
     operation = step_ended(step_begun(operation, Turn(0), 201.0), Turn(0), 202.0)
     assert step_in_hand(step_begun(operation, Turn(1), 203.0)) == "1/2 It is Bound"
+
+
+def test_applies_of_one_kind_run_side_by_side() -> None:
+    def apply(kind: str) -> OperationStep:
+        return OperationStep(f"Apply {kind}", ApplyStep({"kind": kind}))
+
+    maps = [apply("ConfigMap")] * 10
+    operation = plan(CREATE, *maps, apply("Service"), READY)
+    assert next_turns(operation) == (Turn(0),)
+    operation = onward(step_ended(onward(operation, 1.0), Turn(0), 2.0), 2.0)
+    first = tuple(map(Turn, range(1, 9)))
+    assert next_turns(operation) == first
+    assert [each.state for each in operation.progress[:10]] == [
+        StepState.DONE,
+        *[StepState.RUNNING] * 8,
+        StepState.WAITING,
+    ]
+    for turn in (*first[:2], *first[3:]):
+        operation = step_ended(operation, turn, 3.0)
+    assert next_turns(operation) == (Turn(3), Turn(9), Turn(10))
+    for turn in (Turn(3), Turn(9), Turn(10)):
+        operation = step_ended(operation, turn, 4.0)
+    assert next_turns(operation) == (Turn(11),)
+    operation = onward(step_ended(operation, Turn(11), 5.0, "refused"), 6.0)
+    assert (operation.state, operation.progress[12].state) == (
+        OperationState.FAILED,
+        StepState.SKIPPED,
+    )

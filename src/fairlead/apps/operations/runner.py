@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -22,16 +22,15 @@ from msgspec import Struct
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.operations.steps import Attempt, StepWorker
 from fairlead.errors import ChangedMeanwhile, OutsideError, UserError
-from fairlead.model.operations.operation import Operation, OperationState
+from fairlead.model.operations.operation import Operation, OperationState, StepState
 from fairlead.ports import Helm, OperationCluster, OperationRecords
 from fairlead.rules.operations.progress import (
     Turn,
     begun,
-    ended,
-    next_turn,
+    next_turns,
+    onward,
     progress_of,
     resumed,
-    step_begun,
     step_ended,
     step_noted,
     step_of,
@@ -169,35 +168,50 @@ class _Work:
         self._parts = parts
         self._leader = leader
         self._operation = operation
+        self._began: dict[Turn, float] = {}
 
     async def run(self) -> Operation:
         await self._read_again()  # another process may have worked on it until its Lease ended
         if self._operation.state.is_ended:
             return self._operation
         parts = self._parts
-        await self._save(lambda each: begun(each, parts.identity, parts.now()))
-        while (turn := next_turn(self._operation)) is not None:
-            await self._carry_out(turn)
-        await self._save(lambda each: ended(each, parts.now()))
-        return self._operation
-
-    async def _carry_out(self, turn: Turn) -> None:
-        parts = self._parts
-        await self._save(lambda each: step_begun(each, turn, parts.now()))
-        work = step_of(self._operation, turn).work
-        began = parts.monotonic()
-        while next_turn(self._operation) == turn:  # else it was cancelled meanwhile
-            self._check_lease()
-            waited = parts.monotonic() - began
-            attempt = await parts.steps.attempt(work, self._operation.id, turn, waited)
-            if attempt.is_over:
-                await self._save(partial(_after_end, turn, parts.now, attempt.failure))
-                return
-            if attempt.is_news(progress_of(self._operation, turn)):
-                await self._save(partial(_after_note, turn, parts.now, attempt))
+        await self._save(lambda each: onward(begun(each, parts.identity, parts.now()), parts.now()))
+        while not self._operation.state.is_ended:
+            turns = next_turns(self._operation)
+            if not turns or not all(map(self._is_running, turns)):  # it was cancelled meanwhile
+                await self._save(lambda each: onward(each, parts.now()))
+                continue
+            attempts = await self._attempted(turns)
+            news = [
+                (turn, each)
+                for turn, each in zip(turns, attempts, strict=True)
+                if each.is_over or each.is_news(progress_of(self._operation, turn))
+            ]
+            if news:
+                await self._save(partial(_after, news, parts.now))
             else:
                 await self._look()
-            await parts.sleep(_LOOK_SECONDS)
+            if not any(each.is_over for each in attempts):
+                await parts.sleep(_LOOK_SECONDS)
+        return self._operation
+
+    def _is_running(self, turn: Turn) -> bool:
+        return progress_of(self._operation, turn).state is StepState.RUNNING
+
+    async def _attempted(self, turns: Sequence[Turn]) -> list[Attempt]:
+        self._check_lease()
+        parts, operation = self._parts, self._operation
+        return await asyncio.gather(
+            *(
+                parts.steps.attempt(
+                    step_of(operation, turn).work,
+                    operation.id,
+                    turn,
+                    parts.monotonic() - self._began.setdefault(turn, parts.monotonic()),
+                )
+                for turn in turns
+            )
+        )
 
     def _check_lease(self) -> None:
         if not self._leader.is_held:
@@ -256,23 +270,23 @@ class _Work:
         self._operation = found
 
 
-def _after_end(
-    turn: Turn, now: Callable[[], float], failure: str, operation: Operation
+def _after(
+    news: Sequence[tuple[Turn, Attempt]], now: Callable[[], float], operation: Operation
 ) -> Operation:
-    return step_ended(operation, turn, now(), failure)
-
-
-def _after_note(
-    turn: Turn, now: Callable[[], float], attempt: Attempt, operation: Operation
-) -> Operation:
-    return step_noted(
-        operation,
-        turn,
-        now(),
-        message=attempt.message,
-        object=attempt.object,
-        event=attempt.event,
-    )
+    """The operation after these attempts, with its next steps begun."""
+    for turn, attempt in news:
+        if attempt.is_over:
+            operation = step_ended(operation, turn, now(), attempt.failure)
+        else:
+            operation = step_noted(
+                operation,
+                turn,
+                now(),
+                message=attempt.message,
+                object=attempt.object,
+                event=attempt.event,
+            )
+    return onward(operation, now())
 
 
 def _has_progress_of(found: Operation, wanted: Operation) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from fairlead.model.operations.operation import (
+    ApplyStep,
     GoneStep,
     Operation,
     OperationKind,
@@ -31,6 +32,8 @@ KEPT_SECONDS: Final = 7 * 86_400.0
 """How long the record of an ended operation is kept."""
 KEPT_OF_SUBJECT: Final = 20
 """Ended records that a subject keeps, whatever their age is."""
+MOST_AT_ONCE: Final = 8
+"""Applies that run side by side."""
 _WAITING_ONLY: Final = (ReadyStep, GoneStep)
 _OVER: Final = (StepState.DONE, StepState.FAILED, StepState.SKIPPED)
 
@@ -119,6 +122,42 @@ def next_turn(operation: Operation) -> Turn | None:
         if each.state is not StepState.DONE:
             return Turn(index)
     return None
+
+
+def next_turns(operation: Operation) -> tuple[Turn, ...]:
+    """The steps that are to be carried out now, side by side; (): the operation has only to end.
+
+    More than one: applies of one kind of object that follow each other, because the order matters
+    only between kinds.
+    """
+    first = next_turn(operation)
+    if first is None:
+        return ()
+    if first.is_undo:
+        return (first,)
+    turns = [first]
+    kind = _applied_kind(operation.steps[first.index])
+    for index in range(first.index + 1, len(operation.steps)):
+        is_alike = kind and _applied_kind(operation.steps[index]) == kind
+        if not is_alike or len(turns) == MOST_AT_ONCE:
+            break
+        if operation.progress[index].state is not StepState.DONE:
+            turns.append(Turn(index))
+    return tuple(turns)
+
+
+def _applied_kind(step: OperationStep) -> str:
+    """ "" if it applies nothing."""
+    return str(step.work.manifest["kind"]) if isinstance(step.work, ApplyStep) else ""
+
+
+def onward(operation: Operation, now: float) -> Operation:
+    """The next steps have begun; without a next step the operation ends."""
+    turns = next_turns(operation)
+    for turn in turns:
+        if progress_of(operation, turn).state is not StepState.RUNNING:
+            operation = step_begun(operation, turn, now)
+    return operation if turns else ended(operation, now)
 
 
 def step_of(operation: Operation, turn: Turn) -> OperationStep:
