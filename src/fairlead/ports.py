@@ -49,6 +49,9 @@ from fairlead.model.devices.kubelet import (
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
+from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
+from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
+from fairlead.model.jobs.datasets import FoundData
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.operations.operation import HelmRelease, HelmStep, Operation
@@ -318,6 +321,39 @@ class ServingQuestions(Protocol):
         ...
 
 
+class DataQuestions(Protocol):
+    """Claims of volumes and data sets, read on demand (`cli.context.ClusterData` of a server). All
+    raise OutsideError if the API server does not answer; what else cannot be read is in the answer.
+    """
+
+    async def read(self, namespace: str = "") -> FoundData:
+        """`namespace`: "" = of all."""
+        ...
+
+    async def users(self, namespace: str) -> list[DataUser]:
+        """Pods of the namespace that mount claims and have not ended."""
+        ...
+
+    async def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
+        """What an acceleration of the claim under this name depends on.
+
+        Raises OutsideError if claims or data sets of the namespace may not be read.
+        """
+        ...
+
+    async def reasons(self, found: FoundData) -> DataReasons:
+        """What explains why data sets of `found` do not begin or end; nothing is read if all do."""
+        ...
+
+    async def details(self, namespace: str, name: str) -> DataSetFacts:
+        """All that is known of one data set."""
+        ...
+
+    async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
+        """Volume, Secrets and pods that Fluid has made for a data set."""
+        ...
+
+
 class Dependencies(Protocol):
     """The servers behind the cluster and its series, asked on demand for their health."""
 
@@ -463,8 +499,9 @@ class Ports(Struct, frozen=True):
     """Everything that a process may ask of its world.
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
-    `servings`, `dependencies`, `sign_in`, `writes` and `people` in a saved snapshot, which has no
-    API server.
+    `servings`, `data`, `dependencies`, `sign_in`, `writes`, `people`, `operations` and
+    `operated` (the objects that operations work on) in a saved snapshot, which has no API server,
+    `helm` where there is no program of that name.
     """
 
     cluster: Cluster
@@ -476,10 +513,14 @@ class Ports(Struct, frozen=True):
     timekeeper: Timekeeper | None = None
     job_files: JobFiles | None = None
     servings: ServingQuestions | None = None
+    data: DataQuestions | None = None
     dependencies: Dependencies | None = None
     sign_in: SignInApi | None = None
     writes: ClusterWrites | None = None
     people: People | None = None
+    operations: OperationRecords | None = None
+    operated: OperationCluster | None = None
+    helm: Helm | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------

@@ -23,6 +23,7 @@ from tests.console.clusters import (
     reading,
     telemetry,
 )
+from tests.console.data_parts import MemoryRecords, StillData, claim, data_set, runtime
 from tests.console.sign_in_parts import Parts
 from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
@@ -35,9 +36,17 @@ from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
 from fairlead.kinds.parts.elastic_training import SshKeys
+from fairlead.model.operations.operation import (
+    Operation,
+    OperationKind,
+    OperationState,
+    OperationStep,
+    RemoveStep,
+    StepProgress,
+)
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
-from fairlead.ports import SeriesLine
+from fairlead.ports import Ports, SeriesLine
 from fairlead_sim.world.driver import Driver
 
 from .running_console import console
@@ -50,6 +59,9 @@ EXAMPLES = {
     "job_why": "/jobs/team-a/pytorchjob/bert/why",
     "chart": "/charts/cluster-jobs",
     "search": "/search?q=bert",
+    "dataset": "/datasets/a-ns/raw-acc",
+    "dataset_blockers": "/datasets/a-ns/raw-acc/blockers",
+    "operation": "/operations/op1",
 }
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
 ELSEWHERE = (
@@ -65,6 +77,22 @@ test_console_tree_writes test them.
 FORMS = SubmitForms(lambda: SshKeys("", ""))
 
 
+def world_with_data() -> Ports:
+    """A world with a data set over a claim, and an operation."""
+    data = StillData(claim("raw"), data_set("raw-acc", "raw"), runtime("raw-acc"))
+    step = OperationStep("Remove nothing", RemoveStep(()))
+    operation = Operation(
+        id="op1",
+        kind=OperationKind.UNACCELERATE,
+        subject="dataset/a-ns/raw-acc",
+        steps=(step,),
+        progress=(StepProgress(),),
+        state=OperationState.RUNNING,
+    )
+    records = MemoryRecords(operation)
+    return msgspec.structs.replace(still_world(living_cluster()), data=data, operations=records)
+
+
 def address(name: str, path: str) -> str:
     return EXAMPLES.get(name, path)
 
@@ -76,9 +104,7 @@ def address(name: str, path: str) -> str:
 )
 async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: Any) -> None:
     async with console(
-        msgspec.structs.replace(
-            still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0)
-        ),
+        msgspec.structs.replace(world_with_data(), timekeeper=Driver(small_world(), 1.0)),
         forms=FORMS,
     ) as page:
         status, headers, body = await page.get(BASE + address(endpoint.name, endpoint.path))
@@ -157,7 +183,7 @@ async def test_gpus_are_a_list_like_any_other() -> None:
 
 async def test_the_file_of_each_table_has_its_own_name() -> None:
     names = set()
-    async with console() as page:
+    async with console(world_with_data()) as page:
         tables = [
             each
             for each in ENDPOINTS

@@ -19,7 +19,7 @@ from fairlead.console.pages.endpoints import BASE
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.queries.serving_objects import KubeServings
+from fairlead.edge.queries.page_reads import KubeServings
 
 from .running_console import Page, console
 

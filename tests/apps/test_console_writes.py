@@ -644,4 +644,5 @@ async def test_the_audit_is_filtered_paged_and_downloaded(tmp_path: Path) -> Non
 
 def filled(path: str) -> str:
     values = {"id": "bob", "name": "a", "token": "t", "namespace": "a-ns", "type": "mpijob"}
+    values["claim"] = "raw"
     return path.format(**values)

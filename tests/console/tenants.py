@@ -13,8 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 
+from fairlead.model.actions import ObjectRef
 from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.event import Event
+from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
+from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
+from fairlead.model.jobs.datasets import FoundData
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects, ServingWorkload
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION
@@ -39,6 +43,7 @@ from .clusters import (
     shared_node,
     training_job,
 )
+from .data_parts import StillData, claim, data_set, runtime
 from .worlds import still_world
 
 MARK = "zqx"
@@ -372,9 +377,52 @@ class TenantsServings:
         )
 
 
+class TenantsData:
+    """`ports.DataQuestions`: Bob's claim with its data set, to which a data set of the others
+    refers, and claims and data sets of the others.
+    """
+
+    def __init__(self, others: Others) -> None:
+        self.others = others
+
+    async def _still(self) -> StillData:
+        team, name = self.others.team, f"{MARK}-raw"
+        found = StillData(
+            claim("raw", "team-a"),
+            data_set("raw-acc", "raw", "team-a", references=(f"{team}/{name}-acc",)),
+            runtime("raw-acc", "team-a"),
+            claim(name, team),
+            *(data_set(f"{name}-{n}", name, team) for n in range(self.others.jobs)),
+        )
+        found.pods += [
+            DataUser("team-a", "bert-worker-0", "raw-acc", "gpu-1"),
+            DataUser(team, f"{MARK}-pod", name, "gpu-1"),
+        ]
+        return found
+
+    async def read(self, namespace: str = "") -> FoundData:
+        return await (await self._still()).read(namespace)
+
+    async def reasons(self, found: FoundData) -> DataReasons:
+        return DataReasons(controllers=(), users=tuple((await self._still()).pods))
+
+    async def details(self, namespace: str, name: str) -> DataSetFacts:
+        return await (await self._still()).details(namespace, name)
+
+    async def users(self, namespace: str) -> list[DataUser]:
+        return await (await self._still()).users(namespace)
+
+    async def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
+        return await (await self._still()).facts(namespace, claim, name)
+
+    async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
+        return ()
+
+
 def world(others: Others) -> Ports:
     return replace(
         still_world(snapshot(others)),
         servings=TenantsServings(others),
+        data=TenantsData(others),
         job_files=TenantsFiles(others),
     )

@@ -56,6 +56,12 @@ PATHS: Final = {
         if endpoint.path.startswith("/jobs/{namespace}")
     },
     **{
+        endpoint.name: [{"namespace": "team-a", "name": name} for name in ("raw", "raw-acc")]
+        for endpoint in ENDPOINTS
+        if endpoint.path.startswith("/datasets/{namespace}")
+    },
+    "operation": [{"id": "op1"}],
+    **{
         endpoint.name: [{"id": "bob", "name": "team-a", "token": "bob-0123456789"}]
         for endpoint in ENDPOINTS
         if endpoint.path.startswith(("/users/{id}", "/groups/{name}", "/me/tokens/{token}"))
@@ -112,6 +118,7 @@ class Asked:
     async def begin(self) -> None:
         whole = await self.server.board_states.latest()
         self.server.history.add(EPOCH, samples_of(whole))
+        await self.get(f"{BASE}/datasets")  # the first page that asks counts its topic up
         await self.get(f"{BASE}/versions")
 
     async def change(self, others: Others) -> None:
@@ -121,8 +128,10 @@ class Asked:
         now = snapshot(others)
         cluster.show(now)
         self.world.gpus.gpus = now.gpus  # type: ignore[attr-defined]
-        for source in (self.world.servings, self.world.job_files):
+        for source in (self.world.servings, self.world.job_files, self.world.data):
             source.others = others  # type: ignore[union-attr]
+        assert self.server.data is not None
+        self.server.data.wrote()  # the data are read anew
         while self.server.board_states.is_behind:
             await self.server.board_states.renew()
             await asyncio.sleep(0)
@@ -232,7 +241,7 @@ async def test_the_administrator_sees_those_names() -> None:
     assert naming >= {
         "overview", "mine", "search", "gpu_map", "gpus", "holders", "holder_groups", "node", "jobs",
         "job", "job_instances", "job_why", "job_events", "job_manifest", "serving", "quota_usage",
-        "quota_waiting", "quota_tree", "chart",
+        "quota_waiting", "quota_tree", "chart", "datasets", "dataset", "dataset_blockers",
     }  # fmt: skip
 
 
@@ -241,7 +250,7 @@ async def test_a_foreign_object_is_as_absent_as_one_that_does_not_exist() -> Non
     await asked.begin()
     job = f"{MARK}-job-0"
     for endpoint in ENDPOINTS:
-        if "{namespace}" not in endpoint.path:
+        if "{namespace}" not in endpoint.path or endpoint.method != "GET":
             continue
         texts = []
         for namespace, name in ((f"{MARK}-team", job), ("no-such-ns", "no-such-jb")):

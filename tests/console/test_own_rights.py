@@ -21,8 +21,16 @@ SHARED = {
     ("quota tree", "everywhere", ("get",)),
     ("own credentials", "everywhere", ("get", "create", "delete")),
 }
-OF_JOBS = {"jobs", "logs", "serving"}
-OF_ADMINISTRATORS = {"users", "groups", "credentials", "audit log", "quota plans", "namespaces"}
+OF_JOBS = {"jobs", "logs", "serving", "data sets"}
+OF_ADMINISTRATORS = {
+    "operations",
+    "users",
+    "groups",
+    "credentials",
+    "audit log",
+    "quota plans",
+    "namespaces",
+}
 
 
 def rows(subject: Subject) -> set[tuple[str, str, tuple[str, ...]]]:

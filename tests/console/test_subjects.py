@@ -63,7 +63,7 @@ async def test_only_open_routes_need_no_sign_in() -> None:
 
 
 def test_a_right_in_a_namespace_is_declared_where_the_path_has_one() -> None:
-    in_namespaces = {ConsoleResource.JOBS, ConsoleResource.LOGS}
+    in_namespaces = {ConsoleResource.JOBS, ConsoleResource.LOGS, ConsoleResource.DATASETS}
     for endpoint in ENDPOINTS:
         if "{namespace}" in endpoint.path:
             assert endpoint.right.resource in in_namespaces, endpoint.path

@@ -12,7 +12,7 @@ import math
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -20,10 +20,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from fairlead.apps.operations.runner import OperationRunner
+from fairlead.apps.operations.takeover import OperationTakeover
 from fairlead.apps.server import is_loopback
 from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.boards.data.operation_rows import operations_at_work
 from fairlead.console.boards.restricted.board import SharedBoard
 from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
@@ -39,6 +42,8 @@ from fairlead.console.charts.idle import (
 )
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.data.operation_desk import OperationDesk
+from fairlead.console.http.data.read_data import ReadData
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
@@ -121,6 +126,12 @@ class ConsoleServer:
             world, self.hints.versions, self.speed, self.counters.note_board_state
         )
         self.pictures = Pictures(self.board_states, world)
+        self.data = ReadData(world.data) if world.data is not None else None
+        self.operations = (
+            OperationDesk(world.operations, world.clock.now, world.operated)
+            if world.operations is not None
+            else None
+        )
         self.history = History()
         self.logs = LogStreams()
         self._past = past or iter(())
@@ -147,7 +158,9 @@ class ConsoleServer:
                 self._sample,
                 self._remember,
                 self._look_for_idle,
+                self._follow_data,
                 *(self._desk.loops() if self._desk is not None else ()),
+                *self._operation_loops(),
             ),
             probes=self.probes,
             stopping=self._close_streams,
@@ -183,6 +196,45 @@ class ConsoleServer:
     @property
     def _streams(self) -> int:
         return self.hints.stream_count + self.pictures.stream_count
+
+    def _operation_loops(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        """Operations are carried out where users sign in; other consoles write nothing."""
+        world, desk = self.world, self.operations
+        if desk is None or self._desk is None or world.operated is None:
+            return ()
+        identity = f"console-{socket.gethostname()}-{secrets.token_hex(4)}"
+        runner = OperationRunner(
+            desk.records, world.operated, world.helm, identity, now=world.clock.now
+        )
+        return (OperationTakeover(desk.records, runner, desk.woken, world.clock.now).run,)
+
+    async def _follow_data(self) -> None:
+        """Reads data sets and operations again while pages show them, and notes what changed.
+
+        `_follow` sends the hints.
+        """
+        while True:
+            await asyncio.sleep(HINT_SECONDS)
+            if self.operations is not None and self.operations.is_watched:
+                await self._read_operations(self.operations)
+            if self.data is not None and await self.data.follow():
+                await self._note_data(self.data)
+
+    async def _read_operations(self, desk: OperationDesk) -> None:
+        before = desk.last
+        try:
+            found = await desk.read()
+        except OutsideError:
+            return  # the page that asks next gets the reason
+        self.hints.versions.note_operations(found)
+        if operations_at_work(found) != operations_at_work(before) and self.data is not None:
+            self.data.wrote()  # an operation that ended has changed data sets
+
+    async def _note_data(self, data: ReadData) -> None:
+        operations = self.operations.last if self.operations is not None else ()
+        view = await data.view(None, operations_at_work(operations))
+        self.hints.versions.note_data(view.content)
+        await self.pictures.note_data(lambda reach: data.view(reach.namespaces, {}))
 
     async def _sample(self) -> None:
         """One sample of everything per tick of the cluster's clock.
@@ -315,6 +367,8 @@ class ConsoleServer:
             health=HealthAnswers(),
             desk=self._desk,
             forms=self._forms,
+            data=self.data,
+            operations=self.operations,
             sign_in_hint=self.settings.sign_in_hint,
             writes=WriteFrame(
                 self._desk.write_tools() if self._desk is not None else None,

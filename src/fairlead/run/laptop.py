@@ -34,15 +34,17 @@ from fairlead.console.http.sign_in.tools import OneTimeCode, SignInTools
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.own_files import absolute, make_private
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
+from fairlead.edge.helm.helm_program import HelmProgram
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.operations.objects import KubeOperationCluster
 from fairlead.edge.people.people_writer import KubePeople
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
-from fairlead.edge.queries.serving_objects import KubeServings
+from fairlead.edge.queries.page_reads import KubeDataQuestions, KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
 from fairlead.rules.metrics.over_grant import over_grant_families
@@ -52,7 +54,7 @@ from fairlead.run.invocation import new_code_line, url_of
 from fairlead.run.laptop_files import LaptopFiles
 from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
-from fairlead.run.wiring import submit_forms
+from fairlead.run.wiring import operation_records, submit_forms
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.api.server import ApiServer
@@ -126,10 +128,14 @@ async def run_laptop(
                 timekeeper=simulation.driver,
                 job_files=KubeJobFiles(api),
                 servings=KubeServings(api),
+                data=KubeDataQuestions(api.connection, simulation.now),
                 dependencies=DependencyQuery(api),
                 sign_in=KubeSignInApi(api),
                 writes=KubeClusterWrites(api),
                 people=writer,
+                operations=operation_records(api, is_laptop=True),
+                operated=KubeOperationCluster(api),
+                helm=HelmProgram(api.connection, env),
             )
             code = laptop_code(url_of(sockets.console), messages) if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 
 from fairlead import settings
 from fairlead.edge.connection.connection import Connection
+from fairlead.edge.helm.helm_program import HelmProgram
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.operations.found_records import FoundOperationRecords
+from fairlead.edge.operations.objects import KubeOperationCluster
 from fairlead.edge.people.people_writer import KubePeople
 from fairlead.edge.people.sign_in_api import KubeSignInApi
 from fairlead.edge.prometheus.address import prometheus_connection
@@ -23,8 +27,9 @@ from fairlead.edge.prometheus.readings import PrometheusReadings
 from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
+from fairlead.edge.queries.installed import records_namespace
 from fairlead.edge.queries.job_files import KubeJobFiles
-from fairlead.edge.queries.serving_objects import KubeServings
+from fairlead.edge.queries.page_reads import KubeDataQuestions, KubeServings
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -75,6 +80,8 @@ async def followed_world(
         gpus = gpu_readings(args, prometheus, clock, api)
         people = KubePeople(connection, clock.now, getattr(args, "kubeconfig_server", ""))
         clients.push_async_callback(people.close)
+        data = KubeDataQuestions(connection, clock.now)
+        clients.push_async_callback(data.close)
         yield Ports(
             cluster=KubeCluster(api, clock, with_events=with_events),
             gpus=gpus,
@@ -83,11 +90,26 @@ async def followed_world(
             name=connection.server,
             job_files=KubeJobFiles(api),
             servings=KubeServings(api),
+            data=data,
             dependencies=DependencyQuery(api, prometheus),
             sign_in=KubeSignInApi(api),
             writes=KubeClusterWrites(api),
             people=people,
+            operations=operation_records(api),
+            operated=KubeOperationCluster(api),
+            helm=HelmProgram(connection, env),
         )
+
+
+def operation_records(api: KubeApi, *, is_laptop: bool = False) -> FoundOperationRecords:
+    """The records of operations of an installation; a laptop makes the namespace for them."""
+
+    def found() -> str:
+        with KubeBlocking(api.connection) as asking:
+            return records_namespace(asking)
+
+    is_laptop = is_laptop or api.connection.laptop is not None
+    return FoundOperationRecords(api, found, makes_namespace=is_laptop)
 
 
 def submit_forms() -> SubmitForms:

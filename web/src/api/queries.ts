@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList, UserRow } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, DataSetDetail, DataSetList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList, UserRow } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -139,6 +139,13 @@ export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<Jo
 /** Objects of serving jobs are not followed: no hint comes when they change. */
 const SERVING_REFRESH_MS = 10_000;
 export const useServing = (params: URLSearchParams) => useAnswer<ServingList>("serving", "/serving", params, true, SERVING_REFRESH_MS);
+/** Claims and data sets are read while a page shows them; a hint comes when one has changed. */
+export const useDatasets = (params: URLSearchParams) => useAnswer<DataSetList>("datasets", "/datasets", params, true, SERVING_REFRESH_MS);
+export const useDataset = (namespace: string, name: string) => useAnswer<DataSetDetail>("datasets", `/datasets/${segment(namespace)}/${segment(name)}`, undefined, true, SERVING_REFRESH_MS);
+export const useOperations = (params: URLSearchParams) => useAnswer<OperationList>("operations", "/operations", params, true, SERVING_REFRESH_MS);
+/** Its steps take seconds; hints come at most once a second. */
+const OPERATION_REFRESH_MS = 3_000;
+export const useOperation = (id: string) => useAnswer<OperationDetail>("operations", `/operations/${segment(id)}`, undefined, true, OPERATION_REFRESH_MS);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
 
 export const useQuotaWaiting = (params: URLSearchParams) => useAnswer<QuotaWaitingList>("quota", "/quota/waiting", params);
@@ -320,7 +327,7 @@ export function useWrite<T>() {
   const csrf = useMe().data?.csrf ?? "";
   return useMutation({
     mutationFn: ({ method, path, body, version, params }: WriteOrder) => sendWrite<T>(method, path, body, csrf, version, params),
-    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"], ["jobs"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
+    onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"], ["jobs"], ["datasets"], ["operations"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
     onError: (error) => (error instanceof ApiError && error.code === "csrf" ? client.invalidateQueries({ queryKey: ["me"] }) : undefined),
   });
 }

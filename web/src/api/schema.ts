@@ -1,5 +1,33 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
+/** One check before a write. `state`: ok, warn, fail, or unknown (it may not be read). `mend`: what to do, "" = nothing. */
+export interface AccelerationCheck {
+  check: string
+  state: string
+  sentence: string
+  mend: string
+}
+
+/** How a claim is accelerated. What is "" or 0 gets the default. `quota`: of each worker, such as `20Gi`; `folder`: of the claim; `medium`: MEM or SSD. */
+export interface AccelerationOrder {
+  name?: string
+  folder?: string
+  workers?: number
+  medium?: string
+  quota?: string
+}
+
+/** What `dryRun=true` answers: nothing was written. `checks`: all, whatever the first finds. `chosen`: null if a field cannot be read. `line`: the equal command. `manifests`: the objects as YAML. */
+export interface AccelerationPreview {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  checks: Array<AccelerationCheck>
+  chosen: ChosenAcceleration | null
+  line: string
+  manifests: string
+}
+
 /** `user`: id of a User of a simulated cluster, "" for oneself. */
 export interface ActAs {
   user: string
@@ -59,6 +87,11 @@ export interface AuditedObject {
   name: string
 }
 
+/** An operation that was accepted (202). The header `Location` has its address. */
+export interface Begun {
+  operation: string
+}
+
 export interface BorrowerRow {
   leaf: string
   resource: string
@@ -93,6 +126,16 @@ export interface Chart {
 export interface ChartLine {
   labels: Record<string, string>
   points: Array<[number, number | null]>
+}
+
+/** An order with the defaults that apply. `node`: where master and worker run, "" = on any. */
+export interface ChosenAcceleration {
+  name: string
+  folder: string
+  workers: number
+  medium: string
+  quota: string
+  node: string
 }
 
 /** The cluster's time. Ages count from here, because simulated time runs at its own `speed`. `speed` in seconds per second, unless it `isPaused` or goes from `since` to `until` as fast as it can. */
@@ -176,6 +219,133 @@ export interface CredentialRow {
   expiresAt: string
   issuedBy: string
   note: string
+}
+
+/** Why the data set may not end now; empty = it may. */
+export interface DataSetBlockers {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  blockers: Array<string>
+}
+
+/** As Fluid reports it. */
+export interface DataSetCache {
+  cachedBytes: number | null
+  capacityBytes: number | null
+  hitPercent: number | null
+  localHitPercent: number | null
+  remoteHitPercent: number | null
+}
+
+export interface DataSetCondition {
+  type: string
+  status: string
+  reason: string
+  message: string
+  at: string | null
+}
+
+/** `row`: the data set, or the claim where there is no data set of the name. `cache`: null of a claim. `users`: pods that mount it. `blockers`: why it may not end, empty = it may. `unread`: what may not be read. */
+export interface DataSetDetail {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  row: DataSetRow
+  mounts: Array<DataSetMount>
+  runtimes: Array<DataSetRuntime>
+  cache: DataSetCache | null
+  conditions: Array<DataSetCondition>
+  finalizers: Array<string>
+  preheats: Array<DataSetPreheat>
+  events: Array<DataSetEvent>
+  users: Array<DataSetUser>
+  blockers: Array<string>
+  unread: Array<string>
+}
+
+/** An Event of type Warning. */
+export interface DataSetEvent {
+  reason: string
+  message: string
+  object: string
+  at: string | null
+}
+
+export interface DataSetList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<DataSetRow>
+}
+
+/** `point`: `pvc://CLAIM/PATH`, `s3://…`, … `options`: `NAME=VALUE`, where a value that may be secret is hidden. `secrets`: `OPTION: SECRET/KEY`, never a value. */
+export interface DataSetMount {
+  point: string
+  path: string
+  readOnly: boolean
+  options: Array<string>
+  secrets: Array<string>
+}
+
+/** The master, the workers or the fuse of a runtime. */
+export interface DataSetPart {
+  name: string
+  phase: string
+  reason: string
+}
+
+/** A DataLoad. `duration`: Fluid's own text. */
+export interface DataSetPreheat {
+  name: string
+  phase: string
+  paths: Array<string>
+  schedule: string
+  duration: string
+  message: string
+  createdAt: string | null
+}
+
+/** One data set of Fluid, or one claim (docs/spec/datasets.md#data-list). `kind`: Dataset or PersistentVolumeClaim. `source`: what it mounts, or the volume of a claim. `accelerated`: a data set, or a claim that `acceleratedBy` cache. `status`: Ready or NotReady; `phase`: the object's own word. `operation`: the id of the operation at work on it, "" = none; only administrators see it. */
+export interface DataSetRow {
+  namespace: string
+  name: string
+  kind: string
+  source: Array<string>
+  accelerated: boolean
+  acceleratedBy: Array<string>
+  status: string
+  phase: string
+  message: string
+  cachedPercent: number | null
+  sizeBytes: number | null
+  files: number | null
+  runtime: string
+  createdAt: string | null
+  operation: string
+}
+
+/** `ready` of `wanted` workers are ready. */
+export interface DataSetRuntime {
+  kind: string
+  ready: number
+  wanted: number
+  parts: Array<DataSetPart>
+}
+
+/** A pod that mounts the claim and has not ended. `node`: "" while it waits. */
+export interface DataSetUser {
+  namespace: string
+  name: string
+  node: string
 }
 
 /** The answer to a deletion. `isEnding`: the object stays until what belongs to it is gone. */
@@ -768,6 +938,22 @@ export interface ListedGpu {
   idleSeconds: number | null
 }
 
+/** `subject`: `dataset/NAMESPACE/NAME` or `component/ID`. `step`: the title of the step at work, of the failed one, or ""; `stepsDone` of `stepsTotal` are done. `holder`: the process at work. */
+export interface ListedOperation {
+  id: string
+  kind: string
+  subject: string
+  state: string
+  step: string
+  stepsDone: number
+  stepsTotal: number
+  createdBy: string
+  createdAt: string | null
+  updatedAt: string | null
+  holder: string
+  message: string
+}
+
 /** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs. `indexes` is empty when they are 0, 1, 2, … */
 export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
@@ -955,6 +1141,33 @@ export interface NodeWritten {
   schedulable: boolean
 }
 
+/** `undo`: what follows a failed write or a cancellation. `canCancel`, `canRetry`: now; `isCancelled`: it ends before its next step. */
+export interface OperationDetail {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  row: ListedOperation
+  steps: Array<StepRow>
+  undo: Array<StepRow>
+  isCancelled: boolean
+  canCancel: boolean
+  canRetry: boolean
+}
+
+export interface OperationList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<ListedOperation>
+}
+
 /** `attention`: what needs attention, the worst first. */
 export interface Overview {
   generatedAt: string
@@ -998,6 +1211,11 @@ export interface Person {
   namespaces: Array<string>
 }
 
+/** Starts a plan, whose `planId` is the id of the operation. */
+export interface PlanOrder {
+  planId: string
+}
+
 /** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more free ones among cards with unknown holders. `largestFreeMiB`: the most that a pod can get on one shared card now; null for whole cards. */
 export interface Pool {
   model: string
@@ -1009,6 +1227,13 @@ export interface Pool {
   gpusFreeUnnamed: number
   largestFreeMiB: number | null
   gpusUnhealthy: number
+}
+
+/** Which folders of a data set are read into its cache. `paths`: in the data set, all of it if empty. `replicas`: copies of each file in the cache. `schedule`: of cron, "" = once. */
+export interface PreheatOrder {
+  paths?: Array<string>
+  replicas?: number
+  schedule?: string
 }
 
 /** The answer to `dryRun=true`: nothing was changed. `fields`: why the write would be refused; `effects`: what would change in the cluster, the object itself first. */
@@ -1356,6 +1581,17 @@ export interface StarvedLeaf {
   min: number
   used: number
   waitingPods: number
+}
+
+/** `state`: Waiting, Running, Done, Failed, Skipped. `message`: what it waits for, or why it failed. `object`: the object in hand; `event`: its newest warning. */
+export interface StepRow {
+  title: string
+  state: string
+  startedAt: string | null
+  endedAt: string | null
+  message: string
+  object: string
+  event: string
 }
 
 /** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. `verdict`: None also for a cron, whose jobs are created later, and where an operator determines the pods. */

@@ -2,6 +2,16 @@
 import type { JobCounts, MapNode, Sentence, Warning } from "./schema";
 
 export type {
+  AccelerationCheck,
+  AccelerationPreview,
+  Begun,
+  DataSetDetail,
+  DataSetList,
+  DataSetRow,
+  OperationDetail,
+  OperationList,
+  ListedOperation,
+  StepRow,
   AttentionLine,
   AuditEntry,
   AuditPage,

@@ -8,7 +8,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Access, Audit, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving, Submit, Users } from "./pages";
+import { Access, Audit, Datasets, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Operation, Operations, Overview, Quota, QuotaTree, Serving, Submit, Users } from "./pages";
 
 export function Board() {
   return (
@@ -51,6 +51,20 @@ function Page() {
       return <Submit />;
     case "serving":
       return <Serving />;
+    case "datasets":
+      return <Datasets />;
+    case "operations":
+      return (
+        <OfAdmins title="title.operations">
+          <Operations />
+        </OfAdmins>
+      );
+    case "operation":
+      return (
+        <OfAdmins title="title.operations">
+          <Operation key={place.id} id={place.id} />
+        </OfAdmins>
+      );
     case "quota":
       return <Quota />;
     case "access":

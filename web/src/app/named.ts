@@ -18,6 +18,7 @@ const LISTS: readonly StatusList[] = [
   { path: "/jobs", board: "board.jobs", filter: "job_status", words: ["Pending", "Running", "Succeeded", "Failed"] },
   { path: "/nodes", board: "board.nodes", filter: "status", words: ["Ready", "NotReady", "Unknown"] },
   { path: "/serving", board: "board.serving", filter: "status", words: ["Ready", "NotReady"] },
+  { path: "/datasets", board: "board.datasets", filter: "status", words: ["Ready", "NotReady"] },
   { path: "/devices", board: "board.devices", filter: "status", words: ["free", "allocated", "shared", "unhealthy", "draining", "unknown", "closed", "unreachable"] },
 ];
 

@@ -2,6 +2,7 @@
 import { lazy, type LazyExoticComponent } from "react";
 import type { JobPage } from "../boards/jobs/JobPage";
 import type { NodePage } from "../boards/nodes/NodePage";
+import type { OperationPage } from "../boards/operations/OperationPage";
 import { placeOf } from "./boards";
 
 const LOADERS = {
@@ -15,6 +16,9 @@ const LOADERS = {
   job: () => import("../boards/jobs/JobPage").then((m) => ({ default: m.JobPage })),
   submit: () => import("../boards/submit/SubmitPage").then((m) => ({ default: m.SubmitPage })),
   serving: () => import("../boards/serving/ServingBoard").then((m) => ({ default: m.ServingBoard })),
+  datasets: () => import("../boards/datasets/DatasetsBoard").then((m) => ({ default: m.DatasetsBoard })),
+  operations: () => import("../boards/operations/OperationsBoard").then((m) => ({ default: m.OperationsBoard })),
+  operation: () => import("../boards/operations/OperationPage").then((m) => ({ default: m.OperationPage })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
   "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
   access: () => import("../boards/access/AccessPage").then((m) => ({ default: m.AccessPage })),
@@ -34,6 +38,9 @@ export const Jobs = lazy(LOADERS.jobs);
 export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Submit = lazy(LOADERS.submit);
 export const Serving = lazy(LOADERS.serving);
+export const Datasets = lazy(LOADERS.datasets);
+export const Operations = lazy(LOADERS.operations);
+export const Operation: LazyExoticComponent<typeof OperationPage> = lazy(LOADERS.operation);
 export const Quota = lazy(LOADERS.quota);
 export const Access = lazy(LOADERS.access);
 export const Users = lazy(LOADERS.users);

@@ -1,7 +1,7 @@
 // Commands that print what is on screen, in one place; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "quota" | "waiting" | "users" | "userGroups";
+export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "datasets" | "operations" | "quota" | "waiting" | "users" | "userGroups";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
@@ -55,6 +55,8 @@ const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; re
   holders: { any: [], one: ["namespace", "node"] },
   groups: { any: [], one: ["namespace", "node"] },
   serving: { any: [], one: ["namespace", "type"] },
+  datasets: { any: [], one: ["namespace"] },
+  operations: { any: [], one: [] },
   waiting: { any: [], one: [] },
   quota: { any: [], one: [] },
   users: { any: [], one: [] },
@@ -96,6 +98,10 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
       const type = only(params, "type");
       return [line("arena serve list", of, type && `--type=${quoted(type.toLowerCase())}`)];
     }
+    case "datasets":
+      return [line("fairlead dataset list", of)];
+    case "operations":
+      return ["fairlead operation list"];
     case "users":
       return ["fairlead user list"];
     case "userGroups":

@@ -7,6 +7,8 @@ export type CommandObject =
   | { readonly kind: "job"; readonly namespace: string; readonly type: string; readonly name: string; readonly live?: boolean; readonly waits?: boolean; readonly hasPods?: boolean }
   | { readonly kind: "holder"; readonly namespace: string; readonly name: string; readonly job?: string }
   | { readonly kind: "serving"; readonly namespace: string; readonly name: string; readonly version: string }
+  | { readonly kind: "dataset" | "claim"; readonly namespace: string; readonly name: string }
+  | { readonly kind: "operation"; readonly id: string; readonly runs: boolean }
   | { readonly kind: "leaf"; readonly path: string }
   | { readonly kind: "unit"; readonly unit: string }
   | { readonly kind: "clock"; readonly isPaused: boolean }
@@ -40,6 +42,11 @@ export function objectCommands(of: CommandObject): readonly string[] {
       return [...jobOf(of), ...ofPod(of.namespace, of.name)];
     case "serving":
       return ofServing(of);
+    case "dataset":
+    case "claim":
+      return ofData(of);
+    case "operation":
+      return isWord(of.id) ? [line("fairlead operation", of.runs ? "follow" : "show", quoted(of.id))] : [];
     case "map":
       return ["arena top node -d"];
     case "consumers":
@@ -85,6 +92,13 @@ function ofServing({ namespace, name, version }: Extract<CommandObject, { kind: 
   return [line("arena serve get", job), line("arena serve logs", job, `--tail=${LAST_LINES}`), line("kubectl -n", quoted(namespace), "get deployments,services,pods -l", quoted(labels))];
 }
 
+function ofData({ kind, namespace, name }: { kind: "dataset" | "claim"; namespace: string; name: string }): readonly string[] {
+  if (!isWord(name) || !isWord(namespace)) return [];
+  const kubectl = line("kubectl -n", quoted(namespace), "describe");
+  if (kind === "claim") return [line("fairlead dataset list -n", quoted(namespace)), line(kubectl, "pvc", quoted(name))];
+  return [line("fairlead dataset show", quoted(name), "-n", quoted(namespace)), line(kubectl, "datasets.data.fluid.io", quoted(name))];
+}
+
 /** The job that a pod is of, `type/name`, as `arena` shows it. */
 function jobOf({ namespace, job }: Extract<CommandObject, { kind: "holder" }>): readonly string[] {
   const [type = "", name = ""] = job?.split("/") ?? [];
@@ -116,6 +130,11 @@ export function objectAddress(of: CommandObject): readonly [path: string, params
       return ["/holders", new URLSearchParams({ namespace: of.namespace, q: of.name })];
     case "serving":
       return ["/serving", new URLSearchParams({ namespace: of.namespace, name: of.name })];
+    case "dataset":
+    case "claim":
+      return [address("datasets", of.namespace, of.name), none];
+    case "operation":
+      return [address("operations", of.id), none];
     case "leaf":
       return ["/quota/usage", new URLSearchParams({ path: of.path })];
     case "tree":

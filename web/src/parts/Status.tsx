@@ -24,6 +24,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   imagepullbackoff: "bad",
   errimagepull: "bad",
   oomkilled: "bad",
+  cancelled: "done",
+  planned: "wait",
   evicted: "bad",
   notready: "bad",
   unhealthy: "bad",

@@ -34,7 +34,7 @@ export function WriteAction({ label, question, effect, method, path, body, slug,
     mutationFn: () => sendWrite<unknown>(method, path, body ?? {}, csrf),
     onSuccess: async () => {
       setOpen(false);
-      await Promise.all([["jobs"], ["nodes"], ["quota"]].map((queryKey) => client.invalidateQueries({ queryKey })));
+      await Promise.all([["jobs"], ["nodes"], ["quota"], ["operations"], ["datasets"]].map((queryKey) => client.invalidateQueries({ queryKey })));
       onDone?.();
     },
   });

@@ -17,11 +17,13 @@ import msgspec
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 
-TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "serving", "quota", "health", "clock")
+TOPICS: Final = (
+    *("overview", "nodes", "gpus", "jobs", "serving", "quota", "datasets", "health", "clock"),
+)
 """Topics of every subject."""
-PEOPLE_TOPICS: Final = ("users", "groups")
+ADMIN_TOPICS: Final = ("users", "groups", "operations")
 """Topics of administrators alone."""
-ALL_TOPICS: Final = (*TOPICS, *PEOPLE_TOPICS)
+ALL_TOPICS: Final = (*TOPICS, *ADMIN_TOPICS)
 STREAMS_MAX: Final = 256
 HEARTBEAT_SECONDS: Final = 15.0
 _CONCERNS: Final = {
@@ -37,6 +39,8 @@ _CONCERNS: Final = {
     "time": ("clock",),
     "users": ("users", "groups"),
     "groups": ("groups",),
+    "data": ("datasets",),
+    "operations": ("operations",),
 }
 """Part of the snapshot -> topics that show it. `owners`: what the plan asks of pods' owners and
 budgets.
@@ -64,6 +68,14 @@ class TopicVersions:
     def note_people(self, users: Mapping[str, Any], groups: Mapping[str, Any]) -> None:
         """Counts the topics of people up if users or groups differ from the last call's."""
         self._count_moved({"users": users, "groups": groups})
+
+    def note_data(self, data: Any) -> None:
+        """Counts the topic `datasets` up if `data` differs from the last call's."""
+        self._count_moved({"data": data})
+
+    def note_operations(self, operations: Any) -> None:
+        """Counts the topic `operations` up if they differ from the last call's."""
+        self._count_moved({"operations": operations})
 
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
         """Count up the topics whose contents differ from the last call's."""

@@ -12,7 +12,7 @@ import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol
 
@@ -21,6 +21,7 @@ from fairlead.console.boards.change_hints import TOPICS, ChangeHints, TopicVersi
 from fairlead.console.boards.restricted.board import RestrictedBoard, SharedBoard
 from fairlead.console.http.answers import Packed, pack
 from fairlead.console.http.board_states import RENEWED_AFTER_SECONDS, BoardStates, prepared
+from fairlead.console.http.data.read_data import DataView
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.people.reach import Reach, reach_of
 from fairlead.model.people.subject import Subject
@@ -225,6 +226,13 @@ class Pictures:
         """Ends all streams of hints."""
         for each in self._pictures.values():
             each.hints.close()
+
+    async def note_data(self, view_of: Callable[[Reach], Awaitable[DataView]]) -> None:
+        """Sends hints of data sets that changed in pictures with open streams."""
+        for each in tuple(self._pictures.values()):
+            if each.hints.stream_count:
+                each.versions.note_data((await view_of(each.reach)).content)
+                each.hints.announce(each.hints.unannounced & {"datasets"})
 
     async def follow(self) -> None:
         """After a new board state: lets go of what belongs to older ones, and sends hints of what

@@ -12,6 +12,20 @@ from msgspec import Struct
 from fairlead.console.pages.charts import Chart
 from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.cluster import Overview
+from fairlead.console.pages.data.datasets import (
+    AccelerationOrder,
+    AccelerationPreview,
+    DataSetBlockers,
+    DataSetDetail,
+    DataSetList,
+    PreheatOrder,
+)
+from fairlead.console.pages.data.operations import (
+    Begun,
+    OperationDetail,
+    OperationList,
+    PlanOrder,
+)
 from fairlead.console.pages.gpu_map import STATES, GpuMap
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.health import HealthPage
@@ -86,6 +100,9 @@ _CLUSTER: Final = Right(ConsoleVerb.GET, ConsoleResource.CLUSTER)
 _NODES: Final = Right(ConsoleVerb.GET, ConsoleResource.NODES)
 _JOBS: Final = Right(ConsoleVerb.GET, ConsoleResource.JOBS)
 _QUOTA: Final = Right(ConsoleVerb.GET, ConsoleResource.QUOTA)
+_DATASETS: Final = Right(ConsoleVerb.GET, ConsoleResource.DATASETS)
+_OPERATIONS: Final = Right(ConsoleVerb.GET, ConsoleResource.OPERATIONS)
+_DATASET: Final = "/datasets/{namespace}/{name}"
 
 
 class Parameter(Struct, frozen=True):
@@ -107,7 +124,7 @@ class Endpoint(Struct, frozen=True):
     An `action`, its name in the audit, makes it a write of the cluster: it is carried out in the
     frame of `console/http/writing`, and `name` is the function that plans it. `verb`: its method.
     `needs_version`: its `If-Match` must name the version on which it is based. `preview`: what
-    `dryRun=true` answers.
+    `dryRun=true` answers. `status`: of a good answer; 202 of an operation that was only accepted.
     """
 
     name: str
@@ -126,6 +143,7 @@ class Endpoint(Struct, frozen=True):
     verb: str = ""
     needs_version: bool = False
     preview: Any = Preview
+    status: int = 200
 
     @property
     def method(self) -> str:
@@ -225,6 +243,17 @@ SERVING_FILTERS: Final = (
     Parameter("name", "Name of a serving job.", repeated=True),
     Parameter("status", "Ready or NotReady.", repeated=True),
     Parameter("user", "User who submitted it.", repeated=True),
+)
+DATASET_FILTERS: Final = (
+    Parameter("namespace", "Namespace.", repeated=True),
+    Parameter("accelerated", "`yes` or `no`.", repeated=True),
+    Parameter("status", "Ready, NotReady, or a phase such as `Pending`.", repeated=True),
+)
+OPERATION_FILTERS: Final = (
+    Parameter("kind", "What it does, such as `accelerate`.", repeated=True),
+    Parameter("state", "Planned, Running, Succeeded, Failed or Cancelled.", repeated=True),
+    Parameter("subject", "`dataset/NAMESPACE/NAME` or `component/ID`.", repeated=True),
+    Parameter("user", "Who started it.", repeated=True),
 )
 QUOTA_FILTERS: Final = (
     Parameter("path", "Dotted path of a quota node; its children are included.", repeated=True),
@@ -630,6 +659,132 @@ ENDPOINTS: Final = (
         parameters=(*LIST_PARAMETERS, *SERVING_FILTERS),
         errors=(400, 403, 404, 502, 503),
         example="/serving?status=NotReady",
+    ),
+    Endpoint(
+        "datasets",
+        "/datasets",
+        "The page Datasets: one row per data set of Fluid and per claim that is not Fluid's own",
+        DataSetList,
+        _DATASETS,
+        parameters=(*LIST_PARAMETERS, *DATASET_FILTERS),
+        errors=(400, 403, 404, 502, 503),
+        example="/datasets?accelerated=no&sort=-sizeBytes",
+    ),
+    Endpoint(
+        "dataset",
+        _DATASET,
+        "One data set, or the claim where there is no data set of the name, with the pods that "
+        "mount it",
+        DataSetDetail,
+        _DATASETS,
+        errors=(400, 403, 404, 502, 503),
+        example="/datasets/team-a/raw-acc",
+    ),
+    Endpoint(
+        "unaccelerate",
+        _DATASET,
+        "Remove a data set with its caches, as an operation; the claim and its files stay",
+        Begun,
+        Right(ConsoleVerb.DELETE, ConsoleResource.DATASETS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        is_deletion=True,
+        action="datasets.delete",
+        example="/datasets/team-a/raw-acc",
+        status=202,
+    ),
+    Endpoint(
+        "dataset_blockers",
+        f"{_DATASET}/blockers",
+        "Why a data set may not be removed now",
+        DataSetBlockers,
+        _DATASETS,
+        errors=(400, 403, 404, 502, 503),
+        example="/datasets/team-a/raw-acc/blockers",
+    ),
+    Endpoint(
+        "preheat",
+        f"{_DATASET}/preheats",
+        "Read a data set into its cache, as an operation",
+        Begun,
+        Right(ConsoleVerb.CREATE, ConsoleResource.DATASETS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=PreheatOrder,
+        action="datasets.preheat",
+        example="/datasets/team-a/raw-acc/preheats",
+        status=202,
+    ),
+    Endpoint(
+        "accelerate",
+        "/volumes/{namespace}/{claim}/acceleration",
+        "Accelerate a claim, as an operation; a preview makes all checks",
+        Begun,
+        Right(ConsoleVerb.CREATE, ConsoleResource.DATASETS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=AccelerationOrder,
+        action="datasets.create",
+        example="/volumes/team-a/raw/acceleration",
+        preview=AccelerationPreview,
+        status=202,
+    ),
+    Endpoint(
+        "operations",
+        "/operations",
+        "The page Operations: what runs, and how earlier operations ended, newest first",
+        OperationList,
+        _OPERATIONS,
+        parameters=(*LIST_PARAMETERS, *OPERATION_FILTERS),
+        errors=(400, 403, 404, 502),
+        example="/operations?state=Running",
+    ),
+    Endpoint(
+        "start_operation",
+        "/operations",
+        "Start an operation that the same person planned",
+        Begun,
+        Right(ConsoleVerb.CREATE, ConsoleResource.OPERATIONS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=PlanOrder,
+        action="operations.create",
+        status=202,
+    ),
+    Endpoint(
+        "operation",
+        "/operations/{id}",
+        "One operation with its steps",
+        OperationDetail,
+        _OPERATIONS,
+        errors=(400, 403, 404, 502),
+        example="/operations/k3v9x0q2m7ab",
+    ),
+    Endpoint(
+        "cancel_operation",
+        "/operations/{id}",
+        "Cancel an operation: it ends before its next step",
+        Begun,
+        Right(ConsoleVerb.DELETE, ConsoleResource.OPERATIONS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        is_deletion=True,
+        action="operations.delete",
+        example="/operations/k3v9x0q2m7ab",
+        status=202,
+    ),
+    Endpoint(
+        "retry_operation",
+        "/operations/{id}/retry",
+        "Carry out an operation again that failed or was cancelled",
+        Begun,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.OPERATIONS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=NoBody,
+        action="operations.update",
+        example="/operations/k3v9x0q2m7ab/retry",
+        status=202,
     ),
     Endpoint(
         "quota_usage",

@@ -96,12 +96,14 @@ def _unwrapped(docstring: str) -> str:
 
 def _operation(endpoint: Endpoint, schema: Any) -> dict[str, Any]:
     content: dict[str, Any] = {"schema": schema} if schema else {"schema": {"type": "string"}}
+    good = {"description": endpoint.summary, "content": {endpoint.media_type: content}}
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
         "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint.parameters)],
         "responses": {
-            "200": {"description": endpoint.summary, "content": {endpoint.media_type: content}},
+            # a preview of what answers 202 is 200
+            **{str(status): good for status in sorted({200, endpoint.status})},
             **_errors(endpoint),
         },
     }

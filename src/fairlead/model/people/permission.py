@@ -32,6 +32,8 @@ class ConsoleResource(StrEnum):
     JOBS = "jobs"
     LOGS = "logs"
     SERVING = "serving"
+    DATASETS = "data sets"
+    OPERATIONS = "operations"
     NAMESPACES = "namespaces"
     QUOTA = "quota"
     QUOTA_TREE = "quota tree"

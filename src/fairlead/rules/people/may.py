@@ -30,6 +30,7 @@ OWN: Final[Mapping[ConsoleResource, frozenset[ConsoleVerb]]] = {
     ConsoleResource.JOBS: _ALL,
     ConsoleResource.LOGS: _GET,
     ConsoleResource.SERVING: _GET,
+    ConsoleResource.DATASETS: _GET,
     ConsoleResource.NAMESPACES: _GET,
 }
 """What a researcher may in the own namespaces. Lists (without a namespace) contain only these."""

@@ -17,6 +17,8 @@ from fairlead.settings import (
     SIGN_IN_KEY_SECRET,
     USERS_NAMESPACE,
 )
+from fairlead.wire.data.data_load import DATA_LOAD
+from fairlead.wire.data.fluid import RUNTIMES
 from fairlead.wire.installation.object_parts import (
     ANYWHERE,
     CLUSTER_CRITICAL,
@@ -42,7 +44,15 @@ from fairlead.wire.installation.object_parts import (
     spread,
 )
 from fairlead.wire.installation.reading_parts import READER, sources
-from fairlead.wire.names import PEOPLE_GROUP, QUOTA_GROUP, QUOTA_PLURAL, USER_GROUPS, USERS
+from fairlead.wire.names import (
+    FLUID_DATASETS,
+    FLUID_GROUP,
+    PEOPLE_GROUP,
+    QUOTA_GROUP,
+    QUOTA_PLURAL,
+    USER_GROUPS,
+    USERS,
+)
 
 _CONSOLE: Final = CONSOLE_POD
 _STATE: Final = "/var/lib/fairlead"
@@ -205,7 +215,8 @@ def _ingress(place: PartPlace, chosen: Installation) -> Object:
 
 def console_sign_in(chosen: Installation) -> list[Object]:
     """Rights by which users sign in: whose token it is, what its user may do, the key of cookies,
-    and the quota tree. RBAC cannot limit `create` to a name: a policy does.
+    the quota tree, and operations on data sets. RBAC cannot limit `create` to a name: a policy
+    does.
     """
     place = PartPlace(READER, chosen.namespace)
     asked = [
@@ -214,10 +225,19 @@ def console_sign_in(chosen: Installation) -> list[Object]:
     ]
     key = [grant("", "secrets", "get", SIGN_IN_KEY_SECRET), grant("", "secrets", "create")]
     tree = [grant(QUOTA_GROUP, QUOTA_PLURAL, "create get patch")]
+    # Operations: what their steps write, and their records and Leases.
+    made = " ".join((FLUID_DATASETS, DATA_LOAD[2], *(each[2] for each in RUNTIMES)))
+    data = [grant(FLUID_GROUP, made, "create delete"), grant("", "pods", "get")]
+    records = [
+        grant("", "configmaps", "create get list patch delete"),
+        grant("coordination.k8s.io", "leases", "create get update"),
+    ]
     return [
         *cluster_rights(f"{_CONSOLE}-sign-in", place, asked),
         *rights(f"{_CONSOLE}-key", place, chosen.namespace, key),
         *rights(f"{_CONSOLE}-tree", place, KUBE_SYSTEM, tree),
+        *cluster_rights(f"{_CONSOLE}-data", place, data),
+        *rights(f"{_CONSOLE}-operations", place, chosen.namespace, records),
     ]
 
 

@@ -11,6 +11,8 @@ from fairlead.settings import (
     GPU_EXPORTER_PORT,
     GPU_EXPORTER_PORT_NAME,
 )
+from fairlead.wire.data.data_load import DATA_LOAD
+from fairlead.wire.data.fluid import RUNTIMES
 from fairlead.wire.installation.object_parts import (
     CLUSTER_CRITICAL,
     DRIVER_VARIABLES,
@@ -40,6 +42,7 @@ from fairlead.wire.installation.object_parts import (
     spread,
     withheld_gpu_rights,
 )
+from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP
 
 READER: Final = "fairlead-reader"
 _EXPORTER: Final = "fairlead-cluster-exporter"
@@ -61,6 +64,7 @@ _OWNERS: Final = (
     ("scheduling.x-k8s.io scheduling.volcano.sh", "podgroups"),
 )
 """What quota asks of the owners of pods. It is read only if there is a quota tree."""
+_FLUID: Final = " ".join((FLUID_DATASETS, DATA_LOAD[2], *(each[2] for each in RUNTIMES)))
 _PRIVILEGED_ROOT: Final = {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True}
 """The kubelet's socket belongs to root, and only a privileged container may open /dev/kmsg."""
 
@@ -74,6 +78,10 @@ def reader(chosen: Installation) -> list[Object]:
         # The page of serving jobs. Without services it has no addresses.
         grant("", "services", "list"),
         grant("serving.kserve.io", "inferenceservices", "list"),
+        # The page of data sets, which has fewer facts without one of them.
+        grant("", "persistentvolumeclaims persistentvolumes", "get list"),
+        grant(FLUID_GROUP, _FLUID, "get list"),
+        grant("storage.k8s.io", "csinodes", "list"),
         # Log and object of one job. Without them, those two tabs name the missing right.
         grant("", "pods/log", "get"),
         *(grant(group, resources, "get") for group, resources in _TRAINING),

@@ -9,10 +9,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.boards.change_hints import PEOPLE_TOPICS, ChangeHints
+from fairlead.console.boards.change_hints import ADMIN_TOPICS, ChangeHints
 from fairlead.console.charts.history import History
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.data.operation_desk import OperationDesk
+from fairlead.console.http.data.read_data import ReadData
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
 from fairlead.console.http.log_streams import LogStreams
@@ -40,7 +42,8 @@ Part = TypeVar("Part")
 class Console(msgspec.Struct):
     """What the routes speak from.
 
-    `desk`: None = there is no sign-in. `forms`: None = jobs cannot be submitted.
+    `desk`: None = there is no sign-in. `forms`: None = jobs cannot be submitted. `data`,
+    `operations`: None = there is no API server.
 
     `csrf`: what writes send back where there is no sign-in.
     """
@@ -60,6 +63,8 @@ class Console(msgspec.Struct):
     base_path: str = "/"
     desk: SignInDesk | None = None
     forms: JobForms | None = None
+    data: ReadData | None = None
+    operations: OperationDesk | None = None
     sign_in_hint: str = SIGN_IN_HINT
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))
 
@@ -89,10 +94,12 @@ class Console(msgspec.Struct):
 
     def people_versions(self) -> dict[str, str]:
         """Of the topics of administrators alone, now."""
+        if self.operations is not None:
+            self.hints.versions.note_operations(self.operations.last)
         if self.desk is not None:
             self.hints.versions.note_people(*self.desk.people)
         now = self.hints.versions.as_text()
-        return {topic: now[topic] for topic in PEOPLE_TOPICS}
+        return {topic: now[topic] for topic in ADMIN_TOPICS}
 
     @property
     def sign_in(self) -> SignInAnswers:

@@ -14,14 +14,17 @@ from fairlead.console.http.routes.console import (
     sign_in_desk,
     states_of,
 )
+from fairlead.console.http.routes.datasets import operation_desk, read_data
 from fairlead.console.http.routes.jobs import named_job
 from fairlead.console.http.writing.cluster_actions import (
     plan_job,
     plan_job_deletion,
     plan_node,
 )
+from fairlead.console.http.writing.datasets import DataPlans
 from fairlead.console.http.writing.frame import PlannedWrite
 from fairlead.console.http.writing.jobs import Submitting
+from fairlead.console.http.writing.operations import plan_cancel, plan_retry, plan_start
 from fairlead.console.http.writing.quota_tree import plan_tree
 
 
@@ -57,12 +60,24 @@ async def plan_own_user(console: Console, request: Request, body: Any) -> Planne
     return await console.plans.create_own_user(request, body, sign_in_desk(console).renewed)
 
 
+def data_plans(console: Console) -> DataPlans:
+    return DataPlans(read_data(console), operation_desk(console))
+
+
 PLANS: Final[dict[str, Planning]] = {
     "change_node": plan_node_change,
     "create_job": plan_new_job,
     "change_job": plan_job_change,
     "delete_job": plan_deletion_of_job,
     "write_quota_tree": plan_quota_tree,
+    "accelerate": lambda console, request, body: data_plans(console).accelerate(request, body),
+    "unaccelerate": lambda console, request, _: data_plans(console).unaccelerate(request),
+    "preheat": lambda console, request, body: data_plans(console).preheat(request, body),
+    "start_operation": lambda console, request, body: plan_start(
+        operation_desk(console), request, body
+    ),
+    "cancel_operation": lambda console, request, _: plan_cancel(operation_desk(console), request),
+    "retry_operation": lambda console, request, _: plan_retry(operation_desk(console), request),
     "create_user": lambda console, request, body: console.plans.create_user(request, body),
     "create_own_user": plan_own_user,
     "change_user": lambda console, request, body: console.plans.change_user(request, body),

@@ -43,11 +43,12 @@ SIGN_IN_HINT: Final = "start it with `fairlead console --sign-in on`"
 
 class Written(Struct, frozen=True):
     """The answer to a write. `is_secret`: it contains a credential, and is kept nowhere; so does an
-    answer with `cookies`.
+    answer with `cookies`. `location`: the path of what was made, below the console's base path.
     """
 
     body: Any
     status: int = 200
+    location: str = ""
     is_secret: bool = False
     cookies: Sequence[Cookie] = ()
 
@@ -194,6 +195,8 @@ class WriteFrame:
         async with result_noted(tools.audit, begun, tools.now):
             written = await planned.act()
         answer = _plain(written.body, written.status)
+        if written.location:
+            answer.headers["Location"] = tools.cookie_path.rstrip("/") + written.location
         for cookie in written.cookies:
             set_cookie(answer, tools.cookie_path, cookie)
         if key and not (written.is_secret or written.cookies):

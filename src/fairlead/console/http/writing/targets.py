@@ -11,6 +11,7 @@ from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE
 from fairlead.settings import USERS_NAMESPACE
 
 _TREE: Final = AuditTarget("ElasticQuotaTree", TREE_NAMESPACE, TREE_NAME)
+_CLAIM: Final = "PersistentVolumeClaim"
 _NAME_MAX: Final = 253
 _IN_USERS_NAMESPACE: Final = {"users": "User", "groups": "UserGroup", "credentials": "User"}
 
@@ -31,10 +32,15 @@ def named_target(action: str, path: Mapping[str, str], own: str) -> AuditTarget:
         return _TREE
     if about == "nodes":
         return AuditTarget("Node", "", name)
+    if about == "operations":
+        return AuditTarget("Operation", "", name)
+    if about == "datasets":
+        kind, name = ("Dataset", name) if name else (_CLAIM, path.get("claim", "")[:_NAME_MAX])
+        return AuditTarget(kind, path.get("namespace", "")[:_NAME_MAX], name)
     if token := path.get("token"):
         return AuditTarget("Credential", USERS_NAMESPACE, token[:_NAME_MAX])
     if about in _IN_USERS_NAMESPACE:
         is_own = about == "credentials" and not name
         return AuditTarget(_IN_USERS_NAMESPACE[about], USERS_NAMESPACE, own if is_own else name)
-    kind = kind_by_type(path.get("type", ""))
-    return AuditTarget(kind.KIND if kind else "", path.get("namespace", "")[:_NAME_MAX], name)
+    job = kind_by_type(path.get("type", ""))
+    return AuditTarget(job.KIND if job else "", path.get("namespace", "")[:_NAME_MAX], name)

@@ -1,0 +1,1 @@
+"""What the pages Datasets and Operations show, read from the cluster and kept for a while."""

@@ -1,0 +1,189 @@
+"""The operations of the cluster, as pages show and change them.
+
+Pages write the records only; a loop of the console, or another process, carries operations out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import string
+import time
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.console.http.answers import Refused
+from fairlead.errors import ChangedMeanwhile, NotFound
+from fairlead.model.actions import ObjectRef, object_ref
+from fairlead.model.operations.operation import (
+    ApplyStep,
+    CreateStep,
+    GoneStep,
+    Operation,
+    OperationState,
+    ReadyStep,
+    RemoveStep,
+)
+from fairlead.ports import OperationCluster, OperationRecords
+from fairlead.rules.operations.progress import begun
+
+READ_SECONDS: Final = 1.0
+"""Shortest pause between two lists of the records."""
+WATCHED_SECONDS: Final = 60.0
+TRIES: Final = 5
+"""How often a change is written anew that the process at work was faster than."""
+_CLAIM: Final = "PersistentVolumeClaim"
+_LETTERS: Final = string.ascii_lowercase + string.digits
+_ID_LETTERS: Final = 12
+
+Change = Callable[[Operation], Operation]
+
+
+class OperationDesk:
+    """`now`: the cluster's time. `cluster`: the objects that plans have seen; None = no plan that
+    names any may start. `woken`: is set when an operation has to be carried out.
+    """
+
+    def __init__(
+        self,
+        records: OperationRecords,
+        now: Callable[[], float],
+        cluster: OperationCluster | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.records = records
+        self.now = now
+        self._cluster = cluster
+        self.woken = asyncio.Event()
+        self._monotonic = monotonic
+        self._asked_at = -WATCHED_SECONDS
+        self._read_at = -READ_SECONDS
+        self._last: tuple[Operation, ...] = ()
+        self._reading = asyncio.Lock()
+
+    @property
+    def last(self) -> tuple[Operation, ...]:
+        """What was read last, without asking."""
+        return self._last
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a page shows operations, or one is at work."""
+        return self._monotonic() - self._asked_at < WATCHED_SECONDS or any(
+            each.state is OperationState.RUNNING for each in self._last
+        )
+
+    async def list(self) -> tuple[Operation, ...]:
+        """All, the newest first. Raises OutsideError."""
+        self._asked_at = self._monotonic()
+        return await self.read()
+
+    async def read(self) -> tuple[Operation, ...]:
+        async with self._reading:
+            if self._monotonic() - self._read_at >= READ_SECONDS:
+                self._last = await self.records.list()
+                self._read_at = self._monotonic()
+        return self._last
+
+    async def one(self, id: str, by: str) -> Operation:
+        """Raises Refused, 404, for an unknown one and for the plan of another person."""
+        found = await self.records.get(id) if is_id(id) else None
+        if found is None or not is_seen(found, by):
+            raise Refused(404, f"there is no operation `{id[:60]}`", "look at the operations")
+        return found
+
+    async def at_work_on(self, subject: str) -> Operation | None:
+        """The running operation of a subject."""
+        running = OperationState.RUNNING
+        return next(
+            (
+                each
+                for each in await self.records.list()
+                if each.subject == subject and each.state is running
+            ),
+            None,
+        )
+
+    async def versions_of(self, plan: Operation) -> dict[str, str]:
+        """The versions now of the objects that a plan has seen; "" = absent. An object that no step
+        names cannot be read, and is left out: its plan counts as stale.
+        """
+        if self._cluster is None:
+            return {}
+        found = {}
+        for title, target in seen_targets(plan).items():
+            obj = await self._cluster.get(target)
+            found[title] = "" if obj is None else str(obj["metadata"].get("resourceVersion", ""))
+        return found
+
+    async def start(self, plan: Operation) -> Operation:
+        """A new operation, at work from now on. Raises Refused, 409, where nothing is installed."""
+        try:
+            made = await self.records.create(begun(plan, "", self.now()))
+        except NotFound as error:
+            what = "operations are recorded in the namespace of an installation, and there is none"
+            hint = f"install Fairlead with `fairlead install` ({error.what})"
+            raise Refused(409, what, hint, code="blocked") from error
+        self._wake()
+        return made
+
+    async def change(self, operation: Operation, change: Change) -> Operation:
+        """Writes a change of a record, which the process at work writes, too.
+
+        Raises ChangedMeanwhile if that process is faster each time.
+        """
+        for _ in range(TRIES):
+            try:
+                made = await self.records.save(change(operation))
+            except ChangedMeanwhile:
+                found = await self.records.get(operation.id)
+                if found is None:
+                    raise
+                operation = found
+            else:
+                self._wake()
+                return made
+        raise ChangedMeanwhile(
+            "kubernetes", f"operation `{operation.id}` changes all the time", "try again"
+        )
+
+    def _wake(self) -> None:
+        self._read_at = self._monotonic() - READ_SECONDS
+        self._asked_at = self._monotonic()
+        self.woken.set()
+
+
+def seen_targets(plan: Operation) -> dict[str, ObjectRef]:
+    """The objects that a plan has seen and that its steps name, or that are claims, by title."""
+    targets = {}
+    for step in (*plan.steps, *plan.undo):
+        work = step.work
+        if isinstance(work, CreateStep | ApplyStep):
+            target = object_ref(work.manifest, plural=work.plural)
+            targets[target.title] = target
+        elif isinstance(work, RemoveStep | ReadyStep | GoneStep):
+            targets |= {each.title: each for each in work.targets}
+    for title in plan.seen:
+        kind, _, place = title.partition(" ")
+        namespace, _, name = place.partition("/")
+        if kind == _CLAIM and name:
+            targets[title] = ObjectRef("v1", _CLAIM, name, namespace)
+    return {title: targets[title] for title in plan.seen if title in targets}
+
+
+def new_id() -> str:
+    """Of a new operation: letters and digits, made at random."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LETTERS))
+
+
+def is_id(text: str) -> bool:
+    """
+    >>> is_id("abc123def456"), is_id("../secrets"), is_id("")
+    (True, False, False)
+    """
+    return 0 < len(text) <= 40 and text.isascii() and text.isalnum() and text == text.lower()
+
+
+def is_seen(operation: Operation, by: str) -> bool:
+    """A plan is for the person who made it; everything else is for all administrators."""
+    return operation.state is not OperationState.PLANNED or operation.created_by == by

@@ -1,0 +1,113 @@
+"""Writes of the page Operations: a plan starts, an operation is cancelled or carried out again.
+
+Specification: docs/spec/console.md#writing-operations.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+
+from fairlead.console.boards.data.operation_rows import can_cancel, can_retry
+from fairlead.console.http.answers import Refused
+from fairlead.console.http.data.operation_desk import Change, OperationDesk
+from fairlead.console.http.subjects import subject_of
+from fairlead.console.http.writing.frame import Blocked, PlannedWrite, Written
+from fairlead.console.pages.data.operations import Begun, PlanOrder
+from fairlead.console.pages.endpoints import BASE
+from fairlead.console.pages.writing.preview import Effect
+from fairlead.model.operations.operation import Operation
+from fairlead.model.records.audit import AuditTarget
+from fairlead.rules.operations.progress import begun, cancelled, refuse_start, resumed
+
+KIND: Final = "Operation"
+
+
+def begun_answer(id: str) -> Written:
+    """202: the operation is accepted, and its address."""
+    return Written(Begun(id), 202, f"{BASE}/operations/{id}")
+
+
+async def plan_start(desk: OperationDesk, request: Request, order: PlanOrder) -> PlannedWrite:
+    """Starts a plan of the same person. Raises Refused: 404 for an unknown one and for another
+    person's.
+    """
+    by = _name(request)
+    plan = await desk.one(order.plan_id, by)
+    refusal = refuse_start(plan, by, desk.now(), await desk.versions_of(plan))
+
+    def started(now: Operation) -> Operation:
+        if now.version != plan.version:
+            raise _moved(now)
+        return begun(now, "", desk.now())
+
+    reason = refusal.reason if refusal is not None else ""
+    return await _planned(desk, plan, started, "started", reason, "make a new plan")
+
+
+async def plan_cancel(desk: OperationDesk, request: Request) -> PlannedWrite:
+    """Cancels a plan, or what runs before its next step."""
+    found = await desk.one(request.path_params["id"], _name(request))
+
+    def stopped(now: Operation) -> Operation:
+        if not can_cancel(now):
+            raise _moved(now)
+        return cancelled(now, desk.now())
+
+    word = "is cancelled already" if found.is_cancelled else f"is {found.state}"
+    reason = "" if can_cancel(found) else f"operation `{found.id}` {word}"
+    return await _planned(desk, found, stopped, "cancelled", reason, "look at its steps")
+
+
+async def plan_retry(desk: OperationDesk, request: Request) -> PlannedWrite:
+    """Carries an operation out again that failed or was cancelled."""
+    found = await desk.one(request.path_params["id"], _name(request))
+
+    def again(now: Operation) -> Operation:
+        if not can_retry(now):
+            raise _moved(now)
+        return resumed(now, desk.now())
+
+    reason, hint = "", "wait for its end"
+    if not can_retry(found):
+        reason, hint = f"operation `{found.id}` is {found.state}", "only what failed can be retried"
+    elif (other := await desk.at_work_on(found.subject)) is not None:
+        reason = f"operation `{other.id}` is at work on `{found.subject}`"
+    return await _planned(desk, found, again, "retried", reason, hint)
+
+
+async def _planned(
+    desk: OperationDesk,
+    operation: Operation,
+    change: Change,
+    summary: str,
+    reason: str,
+    hint: str,
+) -> PlannedWrite:
+    async def act() -> Written:
+        made = await desk.change(operation, change)
+        return begun_answer(made.id)
+
+    return PlannedWrite(
+        target=AuditTarget(KIND, "", operation.id),
+        act=act,
+        summary=f"{summary}: {operation.kind} {operation.subject}",
+        blocked=Blocked(reason, hint) if reason else None,
+        effects=[Effect("update", KIND, "", operation.id)],
+    )
+
+
+def _moved(now: Operation) -> Refused:
+    """Another client was faster."""
+    return Refused(
+        409,
+        f"operation `{now.id}` is {now.state} now",
+        "look at the operation as it is now",
+        code="conflict",
+    )
+
+
+def _name(request: Request) -> str:
+    subject = subject_of(request)
+    return subject.user or subject.name

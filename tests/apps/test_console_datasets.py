@@ -1,0 +1,451 @@
+"""Data sets and operations through the console: who may, what is checked, what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+from tests.console.clusters import EPOCH, cluster, gpu_node
+from tests.console.data_parts import (
+    MemoryObjects,
+    MemoryRecords,
+    StillData,
+    claim,
+    data_set,
+    runtime,
+)
+from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group, person
+from tests.console.worlds import still_world
+from tests.waiting import until
+
+from fairlead.edge.store.address import store_address
+from fairlead.edge.store.opened import open_store
+from fairlead.errors import OutsideError
+from fairlead.model.access import Identity
+from fairlead.model.actions import ObjectRef
+from fairlead.model.jobs.acceleration import DataUser
+from fairlead.model.operations.operation import (
+    Operation,
+    OperationKind,
+    OperationState,
+    OperationStep,
+    ReadyStep,
+    StepProgress,
+    StepState,
+)
+from fairlead.model.people.rows import UserRole
+from fairlead.model.records.audit import AuditFilter
+from fairlead.model.source import Source, SourceState
+from fairlead.wire.data.fluid import WireDataset, parse_dataset
+
+from .running_console import Page, console
+
+OLGA = person("olga", role=UserRole.ADMIN)
+ACCELERATION = "/volumes/a-ns/raw/acceleration"
+
+
+class Sent:
+    """A console with Anna and Olga, administrators, and Bob, a researcher of `a-ns`."""
+
+    def __init__(self, page: Page, store: Any, **parts: Any) -> None:
+        self.page, self.store = page, store
+        self.data: StillData = parts["data"]
+        self.records: MemoryRecords = parts["records"]
+        self.objects: MemoryObjects = parts["objects"]
+
+    async def __call__(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        return await self.page.ask_as(who, method, path, body)
+
+    async def audit(self) -> list[tuple[str, str, str]]:
+        return [
+            (each.action, str(each.result), f"{each.target.kind} {each.target.name}")
+            async for each in self.store.audit_rows(AuditFilter())
+        ]
+
+
+@asynccontextmanager
+async def sent(
+    tmp_path: Any,
+    data: StillData | None = None,
+    records: MemoryRecords | None = None,
+    *,
+    carries_out: bool = False,
+) -> AsyncIterator[Sent]:
+    """`carries_out`: operations are carried out, too, by the console's own loop."""
+    data = data or StillData(claim("raw"), claim("other", "b-ns"))
+    records, objects = records or MemoryRecords(), MemoryObjects()
+    api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
+    api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
+    store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
+    desk = Parts(api).desk(records=store)
+    world = structs.replace(
+        still_world(cluster([gpu_node()])),
+        data=data,
+        operations=records,
+        operated=objects if carries_out else None,
+    )
+    async with console(world, desk=desk) as page:
+        yield Sent(page, store, data=data, records=records, objects=objects)
+    await store.close()
+
+
+def waiting(id: str = "plan1", **more: Any) -> Operation:
+    """An operation of one step that waits for a claim."""
+    target = ObjectRef("v1", "PersistentVolumeClaim", "raw", "a-ns")
+    given = {
+        "state": OperationState.PLANNED,
+        "created_by": "anna",
+        "created_at": EPOCH - 60,
+        "updated_at": EPOCH - 60,
+        **more,
+    }
+    return Operation(
+        id=id,
+        kind=OperationKind.PREHEAT,
+        subject="dataset/a-ns/raw-acc",
+        steps=(OperationStep(f"{target.title} is Bound", ReadyStep((target,))),),
+        progress=(StepProgress(),),
+        **given,
+    )
+
+
+async def test_the_list_has_claims_and_data_sets_with_what_accelerates_them(tmp_path: Any) -> None:
+    data = StillData(
+        claim("raw"),
+        claim("raw-acc", is_fluids=True),
+        data_set("raw-acc", "raw"),
+        runtime("raw-acc"),
+        claim("cold", phase="Pending"),
+    )
+    async with sent(tmp_path, data) as send:
+        _, body = await send("anna", "GET", "/datasets")
+        assert [
+            (row["kind"], row["name"], row["accelerated"], row["acceleratedBy"], row["status"])
+            for row in body["items"]
+        ] == [
+            ("PersistentVolumeClaim", "cold", False, [], "NotReady"),
+            ("PersistentVolumeClaim", "raw", True, ["raw-acc"], "Ready"),
+            ("Dataset", "raw-acc", True, [], "Ready"),
+        ]
+        assert body["sentence"]["text"] == "1 data set; 1 of 2 claims accelerated; 1 not ready."
+        assert body["warnings"] == []
+        _, found = await send("anna", "GET", "/datasets?accelerated=no")
+        assert [row["name"] for row in found["items"]] == ["cold"]
+        _, found = await send("anna", "GET", "/datasets?q=pv-raw&sort=-sizeBytes")
+        assert [row["name"] for row in found["items"]] == ["raw"]
+
+
+async def test_without_fluid_the_page_is_partial_and_not_empty(tmp_path: Any) -> None:
+    async with sent(tmp_path, StillData(claim("raw"), has_fluid=False)) as send:
+        _, body = await send("anna", "GET", "/datasets")
+        assert [row["name"] for row in body["items"]] == ["raw"]
+        (warning,) = body["warnings"]
+        assert (warning["code"], warning["source"]) == ("crd-missing", "datasets.data.fluid.io")
+
+
+async def test_a_preview_makes_all_checks_and_writes_nothing(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        status, body = await send("anna", "POST", f"{ACCELERATION}?dryRun=true", {})
+        assert (status, body["valid"]) == (200, True)
+        assert {each["state"] for each in body["checks"]} == {"ok"}
+        assert body["chosen"] == {
+            "name": "raw-acc",
+            "folder": "",
+            "workers": 2,
+            "medium": "MEM",
+            "quota": "5Gi",
+            "node": "",
+        }
+        assert body["line"] == (
+            "fairlead dataset accelerate raw -n a-ns --name raw-acc --workers 2 --quota 5Gi"
+        )
+        assert "kind: AlluxioRuntime" in body["manifests"]
+        assert send.records.by_id == {} and await send.audit() == []
+
+
+async def test_a_failed_check_refuses_with_its_fix_and_records_nothing(tmp_path: Any) -> None:
+    async with sent(tmp_path, StillData(claim("raw", phase="Pending"))) as send:
+        order = {"name": "Bad_Name"}
+        status, body = await send("anna", "POST", f"{ACCELERATION}?dryRun=true", order)
+        assert (status, body["valid"]) == (200, False)
+        failed = {each["check"]: each["mend"] for each in body["checks"] if each["state"] == "fail"}
+        assert set(failed) == {"claim-bound", "name"} and all(failed.values())
+        status, body = await send("anna", "POST", ACCELERATION, order)
+        assert (status, body["code"]) == (409, "blocked")
+        assert {(each["path"], each["rule"]) for each in body["fields"]} == {
+            ("", "claim-bound"),
+            ("name", "name"),
+        }
+        assert send.records.by_id == {}
+        assert await send.audit() == [("datasets.create", "refused", "Dataset Bad_Name")]
+
+
+@pytest.mark.parametrize(
+    ("order", "fields"),
+    [
+        ({"quota": "lots"}, ["quota"]),
+        ({"quota": "-1Gi", "workers": -1}, ["workers", "quota"]),
+        ({"folder": "a/../b", "medium": "TAPE"}, ["folder", "medium"]),
+        ({"workers": "two"}, ["workers"]),
+    ],
+)
+async def test_all_unreadable_fields_are_one_422(
+    tmp_path: Any, order: dict[str, Any], fields: list[str]
+) -> None:
+    async with sent(tmp_path) as send:
+        status, body = await send("anna", "POST", ACCELERATION, order)
+        assert (status, [each["path"] for each in body["fields"]]) == (422, fields)
+
+
+async def test_an_unknown_claim_is_404(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        status, body = await send("anna", "POST", "/volumes/a-ns/none/acceleration", {})
+        assert (status, body["code"]) == (404, "not-found")
+
+
+async def test_a_click_becomes_an_operation_that_ends_bound(tmp_path: Any) -> None:
+    async with sent(tmp_path, carries_out=True) as send:
+        headers = {"Authorization": "Bearer token-of-anna", "Content-Type": "application/json"}
+        status, answered, _ = await send.page.get(
+            f"/api/v1{ACCELERATION}", method="POST", data=b"{}", headers=headers
+        )
+        assert status == 202
+        place = answered["Location"].removeprefix("/api/v1")
+        _, body = await send("anna", "GET", place)
+        assert [each["title"] for each in body["steps"]] == [
+            "Create Dataset a-ns/raw-acc",
+            "Create AlluxioRuntime a-ns/raw-acc",
+            "Dataset a-ns/raw-acc is Bound",
+        ]
+        _, listed = await send("anna", "GET", "/datasets")
+        (own,) = (row for row in listed["items"] if row["name"] == "raw")
+        assert own["operation"] in ("", place.rpartition("/")[2])
+
+        async def has_ended() -> bool:
+            return bool((await send("anna", "GET", place))[1]["row"]["state"] == "Succeeded")
+
+        await until(has_ended)
+        _, body = await send("anna", "GET", place)
+        assert {each["state"] for each in body["steps"]} == {"Done"}
+        assert (body["canCancel"], body["canRetry"]) == (False, False)
+        made = send.objects.objects["Dataset a-ns/raw-acc"]
+        id = place.rpartition("/")[2]
+        assert made["metadata"]["annotations"]["fairlead.io/operation"] == id
+        assert await send.audit() == [("datasets.create", "ok", "Dataset raw-acc")]
+
+
+async def test_a_running_operation_blocks_another_of_the_same_data_set(tmp_path: Any) -> None:
+    async with sent(tmp_path) as send:
+        assert (await send("anna", "POST", ACCELERATION, {}))[0] == 202
+        status, body = await send("olga", "POST", ACCELERATION, {})
+        assert (status, body["code"]) == (409, "blocked")
+        assert [each["rule"] for each in body["fields"]] == ["operation"]
+
+
+async def test_a_data_set_in_use_is_not_removed(tmp_path: Any) -> None:
+    data = StillData(
+        claim("raw"),
+        data_set("raw-acc", "raw", references=("b-ns/theirs",)),
+        runtime("raw-acc"),
+    )
+    data.pods.append(DataUser("a-ns", "trainer", "raw-acc", "gpu-1"))
+    async with sent(tmp_path, data) as send:
+        status, body = await send("anna", "DELETE", "/datasets/a-ns/raw-acc")
+        assert (status, body["code"]) == (409, "blocked")
+        assert [each["error"] for each in body["fields"]] == [
+            "pods mount it: `a-ns/trainer`",
+            "data sets refer to it: `b-ns/theirs`",
+        ]
+        _, seen = await send("bob", "GET", "/datasets/a-ns/raw-acc/blockers")
+        assert seen["blockers"] == [
+            "pods mount it: `a-ns/trainer`",
+            "data sets refer to it: `another namespace`",
+        ]
+        data.pods.clear()
+        data.rows[1] = data_set("raw-acc", "raw")
+        status, body = await send("anna", "DELETE", "/datasets/a-ns/raw-acc?dryRun=true")
+        assert [(each["verb"], each["kind"]) for each in body["effects"]] == [
+            ("delete", "Dataset"),
+            ("delete", "AlluxioRuntime"),
+            ("delete", "PersistentVolume"),
+        ]
+        assert (await send("anna", "DELETE", "/datasets/a-ns/raw-acc"))[0] == 202
+
+
+async def test_a_researcher_reads_the_own_namespaces_and_writes_nothing(tmp_path: Any) -> None:
+    data = StillData(claim("raw"), data_set("raw-acc", "raw"), claim("other", "b-ns"))
+    async with sent(tmp_path, data, MemoryRecords(waiting())) as send:
+        _, body = await send("bob", "GET", "/datasets")
+        assert {row["namespace"] for row in body["items"]} == {"a-ns"}
+        assert body["facets"]["namespace"] == ["a-ns"]
+        assert (await send("bob", "GET", "/datasets/b-ns/other"))[0] == 404
+        for method, path, order in (
+            ("POST", ACCELERATION, {}),
+            ("DELETE", "/datasets/a-ns/raw-acc", None),
+            ("POST", "/datasets/a-ns/raw-acc/preheats", {}),
+            ("GET", "/operations", None),
+            ("GET", "/operations/plan1", None),
+            ("POST", "/operations", {"planId": "plan1"}),
+            ("DELETE", "/operations/plan1", None),
+            ("POST", "/operations/plan1/retry", {}),
+        ):
+            status, body = await send("bob", method, path, order)
+            assert (status, body["code"]) == (403, "forbidden"), path
+
+
+async def test_a_plan_is_for_the_person_who_made_it(tmp_path: Any) -> None:
+    async with sent(tmp_path, records=MemoryRecords(waiting())) as send:
+        status, foreign = await send("olga", "POST", "/operations", {"planId": "plan1"})
+        _, unknown = await send("olga", "POST", "/operations", {"planId": "plan2"})
+        assert (status, foreign["code"]) == (404, "not-found")
+        assert foreign["error"].replace("plan1", "X") == unknown["error"].replace("plan2", "X")
+        assert (await send("olga", "GET", "/operations"))[1]["items"] == []
+        status, body = await send("anna", "POST", "/operations", {"planId": "plan1"})
+        assert (status, body) == (202, {"operation": "plan1"})
+        assert send.records.by_id["plan1"].state is OperationState.RUNNING
+        status, body = await send("anna", "POST", "/operations", {"planId": "plan1"})
+        assert (status, body["code"]) == (409, "blocked")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        waiting(created_at=EPOCH - 16 * 60),
+        waiting(seen={"PersistentVolumeClaim a-ns/raw": "7"}),
+        waiting(seen={"Secret a-ns/unknown": "7"}),
+    ],
+    ids=["old", "changed", "of an object that no step names"],
+)
+async def test_a_stale_plan_is_409(tmp_path: Any, plan: Operation) -> None:
+    async with sent(tmp_path, records=MemoryRecords(plan)) as send:
+        status, body = await send("anna", "POST", "/operations", {"planId": "plan1"})
+        assert (status, body["code"]) == (409, "blocked")
+        assert "make a new one" in body["error"]
+        assert send.records.by_id["plan1"].state is OperationState.PLANNED
+
+
+async def test_an_operation_is_cancelled_and_carried_out_again(tmp_path: Any) -> None:
+    running = waiting("op1", state=OperationState.RUNNING)
+    async with sent(tmp_path, records=MemoryRecords(running)) as send:
+        assert (await send("anna", "POST", "/operations/op1/retry", {}))[0] == 409
+        assert (await send("olga", "DELETE", "/operations/op1"))[0] == 202
+        assert send.records.by_id["op1"].is_cancelled
+        assert (await send("olga", "DELETE", "/operations/op1"))[0] == 409
+        ended = structs.replace(
+            send.records.by_id["op1"],
+            state=OperationState.CANCELLED,
+            progress=(StepProgress(StepState.SKIPPED),),
+        )
+        send.records.by_id["op1"] = ended
+        assert (await send("anna", "POST", "/operations/op1/retry", {}))[0] == 202
+        again = send.records.by_id["op1"]
+        assert (again.state, again.is_cancelled) == (OperationState.RUNNING, False)
+        assert again.progress == (StepProgress(),)
+        assert await send.audit() == [
+            ("operations.update", "refused", "Operation op1"),
+            ("operations.delete", "ok", "Operation op1"),
+            ("operations.delete", "refused", "Operation op1"),
+            ("operations.update", "ok", "Operation op1"),
+        ]
+
+
+@pytest.mark.parametrize("id", ["../x", "%2e%2e", "A", "a" * 50, "no-such"])
+async def test_a_strange_id_is_404(tmp_path: Any, id: str) -> None:
+    async with sent(tmp_path) as send:
+        assert (await send("anna", "GET", f"/operations/{id}"))[0] == 404
+
+
+async def test_no_answer_has_a_secret_value(tmp_path: Any) -> None:
+    """Of a data set as an API server has it: keys in plain options, and Secrets that are named."""
+    secret = "AKSECRET-of-004"
+    wire = {
+        "metadata": {"name": "bucket", "namespace": "a-ns", "creationTimestamp": None},
+        "spec": {
+            "mounts": [
+                {
+                    "mountPoint": "oss://bucket/data",
+                    "name": "bucket",
+                    "options": {"fs.oss.endpoint": "oss.example", "fs.oss.accessKeySecret": secret},
+                    "encryptOptions": [
+                        {
+                            "name": "fs.oss.accessKeyId",
+                            "valueFrom": {"secretKeyRef": {"name": "keys", "key": "id"}},
+                        }
+                    ],
+                }
+            ]
+        },
+    }
+    found = parse_dataset(msgspec.convert(wire, WireDataset))
+    async with sent(tmp_path, StillData(found, runtime("bucket"))) as send:
+        for path in ("/datasets", "/datasets?format=csv", "/datasets/a-ns/bucket"):
+            headers = {"Authorization": "Bearer token-of-anna"}
+            status, _, body = await send.page.get(f"/api/v1{path}", headers=headers)
+            assert status == 200 and secret.encode() not in body
+        _, detail = await send("anna", "GET", "/datasets/a-ns/bucket")
+        (mount,) = detail["mounts"]
+        assert "fs.oss.endpoint=oss.example" in mount["options"]
+        assert mount["secrets"] == ["fs.oss.accessKeyId: keys/id"]
+        await send("anna", "DELETE", "/datasets/a-ns/bucket")
+        (recorded,) = send.records.by_id.values()
+        assert secret not in str(recorded)
+
+
+async def test_a_preheat_is_checked_and_becomes_an_operation(tmp_path: Any) -> None:
+    data = StillData(claim("raw"), data_set("raw-acc", "raw"), runtime("raw-acc"))
+    place = "/datasets/a-ns/raw-acc/preheats"
+    async with sent(tmp_path, data) as send:
+        status, body = await send("anna", "POST", place, {"replicas": 0, "schedule": "often"})
+        assert (status, [each["path"] for each in body["fields"]]) == (
+            422,
+            ["replicas", "schedule"],
+        )
+        status, body = await send("anna", "POST", place, {"paths": ["/a b"], "replicas": 9})
+        assert (status, {each["path"] for each in body["fields"]}) == (409, {"paths", "replicas"})
+        status, body = await send("anna", "POST", place, {"paths": ["images"], "replicas": 2})
+        assert status == 202
+        made = send.records.by_id[body["operation"]]
+        load = made.steps[0].work.manifest  # type: ignore[union-attr]
+        assert load["spec"]["target"] == [{"path": "/images", "replicas": 2}]
+        status, body = await send("anna", "POST", "/datasets/a-ns/none/preheats", {})
+        assert status == 404
+
+
+async def test_hints_name_data_sets_that_changed(tmp_path: Any) -> None:
+    """While a page shows them, and for those alone who see the change."""
+    data = StillData(claim("raw"), claim("other", "b-ns"))
+    async with sent(tmp_path, data) as send:
+        versions = {}
+        for who in ("anna", "bob"):
+            await send(who, "GET", "/datasets")
+            versions[who] = (await send(who, "GET", "/versions"))[1]["datasets"]
+        data.rows.append(claim("new", "b-ns"))
+
+        async def has_moved() -> bool:
+            found = (await send("anna", "GET", "/versions"))[1]
+            return bool(found["datasets"] != versions["anna"])
+
+        await until(has_moved)
+        assert (await send("bob", "GET", "/datasets"))[1]["total"] == 1
+        assert (await send("bob", "GET", "/versions"))[1]["datasets"] == versions["bob"]
+
+
+async def test_an_api_server_that_is_away_is_an_error_and_not_an_empty_list(tmp_path: Any) -> None:
+    data = StillData(claim("raw"))
+    data.failure = OutsideError("kubernetes", "no answer", "look at it")
+    async with sent(tmp_path, data) as send:
+        status, body = await send("anna", "GET", "/datasets")
+        assert (status, body["code"]) == (502, "outside-failed")
+        data.failure = None
+        data.sources = {
+            "persistentvolumeclaims": Source(
+                "persistentvolumeclaims", SourceState.FORBIDDEN, "forbidden: no right"
+            )
+        }
+        data.rows.clear()
+        status, body = await send("anna", "GET", "/datasets")
+        assert (status, body["code"]) == (403, "forbidden")

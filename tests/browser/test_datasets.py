@@ -1,0 +1,257 @@
+"""The pages Data sets and Operations over the laptop, with the stand-in of Fluid: a claim is
+accelerated by a click, the page is read anew in the middle, and the acceleration ends again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec import structs
+from playwright.sync_api import Browser, Locator, expect
+from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.still_console import served
+from tests.browser.test_people import MemoryTrail
+from tests.browser.test_sign_in import check_axe, signed_in
+from tests.console.clusters import EPOCH, cluster, gpu_node
+from tests.console.data_parts import MemoryRecords, StillData, claim, data_set, runtime
+from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
+from tests.console.worlds import still_world
+from tests.kube.laptop import Laptop, running_laptop
+from tests.waiting import wait_until
+
+from fairlead.model.jobs.acceleration import DataUser
+from fairlead.model.jobs.datasets import DataMount
+from fairlead.model.operations.operation import (
+    Operation,
+    OperationKind,
+    OperationState,
+    OperationStep,
+    RemoveStep,
+    StepProgress,
+    StepState,
+)
+from fairlead.wire.data.stand_in import stand_in_objects
+
+SPACE = "demo-ns"
+CLAIM = "fashion-demo-pvc"
+SET = f"{CLAIM}-acc"
+ATTACK = "<img src=x onerror=document.title='attacked'>"
+
+
+def volume_objects() -> list[dict[str, Any]]:
+    """A namespace, a volume and a claim that many nodes may mount."""
+    size, modes = {"storage": "2Gi"}, ["ReadWriteMany"]
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "fashion-demo-pv"},
+            "spec": {
+                "capacity": size,
+                "accessModes": modes,
+                "storageClassName": "",
+                "nfs": {"server": "nfs.example", "path": "/fashion"},
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": CLAIM, "namespace": SPACE},
+            "spec": {
+                "accessModes": modes,
+                "storageClassName": "",
+                "volumeName": "fashion-demo-pv",
+                "resources": {"requests": size},
+            },
+        },
+    ]
+
+
+@pytest.fixture(scope="module")
+def laptop() -> Iterator[Laptop]:
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with running_laptop(OUTPUT / "datasets.log", "--sign-in", "--scenario=empty") as it:
+        it.kubectl.apply(volume_objects())
+        yield it
+
+
+def code_of(laptop: Laptop) -> str:
+    return re.findall(r"#code=(\S+)", laptop.component.log.read_text(encoding="utf-8"))[-1]
+
+
+def row(tab: Window, kind: str, name: str) -> Locator:
+    return tab.page.locator(f'tr[data-key="{SPACE}/{kind}/{name}"]')
+
+
+def install_stand_in(laptop: Laptop) -> None:
+    laptop.kubectl.apply(stand_in_objects())
+    laptop.kubectl.run(
+        *("-n", "fluid-system", "rollout", "status", "deployment/dataset-controller"),
+        "--timeout=120s",
+    )
+
+
+def ended(tab: Window) -> None:
+    expect(tab.at("page-operation")).to_have_attribute("data-state", "Succeeded", timeout=120_000)
+
+
+def test_a_claim_is_accelerated_by_a_click_and_the_acceleration_ends(
+    laptop: Laptop, browser: Browser
+) -> None:
+    with window(browser, laptop.console.url) as tab:
+        tab.page.goto(f"{laptop.console.url}/datasets#code={code_of(laptop)}")
+        expect(tab.at("page-datasets")).to_be_visible()
+        expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text("No")
+        expect(tab.page.get_by_text("datasets.data.fluid.io").first).to_be_visible()
+
+        row(tab, "PersistentVolumeClaim", CLAIM).click()
+        tab.at("action-accelerate").click()
+        expect(tab.at("check-fluid-crds")).to_have_attribute("data-state", "fail")
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.keep("datasets-without-fluid")
+        install_stand_in(laptop)
+        wait_until(
+            "a node has Fluid's driver",
+            lambda: "fuse.csi.fluid.io" in json.dumps(laptop.kubectl.get("csinodes")),
+        )
+        tab.at("action-recheck").click()
+        expect(tab.at("check-fluid-crds")).to_have_attribute("data-state", "ok")
+        expect(tab.at("accelerate-line")).to_contain_text(
+            f"fairlead dataset accelerate {CLAIM} -n {SPACE}"
+        )
+        tab.at("accelerate-workers").fill("1")
+        expect(tab.at("form-submit")).to_be_enabled()
+        tab.keep("datasets-accelerate")
+        check_axe(tab)
+        tab.at("form-submit").click()
+
+        expect(tab.at("page-operation")).to_be_visible()
+        expect(tab.at("operation-steps")).to_contain_text(f"Create Dataset {SPACE}/{SET}")
+        tab.page.reload()
+        expect(tab.at("page-operation")).to_be_visible()
+        ended(tab)
+        tab.keep("operation-succeeded")
+        check_axe(tab)
+        phase = laptop.kubectl.run(
+            *("-n", SPACE, "get", "datasets.data.fluid.io", SET, "-o", "jsonpath={.status.phase}")
+        )
+        assert phase == "Bound"
+
+        tab.page.goto(f"{laptop.console.url}/datasets")
+        expect(row(tab, "Dataset", SET)).to_contain_text("Ready")
+        expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text(SET)
+        row(tab, "Dataset", SET).click()
+        expect(tab.at("dataset-cache")).to_contain_text(f"pvc://{CLAIM}")
+        tab.keep("dataset-open")
+
+        tab.at("action-preheat").click()
+        expect(tab.at("form-submit")).to_be_enabled()
+        tab.keep("dataset-preheat")
+        tab.at("form-submit").click()
+        expect(tab.at("page-operation")).to_be_visible()
+        ended(tab)
+
+        tab.page.goto(f"{laptop.console.url}/datasets?open={SPACE}/Dataset/{SET}")
+        tab.at("action-unaccelerate").click()
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.at("end-name").fill(SET)
+        expect(tab.at("form-submit")).to_be_enabled()
+        tab.keep("dataset-end")
+        tab.at("form-submit").click()
+        expect(tab.at("page-operation")).to_be_visible()
+        ended(tab)
+        tab.page.goto(f"{laptop.console.url}/datasets")
+        expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text("No")
+        expect(row(tab, "Dataset", SET)).to_have_count(0)
+        tab.page.goto(f"{laptop.console.url}/operations")
+        expect(tab.at("table-operations").locator("tbody tr[data-key]")).to_have_count(3)
+        tab.keep("operations")
+
+
+def failed_operation() -> Operation:
+    step = OperationStep("Remove Dataset a-ns/raw-acc", RemoveStep(()))
+    return Operation(
+        id="failed1",
+        kind=OperationKind.UNACCELERATE,
+        subject="dataset/a-ns/raw-acc",
+        steps=(step, step),
+        progress=(
+            StepProgress(
+                StepState.FAILED,
+                EPOCH - 90,
+                EPOCH - 30,
+                message=ATTACK,
+                object="Dataset a-ns/raw-acc",
+                event=ATTACK,
+            ),
+            StepProgress(StepState.SKIPPED),
+        ),
+        state=OperationState.FAILED,
+        created_by=ATTACK,
+        created_at=EPOCH - 100,
+        updated_at=EPOCH - 30,
+        message=ATTACK,
+    )
+
+
+@pytest.fixture
+def still() -> Iterator[str]:
+    """A console over data with hostile texts, at which Anna is an administrator."""
+    hostile = structs.replace(
+        data_set("raw-acc", "raw"), mounts=(DataMount(ATTACK, ATTACK, ATTACK),), message=ATTACK
+    )
+    data = StillData(claim("raw"), claim("cold", phase="Pending"), hostile, runtime("raw-acc"))
+    data.pods.append(DataUser("a-ns", "trainer-0", "raw-acc", "gpu-1"))
+    people = FakeSignInApi((ANNA, BOB), (group("a"),))
+    world = structs.replace(
+        still_world(cluster([gpu_node("gpu-1"), gpu_node("gpu-2")])),
+        data=data,
+        operations=MemoryRecords(failed_operation()),
+    )
+    with served(world, Parts(people, records=MemoryTrail()).desk()) as address:
+        yield address
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 480)])
+def test_the_pages_are_accessible_and_hostile_texts_stay_texts(
+    still: str, browser: Browser, locale: str, scheme: str, width: int
+) -> None:
+    with window(browser, still, locale, width=width, scheme=scheme) as tab:
+        signed_in(tab, still, "token-of-anna", "/datasets?open=a-ns/Dataset/raw-acc", "datasets")
+        expect(tab.at("dataset-cache")).to_contain_text(ATTACK)
+        tab.keep(f"datasets-{locale}-{scheme}")
+        check_axe(tab)
+        tab.at("action-unaccelerate").click()
+        expect(tab.at("end-blocked")).to_contain_text("trainer-0")
+        expect(tab.at("form-submit")).to_be_disabled()
+        check_axe(tab)
+        tab.page.goto(f"{still}/datasets?open=a-ns/PersistentVolumeClaim/cold")
+        tab.at("action-accelerate").click()
+        expect(tab.at("check-claim-bound")).to_have_attribute("data-state", "fail")
+        tab.keep(f"accelerate-{locale}-{scheme}")
+        check_axe(tab)
+        tab.page.goto(f"{still}/operations/failed1")
+        expect(tab.at("operation-steps")).to_contain_text(ATTACK)
+        expect(tab.at("action-retry-operation")).to_be_visible()
+        tab.keep(f"operation-{locale}-{scheme}")
+        check_axe(tab)
+        tab.page.goto(f"{still}/operations")
+        expect(tab.at("table-operations")).to_be_visible()
+        tab.keep(f"operations-{locale}-{scheme}")
+        check_axe(tab)
+        assert "attacked" not in tab.page.title()
+
+
+def test_a_researcher_reads_and_finds_no_button(still: str, browser: Browser) -> None:
+    with window(browser, still) as tab:
+        signed_in(tab, still, "token-of-bob", "/datasets?open=a-ns/Dataset/raw-acc", "datasets")
+        expect(tab.at("dataset-cache")).to_be_visible()
+        expect(tab.at("dataset-actions")).to_have_count(0)
+        tab.page.goto(f"{still}/operations")
+        expect(tab.at("page-of-admins")).to_be_visible()

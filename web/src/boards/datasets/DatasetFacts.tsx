@@ -1,0 +1,186 @@
+// One data set, or one claim: what it mounts, what caches it, which pods use it, and what an administrator may do.
+import { Button } from "antd";
+import { useState } from "react";
+import { useDataset, useMe } from "../../api/queries";
+import type { DataSetDetail, DataSetRow } from "../../api/types";
+import { count, percent, UNKNOWN } from "../../format/format";
+import { shown } from "../../format/shown";
+import { useWords } from "../../i18n/locale";
+import { Ago } from "../../parts/Ago";
+import { Answered, Bones } from "../../parts/States";
+import { Status } from "../../parts/Status";
+import { Link } from "../../router/Link";
+import { AccelerateForm } from "./AccelerateForm";
+import { acceleratedWord, bytes, isDataSet, phaseSuffix } from "./columns";
+import { EndForm } from "./EndForm";
+import { PreheatForm } from "./PreheatForm";
+
+export function DatasetFacts({ row }: { row: DataSetRow }) {
+  const { t } = useWords();
+  return (
+    <>
+      <DatasetActions row={row} />
+      {row.message && (
+        <p className="waits" lang="en" data-testid="dataset-message">
+          {shown(row.message)}
+        </p>
+      )}
+      <dl className="facts num">
+        <dt>{t("col.namespace")}</dt>
+        <dd className="mono">{shown(row.namespace)}</dd>
+        <dt>{t("datasets.kind")}</dt>
+        <dd>{t(isDataSet(row) ? "datasets.dataset" : "datasets.claim")}</dd>
+        <dt>{t("col.status")}</dt>
+        <dd>
+          <Status word={row.status} suffix={phaseSuffix(row)} />
+        </dd>
+        <dt>{t("datasets.accelerated")}</dt>
+        <dd>{shown(acceleratedWord(row, t))}</dd>
+        <dt>{t("datasets.size")}</dt>
+        <dd>{bytes(row.sizeBytes)}</dd>
+        <dt>{t("datasets.created")}</dt>
+        <dd>
+          <Ago at={row.createdAt} />
+        </dd>
+      </dl>
+      <More row={row} />
+    </>
+  );
+}
+
+function DatasetActions({ row }: { row: DataSetRow }) {
+  const { t } = useWords();
+  const [dialog, setDialog] = useState<"accelerate" | "preheat" | "end" | null>(null);
+  const me = useMe().data;
+  if (me?.user.role !== "admin" || me.way === "none") return null;
+  const close = () => setDialog(null);
+  return (
+    <div className="person-tools" data-testid="dataset-actions">
+      {row.operation && (
+        <Link to={`/operations/${row.operation}`} data-testid="dataset-operation">
+          {t("datasets.atWork")}
+        </Link>
+      )}
+      {!isDataSet(row) && !row.accelerated && (
+        <Button type="primary" onClick={() => setDialog("accelerate")} disabled={row.operation !== ""} data-testid="action-accelerate">
+          {t("datasets.accelerate")}
+        </Button>
+      )}
+      {isDataSet(row) && (
+        <>
+          <Button onClick={() => setDialog("preheat")} disabled={row.operation !== ""} data-testid="action-preheat">
+            {t("datasets.preheat")}
+          </Button>
+          <Button danger onClick={() => setDialog("end")} disabled={row.operation !== ""} data-testid="action-unaccelerate">
+            {t("datasets.unaccelerate")}
+          </Button>
+        </>
+      )}
+      {dialog === "accelerate" && <AccelerateForm namespace={row.namespace} claim={row.name} onClose={close} />}
+      {dialog === "preheat" && <PreheatForm namespace={row.namespace} name={row.name} onClose={close} />}
+      {dialog === "end" && <EndForm namespace={row.namespace} name={row.name} onClose={close} />}
+    </div>
+  );
+}
+
+function More({ row }: { row: DataSetRow }) {
+  const asked = useDataset(row.namespace, row.name);
+  return (
+    <Answered asked={asked} bones={<Bones lines={4} />}>
+      {(detail) => <Detail row={row} detail={detail} />}
+    </Answered>
+  );
+}
+
+function Detail({ row, detail }: { row: DataSetRow; detail: DataSetDetail }) {
+  const { t } = useWords();
+  // A claim of the same name as a data set is Fluid's: its panel shows the claim alone.
+  const isOwn = detail.row.kind === row.kind;
+  return (
+    <>
+      {isOwn && detail.cache && <CacheFacts row={row} detail={detail} cache={detail.cache} />}
+      {!isDataSet(row) && (
+        <dl className="facts">
+          <dt>{t("datasets.volume")}</dt>
+          <dd className="mono">{shown(row.source.join(", ")) || UNKNOWN}</dd>
+        </dl>
+      )}
+      <Listed title={t("datasets.users")} none={t("datasets.noUsers")} rows={detail.users.map((user) => (user.node ? `${user.name} @ ${user.node}` : user.name))} testId="dataset-users" />
+      {isOwn && (
+        <>
+          <Listed title={t("datasets.blockers")} rows={detail.blockers} testId="dataset-blockers" />
+          <Listed title={t("datasets.preheats")} rows={detail.preheats.map(preheatLine)} testId="dataset-preheats" />
+          <Listed title={t("datasets.conditions")} rows={detail.conditions.map(({ type, status, message }) => `${type}: ${status}${message && ` · ${message}`}`)} testId="dataset-conditions" />
+          <Listed title={t("datasets.events")} rows={detail.events.map(({ reason, object, message }) => `${reason} (${object}): ${message}`)} testId="dataset-events" />
+          <Listed title={t("datasets.finalizers")} rows={detail.finalizers} testId="dataset-finalizers" />
+          <Listed title={t("datasets.unread")} rows={detail.unread} testId="dataset-unread" />
+        </>
+      )}
+    </>
+  );
+}
+
+const preheatLine = ({ name, phase, schedule, duration, message }: DataSetDetail["preheats"][number]): string => [name, phase, schedule, duration, message].filter(Boolean).join(" · ");
+
+function CacheFacts({ row, detail, cache }: { row: DataSetRow; detail: DataSetDetail; cache: NonNullable<DataSetDetail["cache"]> }) {
+  const { t } = useWords();
+  return (
+    <dl className="facts num" data-testid="dataset-cache">
+      <dt>{t("datasets.source")}</dt>
+      <dd className="mono">
+        {detail.mounts.map((mount) => (
+          <div key={`${mount.point} ${mount.path}`}>
+            {shown(`${mount.point} → ${mount.path}`)}
+            {[...mount.options, ...mount.secrets].map((option) => (
+              <div key={option} className="dim">
+                {shown(option)}
+              </div>
+            ))}
+          </div>
+        ))}
+      </dd>
+      <dt>{t("datasets.cached")}</dt>
+      <dd>
+        {percent(row.cachedPercent)} · {bytes(cache.cachedBytes)} / {bytes(cache.capacityBytes)}
+      </dd>
+      <dt>{t("datasets.hits")}</dt>
+      <dd>{percent(cache.hitPercent)}</dd>
+      <dt>{t("datasets.files")}</dt>
+      <dd>{count(row.files)}</dd>
+      <dt>{t("datasets.runtime")}</dt>
+      <dd>
+        {detail.runtimes.length === 0
+          ? UNKNOWN
+          : detail.runtimes.map((each) => (
+              <div key={each.kind}>
+                {each.kind} · {t("datasets.workers", { ready: each.ready, wanted: each.wanted })}
+                {each.parts.map((part) => (
+                  <div key={part.name} className="dim">
+                    {part.name}: {shown(part.reason ? `${part.phase}: ${part.reason}` : part.phase)}
+                  </div>
+                ))}
+              </div>
+            ))}
+      </dd>
+    </dl>
+  );
+}
+
+/** Lines of the server, or nothing: an empty list is left out unless it has a sentence for it. */
+function Listed({ title, rows, none, testId }: { title: string; rows: readonly string[]; none?: string; testId: string }) {
+  if (rows.length === 0 && none === undefined) return null;
+  return (
+    <section className="section" data-testid={testId}>
+      <h2>{title}</h2>
+      {rows.length === 0 ? (
+        <p className="dim">{none}</p>
+      ) : (
+        <ul className="plain" lang="en">
+          {rows.map((row) => (
+            <li key={row}>{shown(row)}</li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
