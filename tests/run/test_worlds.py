@@ -241,6 +241,7 @@ def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
         *("dataset accelerate", "dataset add", "dataset preheat"),
         *("dataset scale", "dataset unaccelerate"),
         *("operation resume", "operation cancel"),
+        *("component deploy", "component upgrade", "component remove"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),
         *("group create", "group update", "group delete"),

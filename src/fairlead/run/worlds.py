@@ -141,7 +141,7 @@ class ChosenWorld:
         found = None if self._options.snapshot else self._api()
         if found is None:
             return None
-        from fairlead.edge.queries.component_facts import ComponentQuery
+        from fairlead.edge.components.component_facts import ComponentQuery
 
         return ComponentQuery(found[0], self._env)
 

@@ -9,10 +9,9 @@ import pytest
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import ObjectRef
+from fairlead.model.operations.apply_set import apply_set_id, as_member, is_member
 from fairlead.model.operations.component import ComponentInventory
 from fairlead.wire.components.inventory import (
-    apply_set_id,
-    as_member,
     parse_component_inventory,
     render_component_inventory,
 )
@@ -50,7 +49,7 @@ def test_the_labels_and_annotations_of_an_apply_set() -> None:
         "ConfigMap,CustomResourceDefinition.apiextensions.k8s.io,Deployment.apps"
     )
     assert annotations["applyset.kubernetes.io/additional-namespaces"] == "fluid-system"
-    member: Any = as_member({"metadata": {"labels": {"a": "b"}}}, "fluid", "fairlead-system")
+    member: Any = as_member({"metadata": {"labels": {"a": "b"}}}, id)
     assert member["metadata"]["labels"] == {"a": "b", "applyset.kubernetes.io/part-of": id}
 
 
@@ -78,3 +77,21 @@ def test_a_damaged_one_is_an_error(manifest: Any) -> None:
     assert caught.value.what.startswith(
         "ConfigMap fairlead-system/fairlead-component-fluid is no inventory: "
     )
+
+
+def seen(manager: str = "fairlead", operation: str = "Apply", set_id: str = "s") -> Any:
+    return {
+        "metadata": {
+            "labels": {"applyset.kubernetes.io/part-of": set_id},
+            "managedFields": [{"manager": manager, "operation": operation}],
+        }
+    }
+
+
+def test_the_label_alone_makes_no_member() -> None:
+    assert is_member(seen(), "s")
+    assert not is_member(seen(manager="kubectl"), "s")
+    assert not is_member(seen(operation="Update"), "s")
+    assert not is_member(seen(set_id="other"), "s")
+    assert not is_member({"metadata": {"labels": seen()["metadata"]["labels"]}}, "s")
+    assert not is_member({"metadata": {"managedFields": seen()["metadata"]["managedFields"]}}, "s")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.model.devices.gpu_load import LoadTest, WorkDone
     from fairlead.model.event import Event
     from fairlead.model.installation import Installation
-    from fairlead.model.installed.component_facts import ComponentFacts
+    from fairlead.model.installed.component_facts import ComponentFacts, PlanFacts, WantedComponent
     from fairlead.model.installed.facts import InstallationFacts
     from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
     from fairlead.model.jobs.cron import Cron
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundServings, Serving
     from fairlead.model.operations.component import Component
-    from fairlead.model.operations.operation import Operation
+    from fairlead.model.operations.operation import HelmStep, Operation
     from fairlead.model.people.record import Credential, KeptToken, PeopleRecord, ServerAddress
     from fairlead.model.people.rows import User, UserGroup
     from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
@@ -296,6 +296,26 @@ class ClusterComponents(Protocol):
 
     def facts(self, components: Sequence[Component]) -> ComponentFacts:
         """What there is of them; what may not be read is `Unread`."""
+        ...
+
+    def home(self) -> str:
+        """The namespace of inventories and records."""
+        ...
+
+    def render(self, step: HelmStep) -> tuple[Manifest, ...]:
+        """The objects of a chart. Raises UserError without Helm, OutsideError if it fails."""
+        ...
+
+    def placed(self, manifests: Sequence[Manifest], namespace: str) -> tuple[Manifest, ...]:
+        """The objects; those of a namespaced kind that name no namespace are in this one."""
+        ...
+
+    def found(self, targets: Sequence[ObjectRef]) -> list[Manifest | None]:
+        """As they are; None = it does not exist, or its kind is not served."""
+        ...
+
+    def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
+        """What a plan is made from; nothing is written."""
         ...
 
 

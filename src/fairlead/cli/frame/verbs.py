@@ -26,6 +26,7 @@ _WRITING: Final = frozenset(
         *("dataset accelerate", "dataset add", "dataset preheat"),
         *("dataset scale", "dataset unaccelerate"),
         *("operation resume", "operation cancel"),
+        *("component deploy", "component upgrade", "component remove"),
         *("install", "upgrade", "uninstall"),
         *("user create", "user update", "user delete", "user import"),
         *("group create", "group update", "group delete"),
@@ -403,6 +404,19 @@ VERBS: Final = (
         "components.component_list",
         "list the components of the platform and how each is",
         aliases=("ls",),
+    ),
+    Verb(
+        ("component", "plan"),
+        "components.component_plan",
+        "print what deploying, upgrading or removing a component would do",
+    ),
+    Verb(("component", "deploy"), "components.component_deploy", "deploy a component"),
+    Verb(("component", "upgrade"), "components.component_upgrade", "upgrade a component"),
+    Verb(("component", "remove"), "components.component_remove", "remove a component"),
+    Verb(
+        ("component", "history"),
+        "components.component_history",
+        "list the operations of a component",
     ),
     Verb(
         ("operation", "list"),

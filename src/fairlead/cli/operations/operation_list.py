@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
@@ -26,7 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output)
     operations = operations_of(context)
-    found = operations.list()
+    print_operations(operations.list(), args, context, operations.now())
+    return 0
+
+
+def print_operations(
+    found: Sequence[Operation], args: argparse.Namespace, context: Context, now: float
+) -> None:
+    """A table, or documents."""
     if args.output in ("json", "yaml"):
         from fairlead.cli.frame.documents import render_document
         from fairlead.wire.operations.document import operation_document
@@ -34,11 +42,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         text = render_document(args.output, [operation_document(each) for each in found])
         context.stdout.write(text if text.endswith("\n") else f"{text}\n")
     else:
-        context.stdout.write(_table(found, operations.now()))
-    return 0
+        context.stdout.write(_table(found, now))
 
 
-def _table(found: tuple[Operation, ...], now: float) -> str:
+def _table(found: Sequence[Operation], now: float) -> str:
     from fairlead.cli.frame.text import short_duration
     from fairlead.rules.operations.progress import step_in_hand
     from fairlead.wire.text.tabwriter import render_rows

@@ -102,6 +102,17 @@ class HelmProgram:
         words = ["list", "--all-namespaces", "--output=json", f"--max={_MOST_RELEASES}", *states]
         return parse_list(_checked(await self._run(words), "list", ""))
 
+    async def written(self, release: HelmRelease) -> tuple[Manifest, ...]:
+        """The objects of the newest deployed revision, without hooks; none if none was deployed."""
+        if not release.deployed:
+            return ()
+        place = (f"--namespace={_namespace(release.namespace)}", "--", _name(release.name))
+        words = ["get", "manifest", f"--revision={release.deployed}", *place]
+        answer = await self._run(words)
+        if is_absent(answer.errors) and answer.status:
+            return ()
+        return parse_rendered(_checked(answer, "get", release.name))
+
     async def render(self, step: HelmStep) -> tuple[Manifest, ...]:
         upgrade = ["--is-upgrade"] if step.verb == "upgrade" else []
         words = ["template", "--include-crds", "--no-hooks", *upgrade, *_chart_words(step)]

@@ -98,7 +98,7 @@ class _Reading:
     ) -> None:
         self._api = api
         self._cluster = KubeInstallationTarget(api)
-        self._server = _server(api, now)
+        self._server = read_server(api, now)
         self._inventory = self._read_inventory()
         before = self._inventory
         self._chosen = choose(before.values if isinstance(before, Inventory) else "")
@@ -197,7 +197,7 @@ class _Reading:
         is_helms = bool(self._inventory.release)
         answers = self._cluster.try_objects(tried, is_forced=is_helms)
         results = {
-            object_ref(each).identity: _trial(answer)
+            object_ref(each).identity: trial_result(answer)
             for each, answer in zip(tried, answers, strict=True)
         }
         return tuple(
@@ -317,7 +317,7 @@ _EXTENDER_ROWS: Final = (
 )
 
 
-def _server(api: KubeBlocking, now: Callable[[], float]) -> ServerFact:
+def read_server(api: KubeBlocking, now: Callable[[], float]) -> ServerFact:
     begun_at, begun = now(), time.monotonic()
     try:
         answer = api.send(VERSION)
@@ -365,7 +365,7 @@ def _value(answer: Result | Exception) -> Result:
     return answer
 
 
-def _trial(answer: Manifest | Exception) -> Manifest | Mismatch | Unread:
+def trial_result(answer: Manifest | Exception) -> Manifest | Mismatch | Unread:
     """The result of a dry run. An answer other than 403 is about the object itself."""
     if isinstance(answer, ForbiddenByServer):
         return Unread(answer.what)

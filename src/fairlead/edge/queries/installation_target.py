@@ -55,10 +55,11 @@ Answer = TypeVar("Answer")
 
 
 class KubeInstallationTarget:
-    """See `ports.InstallationTarget`. Discovery is read once."""
+    """See `ports.InstallationTarget`. Discovery is read once. `field_manager`: of writes."""
 
-    def __init__(self, api: KubeBlocking) -> None:
+    def __init__(self, api: KubeBlocking, field_manager: str = FIELD_MANAGER) -> None:
         self._api = api
+        self._field_manager = field_manager
         self._discovered: Discovery | None = None
 
     def server_version(self) -> tuple[int, int] | None:
@@ -97,6 +98,15 @@ class KubeInstallationTarget:
 
     def may_write(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
         return self._refused(targets, ("create", "patch"))
+
+    def may_delete(self, targets: Sequence[ObjectRef]) -> list[ObjectRef]:
+        """Objects that this user may not delete: the first of each resource and namespace."""
+        return self._refused(targets, ("delete",))
+
+    def is_namespaced(self, target: ObjectRef) -> bool | None:
+        """None if the cluster does not serve its kind."""
+        found = self._find(target)
+        return None if found is None else found.is_namespaced
 
     def may_patch(self, targets: Sequence[ObjectRef], subresource: str = "") -> list[ObjectRef]:
         return self._refused(targets, ("patch",), subresource)
@@ -271,7 +281,7 @@ class KubeInstallationTarget:
             manifest,
             target.namespace or None,
             kind="apply",
-            field_manager=FIELD_MANAGER,
+            field_manager=self._field_manager,
             force=is_forced,
         )
         path = with_query(

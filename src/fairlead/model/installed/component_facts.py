@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
-from fairlead.model.actions import ObjectRef
+from fairlead.model.actions import Manifest, ObjectRef
 from fairlead.model.installation import Parts
-from fairlead.model.installed.facts import Unread
-from fairlead.model.operations.component import ComponentInventory
-from fairlead.model.operations.operation import HelmRelease
+from fairlead.model.installed.facts import Mismatch, ServerFact, Unread
+from fairlead.model.operations.component import Component, ComponentInventory
+from fairlead.model.operations.operation import READY_SECONDS, HelmRelease, OperationKind
 
 
 class ProgramWorkload(Struct, frozen=True):
@@ -75,3 +76,71 @@ class ComponentFacts(Struct, frozen=True, kw_only=True):
     has_helm: bool = False
     running: Mapping[str, RunningOperation] = {}
     stand_ins: Mapping[str, str] = {}
+
+
+class WantedComponent(Struct, frozen=True, kw_only=True):
+    """What a person asks for. `do`: `DEPLOY`, `UPGRADE` or `REMOVE`.
+
+    `place`: the namespace of the component, `home`: of its inventory and of records. `release`: of
+    Helm. `objects`: what the manifests or the chart make, without hooks; () for a removal.
+    `has_source`: there are manifests, or a chart. `deletes_definitions`: a removal also deletes the
+    component's CustomResourceDefinitions, and so all objects of their kinds. `seconds`: how long to
+    wait until all is ready, or gone.
+    """
+
+    component: Component
+    do: OperationKind
+    place: str
+    home: str
+    version: str = ""
+    release: str = ""
+    chart: str = ""
+    values: Mapping[str, Any] = {}
+    objects: tuple[Manifest, ...] = ()
+    has_source: bool = True
+    deletes_definitions: bool = False
+    seconds: float = READY_SECONDS
+
+
+class TriedObject(Struct, frozen=True):
+    """A wanted object.
+
+    `found`: as it is; None = it does not exist. `result`: what applying it would make of it; None =
+    that cannot be tried, because its namespace or kind comes with it.
+    """
+
+    manifest: Manifest
+    found: Manifest | Unread | None
+    result: Manifest | Mismatch | Unread | None = None
+
+
+class LiveObject(Struct, frozen=True):
+    """An object of a kind that the component defines. `definition`: the name of its definition."""
+
+    definition: str
+    title: str
+    finalizers: tuple[str, ...] = ()
+
+
+class PlanFacts(Struct, frozen=True, kw_only=True):
+    """What a plan is made from, beside `ComponentFacts`.
+
+    `before`: the inventory; `release`: Helm's. `members`: the existing objects of the inventory, or
+    of the release. `denied`: objects that this user may not write, or delete. `namespace`: the one
+    of the component. `storage_classes`: by name, whether it is the default. `hosts`, `node_ports`:
+    who has them already, in other namespaces or under other names. `has_helm`: there is a `helm`.
+    """
+
+    server: ServerFact
+    before: ComponentInventory | None = None
+    release: HelmRelease | None = None
+    tried: tuple[TriedObject, ...] = ()
+    members: tuple[Manifest, ...] = ()
+    denied: tuple[str, ...] | Unread = ()
+    namespace: Manifest | Unread | None = None
+    storage_classes: Mapping[str, bool] | Unread = {}
+    hosts: Mapping[str, str] | Unread = {}
+    node_ports: Mapping[int, str] | Unread = {}
+    live: tuple[LiveObject, ...] | Unread = ()
+    unserved: tuple[str, ...] = ()
+    has_helm: bool = False

@@ -58,7 +58,6 @@ _OWN: Final = (
         part="quota",
         definitions=("elasticquotatrees.scheduling.sigs.k8s.io",),
         workloads=_deployments("fairlead-quota-controller", "fairlead-admission-webhook"),
-        conflicts=("kueue",),
     ),
     Component(
         id="cli",

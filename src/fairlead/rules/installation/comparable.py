@@ -29,16 +29,25 @@ def differing_fields(found: Manifest, wanted: Manifest) -> list[str]:
     ...     {"metadata": {}, "spec": {"replicas": 2}, "data": {}})
     ['spec.replicas']
     """
-    return list(_paths(comparable(found), comparable(wanted), ""))
+    return [path for path, _, _ in changed_fields(found, wanted)]
 
 
-def _paths(found: Any, wanted: Any, path: str) -> Iterator[str]:
+def changed_fields(found: Manifest, wanted: Manifest) -> list[tuple[str, Any, Any]]:
+    """The paths of these fields, each with both values; None = it is absent.
+
+    >>> changed_fields({"metadata": {}, "data": {"a": "1"}}, {"metadata": {}, "data": {"b": "2"}})
+    [('data.a', '1', None), ('data.b', None, '2')]
+    """
+    return list(_fields(comparable(found), comparable(wanted), ""))
+
+
+def _fields(found: Any, wanted: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(found, dict) and isinstance(wanted, dict):
         for name in sorted({*found, *wanted}):
             at = f"{path}.{name}" if path else name
-            yield from _paths(found.get(name), wanted.get(name), at)
+            yield from _fields(found.get(name), wanted.get(name), at)
     elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
         for index, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            yield from _paths(one, other, f"{path}[{index}]")
+            yield from _fields(one, other, f"{path}[{index}]")
     elif found != wanted:
-        yield path
+        yield path, found, wanted

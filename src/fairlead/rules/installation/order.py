@@ -39,6 +39,7 @@ _ADMISSION: Final = tuple(
     kind for kind in reversed(_WRITTEN) if "Admission" in kind or "Webhook" in kind
 )
 _WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_OTHER_WORKLOADS: Final = ("StatefulSet", "Job", "CronJob", "ReplicaSet", "Pod")
 DATA_KINDS: Final = frozenset({"CustomResourceDefinition"})
 """Kinds with records of users: they are removed only with the users' consent."""
 CLAIM: Final = "PersistentVolumeClaim"
@@ -51,6 +52,36 @@ NAMESPACE: Final = "Namespace"
 def in_order(objects: Iterable[Manifest]) -> list[Manifest]:
     """The objects in the order of writing. Objects of one kind keep their order."""
     return sorted(objects, key=lambda each: _WRITTEN.index(each["kind"]))
+
+
+def in_any_order(objects: Iterable[Manifest]) -> list[Manifest]:
+    """As `in_order`, for objects of any kind: what Fairlead's own installation does not have comes
+    before the workloads, and other workloads come with them.
+
+    >>> kinds = ("DaemonSet", "StatefulSet", "Secret", "Namespace", "MutatingWebhookConfiguration")
+    >>> [each["kind"] for each in in_any_order([{"kind": kind} for kind in kinds])]
+    ['Namespace', 'Secret', 'DaemonSet', 'StatefulSet', 'MutatingWebhookConfiguration']
+    """
+    return sorted(objects, key=lambda each: _place(str(each["kind"])))
+
+
+def _place(kind: str) -> float:
+    if kind in _WRITTEN:
+        return _WRITTEN.index(kind)
+    if kind in _OTHER_WORKLOADS:
+        return _WRITTEN.index("DaemonSet") + 0.5
+    return _WRITTEN.index("Deployment") - 0.5
+
+
+def in_any_removal_order(objects: Iterable[ObjectRef]) -> list[ObjectRef]:
+    """Objects of any kind: admission first, then the others in the reverse order of writing.
+
+    >>> refs = [ObjectRef("v1", kind, "x") for kind in ("Namespace", "Secret", "StatefulSet",
+    ...     "ValidatingWebhookConfiguration")]
+    >>> [each.kind for each in in_any_removal_order(refs)]
+    ['ValidatingWebhookConfiguration', 'StatefulSet', 'Secret', 'Namespace']
+    """
+    return sorted(objects, key=lambda each: (each.kind not in _ADMISSION, -_place(each.kind)))
 
 
 Identity = tuple[str, str, str, str]

@@ -1,14 +1,9 @@
 """The inventory of a component that Fairlead wrote natively: one ConfigMap, the parent of an
-ApplySet (KEP-3659), which `kubectl apply --prune --applyset` understands, too.
-
-The trap: any user who may label an object may claim that it belongs to a set. The label alone is no
-reason to remove an object (`rules/components/pruning`).
+ApplySet (`model/operations/apply_set`).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any, Final
 
 import msgspec
@@ -16,39 +11,16 @@ import msgspec
 from fairlead import __version__
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Manifest, ObjectRef
+from fairlead.model.operations.apply_set import apply_set_id, component_inventory_ref
 from fairlead.model.operations.component import ComponentInventory
 
-PREFIX: Final = "fairlead-component-"
 COMPONENT_LABEL: Final = "fairlead.io/component"
 """On the ConfigMap; the value is the component's id."""
 ID_LABEL: Final = "applyset.kubernetes.io/id"
-PART_OF_LABEL: Final = "applyset.kubernetes.io/part-of"
 TOOLING: Final = "applyset.kubernetes.io/tooling"
 GROUP_KINDS: Final = "applyset.kubernetes.io/contains-group-kinds"
 NAMESPACES: Final = "applyset.kubernetes.io/additional-namespaces"
 _TOOL: Final = "fairlead"
-
-
-def component_inventory_ref(id: str, namespace: str) -> ObjectRef:
-    return ObjectRef("v1", "ConfigMap", f"{PREFIX}{id}", namespace, plural="configmaps")
-
-
-def apply_set_id(id: str, namespace: str) -> str:
-    """The id of the set, which follows from the parent's name, namespace, kind and API group.
-
-    >>> apply_set_id("fluid", "fairlead-system")
-    'applyset-Xu3UTHoe-zUcOxA0YslTtTOH6uyp_sT1NDkdnVyWXx0-v1'
-    """
-    name = f"{PREFIX}{id}.{namespace}.ConfigMap."
-    digest = hashlib.sha256(name.encode()).digest()
-    return f"applyset-{base64.urlsafe_b64encode(digest).decode().rstrip('=')}-v1"
-
-
-def as_member(manifest: Manifest, id: str, namespace: str) -> Manifest:
-    """The object with the label of the set."""
-    meta = manifest["metadata"]
-    labels = {**(meta.get("labels") or {}), PART_OF_LABEL: apply_set_id(id, namespace)}
-    return {**manifest, "metadata": {**meta, "labels": labels}}
 
 
 def render_component_inventory(inventory: ComponentInventory) -> Manifest:

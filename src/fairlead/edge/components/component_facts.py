@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from fairlead import __version__
+from fairlead.edge.components.plan_facts import PlanReading
 from fairlead.edge.helm.helm_program import HelmProgram, find_helm
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
@@ -19,18 +20,19 @@ from fairlead.edge.kube.resource import DEPLOYMENTS, Resource
 from fairlead.edge.queries.installation_target import KubeInstallationTarget, in_groups
 from fairlead.edge.queries.installed import own_namespace, read_installed
 from fairlead.errors import OutsideError, UserError
+from fairlead.model.actions import Manifest, ObjectRef
 from fairlead.model.installed.component_facts import (
     ComponentFacts,
     InstallationFact,
+    PlanFacts,
     ProgramWorkload,
+    WantedComponent,
 )
 from fairlead.model.installed.facts import Unread
+from fairlead.model.operations.apply_set import component_inventory_ref
 from fairlead.model.operations.component import Component, ComponentInventory
-from fairlead.model.operations.operation import HelmRelease
-from fairlead.wire.components.inventory import (
-    component_inventory_ref,
-    parse_component_inventory,
-)
+from fairlead.model.operations.operation import HelmRelease, HelmStep
+from fairlead.wire.components.inventory import parse_component_inventory
 from fairlead.wire.components.seen import WORKLOAD_KINDS, workload_form
 from fairlead.wire.installation.inventory import COMPLETE
 from fairlead.wire.installation.values import parse_values, read_values
@@ -84,6 +86,30 @@ class ComponentQuery:
             has_helm=has_helm,
             stand_ins=self._stand_ins if self._target.is_simulated() else {},
         )
+
+    def home(self) -> str:
+        """See `cli.context.ClusterComponents`."""
+        return own_namespace(self._target)
+
+    def render(self, step: HelmStep) -> tuple[Manifest, ...]:
+        """See `ports.Helm.render`."""
+        return self._plans.render(step)
+
+    def placed(self, manifests: Sequence[Manifest], namespace: str) -> tuple[Manifest, ...]:
+        """See `PlanReading.placed`."""
+        return self._plans.placed(manifests, namespace)
+
+    def found(self, targets: Sequence[ObjectRef]) -> list[Manifest | None]:
+        """See `PlanReading.found`."""
+        return self._plans.found(targets)
+
+    def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
+        """See `PlanReading.facts`."""
+        return self._plans.facts(wanted)
+
+    @cached_property
+    def _plans(self) -> PlanReading:
+        return PlanReading(self._api, self._environment)
 
     async def _releases(self, charts: set[str]) -> tuple[HelmRelease, ...]:
         """Those of the charts, each with what its history adds."""

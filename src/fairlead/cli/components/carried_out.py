@@ -1,0 +1,72 @@
+"""Deploying, upgrading and removing a component: checks, then an operation, or the installer."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.components.installation_part import write_part
+from fairlead.cli.components.refused import refuse_failing
+from fairlead.cli.components.wanted import asked_component, checked, planned_changes, rows_of
+from fairlead.cli.frame.context import Context
+from fairlead.cli.operations.carried_out import (
+    StepsAndUndo,
+    carry_out,
+    operations_of,
+    take_over,
+    without_waits,
+)
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.model.operations.component import ComponentRow
+    from fairlead.model.operations.operation import OperationKind
+
+
+def change_component(args: argparse.Namespace, context: Context, do: OperationKind) -> int:
+    """Raises UserError with all failing checks, or if the operation fails."""
+    from fairlead.model.installed.finding import State
+    from fairlead.rules.components.state import SUBJECT
+
+    component = asked_component(args.id)
+    if not component.part and take_over(
+        operations_of(context, makes_namespace=True), f"{SUBJECT}{args.id}", do, context
+    ):
+        context.stdout.write(f"component {args.id}: done\n")
+        return 0
+    rows = rows_of(context)
+    _refuse_state(rows[component.id], do)
+    if component.part:
+        return write_part(args, context, component, do, rows)
+    found = checked(args, context, do, rows)
+    refuse_failing(component.id, found.findings)
+    for each in found.findings:
+        if each.state is not State.OK:
+            context.messages.warn(f"{each.check}: {each.sentence}")
+
+    def plan(id: str) -> StepsAndUndo:
+        made = planned_changes(found, id)
+        return without_waits(made.steps) if args.wait <= 0 else made.steps, made.undo
+
+    operations = operations_of(context, makes_namespace=True)
+    carry_out(operations, do, f"{SUBJECT}{component.id}", plan, context)
+    context.stdout.write(f"component {component.id}: done\n")
+    return 0
+
+
+def _refuse_state(row: ComponentRow, do: OperationKind) -> None:
+    """Raises UserError for an operation that does not fit the component's state."""
+    from fairlead.model.operations.component import ComponentState
+    from fairlead.model.operations.operation import OperationKind
+
+    if row.state is ComponentState.FOREIGN:
+        raise UserError(
+            f"`{row.id}` is not changed: {row.message}", "use the program that deployed it"
+        )
+    is_absent = row.state is ComponentState.NOT_INSTALLED
+    if do is OperationKind.DEPLOY and not is_absent and row.state is not None:
+        hint = f"`fairlead component upgrade {row.id}` changes it"
+        raise UserError(f"`{row.id}` is there already: {row.state.value}", hint)
+    if do is not OperationKind.DEPLOY and is_absent:
+        hint = f"`fairlead component deploy {row.id}` deploys it"
+        raise UserError(f"`{row.id}` is not installed", hint)

@@ -1,0 +1,127 @@
+"""Components that are parts of Fairlead's installation: values `parts` of `fairlead install` and
+`fairlead upgrade`, written by the same code.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.installation import chosen as shared
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.model.installation import Installation
+    from fairlead.model.installed.finding import Finding
+    from fairlead.model.operations.component import Component, ComponentRow
+    from fairlead.model.operations.operation import OperationKind
+    from fairlead.ports import InstallationTarget
+
+    Rows = Mapping[str, ComponentRow]
+
+
+def plan_part(
+    args: argparse.Namespace, context: Context, component: Component, do: OperationKind, rows: Rows
+) -> tuple[list[Finding], str]:
+    """The checks and the difference. Raises UserError for what the installer refuses."""
+    from fairlead import __version__
+    from fairlead.apps.installation.installer import Wanted
+    from fairlead.rules.installation.doctor import examine
+
+    cluster = shared.target(context)
+    wanted = _chosen(args, context, cluster, component, do)
+    facts = context.world.installation_facts(lambda _before: wanted)
+    found = [*_checks(component, do, rows), *(examine(facts) if facts else ())]
+    plan = shared.installer(context, cluster).plan(Wanted(__version__, wanted))
+    return found, shared.difference(cluster, plan)
+
+
+def write_part(
+    args: argparse.Namespace, context: Context, component: Component, do: OperationKind, rows: Rows
+) -> int:
+    """What `fairlead upgrade` does with the part on or off, or `fairlead install` without an
+    installation.
+    """
+    from fairlead.cli.components.refused import refuse_failing
+
+    refuse_failing(component.id, _checks(component, do, rows))
+    cluster = shared.target(context)
+    wanted = _chosen(args, context, cluster, component, do)
+    installing = argparse.Namespace(
+        force_conflicts=False, dry_run=False, output="diff", wait=args.wait
+    )
+    return shared.write(installing, context, cluster, wanted)
+
+
+def _checks(component: Component, do: OperationKind, rows: Rows) -> Sequence[Finding]:
+    from fairlead.model.installed.component_facts import WantedComponent
+    from fairlead.rules.components.preflight import part_preflight
+
+    wanted = WantedComponent(component=component, do=do, place="", home="")
+    return part_preflight(wanted, rows)
+
+
+def _chosen(
+    args: argparse.Namespace,
+    context: Context,
+    cluster: InstallationTarget,
+    component: Component,
+    do: OperationKind,
+) -> Installation:
+    """The values of the installation with this part on or off; without an installation, this part
+    alone.
+    """
+    from msgspec.structs import fields
+
+    from fairlead.model.installation import Parts
+    from fairlead.model.operations.operation import OperationKind
+
+    _refuse_flags(args, component)
+    before = shared.installer(context, cluster).inventory()
+    if before is None:
+        _refuse_helm(cluster, component)
+        if do is not OperationKind.DEPLOY:
+            raise UserError("there is no installation", "`fairlead install` makes one")
+    names = {each.name: each.encode_name for each in fields(Parts)}
+    key = f"parts.{names[component.part]}"
+    settings = [] if before else [f"parts.{each}=false" for each in names.values()]
+    settings.append(f"{key}={'false' if do is OperationKind.REMOVE else 'true'}")
+    given = argparse.Namespace(
+        values=getattr(args, "values", ""), settings=[*settings, *getattr(args, "settings", ())]
+    )
+    found = shared.chosen(given, context, before.values if before else "")
+    if not any(getattr(found.parts, each) for each in names):
+        raise UserError(
+            f"`{component.id}` is the last part of the installation",
+            "`fairlead uninstall` removes the installation",
+        )
+    return found
+
+
+def _refuse_helm(cluster: InstallationTarget, component: Component) -> None:
+    """Raises UserError if Helm has installed Fairlead."""
+    from fairlead.model.installation import SYSTEM_NAMESPACE
+    from fairlead.settings import HELM_CHART
+
+    releases = cluster.helm_releases(SYSTEM_NAMESPACE, HELM_CHART)
+    if releases:
+        what = f"`{component.id}` is a part of the Helm release `{releases[0]}`"
+        raise UserError(what, f"`helm upgrade {releases[0]}` with the value `parts` changes it")
+
+
+def _refuse_flags(args: argparse.Namespace, component: Component) -> None:
+    given = {
+        "--chart": getattr(args, "chart", ""),
+        "--version": getattr(args, "version", ""),
+        "--manifests": getattr(args, "manifests", ""),
+        "--in": getattr(args, "place", ""),
+        "--delete-definitions": getattr(args, "delete_definitions", False),
+    }
+    wrong = [flag for flag, value in given.items() if value]
+    if wrong:
+        what = f"`{component.id}` is a part of Fairlead's installation, which has no {wrong[0]}"
+        raise UserError(what, "`--set KEY=VALUE` gives values of the installation")
