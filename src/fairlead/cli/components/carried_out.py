@@ -10,7 +10,6 @@ from fairlead.cli.components.refused import refuse_failing
 from fairlead.cli.components.wanted import asked_component, checked, planned_changes, rows_of
 from fairlead.cli.frame.context import Context
 from fairlead.cli.operations.carried_out import (
-    StepsAndUndo,
     carry_out,
     operations_of,
     take_over,
@@ -19,6 +18,7 @@ from fairlead.cli.operations.carried_out import (
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
+    from fairlead.cli.operations.carried_out import StepsAndUndo
     from fairlead.model.operations.component import ComponentRow
     from fairlead.model.operations.operation import OperationKind
 
