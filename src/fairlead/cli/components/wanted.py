@@ -155,20 +155,24 @@ def _wanted(
     do: OperationKind,
     rows: Rows,
 ) -> WantedComponent:
+    from msgspec.structs import replace
+
     from fairlead.model.installed.component_facts import WantedComponent
     from fairlead.model.operations.component import Backend
 
     row = rows[component.id]
-    is_helm = component.backend is Backend.HELM
-    _refuse_flags(args, is_helm=is_helm)
+    stand_in = () if args.chart else cluster.stand_in(component.id)
+    is_helm = component.backend is Backend.HELM and not stand_in
+    if not stand_in:
+        _refuse_flags(args, is_helm=is_helm)
     place = args.place or row.namespace or component.namespace
-    source = args.chart if is_helm else args.manifests
+    source = args.chart if is_helm else args.manifests or stand_in
     wanted = WantedComponent(
         component=component,
         do=do,
         place=place,
         home=cluster.home(),
-        version=args.version or ("" if is_helm else component.version),
+        version=args.version or ("" if is_helm else row.available),
         release=(row.release or component.id) if is_helm else "",
         chart=args.chart,
         values=_values(args, context, component) if is_helm else {},
@@ -177,6 +181,8 @@ def _wanted(
     )
     if not source:
         return wanted
+    if stand_in:
+        return _as_members(cluster, replace(wanted, objects=cluster.placed(stand_in, place)))
     return _with_objects(args, context, cluster, wanted)
 
 
@@ -238,7 +244,7 @@ def _removed(
     from fairlead.model.operations.operation import OperationKind
 
     row = rows[component.id]
-    is_helm = component.backend is Backend.HELM
+    is_helm = component.backend is Backend.HELM and row.managed_by != "native"
     return WantedComponent(
         component=component,
         do=OperationKind.REMOVE,

@@ -302,6 +302,10 @@ class ClusterComponents(Protocol):
         """The namespace of inventories and records."""
         ...
 
+    def stand_in(self, id: str) -> tuple[Manifest, ...]:
+        """What a simulated cluster deploys in place of a component's chart; () = nothing."""
+        ...
+
     def render(self, step: HelmStep) -> tuple[Manifest, ...]:
         """The objects of a chart. Raises UserError without Helm, OutsideError if it fails."""
         ...

@@ -34,10 +34,12 @@ from fairlead.model.operations.component import Component, ComponentInventory
 from fairlead.model.operations.operation import HelmRelease, HelmStep
 from fairlead.wire.components.inventory import parse_component_inventory
 from fairlead.wire.components.seen import WORKLOAD_KINDS, workload_form
+from fairlead.wire.data.stand_in import FLUID_VERSION, stand_in_objects
 from fairlead.wire.installation.inventory import COMPLETE
 from fairlead.wire.installation.values import parse_values, read_values
 
 Result = TypeVar("Result")
+_STAND_INS: Final = {"fluid": FLUID_VERSION}
 _WORKLOADS: Final = (
     DEPLOYMENTS,
     Resource("apps", "v1", "daemonsets", kind="DaemonSet"),
@@ -46,21 +48,13 @@ _WORKLOADS: Final = (
 
 
 class ComponentQuery:
-    """`environment`: in which the program `helm` is looked for. `stand_ins`: versions of what a
-    simulated cluster deploys natively, by the id of the component.
-    """
+    """`environment`: in which the program `helm` is looked for."""
 
-    def __init__(
-        self,
-        api: KubeBlocking,
-        environment: Mapping[str, str],
-        stand_ins: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, api: KubeBlocking, environment: Mapping[str, str]) -> None:
         self._api = api
         self._target = KubeInstallationTarget(api)
         self._environment = environment
         self._helm = HelmProgram(api.connection, environment)
-        self._stand_ins = stand_ins or {}
 
     def facts(self, components: Sequence[Component]) -> ComponentFacts:
         """About these components. Raises UserError if FAIRLEAD_HELM names no program."""
@@ -84,12 +78,18 @@ class ComponentQuery:
             inventories=_value(inventories),
             releases=releases,
             has_helm=has_helm,
-            stand_ins=self._stand_ins if self._target.is_simulated() else {},
+            stand_ins=_STAND_INS if self._target.is_simulated() else {},
         )
 
     def home(self) -> str:
         """See `cli.context.ClusterComponents`."""
         return own_namespace(self._target)
+
+    def stand_in(self, id: str) -> tuple[Manifest, ...]:
+        """See `cli.context.ClusterComponents`."""
+        if id not in _STAND_INS or not self._target.is_simulated():
+            return ()
+        return tuple(stand_in_objects())
 
     def render(self, step: HelmStep) -> tuple[Manifest, ...]:
         """See `ports.Helm.render`."""

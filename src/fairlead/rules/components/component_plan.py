@@ -91,10 +91,18 @@ def native_objects(wanted: WantedComponent, existing: Iterable[str]) -> list[Man
     set_id = apply_set_id(wanted.component.id, wanted.home)
     kept = set(existing)
     return [
-        as_member(each, set_id)
+        as_member(_own_fields(each), set_id)
         for each in in_any_order(wanted.objects)
         if not (each["kind"] == _NAMESPACE and each["metadata"]["name"] in kept)
     ]
+
+
+def _own_fields(manifest: Manifest) -> Manifest:
+    """Without what the cluster writes: status, and the rules of an aggregated ClusterRole."""
+    left_out = {"status"}
+    if manifest["kind"] == "ClusterRole" and manifest.get("aggregationRule"):
+        left_out.add("rules")
+    return {name: each for name, each in manifest.items() if name not in left_out}
 
 
 def object_changes(tried: Iterable[TriedObject]) -> tuple[list[ObjectChange], int]:
