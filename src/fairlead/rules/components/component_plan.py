@@ -100,7 +100,7 @@ def native_objects(wanted: WantedComponent, existing: Iterable[str]) -> list[Man
 def _own_fields(manifest: Manifest) -> Manifest:
     """Without what the cluster writes: status, and the rules of an aggregated ClusterRole."""
     left_out = {"status"}
-    if manifest["kind"] == "ClusterRole" and manifest.get("aggregationRule"):
+    if manifest["kind"] == "ClusterRole" and manifest.get("aggregationRule") is not None:
         left_out.add("rules")
     return {name: each for name, each in manifest.items() if name not in left_out}
 
@@ -146,6 +146,18 @@ def prunable(
         and each["kind"] != DEFINITION
         and is_member(each, set_id)
     )
+
+
+def taken_over(wanted: WantedComponent, facts: PlanFacts) -> list[ObjectRef]:
+    """Objects of the inventory that are no members any more, so that a removal keeps them."""
+    if facts.before is None:
+        return []
+    set_id = apply_set_id(wanted.component.id, facts.before.namespace)
+    return [
+        object_ref(each)
+        for each in facts.members
+        if each["kind"] != DEFINITION and not is_member(each, set_id)
+    ]
 
 
 def _native_plan(
@@ -264,6 +276,7 @@ def _removal(
     if wanted.deletes_definitions and existing:
         steps.append(_step(f"remove {_names(existing)}", RemoveStep(existing)))
         steps.append(_step(f"wait until {_names(existing)} is gone", GoneStep(existing)))
+    changes += [ObjectChange("keep", each) for each in taken_over(wanted, facts)]
     do = "delete" if wanted.deletes_definitions else "keep"
     changes += [ObjectChange(do, each) for each in existing]
     if facts.before is not None:

@@ -16,7 +16,7 @@ from fairlead.model.operations.apply_set import apply_set_id, is_member
 from fairlead.model.operations.component import Backend, ComponentRow, ComponentState
 from fairlead.model.operations.operation import OperationKind
 from fairlead.rules.components.catalogue import COMPONENTS, dependants
-from fairlead.rules.components.component_plan import DEFINITION
+from fairlead.rules.components.component_plan import DEFINITION, taken_over
 from fairlead.rules.components.pod_templates import (
     claimed_classes,
     images,
@@ -48,6 +48,7 @@ def preflight(wanted: WantedComponent, facts: PlanFacts, rows: Rows) -> list[Fin
             _permissions(facts),
             _owner(wanted, rows),
             _helm(wanted, facts),
+            _membership(wanted, facts),
             _dependants(wanted, rows),
             *_live(wanted, facts),
         ]
@@ -237,7 +238,7 @@ def _depends(wanted: WantedComponent, rows: Rows) -> Finding:
     for need in wanted.component.depends:
         row = rows[need.id]
         if row.state in (None, ComponentState.NOT_INSTALLED):
-            missing.append(f"`{need.id}` is not there" if row.state else f"`{need.id}` is unknown")
+            missing.append(f"`{need.id}` is missing" if row.state else f"`{need.id}` is unknown")
         elif need.version and is_newer(need.version, row.version):
             missing.append(f"`{need.id}` is {row.version}, and {need.version} is needed")
         elif row.state not in (ComponentState.READY, ComponentState.FOREIGN):
@@ -364,10 +365,12 @@ def _clashes(word: str, own: Mapping[Any, str], taken: Mapping[Any, str]) -> Ite
 def _prometheus(wanted: WantedComponent, facts: PlanFacts) -> Finding:
     lacking = [each for each in facts.unserved if each.endswith(_OF_PROMETHEUS)]
     if lacking:
-        sentence = f"it has objects of the Prometheus operator, which is not there: {some(lacking)}"
+        sentence = (
+            f"it has objects of the Prometheus operator, which the cluster lacks: {some(lacking)}"
+        )
         mend = "turn them off in the values, or deploy `prometheus` first"
         return Finding("prometheus", State.FAIL, sentence, mend)
-    return Finding("prometheus", State.OK, "it needs nothing of Prometheus that is not there")
+    return Finding("prometheus", State.OK, "it needs nothing of Prometheus that the cluster lacks")
 
 
 def _second_plugin(wanted: WantedComponent, rows: Rows) -> Finding:
@@ -378,6 +381,15 @@ def _second_plugin(wanted: WantedComponent, rows: Rows) -> Finding:
         mend = "a card would be given out twice: turn it off in the values"
         return Finding("second-plugin", State.FAIL, sentence, mend)
     return Finding("second-plugin", State.OK, "it brings no second device plugin for GPUs")
+
+
+def _membership(wanted: WantedComponent, facts: PlanFacts) -> Finding:
+    others = [each.title for each in taken_over(wanted, facts)]
+    if others:
+        sentence = f"objects of the inventory that another program has made anew: {some(others)}"
+        mend = "they stay; remove them yourself if nothing needs them"
+        return Finding("membership", State.WARN, sentence, mend)
+    return Finding("membership", State.OK, "its objects are Fairlead's")
 
 
 def _dependants(wanted: WantedComponent, rows: Rows) -> Finding:
