@@ -21,7 +21,7 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.kinds.serving.kinds import servings_of
-from fairlead.model.jobs.datasets import FoundClaims
+from fairlead.model.jobs.datasets import DataSet, FoundClaims
 from fairlead.model.jobs.serving import FoundServings, Serving
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
@@ -163,6 +163,7 @@ class Servings:
         self._claims = _read(objects.get("claims", ()), WireClaim, parse_claim)
         self._units: Mapping[str, float] = objects.get("units", {})
         self._sources: Mapping[str, Source] = objects.get("sources", {})
+        self._data_sets: tuple[DataSet, ...] | None = objects.get("data_sets")
         self._after: float = objects.get("after", 60.0)
         self.deleted: list[str] = []
 
@@ -183,6 +184,7 @@ class Servings:
         return FoundClaims(
             tuple(each for each in self._claims if namespace in ("", each.namespace)),
             CREATED + self._after,
+            self._data_sets,
         )
 
 

@@ -84,6 +84,9 @@ def test_data_sets_and_claims_are_one_list(fluid_world: tuple[ApiClient, Path]) 
     heads, first, *_ = answer.stdout.splitlines()
     assert " ".join(heads.split()) == "NAME SOURCE ACCELERATED STATUS CACHED SIZE FILES AGE"
     assert " ".join(first.split()[:7]) == "cached pvc://raw/images Yes Ready 50% 1.5GiB 60000"
+    for_arena = fairlead_answer(kubeconfig, "data", "list", "-n", space)
+    heads, *_ = for_arena.stdout.splitlines()
+    assert heads.split()[-1] == "ACCELERATED"
     everywhere, _ = listed(kubeconfig, "-A")
     assert {(space, "cached"), (space, "raw")} <= {
         (row["namespace"], row["name"]) for row in everywhere

@@ -8,6 +8,7 @@ import pytest
 from fairlead.model.jobs.datasets import Claim, DataMount, DataRuntime, DataSet, FoundData
 from fairlead.model.source import Source, SourceState
 from fairlead.rules.data.listing import DataRow, data_rows
+from fairlead.rules.data.mounts import acceleration_words
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 
 
@@ -149,3 +150,19 @@ def test_amounts_that_are_none_are_not_reported() -> None:
     assert (found.cache.percent, found.cache.hit_percent) == (None, None)
     found = parsed('{"fileNum": "٣", "ufsTotal": "1.5.5GiB"}')
     assert (found.files, found.size) == (None, None)
+
+
+def test_a_claim_of_arena_has_the_data_sets_that_cache_it() -> None:
+    claims = (
+        Claim("n", "raw"),
+        Claim("n", "d", is_fluids=True),
+        Claim("n", "other"),
+        Claim("m", "raw"),
+    )
+    data_sets = (mounting("pvc://raw/a", name="x"), mounting("pvc://raw", name="d"))
+    assert acceleration_words(claims, data_sets) == {
+        ("n", "raw"): "d,x",
+        ("n", "d"): "Yes",
+        ("n", "other"): "No",
+        ("m", "raw"): "No",
+    }

@@ -90,6 +90,16 @@ CASES: list[tuple[str, list[Finding], str, State]] = [
         State.FAIL,
     ),
     (
+        "a schedule that has not run yet",
+        found(
+            replace(BOUND, operations=("DataLoad one",)),
+            loads=(replace(RUNNING, schedule="0 3 * * *"),),
+        ),
+        "one-at-a-time: the schedule `0 3 * * *` of `one` holds `d`: for Fluid it runs until its "
+        "first run has ended",
+        State.FAIL,
+    ),
+    (
         "a second schedule",
         found(loads=(replace(RUNNING, schedule="0 3 * * *"),), schedule="0 4 * * *"),
         "one-at-a-time: `d` is preheated by the schedule `0 3 * * *` already",

@@ -19,6 +19,7 @@ from tests.cli.serving_objects import (
 )
 
 from fairlead.errors import OutsideError, UserError
+from fairlead.model.jobs.datasets import DataMount, DataSet
 from fairlead.model.source import Source
 
 BOTH = {"grpc-serving": 8500, "http-serving": 8501, "http-metrics": 9090}
@@ -398,3 +399,14 @@ def test_data_that_can_be_mounted() -> None:
         "ReadWriteOnce               a b    1m\n"
     )
     assert run_serving("data ls", Servings()).out == "NAME  ACCESSMODE  DESCRIPTION  OWNER  AGE\n"
+
+
+def test_where_fluid_is_installed_a_last_column_has_what_is_cached() -> None:
+    claims = [claim("raw", ["ReadWriteMany"]), claim("two", ["ReadWriteMany"], owner="eve")]
+    data_sets = (DataSet("default", "fast", (DataMount("pvc://raw/images"),)),)
+    found = Servings(claims=claims, data_sets=data_sets, after=31.0)
+    assert run_serving("data list", found).out == (
+        "NAME  ACCESSMODE     DESCRIPTION  OWNER  AGE  ACCELERATED\n"
+        "raw   ReadWriteMany                      31s  fast\n"
+        "two   ReadWriteMany               eve    31s  No\n"
+    )

@@ -6,7 +6,7 @@ See docs/spec/arena-cli.md#data.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import Context
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 NAME = "data list"
 HELP = """List the bound persistent volume claims, which jobs can mount with --data.
 
-The table shows their annotations `description` and `owner`."""
+The table shows their annotations `description` and `owner` and, where Fluid is installed, which of
+them are cached: the data sets over a claim, or Yes for the claim of a data set."""
 
 _MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
@@ -44,15 +45,32 @@ def run(args: argparse.Namespace, context: Context) -> int:
         (claim for claim in found.claims if claim.is_ready),
         key=lambda claim: (claim.namespace, claim.name),
     )
-    context.stdout.write(claims_table(claims, found.taken_at, has_namespace=args.all_namespaces))
+    words = None
+    if found.data_sets is not None:
+        from fairlead.rules.data.mounts import acceleration_words
+
+        words = acceleration_words(claims, found.data_sets)
+    context.stdout.write(
+        claims_table(claims, found.taken_at, words, has_namespace=args.all_namespaces)
+    )
     return 0
 
 
-def claims_table(claims: Sequence[Claim], now: float, *, has_namespace: bool) -> str:
+def claims_table(
+    claims: Sequence[Claim],
+    now: float,
+    accelerated: Mapping[tuple[str, str], str] | None = None,
+    *,
+    has_namespace: bool,
+) -> str:
+    """`accelerated`: by namespace and name, the last column; None = the table has none, as
+    arena's.
+    """
     from fairlead.cli.frame.text import short_duration
     from fairlead.wire.text.tabwriter import render_rows
 
-    rows = [("NAME", *("NAMESPACE",) * has_namespace, "ACCESSMODE", "DESCRIPTION", "OWNER", "AGE")]
+    heads = ("NAME", *("NAMESPACE",) * has_namespace, "ACCESSMODE", "DESCRIPTION", "OWNER", "AGE")
+    rows = [(*heads, *([] if accelerated is None else ["ACCELERATED"]))]
     for claim in claims:
         modes = ",".join(mode for mode in _MODES if mode in claim.access_modes)
         age = "<unknown>" if claim.created_at is None else short_duration(now - claim.created_at)
@@ -64,6 +82,7 @@ def claims_table(claims: Sequence[Claim], now: float, *, has_namespace: bool) ->
                 " ".join(claim.description.split()),
                 " ".join(claim.owner.split()),
                 age,
+                *([] if accelerated is None else [accelerated[claim.namespace, claim.name]]),
             )
         )
     return render_rows(rows)

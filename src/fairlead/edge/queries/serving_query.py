@@ -7,7 +7,7 @@ number of jobs; nodes are read only if a pod shares a card.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,16 +20,17 @@ from fairlead.edge.kube.resource import CLAIMS, DEPLOYMENTS, NODES, PODS, SERVIC
 from fairlead.edge.queries.companions import delete_with_companions
 from fairlead.edge.queries.isolation import isolated_namespaces
 from fairlead.edge.queries.job_query import delete_chart_note, sorted_out
-from fairlead.errors import NotFound
+from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_serving
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_of
 from fairlead.model.actions import DeleteObject, Result
-from fairlead.model.jobs.datasets import Claim, FoundClaims
+from fairlead.model.jobs.datasets import FoundClaims
 from fairlead.model.jobs.serving import FoundServings, Serving
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.source import Source
 from fairlead.wire.data.claims import WireClaim, parse_claim
+from fairlead.wire.data.fluid import DATASET, WireDataset, parse_dataset
 from fairlead.wire.jobs.serving import (
     WireDeployment,
     WireInferenceService,
@@ -43,6 +44,7 @@ from fairlead.wire.kube.objects import POD_FORM, WireNode, parse_node
 from fairlead.wire.names import LABEL_SERVING_TYPE
 
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
+_DATA_SETS: Final = Resource(*DATASET[:3], kind=DATASET[3])
 _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
 
 
@@ -102,10 +104,19 @@ class ServingQuery:
             )
 
     def read_claims(self, namespace: str) -> FoundClaims:
-        rows: Mapping[str, Claim] = self._api.list_all(
-            ItemReader(CLAIMS, JsonForm(WireClaim, parse_claim)), Selection(namespace or None)
-        ).rows
-        return FoundClaims(tuple(rows.values()), self._now())
+        chosen = Selection(namespace or None)
+        readers: tuple[ItemReader[Any], ...] = (
+            ItemReader(CLAIMS, JsonForm(WireClaim, parse_claim)),
+            ItemReader(_DATA_SETS, JsonForm(WireDataset, parse_dataset)),
+        )
+        claims, data_sets = in_parallel([partial(self._list, each, chosen) for each in readers])
+        if isinstance(claims, Exception):
+            raise claims
+        if isinstance(data_sets, OutsideError):  # without Fluid, or without a right for it
+            return FoundClaims(tuple(claims), self._now())
+        if isinstance(data_sets, Exception):
+            raise data_sets
+        return FoundClaims(tuple(claims), self._now(), tuple(data_sets))
 
     def _list(self, reader: ItemReader[Any], chosen: Selection) -> list[Any]:
         return list(self._api.list_all(reader, chosen).rows.values())

@@ -45,13 +45,6 @@ class Claim(Struct, frozen=True, gc=False):
         return self.phase == "Bound" and not self.is_ending
 
 
-class FoundClaims(Struct, frozen=True):
-    """Data volumes, as read."""
-
-    claims: tuple[Claim, ...]
-    taken_at: Moment
-
-
 class SecretOption(Struct, frozen=True, gc=False):
     """An option of a source whose value is in a Secret. `option`: its name; `secret` and `key`: of
     the Secret in the data set's namespace. The value is never read.
@@ -177,6 +170,14 @@ class DataRuntime(Struct, frozen=True, gc=False):
     replicas: int = 0
     parts: tuple[RuntimePart, ...] = ()
     is_ending: bool = False
+
+
+class FoundClaims(Struct, frozen=True):
+    """Data volumes, as read. `data_sets`: None if they are not served or may not be read."""
+
+    claims: tuple[Claim, ...]
+    taken_at: Moment
+    data_sets: tuple[DataSet, ...] | None = None
 
 
 class FoundData(Struct, frozen=True):

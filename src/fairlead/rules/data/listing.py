@@ -12,7 +12,7 @@ from msgspec import Struct
 from fairlead.model.jobs.data_details import DataReasons
 from fairlead.model.jobs.datasets import Claim, DataRuntime, DataSet, FoundData
 from fairlead.model.moment import Moment
-from fairlead.rules.data.mounts import claims_of
+from fairlead.rules.data.mounts import caching
 from fairlead.rules.data.reasons import FOREIGN_CLAIM, reason_of
 
 _Key = tuple[str, str]
@@ -57,10 +57,7 @@ def data_rows(found: FoundData, known: DataReasons = _NOTHING_KNOWN) -> list[Dat
     for each in found.runtimes:
         runtimes.setdefault((each.namespace, each.name), []).append(each)
     named = {(data_set.namespace, data_set.name): data_set for data_set in found.data_sets}
-    caching: dict[_Key, list[str]] = {}
-    for (namespace, name), data_set in named.items():
-        for mounted in claims_of(data_set):
-            caching.setdefault((namespace, mounted), []).append(name)
+    by = caching(named.values())
     foreign = {(each.namespace, each.name) for each in found.claims if not each.is_fluids}
     rows = []
     for key, data_set in named.items():
@@ -72,7 +69,7 @@ def data_rows(found: FoundData, known: DataReasons = _NOTHING_KNOWN) -> list[Dat
     for claim in found.claims:
         key = (claim.namespace, claim.name)
         if not (claim.is_fluids and key in named):
-            rows.append(_claim(claim, caching.get(key, ())))
+            rows.append(_claim(claim, by.get(key, ())))
     return sorted(rows, key=lambda row: (row.namespace, row.name, not row.is_data_set))
 
 

@@ -77,8 +77,20 @@ def _runtime(data_set: DataSet, runtimes: Sequence[DataRuntime]) -> Finding:
 
 def _alone(data_set: DataSet, loads: Sequence[DataLoad] | None, chosen: Preheat) -> Finding:
     its = [each for each in loads or () if each.data_set == data_set.name]
+    planned = [each for each in its if each.schedule]
     running = [each.name for each in its if not each.schedule and not each.is_ended]
-    running += [name for name in data_set.operations if name.partition(" ")[2] not in running]
+    busy = {name.partition(" ")[2]: name for name in data_set.operations}
+    held = [each for each in planned if each.name in busy]
+    running += [name for short, name in busy.items() if short not in running]
+    if held and (chosen.schedule or running == [busy[held[0].name]]):
+        first = held[0]
+        return Finding(
+            "one-at-a-time",
+            State.FAIL,
+            f"the schedule `{first.schedule}` of `{first.name}` holds `{data_set.name}`: for Fluid "
+            "it runs until its first run has ended",
+            f"delete it first: `kubectl -n {first.namespace} delete dataload {first.name}`",
+        )
     if running:
         return Finding(
             "one-at-a-time",
@@ -86,7 +98,6 @@ def _alone(data_set: DataSet, loads: Sequence[DataLoad] | None, chosen: Preheat)
             f"an operation of Fluid runs on `{data_set.name}`: `{running[0]}`",
             "wait until it has ended: `fairlead operation list` shows those of Fairlead",
         )
-    planned = [each for each in its if each.schedule]
     if chosen.schedule and planned:
         first = planned[0]
         return Finding(
