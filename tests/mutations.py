@@ -35,6 +35,8 @@ SUBMIT, SUBMITTING = (
 )
 HELPS = "tests/docs/test_flag_helps.py"
 VITEST = "web: test/gpumap.test.ts"
+OPERATIONS = "tests/contracts/test_operations.py"
+STEPS = "src/fairlead/apps/operations/steps.py"
 
 
 class Mutation(NamedTuple):
@@ -49,6 +51,66 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = (
+    Mutation(
+        "operations: a created object does not name its operation",
+        STEPS,
+        'marks = {**(meta.get("annotations") or {}), ANNOTATION_OPERATION: operation}',
+        'marks = dict(meta.get("annotations") or {})',
+        OPERATIONS,
+        "simulated and die",
+    ),
+    Mutation(
+        "operations: an object of another program counts as created",
+        STEPS,
+        "if not _is_made_by(found, operation):\n                return",
+        "if not found:\n                return",
+        OPERATIONS,
+        "simulated and die",
+    ),
+    Mutation(
+        "operations: an undo removes what another program made",
+        STEPS,
+        "if turn.is_undo or work.is_own_only:",
+        "if False:",
+        OPERATIONS,
+        "simulated and die",
+    ),
+    Mutation(
+        "operations: an operation goes on without its Lease",
+        "src/fairlead/apps/operations/runner.py",
+        'if leader.holder not in ("", self._parts.identity):',
+        "if False:",
+        OPERATIONS,
+        "simulated and second_process",
+    ),
+    Mutation(
+        "operations: a failed wait is undone",
+        "src/fairlead/rules/operations/progress.py",
+        "_WAITING_ONLY: Final = (ReadyStep, GoneStep)",
+        "_WAITING_ONLY: Final = ()",
+        "tests/rules/test_operation_progress.py",
+    ),
+    Mutation(
+        "operations: a plan of another person may begin",
+        "src/fairlead/rules/operations/progress.py",
+        "if plan.created_by != by:",
+        "if False:",
+        "tests/rules/test_operation_progress.py",
+    ),
+    Mutation(
+        "operations: a release of another program is taken over",
+        "src/fairlead/rules/operations/releases.py",
+        "if not found.is_own:",
+        "if False:",
+        "tests/rules/test_helm_releases.py",
+    ),
+    Mutation(
+        "data sets: the checks of the claim are left out",
+        "src/fairlead/rules/data/acceleration.py",
+        "*_claim(facts, chosen), ",
+        "",
+        "tests/rules/test_acceleration.py",
+    ),
     Mutation(
         "cards are held since their pod was made, not since it was bound",
         "src/fairlead/model/pod.py",
