@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.wire.kube.quantity import parse_quantity
-from fairlead_sim.controllers.plan import Plan, View
+from fairlead_sim.controllers.plan import Plan, View, is_going
 from fairlead_sim.schema.selector import selects
 
 Object = dict[str, Any]
@@ -26,7 +26,8 @@ def reconcile(obj: Object, view: View) -> Plan:
     fitting = [
         volume
         for volume in volumes
-        if not (volume["spec"].get("claimRef") or {}).get("name")
+        if not is_going(volume)
+        and not (volume["spec"].get("claimRef") or {}).get("name")
         and _fits(volume, obj, not bound_to)
     ]
     volume = next(iter(mine), None) or min(
@@ -42,7 +43,7 @@ def reconcile(obj: Object, view: View) -> Plan:
         "name": metadata["name"],
         "namespace": metadata["namespace"],
     }
-    if not mine:
+    if not (volume["spec"].get("claimRef") or {}).get("uid"):
         plan.change.append(
             (
                 volume,
@@ -72,8 +73,11 @@ def reconcile_volume(obj: Object, view: View) -> Plan:
             reference["namespace"],
             {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": reference["name"]},
         )
-        is_there = claim is not None and reference.get("uid") in (None, claim["metadata"]["uid"])
-        plan.status = {"phase": "Bound" if is_there else "Released"}
+        is_new = reference.get("uid") is None
+        is_there = claim is not None and (is_new or reference["uid"] == claim["metadata"]["uid"])
+        if claim is not None and is_new and claim["spec"].get("volumeName"):
+            is_there = claim["spec"]["volumeName"] == obj["metadata"]["name"]
+        plan.status = {"phase": "Bound" if is_there else "Available" if is_new else "Released"}
     return plan
 
 

@@ -16,6 +16,7 @@ from fairlead.wire.kube.time import parse_time, render_time
 from fairlead.wire.names import FLUID_GROUP
 from fairlead_sim.controllers.plan import Plan, View, is_going
 from fairlead_sim.objects.conditions import find_condition, phase_of, status_of
+from fairlead_sim.objects.mounts import mounted_claims
 
 Object = dict[str, Any]
 
@@ -114,16 +115,6 @@ def with_fluid_condition(
 
 
 # --- pods -----------------------------------------------------------------------------------------
-
-
-def mounted_claims(pod: Object) -> list[str]:
-    """The claims that the pod's volumes name."""
-    found = []
-    for volume in pod["spec"].get("volumes") or ():
-        claim = isinstance(volume, dict) and volume.get("persistentVolumeClaim")
-        if isinstance(claim, dict) and claim.get("claimName"):
-            found.append(str(claim["claimName"]))
-    return found
 
 
 def mounting_pods(view: View, namespace: str, claim: str) -> list[Object]:

@@ -31,12 +31,14 @@ from fairlead_sim.operators.fluid_alluxio_parts import (
     config_maps,
     installed_objects,
     part_name,
+    values_map,
     values_name,
     with_worker_memory,
     with_workers,
     worker_selector,
 )
 from fairlead_sim.operators.fluid_binding import bind, report_cache, report_fault, unbind
+from fairlead_sim.operators.fluid_cache import memory_quota_of, quota_of
 from fairlead_sim.operators.fluid_dataset import name_fault
 from fairlead_sim.operators.fluid_volume import own_claim, own_volume, volume_objects
 
@@ -142,14 +144,15 @@ def _set_up(look: _Look) -> str:
     name, namespace = look.obj["metadata"]["name"], look.obj["metadata"]["namespace"]
     if master is None:
         if releases(look.view, namespace, name):
-            return f'statefulsets.apps "{part_name(look.obj, MASTER)}" not found'
+            look.plan.create.append(values_map(look.obj, look.dataset))
+            return f'StatefulSet.apps "{part_name(look.obj, MASTER)}" not found'
         look.plan.create += installed_objects(look.obj, look.dataset, look.view.now)
         return ""
     _report_master(look, master)
     if look.status["masterPhase"] not in _READY:
         return ""
     if workers is None:
-        return f'statefulsets.apps "{part_name(look.obj, WORKER)}" not found'
+        return f'StatefulSet.apps "{part_name(look.obj, WORKER)}" not found'
     is_scaling = _scale(look, workers)
     if not is_scaling:
         _report_workers(look, workers)
@@ -166,13 +169,13 @@ def _keep(look: _Look) -> str:
     master, workers = look.find("StatefulSet", MASTER), look.find("StatefulSet", WORKER)
     fuse = look.find("DaemonSet", FUSE)
     if master is None or not master["spec"].get("replicas", 1):
-        missing = f'statefulsets.apps "{part_name(look.obj, MASTER)}" not found'
+        missing = f'StatefulSet.apps "{part_name(look.obj, MASTER)}" not found'
         return f"the master engine does not exist: {missing if master is None else None}"
     if workers is None:
         look.status["workerPhase"] = "NotReady"
         unbind(look.dataset, look.view, look.plan)
         return "the master engine does not exist: " + (
-            f'statefulsets.apps "{part_name(look.obj, WORKER)}" not found'
+            f'StatefulSet.apps "{part_name(look.obj, WORKER)}" not found'
         )
     look.plan.create += _lost_volume(look)
     _scale(look, workers)
@@ -257,10 +260,18 @@ def _report_master(look: _Look, master: Object) -> None:
 def _report_workers(look: _Look, workers: Object) -> None:
     phase, status = _counted(look, WORKER, workers), status_of(workers)
     available = int(status.get("availableReplicas") or 0)
-    look.status["workerNumberAvailable"] = available
-    look.status["workerNumberUnavailable"] = max(0, int(status.get("replicas") or 0) - available)
+    missing = max(0, int(status.get("replicas") or 0) - available)
+    _set_known(look, "workerNumberAvailable", available)
+    _set_known(look, "workerNumberUnavailable", missing)
     message = f"The workers are {_WORDS[phase]}."
     look.add("WorkersReady", str(phase in _READY), "Workers are ready", message)
+
+
+def _set_known(look: _Look, key: str, count: int) -> None:
+    """A number that Fluid leaves out if it is 0."""
+    look.status.pop(key, None)
+    if count:
+        look.status[key] = count
 
 
 def _report_fuse(look: _Look, fuse: Object | None) -> None:
@@ -269,8 +280,8 @@ def _report_fuse(look: _Look, fuse: Object | None) -> None:
     look.status["desiredFuseNumberScheduled"] = status.get("desiredNumberScheduled", 0)
     look.status["currentFuseNumberScheduled"] = status.get("currentNumberScheduled", 0)
     look.status["fuseNumberReady"] = status.get("numberReady", 0)
-    look.status["fuseNumberAvailable"] = status.get("numberAvailable", 0)
-    look.status["fuseNumberUnavailable"] = status.get("numberUnavailable", 0)
+    _set_known(look, "fuseNumberAvailable", status.get("numberAvailable", 0))
+    _set_known(look, "fuseNumberUnavailable", status.get("numberUnavailable", 0))
     look.status["fusePhase"] = "Ready"
     look.status["fuseReason"] = "Fuses are ready"
     look.add("FusesReady", "True", "Fuses are ready", "The fuses are ready.")
@@ -284,9 +295,9 @@ def _label_nodes(look: _Look) -> None:
     for pod in look.view.pods_in(namespace):
         labels = pod["metadata"].get("labels") or {}
         if (labels.get("release"), labels.get("role")) == (name, "alluxio-worker"):
-            _want(wanted, pod, _cache_labels(look.dataset))
+            _want(wanted, pod, _cache_labels(look.dataset, look.obj))
     for pod in mounting_pods(look.view, namespace, name):
-        _want(wanted, pod, (identity(look.dataset, "fluid.io/f-"),))
+        _want(wanted, pod, {identity(look.dataset, "fluid.io/f-"): "true"})
     for node in look.view.nodes() if wanted else ():
         labels = node["metadata"].get("labels") or {}
         more = wanted.get(node["metadata"]["name"], {})
@@ -295,13 +306,24 @@ def _label_nodes(look: _Look) -> None:
             look.plan.change.append((node, {**node, "metadata": new}))
 
 
-def _want(wanted: dict[str, dict[str, str]], pod: Object, labels: tuple[str, ...]) -> None:
+def _want(wanted: dict[str, dict[str, str]], pod: Object, labels: dict[str, str]) -> None:
     if node := pod["spec"].get("nodeName"):
-        wanted.setdefault(node, {}).update(dict.fromkeys(labels, "true"))
+        wanted.setdefault(node, {}).update(labels)
 
 
-def _cache_labels(dataset: Object) -> tuple[str, str]:
-    return identity(dataset, "fluid.io/s-"), identity(dataset, "fluid.io/s-alluxio-")
+def _cache_labels(dataset: Object, runtime: Object) -> dict[str, str]:
+    """Of a node with a worker: that there is one, and its memory, disk and both together."""
+    memory, total = memory_quota_of(runtime), quota_of(runtime)
+    sizes = {"m": memory, "d": total - memory, "t": total}
+    return {
+        identity(dataset, "fluid.io/s-"): "true",
+        identity(dataset, "fluid.io/s-alluxio-"): "true",
+        **{
+            identity(dataset, f"fluid.io/s-h-alluxio-{key}-"): f"{size >> 30}GiB"
+            for key, size in sizes.items()
+            if size
+        },
+    }
 
 
 # --- the end --------------------------------------------------------------------------------------
@@ -348,7 +370,7 @@ def _clear_nodes(obj: Object, view: View, plan: Plan) -> None:
     owner: Object = next(iter(obj["metadata"].get("ownerReferences") or ()), {})
     metadata = {**obj["metadata"], "uid": owner.get("uid", "")}
     dataset = {"metadata": metadata}
-    ended = {*_cache_labels(dataset), identity(dataset, "fluid.io/f-")}
+    ended = {*_cache_labels(dataset, obj), identity(dataset, "fluid.io/f-")}
     for node in view.nodes():
         labels = node["metadata"].get("labels") or {}
         if ended & labels.keys():

@@ -1,7 +1,7 @@
 """What Fluid's chart of Alluxio installs for a runtime: master, workers and fuse, and the release.
 
 Containers have images of the stand-in, because no Alluxio runs here. Workers of one runtime avoid
-each other as Fluid's do, whose ports allow one of them per node.
+each other, as Fluid's do: their ports allow one of them per node.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ Object = dict[str, Any]
 
 MASTER, WORKER, FUSE = "master", "worker", "fuse"
 CHART = {"name": "alluxio", "version": "0.9.14"}
+RPC_PORT = 20000
+EXCLUSIVE, SHARED = "Exclusive", "Shared"
+_PLACEMENT = "fluid.io/dataset-placement"
 _HOST = "kubernetes.io/hostname"
 _SOURCES = "/underFSStorage"
 
@@ -43,27 +46,48 @@ def values_name(runtime: Object) -> str:
 def installed_objects(runtime: Object, dataset: Object, now: float) -> list[Object]:
     """Everything that the first step of a setup creates. Workers begin with 0 replicas."""
     rendered = [
-        *(_config_map(runtime, dataset, name, {}) for name in config_maps(runtime)[1:]),
+        *(_owned_map(runtime, dataset, name) for name in config_maps(runtime)[1:]),
+        _service(runtime, dataset),
         _stateful_set(runtime, dataset, MASTER, _master_replicas(runtime)),
         _stateful_set(runtime, dataset, WORKER, 0),
         _daemon_set(runtime, dataset),
     ]
     name, namespace = runtime["metadata"]["name"], runtime["metadata"]["namespace"]
     release = release_of(name, namespace, CHART, rendered, now)
+    return [values_map(runtime, dataset), release, *rendered]
+
+
+def values_map(runtime: Object, dataset: Object) -> Object:
+    """The values of the release. Nothing owns them: Fluid removes them by name."""
     values = {"data": json.dumps(runtime["spec"], sort_keys=True)}
-    return [_config_map(runtime, dataset, values_name(runtime), values), release, *rendered]
+    meta = _meta(runtime, values_name(runtime), {"fluid.io/dataset-id": identity(dataset)})
+    del meta["ownerReferences"]
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": values}
 
 
 def _master_replicas(runtime: Object) -> int:
     return int((runtime["spec"].get("master") or {}).get("replicas") or 1)
 
 
-def _config_map(runtime: Object, dataset: Object, name: str, content: dict[str, str]) -> Object:
+def _owned_map(runtime: Object, dataset: Object, name: str) -> Object:
+    meta = _meta(runtime, name, {"fluid.io/dataset-id": identity(dataset)})
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}}
+
+
+def _service(runtime: Object, dataset: Object) -> Object:
+    """The name of the first master."""
+    labels, name = _labels(runtime, dataset, MASTER), part_name(runtime, MASTER)
+    chosen = {key: labels[key] for key in ("app", "role", "release")}
+    pod = {"statefulset.kubernetes.io/pod-name": f"{name}-0"}
     return {
         "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": _meta(runtime, name, {"fluid.io/dataset-id": identity(dataset)}),
-        "data": content,
+        "kind": "Service",
+        "metadata": _meta(runtime, f"{name}-0", labels),
+        "spec": {
+            "clusterIP": "None",
+            "ports": [{"name": "rpc", "port": RPC_PORT}, {"name": "web", "port": RPC_PORT + 1}],
+            "selector": {**chosen, **pod},
+        },
     }
 
 
@@ -88,7 +112,7 @@ def _labels(runtime: Object, dataset: Object, part: str) -> dict[str, str]:
         labels["name"] = part_name(runtime, MASTER)
     if part == WORKER:
         labels["fluid.io/dataset"] = identity(dataset)
-        labels["fluid.io/dataset-placement"] = dataset["spec"].get("placement") or "Exclusive"
+        labels[_PLACEMENT] = placement_of(dataset)
     return labels
 
 
@@ -207,6 +231,7 @@ def with_workers(workers: Object, runtime: Object, dataset: Object) -> Object:
 
 def _affinity(runtime: Object, dataset: Object) -> Object:
     own = {"release": runtime["metadata"]["name"], "role": "alluxio-worker"}
+    of_any = {"matchExpressions": [{"key": "fluid.io/dataset", "operator": "Exists"}]}
     near_fuse = {
         "key": identity(dataset, "fluid.io/f-"),
         "operator": "In",
@@ -217,6 +242,25 @@ def _affinity(runtime: Object, dataset: Object) -> Object:
     required = (dataset["spec"].get("nodeAffinity") or {}).get("required")
     if required:
         nodes["requiredDuringSchedulingIgnoredDuringExecution"] = required
-    term = {"labelSelector": {"matchLabels": own}, "topologyKey": _HOST}
-    pods = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    pods: Object = {"requiredDuringSchedulingIgnoredDuringExecution": [_away_from(of_any)]}
+    if placement_of(dataset) == SHARED:
+        alone = {"key": _PLACEMENT, "operator": "In", "values": [EXCLUSIVE]}
+        own_pods: Object = {"matchLabels": own}
+        avoided = [_away_from(own_pods), _away_from({"matchExpressions": [alone]})]
+        weighted = {"weight": 50, "podAffinityTerm": _away_from(of_any)}
+        pods = {
+            "preferredDuringSchedulingIgnoredDuringExecution": [weighted],
+            "requiredDuringSchedulingIgnoredDuringExecution": avoided,
+        }
     return {"nodeAffinity": nodes, "podAntiAffinity": pods}
+
+
+def _away_from(selector: Object) -> Object:
+    return {"labelSelector": selector, "topologyKey": _HOST}
+
+
+def placement_of(dataset: Object) -> str:
+    """Workers of an exclusive data set, the default, share no node with those of another one in
+    their namespace.
+    """
+    return str(dataset["spec"].get("placement") or EXCLUSIVE)

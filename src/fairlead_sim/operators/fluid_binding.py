@@ -10,6 +10,7 @@ from fairlead.wire.kube.time import parse_time
 from fairlead_sim.controllers.plan import Plan, View
 from fairlead_sim.objects.conditions import find_condition, status_of
 from fairlead_sim.operators.fluid import with_fluid_condition
+from fairlead_sim.operators.fluid_alluxio_parts import RPC_PORT
 from fairlead_sim.operators.fluid_cache import (
     CALCULATING,
     bytes_text,
@@ -26,7 +27,6 @@ _RATIOS = tuple(
     for what in ("HitRatio", "ThroughputRatio")
     for part in ("cache", "local", "remote")
 )
-_PORT = 20000
 
 
 def bind(runtime: Object, dataset: Object, status: Object, view: View, plan: Plan) -> None:
@@ -46,7 +46,7 @@ def bind(runtime: Object, dataset: Object, status: Object, view: View, plan: Pla
         "runtimes": before.get("runtimes")
         or [own | ({"masterReplicas": masters} if masters else {})],
         "hcfs": before.get("hcfs")
-        or {"endpoint": f"alluxio://{name}-master-0.{namespace}:{_PORT}"},
+        or {"endpoint": f"alluxio://{name}-master-0.{namespace}:{RPC_PORT}"},
     }
     plan.statuses.append((dataset, new))
 
@@ -59,7 +59,7 @@ def _ready(conditions: list[Object], status: str, message: str, view: View) -> l
 
 def report_cache(runtime: Object, dataset: Object, status: Object, view: View, plan: Plan) -> None:
     """The size of the source, which Alluxio lists once its master is ready."""
-    amounts = _amounts(runtime, dataset, status, view, plan)
+    amounts = _amounts(runtime, dataset, {**status}, view, plan)
     before = status_of(dataset)
     sizes = {key: amounts[key] for key in ("ufsTotal", "fileNum")}
     plan.statuses.append((dataset, {"conditions": [], **before, **sizes}))

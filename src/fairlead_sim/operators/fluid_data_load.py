@@ -192,8 +192,11 @@ def _release(obj: Object, dataset: Object, plan: Plan) -> None:
 def _end(obj: Object, dataset: Object | None, view: View, plan: Plan) -> None:
     if FINALIZER not in (obj["metadata"].get("finalizers") or ()):
         return
+    namespace = obj["metadata"]["namespace"]
+    script = view.find("v1", "ConfigMap", _script_name(obj), namespace)
     plan.delete += [
-        *releases(view, obj["metadata"]["namespace"], _release_name(obj)),
+        *releases(view, namespace, _release_name(obj)),
+        *([script] if script is not None else []),
         *view.owned(obj["metadata"]["uid"]),
     ]
     if dataset is not None:
@@ -206,6 +209,10 @@ def _end(obj: Object, dataset: Object | None, view: View, plan: Plan) -> None:
 
 def _release_name(obj: Object) -> str:
     return f"{obj['metadata']['name']}{LOAD_SUFFIX}"
+
+
+def _script_name(obj: Object) -> str:
+    return f"{_release_name(obj)}-data-load-script"
 
 
 def _objects(obj: Object, dataset: Object, view: View) -> list[Object]:
@@ -224,7 +231,7 @@ def _objects(obj: Object, dataset: Object, view: View) -> list[Object]:
     script = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {**meta, "name": f"{name}-data-load-script"},
+        "metadata": {"name": _script_name(obj), "namespace": namespace, "labels": labels},
         "data": {},
     }
     job = _job(obj, dataset, meta, view)

@@ -52,6 +52,7 @@ from fairlead_sim.store.custom_builtin import builtin_definitions
 from fairlead_sim.store.custom_definitions import CustomDefinitions
 from fairlead_sim.store.pod_account import with_account
 from fairlead_sim.store.priority import with_priority
+from fairlead_sim.store.protection import Protection, protected
 from fairlead_sim.store.service_allocation import allocated
 from fairlead_sim.validation import objects as validation
 
@@ -116,6 +117,7 @@ class StoredCluster:
         self._served: tuple[ResourceKind, ...] | None = None
         self._builtin = tuple(ref for ref in resources if not ref.is_custom)
         self._definitions = CustomDefinitions(self)
+        self._protection = Protection(self)
         for name in FIRST_NAMESPACES:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for definition in builtin_definitions(seed):
@@ -226,7 +228,7 @@ class StoredCluster:
         new = {**obj, "metadata": metadata}
         if ref is PODS:
             new = with_priority(self, with_account(self, new))
-        new = defaults.new_status(ref, defaults.with_defaults(ref, new))
+        new = protected(ref, defaults.new_status(ref, defaults.with_defaults(ref, new)))
         new = self._admitted(Write(CREATE, ref, user, new))
         if ref is SERVICES:
             new = self._allocated(new, None)

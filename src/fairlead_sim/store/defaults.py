@@ -396,6 +396,17 @@ def _secret(obj: Object) -> Object:
     return _filled(rest, type="Opaque")
 
 
+def _volume(obj: Object) -> Object:
+    """An empty class is left out, as a real server does."""
+    spec = dict(obj.get("spec") or {})
+    if spec.get("storageClassName") == "":
+        del spec["storageClassName"]
+    return {
+        **obj,
+        "spec": _filled(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem"),
+    }
+
+
 def _storage_class(obj: Object) -> Object:
     return _filled(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
@@ -411,6 +422,7 @@ _DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
     served.SERVICES: _service,
     served.NAMESPACES: _namespace,
     served.PERSISTENT_VOLUME_CLAIMS: _claim,
+    served.PERSISTENT_VOLUMES: _volume,
     served.SECRETS: _secret,
     served.STORAGE_CLASSES: _storage_class,
     served.ROLE_BINDINGS: rbac_objects.with_defaults,

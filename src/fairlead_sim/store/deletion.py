@@ -15,6 +15,7 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import forbidden
 from fairlead_sim.store.custom_definitions import terminating
+from fairlead_sim.store.protection import kept_finalizers
 
 if TYPE_CHECKING:
     from fairlead_sim.store.cluster import StoredCluster
@@ -39,7 +40,7 @@ def delete(
     if ref is CUSTOM_RESOURCE_DEFINITIONS:
         old = terminating(old, cluster.clock.now())
     grace = _grace_seconds(ref, old, grace_seconds)
-    finalizers = list(old["metadata"].get("finalizers", ()))
+    finalizers = kept_finalizers(cluster, ref, old)
     if (
         propagation == "Foreground"
         and FOREGROUND not in finalizers

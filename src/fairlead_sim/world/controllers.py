@@ -29,6 +29,7 @@ from fairlead_sim.controllers import (
 from fairlead_sim.controllers.plan import Plan, View
 from fairlead_sim.controllers.pod_care import QUARANTINE_SECONDS
 from fairlead_sim.objects.conditions import conditions_of
+from fairlead_sim.objects.mounts import mounted_claims
 from fairlead_sim.objects.pod_counts import BURST
 from fairlead_sim.objects.resources import (
     ALLUXIO_RUNTIMES,
@@ -67,7 +68,6 @@ from fairlead_sim.operators import (
     ray_job,
     training_job,
 )
-from fairlead_sim.operators.fluid import mounted_claims
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
@@ -113,7 +113,7 @@ _OWNED = (ENDPOINT_SLICES, CONTROLLER_REVISIONS)
 _FLUID = (DATASETS, ALLUXIO_RUNTIMES, DATA_LOADS)
 _NAMESAKES = {DATASETS: ALLUXIO_RUNTIMES, ALLUXIO_RUNTIMES: DATASETS}
 """Kinds whose controllers look at the object of the same name of the other kind."""
-_LAST_CARE = (NAMESPACES, PODS, *_FLUID)
+_LAST_CARE = (NAMESPACES, PODS, PERSISTENT_VOLUMES, *_FLUID)
 """Kinds whose controllers look at stopping objects, too; at pods only if no other controller does.
 """
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}

@@ -227,7 +227,7 @@ def test_a_foreign_release_of_the_name_is_taken_over_and_nothing_starts() -> Non
     accelerate(world)
     live(world, 150)
     assert dataset(world)["status"]["phase"] == "NotBound"
-    fault = f'statefulsets.apps "{NAME}-master" not found'
+    fault = f'StatefulSet.apps "{NAME}-master" not found'
     assert condition(dataset(world), "NotReady")["message"] == fault
     assert world.cluster.list(STATEFUL_SETS, NAMESPACE) == []
     world.cluster.delete(DATASETS, NAMESPACE, NAME)
