@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from fairlead.apps.operations.history import HistoryKeeper
 from fairlead.apps.operations.runner import OperationRunner
 from fairlead.apps.operations.takeover import OperationTakeover
 from fairlead.apps.server import is_loopback
@@ -206,7 +207,8 @@ class ConsoleServer:
         runner = OperationRunner(
             desk.records, world.operated, world.helm, identity, now=world.clock.now
         )
-        return (OperationTakeover(desk.records, runner, desk.woken, world.clock.now).run,)
+        history = HistoryKeeper(desk.records, self._desk.operation_history)
+        return (OperationTakeover(desk.records, runner, desk.woken, world.clock.now, history).run,)
 
     async def _follow_data(self) -> None:
         """Reads data sets and operations again while pages show them, and notes what changed.

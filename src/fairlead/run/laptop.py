@@ -232,6 +232,7 @@ def laptop_desk(world: Ports, code: OneTimeCode | None, store: Store | None) -> 
             store=store,
             records=store,
             versions=store,
+            history=store,
             store_facts=store.facts,
             cluster_now=world.clock.now,
             keys=(secrets.token_bytes(KEY_BYTES),),

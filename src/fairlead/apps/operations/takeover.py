@@ -11,17 +11,16 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from fairlead.apps.operations.history import HistoryKeeper
 from fairlead.apps.operations.runner import OperationRunner, OperationTaken
 from fairlead.errors import FairleadError, OutsideError
 from fairlead.model.operations.operation import Operation, OperationState
 from fairlead.ports import OperationRecords
-from fairlead.rules.operations.progress import records_to_remove
 
 LOOK_SECONDS: Final = 2.0
 """Pause between two looks at the records; one that is woken looks at once."""
 AGAIN_SECONDS: Final = 10.0
 """Pause before an operation is tried again whose record or Lease cannot be read."""
-CLEAN_SECONDS: Final = 3600.0
 PATIENCE_SECONDS: Final = 3600.0
 """How long one try waits for the Lease that another process holds. A Lease has to be seen unchanged
 for its whole length before it may be taken.
@@ -32,7 +31,9 @@ _log = logging.getLogger(__name__)
 
 
 class OperationTakeover:
-    """`now`: the cluster's time. `woken`: is set after an operation was recorded."""
+    """`now`: the cluster's time. `woken`: is set after an operation was recorded. `history`:
+    receives all records at each look.
+    """
 
     def __init__(
         self,
@@ -40,25 +41,23 @@ class OperationTakeover:
         runner: OperationRunner,
         woken: asyncio.Event,
         now: Callable[[], float],
+        history: HistoryKeeper,
     ) -> None:
         self._records = records
         self._runner = runner
         self._woken = woken
         self._now = now
+        self._history = history
         self._work: dict[str, asyncio.Task[None]] = {}
         self._trouble = ""
 
     async def run(self) -> None:
         """Until it is cancelled: the Leases at work are then given back."""
-        loop = asyncio.get_running_loop()
-        clean_at = loop.time()
         try:
             while True:
                 operations = await self._listed()
                 self._begin(operations)
-                if loop.time() >= clean_at:
-                    await self._clean(operations)
-                    clean_at = loop.time() + CLEAN_SECONDS
+                await self._history.look(operations, self._now())
                 self._woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), LOOK_SECONDS)
@@ -96,10 +95,3 @@ class OperationTakeover:
         except Exception:  # noqa: BLE001 - logged; other operations go on
             _log.exception("operation %s", id)
             await asyncio.sleep(AGAIN_SECONDS)
-
-    async def _clean(self, operations: tuple[Operation, ...]) -> None:
-        for id in records_to_remove(operations, self._now()):
-            try:
-                await self._records.remove(id)
-            except OutsideError as error:
-                _log.warning("the record of operation %s is not removed: %s", id, error.what)

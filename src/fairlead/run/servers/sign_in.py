@@ -83,6 +83,7 @@ class AskedSignIn:
                     store=store,
                     records=store,
                     versions=store,
+                    history=store,
                     store_facts=store.facts,
                     cluster_now=world.clock.now,
                     keys=keys,

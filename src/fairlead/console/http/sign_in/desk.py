@@ -44,6 +44,7 @@ from fairlead.ports import (
     AuditTrail,
     CredentialRecords,
     OidcProvider,
+    OperationHistory,
     TreeVersions,
 )
 from fairlead.rules.people.identities import (
@@ -112,6 +113,10 @@ class SignInDesk:
     @property
     def versions(self) -> TreeVersions | None:
         return self._tools.versions
+
+    @property
+    def operation_history(self) -> OperationHistory | None:
+        return self._tools.history
 
     @property
     def store_facts(self) -> Callable[[], Awaitable[StoreFacts]] | None:

@@ -16,6 +16,7 @@ from fairlead.model.records.rows import StoreFacts
 from fairlead.ports import (
     IssuedRecords,
     OidcProvider,
+    OperationHistory,
     SignInApi,
     SignIns,
     TreeVersions,
@@ -105,14 +106,15 @@ class SignInTools(Struct, frozen=True, kw_only=True):
     `keys`: that sign cookies, the first one new ones. `code`: for a console that only this machine
     can reach. `external_url`: where browsers find the console, "" = by the host that they name.
     `records`: None = nothing is noted. `versions`: of the quota tree, None = they are not kept.
-    `store_facts`: asks the store what it is, None = it
-    cannot be asked. `cluster_now`: the time by which tokens expire, None = `now`.
+    `history`: of operations, None = it is not kept. `store_facts`: asks the store what it is, None
+    = it cannot be asked. `cluster_now`: the time by which tokens expire, None = `now`.
     """
 
     api: SignInApi
     store: SignIns
     records: IssuedRecords | None = None
     versions: TreeVersions | None = None
+    history: OperationHistory | None = None
     store_facts: Callable[[], Awaitable[StoreFacts]] | None = None
     keys: tuple[bytes, ...]
     code: OneTimeCode | None = None
