@@ -1,4 +1,4 @@
-"""Contract: what the API server adds to claims and volumes, and that one in use stays."""
+"""Contract: what the API server adds to claims and volumes, and that a claim in use stays."""
 
 from __future__ import annotations
 

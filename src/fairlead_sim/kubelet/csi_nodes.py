@@ -1,7 +1,7 @@
 """Which volume drivers each node has: the CSINode objects that kubelets keep.
 
 A driver's pod has a registrar, whose argument names the socket of the driver: a kubelet registers
-the driver while the pod is ready, and takes it back afterwards. Before the first registrar there
+the driver while the pod runs, and takes it back afterwards. Before the first registrar there
 are no CSINode objects here.
 """
 
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from fairlead.wire.data.stand_in import REGISTRATION_PATH
-from fairlead_sim.objects.conditions import is_true
+from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import CSI_NODES, NODES, PODS
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.store.cluster import StoredCluster
@@ -35,7 +35,7 @@ class CsiNodes:
         node = pod["spec"].get("nodeName")
         if not node or not is_of_daemon_set(pod) or node in self._due:
             return
-        if before is not None and event.type != DELETED and is_ready(before) == is_ready(pod):
+        if before is not None and event.type != DELETED and is_running(before) == is_running(pod):
             return
         if drivers_of(pod):
             self._due.add(node)
@@ -75,7 +75,7 @@ class CsiNodes:
         pods = [
             pod
             for pod in self._cluster.scan(PODS)
-            if pod["spec"].get("nodeName") == name and is_of_daemon_set(pod) and is_ready(pod)
+            if pod["spec"].get("nodeName") == name and is_of_daemon_set(pod) and is_running(pod)
         ]
         return sorted({driver for pod in pods for driver in drivers_of(pod)})
 
@@ -86,8 +86,8 @@ def is_of_daemon_set(pod: Object) -> bool:
     )
 
 
-def is_ready(pod: Object) -> bool:
-    return is_true(pod, "Ready") and "deletionTimestamp" not in pod["metadata"]
+def is_running(pod: Object) -> bool:
+    return phase_of(pod) == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 
 def drivers_of(pod: Object) -> list[str]:

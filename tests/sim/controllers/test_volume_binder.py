@@ -82,8 +82,8 @@ def test_a_claim_goes_after_the_pod_that_mounts_it_and_its_volume_after_the_clai
 def test_a_volume_that_goes_is_not_given_to_a_claim() -> None:
     world = small_world()
     make(world, "PersistentVolume", "v")
-    make(world, "PersistentVolumeClaim", "c")
-    live(world, 1)
+    held = {"metadata": {"finalizers": ["example.com/held", "kubernetes.io/pv-protection"]}}
+    world.cluster.merge_patch(PERSISTENT_VOLUMES, None, "v", held)
     world.cluster.delete(PERSISTENT_VOLUMES, None, "v")
     make(world, "PersistentVolumeClaim", "late")
     live(world, 1)

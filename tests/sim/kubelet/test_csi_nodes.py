@@ -31,6 +31,39 @@ def test_a_node_has_the_driver_while_its_pod_runs_there() -> None:
     assert {each["metadata"]["name"] for each in world.cluster.list(CSI_NODES)} == names
 
 
+def test_a_driver_with_pods_that_do_not_start_is_not_registered() -> None:
+    world = small_world()
+    argument = "--kubelet-registration-path=/var/lib/kubelet/plugins/csi.example.com/csi.sock"
+    container = {"name": "registrar", "image": "missing:1", "args": [argument]}
+    labels = {"app": "example"}
+    world.cluster.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": "example", "namespace": "kube-system"},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        }
+    )
+    install(world)
+    names = {
+        driver["name"]
+        for each in world.cluster.list(CSI_NODES)
+        for driver in each["spec"]["drivers"]
+    }
+    assert names == {"fuse.csi.fluid.io"}
+
+
+def test_a_silent_node_keeps_its_drivers() -> None:
+    world = small_world()
+    install(world)
+    world.fall_silent("cpu-1")
+    live(world, 120)
+    assert "cpu-1" in nodes_with_driver(world)
+
+
 def test_a_node_that_goes_takes_its_object_along() -> None:
     world = small_world()
     install(world)

@@ -74,6 +74,13 @@ def accelerate(world: World, *, workers: int = 2, node: str = "", source: str = 
         world.cluster.create(each)
 
 
+def acceleration_objects(source: str, name: str, placement: str) -> list[Object]:
+    """With as many workers as the small world has nodes."""
+    asked = Acceleration(NAMESPACE, source, name, "", 3, "MEM", GIB, "")
+    first, second = render_acceleration(asked)
+    return [{**first, "spec": {**first["spec"], "placement": placement}}, second]
+
+
 def accelerated(**more: Any) -> World:
     """A world whose Dataset is Bound, and its source listed."""
     world = small_world()

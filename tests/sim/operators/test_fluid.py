@@ -14,6 +14,7 @@ from tests.sim.operators.fluid_world import (
     NAME,
     accelerate,
     accelerated,
+    acceleration_objects,
     claim,
     dataset,
     install,
@@ -373,3 +374,32 @@ def test_node_labels_come_with_the_cache_and_go_with_it() -> None:
     live(world, 60)
     assert labelled() == 0
     assert world.cluster.list(DAEMON_SETS, NAMESPACE) == []
+
+
+def test_a_data_set_that_is_only_there_is_not_written() -> None:
+    world = accelerated()
+    before = [each["metadata"]["resourceVersion"] for each in (dataset(world), runtime(world))]
+    live(world, 3600)
+    after = [each["metadata"]["resourceVersion"] for each in (dataset(world), runtime(world))]
+    assert after == before
+
+
+def test_an_exclusive_data_set_shares_no_node_with_another_one() -> None:
+    """As Fluid's default is; a shared one needs only that its own workers are apart."""
+    for placement, phase_of_second in (("Exclusive", "NotBound"), ("Shared", "Bound")):
+        world = small_world()
+        install(world)
+        claim(world)
+        claim(world, "other")
+        made = [
+            *acceleration_objects("raw", NAME, placement),
+            *acceleration_objects("other", "second", placement),
+        ]
+        for each in made[:2]:
+            world.cluster.create(each)
+        live(world, 120)
+        for each in made[2:]:
+            world.cluster.create(each)
+        live(world, 120)
+        assert dataset(world)["status"]["phase"] == "Bound"
+        assert get(world, DATASETS, "second")["status"]["phase"] == phase_of_second
