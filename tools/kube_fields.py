@@ -132,11 +132,28 @@ def main() -> None:
 
 def render() -> str:
     """The whole file."""
+    packages, named = described_messages()
+    messages = {
+        key: _describe(packages, packages[group], name)[0] for key, (group, name) in named.items()
+    }
+    kinds = "\n".join(
+        f"{_api_version(group)} {name} {_key(group, name)}"
+        for group in ROOTS
+        for name in ROOTS[group].split()
+    )
+    fields = "\n".join(f"{key} {text}".rstrip() for key, text in sorted(messages.items()))
+    return HEADER.format(version=pinned_version()) + (
+        f'KINDS: Final = """\\\n{kinds}\n"""\n\nMESSAGES: Final = """\\\n{fields}\n"""\n'
+    )
+
+
+def described_messages() -> tuple[dict[str, Package], dict[str, tuple[str, str]]]:
+    """The packages, and of each message of the table its package and its name there."""
     go = find_go()
     packages = {
-        name: _read(name, _folder(str(go.program), path)) for name, path in PACKAGES.items()
+        name: _read(name, module_folder(str(go.program), path)) for name, path in PACKAGES.items()
     }
-    messages: dict[str, str] = {}
+    messages: dict[str, tuple[str, str]] = {}
     waiting = [
         (group, name)
         for roots in (ROOTS, ANSWERS)
@@ -147,17 +164,9 @@ def render() -> str:
         group, name = waiting.pop(0)
         key = _key(group, name)
         if key not in messages:
-            messages[key], found = _describe(packages, packages[group], name)
-            waiting += found
-    kinds = "\n".join(
-        f"{_api_version(group)} {name} {_key(group, name)}"
-        for group in ROOTS
-        for name in ROOTS[group].split()
-    )
-    fields = "\n".join(f"{key} {text}".rstrip() for key, text in sorted(messages.items()))
-    return HEADER.format(version=_version()) + (
-        f'KINDS: Final = """\\\n{kinds}\n"""\n\nMESSAGES: Final = """\\\n{fields}\n"""\n'
-    )
+            messages[key] = group, name
+            waiting += _describe(packages, packages[group], name)[1]
+    return packages, messages
 
 
 def _api_version(group: str) -> str:
@@ -173,13 +182,13 @@ def _key(group: str, name: str) -> str:
     return f"{path.partition('.')[0]}{version.removeprefix('v').removeprefix('1')}.{name}"
 
 
-def _version() -> str:
+def pinned_version() -> str:
     text = (FAMILIES_DIR / "kubernetes" / "go.mod").read_text(encoding="utf-8")
     found = re.search(r"k8s.io/kubernetes (v\S+)", text)
     return f"k8s.io/kubernetes {found.group(1)}" if found else "k8s.io/kubernetes"
 
 
-def _folder(go: str, package: str) -> Path:
+def module_folder(go: str, package: str) -> Path:
     command = [go, "list", "-mod=readonly", "-f", "{{.Dir}}", package]
     answer = subprocess.run(
         command, cwd=FAMILIES_DIR / "kubernetes", capture_output=True, text=True, check=True
@@ -223,7 +232,7 @@ def _describe(
             continue
         go_type = declaration.split(None, 1)[1].strip() if " " in declaration else declaration
         json_name, is_inline = json_tag.group(1).partition(",")[0], ",inline" in json_tag.group(1)
-        code, mentioned = _type(packages, package, go_type.lstrip("*"))
+        code, mentioned = type_code(packages, package, go_type.lstrip("*"))
         flag = ">" if is_inline and mentioned else "!" if go_type.startswith("*") else "."
         parts.append(
             f"{numbers.group(1)}{flag}{json_name}:"
@@ -240,18 +249,19 @@ def _merge_key(tag: str) -> str:
     return f"@{key.group(1) if key else ''}" if strategy and "merge" in strategy.group(1) else ""
 
 
-def _type(
+def type_code(
     packages: dict[str, Package], package: Package, go_type: str
 ) -> tuple[str, list[tuple[str, str]]]:
+    """The code of a Go type in the table, and the messages that it mentions."""
     if go_type in SCALARS or go_type in FOREIGN:
         return SCALARS.get(go_type) or FOREIGN[go_type], []
     if go_type == "[]byte":
         return "y", []
     if go_type.startswith("[]"):
-        code, found = _type(packages, package, go_type[2:].lstrip("*"))
+        code, found = type_code(packages, package, go_type[2:].lstrip("*"))
         return f"*{code}", found
     if go_type.startswith("map["):
-        code, found = _type(packages, package, go_type.partition("]")[2])
+        code, found = type_code(packages, package, go_type.partition("]")[2])
         return f"%{code}", found
     if "." in go_type:
         alias, _, name = go_type.partition(".")
@@ -259,14 +269,14 @@ def _type(
         home = next((packages[group] for group, known in PACKAGES.items() if known == path), None)
         if home is None:
             raise LookupError(f"{package.name}: {go_type} of {path}")
-        return _type(packages, home, name)
+        return type_code(packages, home, name)
     if go_type in SPECIAL.get(package.name, ()):
         return SPECIAL[package.name][go_type], []
     if go_type == "ExtraValue":
         return "x", []
     if go_type in package.structs:
         return _key(package.name, go_type), [(package.name, go_type)]
-    return _type(packages, package, package.names[go_type])
+    return type_code(packages, package, package.names[go_type])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Contract: the table of fields (`wire/kube/fields_table`) agrees with the Go types of the pinned
-Kubernetes.
+"""Contract: the tables of fields (`wire/kube/fields_table`) and of how they merge
+(`fairlead_sim/ownership/merge_table`) agree with the Go types of the pinned Kubernetes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_fields_are_those_of_the_go_types(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("tool", "table"),
+    [
+        ("kube_fields", "src/fairlead/wire/kube/fields_table.py"),
+        ("kube_merge_table", "src/fairlead_sim/ownership/merge_table.py"),
+    ],
+)
+def test_the_fields_are_those_of_the_go_types(
+    monkeypatch: pytest.MonkeyPatch, tool: str, table: str
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    wanted = importlib.import_module("kube_fields").render()
-    assert (ROOT / "src/fairlead/wire/kube/fields_table.py").read_text(
-        encoding="utf-8"
-    ) == wanted, "run tools/kube_fields.py"
+    wanted = importlib.import_module(tool).render()
+    assert (ROOT / table).read_text(encoding="utf-8") == wanted, f"run tools/{tool}.py"

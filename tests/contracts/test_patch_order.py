@@ -187,9 +187,7 @@ def test_a_merged_list_stands_as_on_the_real_server(
 def test_an_applied_list_stands_as_on_the_real_server(
     worlds: list[tuple[ApiClient, str]], held: list[str], wish: list[str]
 ) -> None:
-    """The applier owns the whole list: elements that it leaves out are a known difference
-    (`differences.py`).
-    """
+    """The applier owns the whole list."""
     reported = [_applied(api, space, held, wish) for api, space in worlds]
     assert reported[0] == reported[1]
 

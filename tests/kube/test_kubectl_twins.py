@@ -225,6 +225,79 @@ def test_apply_diff_and_replace(twins: Twins, space: str) -> None:
     assert sent({**_MAP, "metadata": {"name": "A_b"}}, "apply").count("RFC 1123 subdomain") == 1
 
 
+_PLAIN = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 0,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+        },
+    },
+}
+
+
+def _with_spec(**spec: object) -> dict[str, object]:
+    return {**_PLAIN, "spec": {**_PLAIN["spec"], **spec}}  # type: ignore[dict-item]
+
+
+_MANAGERS = (
+    "{range .metadata.managedFields[*]}{.manager} {.operation} {.subresource}{'\\n'}{end}"
+).replace("'", '"')
+
+
+def test_server_side_apply(twins: Twins, space: str) -> None:
+    """From `kubectl apply` to `kubectl apply --server-side`, with its conflicts and diffs."""
+
+    def sent(manifest: object, *arguments: str) -> str:
+        return twins.same("-n", space, *arguments, "-f", "-", stdin=json.dumps(manifest))
+
+    def owners() -> str:
+        return twins.same("-n", space, "get", "configmap", "c", "-o", f"jsonpath={_MANAGERS}")
+
+    assert sent(_MAP, "apply") == "configmap/c created\nexit 0\n"
+    assert "kubectl-client-side-apply Update" in owners()
+    assert '+ b: "3"' in sent(_CHANGED, "diff", "--server-side")
+    assert sent(_CHANGED, "apply", "--server-side") == "configmap/c serverside-applied\nexit 0\n"
+    moved = owners()
+    assert "kubectl Apply" in moved and "client-side" not in moved, "the client's are the server's"
+    assert sent(_MAP, "apply", "--server-side") == "configmap/c serverside-applied\nexit 0\n"
+    assert "b:" not in twins.same("-n", space, "get", "configmap", "c", "-o", "jsonpath={.data}")
+    assert "exit 0" in sent(_MAP, "diff", "--server-side")
+    refused = sent(_CHANGED, "apply", "--server-side", "--field-manager=other")
+    assert 'Apply failed with 1 conflict: conflict with "kubectl": .data.a' in refused
+    assert "exit 1" in refused
+    forced = ("--server-side", "--field-manager=other", "--force-conflicts")
+    assert "exit 0" in sent(_CHANGED, "apply", *forced)
+    shown = twins.same(
+        "-n",
+        space,
+        "get",
+        "configmap",
+        "c",
+        "-o",
+        "jsonpath={.metadata.managedFields[*].fieldsV1}",
+        "--show-managed-fields",
+    )
+    assert '"f:b":{}' in shown
+    assert "managedFields" not in twins.ask(
+        "simulated", "-n", space, "get", "configmap", "c", "-o", "yaml"
+    )
+    assert "managedFields" in twins.ask(
+        "simulated", "-n", space, "get", "configmap", "c", "-o", "yaml", "--show-managed-fields"
+    )
+    assert "exit 0" in sent(_PLAIN, "apply", "--server-side")
+    twins.same("-n", space, "scale", "deployment", "web", "--replicas=1")
+    refused = sent(_PLAIN, "apply", "--server-side")
+    assert 'with subresource "scale" using apps/v1: .spec.replicas' in refused
+    assert "exit 0" in sent(_with_spec(replicas=0), "apply", "--server-side", "--force-conflicts")
+    twins.same("-n", space, "set", "image", "deployment/web", "web=web:2")
+    assert 'conflict with "kubectl-set" using apps/v1' in sent(_PLAIN, "apply", "--server-side")
+
+
 def test_edit_by_script(twins: Twins, space: str) -> None:
     def edited(script: str) -> str:
         return twins.same("-n", space, "edit", "configmap", "c", editor=f"sed -i {script}")

@@ -258,7 +258,7 @@ def _is_same_gift(old: Object, new: Object) -> bool:
             "metadata": {
                 key: value
                 for key, value in obj["metadata"].items()
-                if key not in ("ownerReferences", "finalizers")
+                if key not in ("ownerReferences", "finalizers", "managedFields")
             },
         }
         for obj in (old, new)

@@ -20,12 +20,16 @@ from fairlead_sim.api.request import (
     media_type,
 )
 from fairlead_sim.objects.watch_log import Object
+from fairlead_sim.ownership.comparison import type_faults
+from fairlead_sim.ownership.field_types import FieldType
+from fairlead_sim.schema.crd_schema import null_errors
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from fairlead_sim.schema.schema import UnexpectedKind, typed
+from fairlead_sim.schema.schema import UnexpectedKind
 from fairlead_sim.schema.status import (
     ApiStatus,
     bad_request,
+    conflict,
     invalid,
     shown,
     unsupported_media_type,
@@ -34,6 +38,7 @@ from fairlead_sim.schema.status import (
 
 _CUSTOM: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _BUILT_IN: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+SCALE: Final = ("autoscaling/v1", "Scale")
 _MOST_OPERATIONS: Final = 10_000
 
 
@@ -72,18 +77,45 @@ class Patch:
         metadata = new.get("metadata")
         if not isinstance(metadata, dict) or not metadata.get("name"):
             raise self._nameless()
+        self._check_uid(metadata, old)
+        return self._checked(new, read)
+
+    def wish(self, kind: FieldType) -> Object:
+        """What an apply wishes for, as it was sent.
+
+        Raises 400 for another kind or no name, 500 for what the fields of `kind` do not allow.
+        """
+        wish = self._applied_object()
+        faults = type_faults(kind, wish)
+        if faults:
+            lines = "".join(f"\n  {fault}" for fault in faults)
+            raise self._refused(wish, faults[0] if len(faults) == 1 else f"errors:{lines}")
+        return wish
+
+    def accepted(self, new: Object, old: Object | None, read: Callable[[Object], Object]) -> Object:
+        """The object that an apply made (of `old`, if there was one), as `read` accepts it."""
+        metadata = new["metadata"]
+        if old is not None:
+            self._check_uid(metadata, old)
+        elif metadata.get("uid"):
+            why = (
+                f"uid mismatch: the provided object specified uid {metadata['uid']}, and no "
+                "existing object was found"
+            )
+            raise conflict(self._request.ref, self._request.path.name, why)
+        else:
+            rest = {key: value for key, value in metadata.items() if key != "resourceVersion"}
+            new = {**new, "metadata": rest}
+        custom = self._request.ref.custom
+        errors = null_errors(custom.schema, new) if custom is not None else []
+        if errors:
+            raise invalid(self._request.ref, self._request.path.name, errors)
+        return self._checked(new, read)
+
+    def _check_uid(self, metadata: Object, old: Object) -> None:
         if metadata.get("uid") != old["metadata"]["uid"]:
             error = wrong_value("metadata.uid", metadata.get("uid"), "field is immutable")
             raise invalid(self._request.ref, self._request.path.name, [error])
-        return self._checked(new, read)
-
-    def made(self, read: Callable[[Object], Object]) -> Object:
-        """The object that an apply makes where there is none."""
-        new = self._applied_object(self._request.ref.api_version)
-        new["metadata"] = {
-            key: value for key, value in new["metadata"].items() if key != "resourceVersion"
-        }
-        return self._checked(new, read)
 
     def _applied(self, old: Object) -> Object:
         message = message_of(old["apiVersion"], old["kind"])
@@ -91,13 +123,6 @@ class Patch:
             return self._object(apply_json_patch(old, self.content))
         if self.dialect == MERGE_PATCH:
             return self._object(apply_merge_patch(old, self.content))
-        if self.is_apply:
-            wish = self._applied_object(old["apiVersion"])
-            return self._object(
-                apply_merge_patch(old, wish)
-                if self._request.ref.is_custom
-                else apply_strategic_patch(old, wish, message)
-            )
         return self._object(apply_strategic_patch(old, self.content, message))
 
     def _object(self, new: Any) -> Object:
@@ -105,15 +130,11 @@ class Patch:
             raise self._nameless()
         return new
 
-    def _applied_object(self, api_version: str) -> Object:
-        """The object of an apply: its kind and name, without fields that only the server writes."""
+    def _applied_object(self) -> Object:
         wish, ref = self.content, self._request.ref
-        scale = ("autoscaling/v1", "Scale")
-        found, wanted = (
-            (wish.get("apiVersion") or "", wish.get("kind") or ""),
-            (api_version, ref.kind),
-        )
-        if found not in (wanted, scale):
+        found = wish.get("apiVersion") or "", wish.get("kind") or ""
+        wanted = SCALE if self._request.path.subresource == "scale" else (ref.api_version, ref.kind)
+        if found != wanted:
             group, _, version = found[0].rpartition("/")
             raise bad_request(f"invalid object type: {group}/{version}, Kind={found[1]}")
         metadata = wish.get("metadata") or {}
@@ -131,13 +152,6 @@ class Patch:
 
     def _checked(self, new: Object, read: Callable[[Object], Object]) -> Object:
         try:
-            unknown = (
-                []
-                if not self.is_apply or self._request.ref.is_custom
-                else typed(new["apiVersion"], new["kind"], new)[1]
-            )
-            if unknown:
-                raise self._refused(new, f".{unknown[0]}: field not declared in schema")
             return read(new)
         except UnexpectedKind as error:
             raise self._refused(new, error.why) from error

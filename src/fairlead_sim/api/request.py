@@ -33,6 +33,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 YAML = "application/yaml"
+_LONGEST_MANAGER = 128
 _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 
@@ -57,6 +58,13 @@ class ReceivedRequest:
     def namespace(self) -> str:
         """The namespace of the path; "" for cluster-wide kinds."""
         return self.path.namespace or ""
+
+    @property
+    def manager(self) -> str:
+        """Who owns the fields that the request writes: its `fieldManager`, or its program."""
+        program = self.http.headers.get("user-agent", "").partition("/")[0]
+        found = "".join(letter for letter in program if letter.isprintable())
+        return self.query.get("fieldManager") or found[:_LONGEST_MANAGER] or "unknown"
 
     def is_true(self, name: str) -> bool:
         """Whether a switch of the query is on; as the real server reads it, every word but `false`

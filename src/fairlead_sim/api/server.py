@@ -97,7 +97,7 @@ class ApiServer:
         issued = Tokens(store, clock, tokens, signing_key or secrets.token_bytes(32))
         self._access = Access(store, issued)
         self._reviews = Reviews(self._access, issued, clock)
-        self._writes = Writes(store, self._reads, self._access.check_gift)
+        self._writes = Writes(store, self._reads, clock, self._access.check_gift)
         self._watches = Watches(store, self._reads, bookmark_seconds, self._ending)
         self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
         self._execs = Execs(

@@ -52,7 +52,7 @@ class Versions:
     def __init__(self, store: StoredCluster) -> None:
         self._store = store
         self.bind, self.evict = store.bind, store.evict
-        self.scale, self.scale_of = store.scale, store.scale_of
+        self.scale, self.scale_of, self.scaled = store.scale, store.scale_of, store.scaled
         self._kinds: Sequence[ResourceKind] = ()
         self._named: dict[tuple[object, object], ResourceKind] = {}
 
@@ -118,11 +118,11 @@ class Versions:
             _check(ref, obj, old)
         return _shown(self._store.update(to_stored(obj, ref), user), ref)
 
-    def update_status(self, obj: Object) -> Object:
+    def update_status(self, obj: Object, entries: Objects | None = None) -> Object:
         ref = self._kind_of(obj)
         if ref.custom is not None:
             _check(ref, obj, self._old(ref, obj))
-        return _shown(self._store.update_status(to_stored(obj, ref)), ref)
+        return _shown(self._store.update_status(to_stored(obj, ref), entries), ref)
 
     def delete(self, ref: ResourceKind, namespace: str | None, name: str, **options: Any) -> Object:
         """`options` are those of the store."""

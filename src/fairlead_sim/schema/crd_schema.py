@@ -138,6 +138,30 @@ def _unless_null(schema: Schema | None, item: Any) -> Any:
     )
 
 
+def null_errors(schema: Schema | None, value: Any, path: str = "") -> list[FieldError]:
+    """The nulls that the schema neither allows nor has a default for.
+
+    In a body they count as absent; what an apply leaves of an object is no body.
+    """
+    if not schema:
+        return []
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [
+            error
+            for index, item in enumerate(value)
+            for error in null_errors(items, item, f"{path}[{index}]")
+        ]
+    errors: list[FieldError] = []
+    for key, item in value.items() if isinstance(value, Mapping) else ():
+        field, here = _described(schema, key), f"{path}.{key}" if path else key
+        if item is not None:
+            errors += null_errors(field, item, here)
+        elif field is not None and "default" not in field:
+            errors += schema_errors(field, None, here)
+    return errors
+
+
 # --- validation -----------------------------------------------------------------------------------
 
 

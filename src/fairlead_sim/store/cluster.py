@@ -287,10 +287,13 @@ class StoredCluster:
             new = _with_field(new, "status", old.get("status"))
         return self._replace(ref, old, self._admitted(Write(UPDATE, ref, user, new, old)))
 
-    def update_status(self, obj: Object) -> Object:
-        """Replace the status alone."""
+    def update_status(self, obj: Object, entries: Objects | None = None) -> Object:
+        """Replace the status alone, and the entries of `managedFields` where they are given."""
         ref, old = self._stored_like(obj)
-        return self._replace(ref, old, _with_field(old, "status", obj.get("status")), is_wish=False)
+        new = _with_field(old, "status", obj.get("status"))
+        if entries is not None:
+            new["metadata"] = _with_field(old["metadata"], "managedFields", entries or None)
+        return self._replace(ref, old, new, is_wish=False)
 
     def merge_patch(
         self, ref: ResourceKind, namespace: str | None, name: str, patch: Any, subresource: str = ""
@@ -367,9 +370,20 @@ class StoredCluster:
         """`pods/eviction`: delete a pod if its disruption budget allows."""
         subresources.evict(self, namespace, name, options)
 
-    def scale(self, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
-        """`scale`: set the replicas; returns the new Scale."""
-        return subresources.scale(self, ref, namespace, name, wish)
+    def scale(
+        self,
+        ref: ResourceKind,
+        namespace: str,
+        name: str,
+        wish: Object,
+        entries: Objects | None = None,
+    ) -> Object:
+        """`scale`: set the replicas, and the object's `managedFields`; returns the new Scale."""
+        return subresources.scale(self, ref, namespace, name, wish, entries)
+
+    def scaled(self, ref: ResourceKind, obj: Object, replicas: int) -> Object:
+        """The object with this number of replicas."""
+        return subresources.scaled(ref, obj, replicas)
 
     def scale_of(self, ref: ResourceKind, obj: Object) -> Object:
         return subresources.scale_of(ref, obj)
@@ -418,9 +432,14 @@ class StoredCluster:
         return ref, old
 
     def _kept_metadata(self, new: Object, old: Object) -> Object:
-        """The writer's labels, annotations, finalizers and owners; the store's everything else."""
+        """The writer's labels, annotations, finalizers and owners; the store's everything else.
+
+        The owners of fields stay as they are unless `new` has entries of its own.
+        """
         before = old["metadata"]
         metadata = _writers_metadata(new)
+        if "managedFields" in before and "managedFields" not in (new.get("metadata") or {}):
+            metadata["managedFields"] = before["managedFields"]
         metadata |= {key: before[key] for key in _SYSTEM_METADATA if key in before}
         metadata["resourceVersion"] = before["resourceVersion"]
         return metadata

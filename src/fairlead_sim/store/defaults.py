@@ -46,6 +46,24 @@ def with_defaults(ref: ResourceKind, new: Object) -> Object:
     return fill(new) if fill else stored_defaults(ref, new)
 
 
+def with_decoded_defaults(ref: ResourceKind, new: Object) -> Object:
+    """`new` with the defaults that a server fills in while it reads a body.
+
+    What admission and the kind itself add later has no writer: of a pod its account, priority and
+    tolerations, of a namespace its finalizer.
+    """
+    if ref is served.PODS:
+        spec = _with_all_requests(_template_spec(new.get("spec") or {}))
+        return {**new, "spec": _filled(spec, enableServiceLinks=True)}
+    if ref is served.NAMESPACES:
+        if not new["metadata"].get("name"):
+            return new
+        filled = _namespace(new)
+        rest = {key: value for key, value in filled.items() if key != "spec"}
+        return {**rest, "spec": new["spec"]} if "spec" in new else rest
+    return with_defaults(ref, new)
+
+
 def new_status(ref: ResourceKind, obj: Object) -> Object:
     """A fresh object under its first status: a writer's own counts only for nodes (a kubelet
     registers itself with one).
@@ -115,6 +133,15 @@ def _with_requests(container: Object) -> Object:
     )
 
 
+def _with_all_requests(spec: Object) -> Object:
+    asking = {
+        key: [_with_requests(container) for container in spec[key]]
+        for key in ("containers", "initContainers")
+        if isinstance(spec.get(key), list)
+    }
+    return {**spec, **asking}
+
+
 def _template_spec(spec: Object) -> Object:
     """The defaults that a pod and a pod template share."""
     filled = _filled(
@@ -132,10 +159,7 @@ def _template_spec(spec: Object) -> Object:
 
 
 def _pod(obj: Object) -> Object:
-    spec = _template_spec(obj.get("spec") or {})
-    for key in ("containers", "initContainers"):
-        if isinstance(spec.get(key), list):
-            spec[key] = [_with_requests(container) for container in spec[key]]
+    spec = _with_all_requests(_template_spec(obj.get("spec") or {}))
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     spec = _filled(
         spec,

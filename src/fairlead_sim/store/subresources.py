@@ -214,10 +214,22 @@ def scale_of(ref: ResourceKind, obj: Object) -> Object:
     }
 
 
+def scaled(ref: ResourceKind, obj: Object, replicas: int) -> Object:
+    """The object with this number of replicas."""
+    path = tuple(_scale_paths(ref)["specReplicasPath"].strip(".").split("."))
+    return _with(obj, path, replicas)
+
+
 def scale(
-    cluster: StoredCluster, ref: ResourceKind, namespace: str, name: str, wish: Object
+    cluster: StoredCluster,
+    ref: ResourceKind,
+    namespace: str,
+    name: str,
+    wish: Object,
+    entries: list[Object] | None = None,
 ) -> Object:
-    """Set the number of replicas from a Scale; returns the new Scale.
+    """Set the number of replicas from a Scale, and the object's `managedFields` if they are given;
+    returns the new Scale.
 
     Raises 409 for a stale resourceVersion.
     """
@@ -228,12 +240,16 @@ def scale(
     version = (wish.get("metadata") or {}).get("resourceVersion")
     if version and version != obj["metadata"]["resourceVersion"]:
         raise stale_write(ref, name)
-    path = tuple(_scale_paths(ref)["specReplicasPath"].strip(".").split("."))
     replicas = int((wish.get("spec") or {}).get("replicas") or 0)
     errors = replica_errors("spec.replicas", replicas, least=0)
     if errors:
         raise invalid(_SCALES, name, errors)
-    changed = cluster.mutate(stored, namespace, name, lambda old: _with(old, path, replicas))
+    noted = {} if entries is None else {"managedFields": entries}
+
+    def change(old: Object) -> Object:
+        return {**scaled(ref, old, replicas), "metadata": {**old["metadata"], **noted}}
+
+    changed = cluster.mutate(stored, namespace, name, change)
     assert changed is not None
     return scale_of(ref, changed)
 
