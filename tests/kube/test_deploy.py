@@ -175,9 +175,17 @@ READ |= {
     )
 }
 READ |= {"list /services", "list serving.kserve.io/inferenceservices"}  # the page of serving jobs
+OF_DATA = {"list /persistentvolumeclaims"} | {
+    f"list data.fluid.io/{kind}"
+    for kind in (
+        *("datasets", "dataloads", "alluxioruntimes", "jindoruntimes", "juicefsruntimes"),
+        *("thinruntimes", "goosefsruntimes", "efcruntimes", "vineyardruntimes"),
+    )
+}
+READ |= OF_DATA  # the page of data sets
 EXPORTED = {
     right
-    for right in READ
+    for right in READ - OF_DATA
     if not right.startswith("get ")
     and not right.endswith((" /events", " /services", " serving.kserve.io/inferenceservices"))
 }

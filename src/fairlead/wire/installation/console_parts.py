@@ -227,7 +227,12 @@ def console_sign_in(chosen: Installation) -> list[Object]:
     tree = [grant(QUOTA_GROUP, QUOTA_PLURAL, "create get patch")]
     # Operations: what their steps write, and their records and Leases.
     made = " ".join((FLUID_DATASETS, DATA_LOAD[2], *(each[2] for each in RUNTIMES)))
-    data = [grant(FLUID_GROUP, made, "create delete"), grant("", "pods", "get")]
+    data = [
+        grant(FLUID_GROUP, made, "create get delete"),
+        grant("", "persistentvolumeclaims persistentvolumes pods namespaces", "get"),
+        grant("apps", "deployments", "get"),
+        grant("storage.k8s.io", "csinodes", "list"),
+    ]
     records = [
         grant("", "configmaps", "create get list patch delete"),
         grant("coordination.k8s.io", "leases", "create get update"),

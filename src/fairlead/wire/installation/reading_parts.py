@@ -78,10 +78,9 @@ def reader(chosen: Installation) -> list[Object]:
         # The page of serving jobs. Without services it has no addresses.
         grant("", "services", "list"),
         grant("serving.kserve.io", "inferenceservices", "list"),
-        # The page of data sets, which has fewer facts without one of them.
-        grant("", "persistentvolumeclaims persistentvolumes", "get list"),
-        grant(FLUID_GROUP, _FLUID, "get list"),
-        grant("storage.k8s.io", "csinodes", "list"),
+        # The page of data sets.
+        grant("", "persistentvolumeclaims", "list"),
+        grant(FLUID_GROUP, _FLUID, "list"),
         # Log and object of one job. Without them, those two tabs name the missing right.
         grant("", "pods/log", "get"),
         *(grant(group, resources, "get") for group, resources in _TRAINING),

@@ -1,0 +1,140 @@
+"""Operations of the console on a real API server, with the account and the rights of deploy/: a
+console is killed in the middle, and the next one finishes what it began.
+
+Fluid itself does not run: the test writes the status as Fluid's controllers write it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contracts.api_client import MERGE, ApiClient
+from tests.contracts.data_objects import FLUID, claim, fluid_controller, with_fluid_node
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.crds import install_fluid
+from tests.kube.deployed import of_file
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.objects import namespace
+from tests.kube.oidc_provider import PlainBrowser
+from tests.kube.quota_line import SYSTEM
+from tests.kube.servers import Server, running
+from tests.waiting import wait_until
+
+from fairlead.settings import SIGN_IN_KEY_SECRET
+
+ACCOUNT = "fairlead-reader"
+SPACE, CLAIM, SET = "team-a", "raw", "raw-acc"
+VOLUME = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "missing"},
+    "spec": {
+        "capacity": {"storage": "5Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "",
+        "nfs": {"server": "nfs.example", "path": "/raw"},
+    },
+}
+"""The volume of the claim."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as made:
+        made.admin.apply([namespace(SYSTEM), namespace(SPACE)])
+        made.admin.apply(of_file("people.yaml"))
+        made.admin.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        for name in ("reader", "console-sign-in", "console-people", "console-admission"):
+            made.admin.apply(of_file(f"{name}.yaml"))
+        install_fluid(made.admin)
+        api = ApiClient("real", made.kubeconfig, keeps_connections=True)
+        fluid_controller(api)
+        place = f"/api/v1/namespaces/{SPACE}/persistentvolumeclaims"
+        assert api.post(place, claim(CLAIM)).status == 201
+        assert api.post("/api/v1/persistentvolumes", VOLUME).status == 201
+        with with_fluid_node(api, "node-1"):
+            yield made
+
+
+def console(cluster: ControlPlane, log: str) -> AbstractContextManager[Server]:
+    """A console of its own store, with the rights of deploy/."""
+    token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
+    path = write_kubeconfig(
+        cluster.folder / f"{log}.kubeconfig", cluster.server, cluster.authority, token_user(token)
+    )
+    flags = (
+        *(f"--kubeconfig={path}", "--gpu-source=none", "--sign-in=on"),
+        f"--sign-in-key-secret={SYSTEM}/{SIGN_IN_KEY_SECRET}",
+        f"--store=sqlite:///{cluster.folder / log}.sqlite",
+    )
+    return running("console", *flags, log=Path(cluster.folder / f"{log}.log"))
+
+
+class Administrator:
+    """Signed in with a token that may do everything; the console has its own rights."""
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        cluster.admin.run("create", "serviceaccount", "maker", "-n", SYSTEM)
+        cluster.admin.run(
+            *("create", "clusterrolebinding", "maker", "--clusterrole=cluster-admin"),
+            f"--serviceaccount={SYSTEM}:maker",
+        )
+        self._token = cluster.admin.run("create", "token", "maker", "-n", SYSTEM).strip()
+
+    def send(self, server: Server, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {self._token}", "Content_Type": "application/json"}
+        found = PlainBrowser().send(f"{server.url}/api/v1{path}", method, data, **sent)
+        return found.status, found.json
+
+    def state(self, server: Server, id: str) -> str:
+        status, found = self.send(server, "GET", f"/operations/{id}")
+        assert status == 200, found
+        return str(found["row"]["state"])
+
+
+def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> None:
+    api = ApiClient("real", cluster.kubeconfig, keeps_connections=True)
+    claims = f"/api/v1/namespaces/{SPACE}/persistentvolumeclaims/{CLAIM}"
+    wait_until("the claim is bound", lambda: api.get(claims).body["status"].get("phase") == "Bound")
+    own = Administrator(cluster)
+    data_sets = f"{FLUID}/namespaces/{SPACE}/datasets/{SET}"
+    runtimes = f"{FLUID}/namespaces/{SPACE}/alluxioruntimes/{SET}"
+    with console(cluster, "first") as first:
+        place = f"/volumes/{SPACE}/{CLAIM}/acceleration"
+        status, preview = own.send(first, "POST", f"{place}?dryRun=true", {"workers": 1})
+        checks = {each["check"]: each["state"] for each in preview["checks"]}
+        # RBAC cannot let the console read the records of Helm alone
+        assert {name for name, state in checks.items() if state != "ok"} == {"name-free"}, preview
+        assert checks["name-free"] == "unknown"
+        status, begun = own.send(first, "POST", place, {"workers": 1})
+        assert status == 202, begun
+        id = begun["operation"]
+        wait_until("the runtime is made", lambda: api.get(runtimes).status == 200)
+        first.component.kill()
+    uid = api.get(data_sets).body["metadata"]["uid"]
+    with console(cluster, "second") as second:
+        assert own.state(second, id) == "Running"
+        done = api.patch(
+            f"{data_sets}/status", {"status": {"phase": "Bound", "conditions": []}}, MERGE
+        )
+        assert done.status == 200, done.message
+        wait_until("the operation has ended", lambda: own.state(second, id) != "Running")
+        _, found = own.send(second, "GET", f"/operations/{id}")
+        assert (found["row"]["state"], found["row"]["message"]) == ("Succeeded", "")
+        meta = api.get(data_sets).body["metadata"]
+        assert (meta["uid"], meta["annotations"]["fairlead.io/operation"]) == (uid, id)
+
+        status, ending = own.send(second, "DELETE", f"/datasets/{SPACE}/{SET}")
+        assert status == 202, ending
+        id = ending["operation"]
+        wait_until("it has ended", lambda: own.state(second, id) != "Running")
+        _, found = own.send(second, "GET", f"/operations/{id}")
+        assert (found["row"]["state"], found["row"]["message"]) == ("Succeeded", "")
+        assert (api.get(data_sets).status, api.get(runtimes).status) == (404, 404)
+        assert api.get(claims).status == 200
