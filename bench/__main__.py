@@ -23,6 +23,7 @@ MEASUREMENTS: Final = {
     "store": ("store",),
     "console": ("console_boards", "console_while_moving", "log_follow"),
     "pictures": ("pictures", "researchers"),
+    "datasets": ("datasets",),
     "image": ("image",),
     "installation": ("install", "upgrade", "doctor"),
     "laptop": ("laptop_start", "first_start", "large_world", "simulated_week"),

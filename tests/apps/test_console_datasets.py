@@ -328,6 +328,21 @@ async def test_a_stale_plan_is_409(tmp_path: Any, plan: Operation) -> None:
         assert send.records.by_id["plan1"].state is OperationState.PLANNED
 
 
+async def test_a_plan_starts_while_the_objects_that_it_has_seen_are_unchanged(
+    tmp_path: Any,
+) -> None:
+    title = "PersistentVolumeClaim a-ns/raw"
+    plans = [waiting(id, seen={title: "7"}) for id in ("plan1", "plan2")]
+    async with sent(tmp_path, records=MemoryRecords(*plans), carries_out=True) as send:
+        obj = {"kind": "PersistentVolumeClaim", "metadata": {"resourceVersion": "8"}}
+        send.objects.objects[title] = obj
+        status, body = await send("anna", "POST", "/operations", {"planId": "plan1"})
+        assert (status, body["code"]) == (409, "blocked")
+        assert f"changed since plan `plan1` was made: {title}" in body["error"]
+        obj["metadata"] = {"resourceVersion": "7"}
+        assert (await send("anna", "POST", "/operations", {"planId": "plan2"}))[0] == 202
+
+
 async def test_an_operation_is_cancelled_and_carried_out_again(tmp_path: Any) -> None:
     running = waiting("op1", state=OperationState.RUNNING)
     async with sent(tmp_path, records=MemoryRecords(running)) as send:
