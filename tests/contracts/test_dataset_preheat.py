@@ -113,6 +113,8 @@ def test_bad_input_is_refused_and_writes_nothing(data_space: DataSpace) -> None:
     bound_data_set(space)
     for words, part in (
         (("--replicas", "0"), "--replicas is `0`"),
+        (("--wait", "nan"), "`nan` is no number of seconds"),
+        (("--wait=-1",), "`-1` is no number of seconds"),
         (("--replicas", "3"), "3 copies need as many workers; there are 2"),
         (("--schedule", "often"), "--schedule is `often`: "),
         (("--schedule", "TZ=UTC 0 3 * * *"), "it names a time zone"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fairlead.cli.components.asked import components_of, facts_of
 from fairlead.cli.frame.context import ClusterComponents, Context
+from fairlead.cli.frame.flags import wait_seconds
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def add_wait(parser: argparse.ArgumentParser, until: str) -> None:
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=float,
+        type=wait_seconds,
         default=WAIT_SECONDS,
         help=f"how long to wait {until}; 0: do not wait (default 600)",
     )

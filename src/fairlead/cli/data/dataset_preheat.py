@@ -9,7 +9,7 @@ from fairlead.cli.data.named import named_data_set
 from fairlead.cli.data.waiting import data_of
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.findings import add_output, check_output, print_findings
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.flags import BooleanFlag, wait_seconds
 from fairlead.cli.operations.carried_out import (
     carry_out,
     operations_of,
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=float,
+        type=wait_seconds,
         default=_WAIT_SECONDS,
         help="how long to wait until it is Complete; 0: do not wait (default 86400)",
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.cli.frame.context import ClusterData, Context
+from fairlead.cli.frame.flags import wait_seconds
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
 from fairlead.errors import UserError
 
@@ -18,7 +19,7 @@ def add_wait(parser: argparse.ArgumentParser, until: str) -> None:
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=float,
+        type=wait_seconds,
         default=WAIT_SECONDS,
         help=f"how long to wait {until}; 0: do not wait (default 300)",
     )

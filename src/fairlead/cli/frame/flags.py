@@ -15,12 +15,14 @@ A table of flags (`Flag`) has how each is spelt, and which field of a spec its v
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fairlead.cli.frame.messages import Messages
 from fairlead.errors import UserError
 
+_LONGEST_WAIT: Final = 30 * 86400
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -356,3 +358,20 @@ def read_flags(args: argparse.Namespace, table: Iterable[Flag]) -> dict[str, Any
     return {
         flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in named
     }
+
+
+def wait_seconds(text: str) -> float:
+    """The value of `--wait`. Raises ArgumentTypeError for what is no length of time.
+
+    >>> wait_seconds("0.5")
+    0.5
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= _LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is no number of seconds from 0 to {_LONGEST_WAIT}; e.g. 300"
+        )
+    return seconds

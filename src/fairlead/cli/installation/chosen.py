@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead import __version__
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.flags import BooleanFlag, wait_seconds
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=float,
+        type=wait_seconds,
         default=WAIT_SECONDS,
         help="how long to wait until all is ready; 0: do not wait (default 300)",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.flags import BooleanFlag, wait_seconds
 from fairlead.cli.installation.chosen import WAIT_SECONDS, progress, resumable, target
 
 NAME = "uninstall"
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=float,
+        type=wait_seconds,
         default=WAIT_SECONDS,
         help="how long to wait until all is gone (default 300)",
     )
