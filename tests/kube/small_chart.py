@@ -16,7 +16,7 @@ _TEMPLATE: Final = """
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: "{{ .Release.Name }}-settings", namespace: "{{ .Release.Namespace }}"}
-data: {color: {{ .Values.color | default "red" | quote }}}
+data: {"{{ .Values.key | default "color" }}": {{ .Values.color | default "red" | quote }}}
 ---
 {{- if .Values.hasSecond }}
 apiVersion: v1
@@ -61,16 +61,16 @@ _DEFINITION: Final = {
 }
 
 
-def write_small_chart(folder: Path, version: str = VERSION) -> Path:
+def write_small_chart(folder: Path, version: str = VERSION, name: str = "small") -> Path:
     """Writes it into the folder, which is then the chart."""
-    for name, text in {
-        "Chart.yaml": f'apiVersion: v2\nname: small\nversion: {version}\nappVersion: "9"\n',
+    for file, text in {
+        "Chart.yaml": f'apiVersion: v2\nname: {name}\nversion: {version}\nappVersion: "9"\n',
         "values.schema.json": json.dumps(_SCHEMA),
         "templates/settings.yaml": _TEMPLATE,
         "templates/hook.yaml": _HOOK,
         "crds/small.yaml": json.dumps(_DEFINITION),
     }.items():
-        path = folder / name
+        path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return folder

@@ -100,22 +100,24 @@ def _permissions(facts: PlanFacts) -> Finding:
 def _config(wanted: WantedComponent) -> Finding:
     faults = list(_config_faults(wanted))
     if faults:
-        return Finding("config-complete", State.FAIL, *faults[0])
+        sentence = "; ".join(fault for fault, _ in faults)
+        mend = "; ".join(dict.fromkeys(mend for _, mend in faults))
+        return Finding("config-complete", State.FAIL, sentence, mend)
     return Finding("config-complete", State.OK, "all that it needs is given")
 
 
 def _config_faults(wanted: WantedComponent) -> Iterator[tuple[str, str]]:
-    """Each with what mends it."""
+    """Each with what mends it. A chart does not get values with a secret, so it has no objects."""
+    secrets = plain_secrets(wanted.values)
     if not wanted.has_source:
         is_helm = wanted.component.backend is Backend.HELM
         what = f"the {'chart' if is_helm else 'manifests'} of `{wanted.component.id}`"
         flag = "--chart ADDRESS" if is_helm else "--manifests FILE"
         yield f"{what} {'is' if is_helm else 'are'} not named", f"add `{flag}`"
-    elif not wanted.objects:
+    elif not wanted.objects and not secrets:
         yield "there are no objects in it", "check the chart or the manifests, and the values"
     if wanted.version and not is_version(wanted.version):
         yield f"the version is `{wanted.version}`", "write one like 1.0.8"
-    secrets = plain_secrets(wanted.values)
     if secrets:
         sentence = f"the values have a secret in plain text: {some(secrets)}"
         yield sentence, "write it into a Secret, and name the Secret in the values"
