@@ -32,7 +32,7 @@ metadata:
   name: "{{ .Release.Name }}-hook"
   namespace: "{{ .Release.Namespace }}"
   annotations: {helm.sh/hook: "pre-install,pre-upgrade"}
-spec: {restartPolicy: Never, containers: [{name: hook, image: hook}]}
+spec: {restartPolicy: Never, nodeSelector: {no: node}, containers: [{name: hook, image: hook}]}
 {{- end }}
 """
 """A pod that no node takes, so Helm waits for it until its time is over."""

@@ -350,7 +350,7 @@ def test_a_killed_deployment_is_finished_by_another_process(charted: Charted) ->
     id = json.loads(history)[0]["id"]
     going_on = commands.begin("operation", "resume", id)
     try:
-        wait_until("the pod of a new run ends", lambda: _end_hook(charted), 300.0)
+        wait_until("the pod of a new run ends", lambda: _end_hook(charted), 240.0)
         output, _ = going_on.communicate(timeout=180)
     finally:
         going_on.kill()

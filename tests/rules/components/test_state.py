@@ -100,10 +100,22 @@ def test_a_release_of_another_program_is_foreign_and_never_upgraded() -> None:
     assert not found.can_upgrade
 
 
-def test_without_helm_a_foreign_copy_is_known_by_its_workloads() -> None:
+def test_without_helm_a_release_is_seen_and_its_state_is_unknown() -> None:
     by_helm = tuple(replace(each, release="data", version="1.0.7") for each in READY)
     found = row(replace(NONE, has_helm=False, workloads=by_helm))
-    assert (found.state, found.managed_by, found.version) == (State.FOREIGN, "helm", "1.0.7")
+    assert (found.state, found.managed_by, found.version) == (None, "helm", "1.0.7")
+    assert found.message == (
+        "the Helm release `fluid-system/data`; there is no program `helm` here to read releases"
+    )
+    found = row(replace(NONE, has_helm=False))
+    assert found.state == State.NOT_INSTALLED
+    assert found.message == "there is no program `helm` here to read releases"
+
+
+def test_a_foreign_copy_is_known_by_its_workloads() -> None:
+    by_helm = tuple(replace(each, release="data") for each in READY)
+    found = row(replace(NONE, workloads=by_helm))
+    assert (found.state, found.managed_by) == (State.FOREIGN, "helm")
     found = row(replace(NONE, has_helm=False, workloads=READY))
     assert (found.state, found.managed_by) == (State.FOREIGN, "other")
 

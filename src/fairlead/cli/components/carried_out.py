@@ -69,4 +69,5 @@ def _refuse_state(row: ComponentRow, do: OperationKind) -> None:
         raise UserError(f"`{row.id}` is there already: {row.state.value}", hint)
     if do is not OperationKind.DEPLOY and is_absent:
         hint = f"`fairlead component deploy {row.id}` deploys it"
-        raise UserError(f"`{row.id}` is not installed", hint)
+        reason = f": {row.message}" if row.message else ""
+        raise UserError(f"`{row.id}` is not installed{reason}", hint)

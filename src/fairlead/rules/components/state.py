@@ -42,6 +42,7 @@ _OF_INVENTORY: Final = {
     "removing": ComponentState.REMOVING,
 }
 _WORKLOADS: Final = ("Deployment", "DaemonSet", "StatefulSet")
+_NO_HELM: Final = "there is no program `helm` here to read releases"
 _Place = tuple[str, str, str]
 _Found = tuple[ComponentState | None, dict[str, str]]
 _ABSENT: Final[_Found] = (ComponentState.NOT_INSTALLED, {})
@@ -101,6 +102,8 @@ def _found(component: Component, facts: ComponentFacts) -> _Found:
         state, found = look(component, facts)
         if state != ComponentState.NOT_INSTALLED:
             return state, found
+    if component.chart and not facts.has_helm:
+        return ComponentState.NOT_INSTALLED, {"message": _NO_HELM}
     return _ABSENT
 
 
@@ -193,6 +196,15 @@ def _foreign(component: Component, facts: ComponentFacts) -> _Found:
     if not seen:
         return _ABSENT
     first = seen[0]
+    if first.release and not facts.has_helm:
+        message = f"the Helm release `{first.namespace}/{first.release}`; {_NO_HELM}"
+        return None, {
+            "version": first.version,
+            "managed_by": "helm",
+            "namespace": first.namespace,
+            "release": first.release,
+            "message": message,
+        }
     return ComponentState.FOREIGN, {
         "version": first.version,
         "managed_by": "helm" if first.release else "other",
