@@ -224,6 +224,37 @@ def test_bad_input_is_refused_in_one_sentence(
     assert sentence in commands.run("component", *words, status=1)
 
 
+def test_parts_of_the_installation_are_written_by_the_installer(commands: Commands) -> None:
+    """Which has its own tests; here: which values, and what is refused."""
+    spaces = ("--set", "namespace=parts-system", "--set", "nodeNamespace=parts-nodes")
+    output = commands.run("component", "deploy", "console", *spaces, status=1)
+    assert "`cluster-exporter` is missing" in output
+    try:
+        commands.run("component", "deploy", "cluster-exporter", *spaces, "--wait", "0")
+        row = commands.row("cluster-exporter")
+        assert (row["managedBy"], row["namespace"]) == ("native", "parts-system")
+        commands.run("component", "deploy", "console", "--wait", "0")
+        inventory = commands.cluster.admin.run(
+            *("get", "configmap", "fairlead-installation", "-n", "parts-system"),
+            *("-o", "jsonpath={.data.values}"),
+        )
+        parts = yaml.safe_load(inventory)["parts"]
+        assert not parts.get("quota", True)
+        assert parts.get("console", True)
+        for words, sentence in (
+            (("deploy", "console"), "`console` is there already"),
+            (("remove", "cluster-exporter"), "`console` needs it"),
+            (("deploy", "quota", "--chart", "x"), "which has no --chart"),
+        ):
+            assert sentence in commands.run("component", *words, status=1)
+        commands.run("component", "remove", "console", "--wait", "0")
+        assert commands.row("console")["state"] == "NotInstalled"
+        output = commands.run("component", "remove", "cluster-exporter", status=1)
+        assert "`cluster-exporter` is the last part of the installation" in output
+    finally:
+        commands.run("uninstall", "--delete-data")
+
+
 class Charted:
     """The component `prometheus` from the small chart, in a namespace of its own."""
 

@@ -211,7 +211,9 @@ def test_what_it_depends_on_must_be_there() -> None:
 
 def test_parts_of_the_installation_know_their_needs_and_dependants() -> None:
     console = wanted(DEPLOY, id="console")
-    assert one(part_preflight(console, rows()), "depends").state is State.FAIL
+    finding = one(part_preflight(console, rows()), "depends")
+    assert (finding.state, finding.sentence) == (State.FAIL, "`cluster-exporter` is missing")
+    assert finding.mend == "`fairlead component deploy cluster-exporter`"
     installed = InstallationFact("0.1.0", Parts(), "fairlead-system")
     there = rows(replace(NONE, installation=installed))
     assert one(part_preflight(console, there), "depends").state is State.OK

@@ -77,5 +77,9 @@ def _table(rows: Sequence[ComponentRow]) -> str:
         for each in rows
     ]
     text = render_rows([head, *(tuple(map(first_line, row)) for row in cells)])
-    notes = [first_line(f"{each.id}: {each.message}") for each in rows if each.message]
+    named: dict[str, list[str]] = {}
+    for each in rows:
+        if each.message:
+            named.setdefault(each.message, []).append(each.id)
+    notes = [first_line(f"{', '.join(ids)}: {message}") for message, ids in named.items()]
     return text + ("\n" + "".join(f"{note}\n" for note in notes) if notes else "")

@@ -236,18 +236,23 @@ def _is_others(wanted: WantedComponent, found: Manifest, set_id: str) -> bool:
 
 
 def _depends(wanted: WantedComponent, rows: Rows) -> Finding:
-    missing, waiting = [], []
+    missing: list[str] = []
+    waiting: list[str] = []
+    lacking: list[str] = []
     for need in wanted.component.depends:
         row = rows[need.id]
-        if row.state in (None, ComponentState.NOT_INSTALLED):
-            missing.append(f"`{need.id}` is missing" if row.state else f"`{need.id}` is unknown")
+        if row.state is None:
+            missing.append(f"`{need.id}` is unknown: {row.message}")
+        elif row.state is ComponentState.NOT_INSTALLED:
+            missing.append(f"`{need.id}` is missing")
+            lacking.append(need.id)
         elif need.version and is_newer(need.version, row.version):
             missing.append(f"`{need.id}` is {row.version}, and {need.version} is needed")
         elif row.state not in (ComponentState.READY, ComponentState.FOREIGN):
             waiting.append(f"`{need.id}` is {row.state}")
     if missing:
-        names = " ".join(need.id for need in wanted.component.depends)
-        return Finding("depends", State.FAIL, "; ".join(missing), f"deploy it first: {names}")
+        mend = "; ".join(f"`fairlead component deploy {each}`" for each in lacking)
+        return Finding("depends", State.FAIL, "; ".join(missing), mend)
     if waiting:
         return Finding("depends", State.WARN, "; ".join(waiting), "wait until it is ready")
     return Finding("depends", State.OK, "what it needs is there")
