@@ -283,6 +283,8 @@ def charted(
     namespace = f"of-{name}"
     yield Charted(Commands(cluster, name), tmp_path / "chart", helm, namespace)
     helm.answer("uninstall", "prometheus", "-n", namespace, "--no-hooks", "--ignore-not-found")
+    # pods of hooks are no part of the release
+    cluster.admin.run("delete", "namespace", namespace, "--ignore-not-found")
     cluster.admin.run("delete", "crd", "smalls.test.fairlead.io", "--ignore-not-found")
 
 
