@@ -13,8 +13,6 @@ from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import run_fairlead
 from tests.waiting import wait_until
 
-from fairlead.wire.data.stand_in import stand_in_objects
-
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
 MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
 SPACE, CLAIM, NAME = "demo-ns", "fashion-demo-pvc", "fashion-demo-pvc-acc"
@@ -72,11 +70,8 @@ def test_the_documents_claim_is_accelerated_and_a_restart_keeps_it(kept: Path) -
 
 
 def install_stand_in(one: Laptop) -> None:
-    one.kubectl.apply(stand_in_objects())
-    one.kubectl.run(
-        *("rollout", "status", "deployment/dataset-controller", "--namespace=fluid-system"),
-        *("--timeout=60s",),
-    )
+    deployed = run_fairlead(one.kubeconfig, "component", "deploy", "fluid")
+    assert "fluid" in deployed
     wait_until(
         "the nodes have the driver",
         lambda: "fuse.csi.fluid.io" in one.kubectl.run("get", "csinodes", "--output=yaml"),
