@@ -67,12 +67,19 @@ def test_the_documents_claim_is_accelerated_and_a_restart_keeps_it(kept: Path) -
         assert listed(one) == [[CLAIM, "PersistentVolumeClaim", "Ready", ""]]
         pods = one.kubectl.run("get", "pods", f"--namespace={SPACE}", "--output=name")
         assert pods == ""
+        run_fairlead(one.kubeconfig, "component", "remove", "fluid")
+        wait_for_driver(one, is_there=False)
+        assert listed(one) == [[CLAIM, "PersistentVolumeClaim", "Ready", ""]]
 
 
 def install_stand_in(one: Laptop) -> None:
-    deployed = run_fairlead(one.kubeconfig, "component", "deploy", "fluid")
-    assert "fluid" in deployed
-    wait_until(
-        "the nodes have the driver",
-        lambda: "fuse.csi.fluid.io" in one.kubectl.run("get", "csinodes", "--output=yaml"),
-    )
+    run_fairlead(one.kubeconfig, "component", "deploy", "fluid")
+    wait_for_driver(one, is_there=True)
+
+
+def wait_for_driver(one: Laptop, *, is_there: bool) -> None:
+    def has_driver() -> bool:
+        return "fuse.csi.fluid.io" in one.kubectl.run("get", "csinodes", "--output=yaml")
+
+    words = "the nodes have the driver" if is_there else "no node has the driver"
+    wait_until(words, lambda: has_driver() is is_there)
