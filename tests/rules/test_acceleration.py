@@ -174,7 +174,7 @@ def test_the_objects_are_those_of_the_specification() -> None:
     found = chosen(GOOD, folder="a/b", workers=2, quota=20 * GIB)
     data_set, runtime = render_acceleration(found)
     mount = {"mountPoint": "pvc://raw/a/b", "name": "raw", "path": "/", "readOnly": True}
-    assert data_set["spec"] == {"mounts": [mount]}
+    assert data_set["spec"] == {"mounts": [mount], "placement": "Shared"}
     level = {"mediumtype": "MEM", "path": "/dev/shm", "quota": "20Gi", "high": "0.95", "low": "0.7"}
     assert runtime["spec"] == {
         "replicas": 2,

@@ -40,6 +40,7 @@ from fairlead_sim.operators.fluid_alluxio_parts import (
 from fairlead_sim.operators.fluid_binding import bind, report_cache, report_fault, unbind
 from fairlead_sim.operators.fluid_cache import memory_quota_of, quota_of
 from fairlead_sim.operators.fluid_dataset import name_fault
+from fairlead_sim.operators.fluid_release import installed_by
 from fairlead_sim.operators.fluid_volume import own_claim, own_volume, volume_objects
 
 Object = dict[str, Any]
@@ -353,14 +354,17 @@ def _end(obj: Object, dataset: Object | None, view: View, plan: Plan) -> None:
 
 
 def _parts(obj: Object, view: View) -> list[Object]:
-    """The release of the name, even a foreign one, and what Fluid's own release installed."""
+    """The release of the name, even a foreign one, and what it installed."""
     namespace, uid = obj["metadata"]["namespace"], obj["metadata"]["uid"]
     maps = [view.find("v1", "ConfigMap", name, namespace) for name in config_maps(obj)]
-    return [
-        *releases(view, namespace, obj["metadata"]["name"]),
+    found = releases(view, namespace, obj["metadata"]["name"])
+    parts = [
+        *found,
+        *(each for release in found for each in installed_by(view, release)),
         *(each for each in view.owned(uid) if each["kind"] in ("StatefulSet", "DaemonSet")),
         *(each for each in maps if each is not None),
     ]
+    return list({each["metadata"]["uid"]: each for each in parts}.values())
 
 
 def _clear_nodes(obj: Object, view: View, plan: Plan) -> None:

@@ -57,6 +57,8 @@ _STORES: Final = {
     "MEM": {"path": "/dev/shm", "high": "0.95", "low": "0.7"},
     "SSD": {"path": "/var/lib/docker/alluxio", "high": "0.99", "low": "0.8"},
 }
+_PLACEMENT: Final = "Shared"
+"""Data sets of one namespace share nodes. Fluid's default gives each data set nodes of its own."""
 _HOST_LABEL: Final = "kubernetes.io/hostname"
 _BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPE]i?)?B", re.ASCII)
 _UNITS: Final = {unit: 1024 ** (place + 1) for place, unit in enumerate("KMGTPE")}
@@ -294,7 +296,7 @@ def render_acceleration(chosen: Acceleration) -> list[Manifest]:
             "apiVersion": version,
             "kind": DATASET[3],
             "metadata": meta,
-            "spec": {"mounts": mounts, **place},
+            "spec": {"mounts": mounts, "placement": _PLACEMENT, **place},
         },
         {
             "apiVersion": version,
