@@ -36,7 +36,7 @@ from debian import (
     Package,
 )
 from environment import PYTHON
-from kube_programs import KUBE_ROUTER, MONITORING, OTHER_KUBERNETES, Family
+from kube_programs import FLUID_CONTROLLERS, KUBE_ROUTER, MONITORING, OTHER_KUBERNETES, Family
 from progress import cache_home
 from toolchains import REPOSITORY
 
@@ -63,6 +63,7 @@ QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
 COMPATIBILITY = "tests/kube/test_compatibility.py"
 POLICIES = "tests/kube/test_network_policies.py"
+FLUID = "tests/kube/test_fluid*.py"
 _IN_BOTH_WORLDS = (
     *("same_end", "training_same_end", "operators", "kubectl_twins", "kubectl_kinds"),
     *("kubectl_access", "sharing_words", "serve", "startable", "idle_hours", "default_over_time"),
@@ -219,12 +220,19 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED, COMPATIBILITY, POLICIES, *BOTH_WORLDS, *INSTALLATIONS)),
+            *_but((QUOTA, DISCOVERED, COMPATIBILITY, POLICIES, FLUID)),
+            *_but((*BOTH_WORLDS, *INSTALLATIONS)),
         ),
         _cluster_group(
             "installed", "installation, chart, users and removal on a real one", *INSTALLATIONS
         ),
         _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
+        replace(
+            _cluster_group(
+                "fluid", "data sets: Fluid's real controllers and simulated ones", *_matching(FLUID)
+            ),
+            more_programs=(FLUID_CONTROLLERS,),
+        ),
         _with_image(
             _node_group(
                 "kubelet",

@@ -194,8 +194,18 @@ KUBE_ROUTER = Family(
     "github.com/cloudnativelabs/kube-router/v2",
     {"kube-router": "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"},
 )
-# Ten minutes of compiling or more for one group each, which is run when it is named.
-BUILT_ON_DEMAND = (*MONITORING, KUBE_ROUTER, *OTHER_KUBERNETES.values())
+# The controllers of data sets and of caches by Alluxio, for the group `fluid` alone.
+FLUID_CONTROLLERS = Family(
+    "fluid",
+    "github.com/fluid-cloudnative/fluid",
+    {
+        f"fluid-{name}": f"github.com/fluid-cloudnative/fluid/cmd/{name}"
+        for name in ("dataset", "alluxio")
+    },
+)
+# For one group each. All but Fluid's take ten minutes of compiling or more, and their groups run
+# when they are named.
+BUILT_ON_DEMAND = (*MONITORING, KUBE_ROUTER, *OTHER_KUBERNETES.values(), FLUID_CONTROLLERS)
 
 # The tests read YAML of these modules (stages, CRDs), also if the programs come from a cache of
 # another
@@ -215,7 +225,7 @@ READ = (
 
 FAMILY_OF = {
     program: family
-    for family in (*BUILT, *MONITORING, KUBE_ROUTER, KUEUE)
+    for family in (*BUILT, *MONITORING, KUBE_ROUTER, KUEUE, FLUID_CONTROLLERS)
     for program in family.packages
 }
 

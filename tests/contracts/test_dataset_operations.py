@@ -15,7 +15,7 @@ import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.conftest import new_space
 from tests.contracts.data_objects import DataSpace, claim
-from tests.contracts.operation_bench import Bench, Death, Fault, PlayedClock
+from tests.contracts.test_operations import Bench, Death, Fault, PlayedClock
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
@@ -104,13 +104,12 @@ class DataBench(Bench):
             chosen = Preheat(self.space, NAME)
             steps, undo = preheat_steps(render_preheat(chosen, data_set, load_name(NAME, id)), id)
         else:
-            parts = [
-                fluid_ref(each["kind"], self.space, NAME, each["metadata"]["uid"])
-                for plural in ("datasets", "alluxioruntimes")
-                for each in self.fluid.objects(plural)
-            ]
-            steps = unacceleration_steps(DataSetParts(self.space, NAME, parts[0], tuple(parts[1:])))
-            undo = ()
+            kinds = ("Dataset", "AlluxioRuntime")
+            data_set, runtime = (fluid_ref(each, self.space, NAME) for each in kinds)
+            steps, undo = (
+                unacceleration_steps(DataSetParts(self.space, NAME, data_set, (runtime,))),
+                (),
+            )
         plan = planned(id, kind, subject, steps, undo=undo, now=self.clock.now())
         await self.records.create(begun(plan, "", self.clock.now()))
         return id

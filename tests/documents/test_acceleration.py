@@ -13,6 +13,8 @@ from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import run_fairlead
 from tests.waiting import wait_until
 
+from fairlead.wire.data.stand_in import stand_in_objects
+
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
 MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
 SPACE, CLAIM, NAME = "demo-ns", "fashion-demo-pvc", "fashion-demo-pvc-acc"
@@ -67,19 +69,15 @@ def test_the_documents_claim_is_accelerated_and_a_restart_keeps_it(kept: Path) -
         assert listed(one) == [[CLAIM, "PersistentVolumeClaim", "Ready", ""]]
         pods = one.kubectl.run("get", "pods", f"--namespace={SPACE}", "--output=name")
         assert pods == ""
-        run_fairlead(one.kubeconfig, "component", "remove", "fluid")
-        wait_for_driver(one, is_there=False)
-        assert listed(one) == [[CLAIM, "PersistentVolumeClaim", "Ready", ""]]
 
 
 def install_stand_in(one: Laptop) -> None:
-    run_fairlead(one.kubeconfig, "component", "deploy", "fluid")
-    wait_for_driver(one, is_there=True)
-
-
-def wait_for_driver(one: Laptop, *, is_there: bool) -> None:
-    def has_driver() -> bool:
-        return "fuse.csi.fluid.io" in one.kubectl.run("get", "csinodes", "--output=yaml")
-
-    words = "the nodes have the driver" if is_there else "no node has the driver"
-    wait_until(words, lambda: has_driver() is is_there)
+    one.kubectl.apply(stand_in_objects())
+    one.kubectl.run(
+        *("rollout", "status", "deployment/dataset-controller", "--namespace=fluid-system"),
+        *("--timeout=60s",),
+    )
+    wait_until(
+        "the nodes have the driver",
+        lambda: "fuse.csi.fluid.io" in one.kubectl.run("get", "csinodes", "--output=yaml"),
+    )

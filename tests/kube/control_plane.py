@@ -53,8 +53,10 @@ class ControlPlane:
         kubernetes: str = "",
         emulated: str = "",
         flags: Mapping[str, Sequence[str]] | None = None,
+        commands: Path | None = None,
     ) -> None:
         self._flags = flags or {}
+        self._commands = commands
         self.folder = folder
         self.logs = logs
         self.port = free_port()
@@ -240,6 +242,8 @@ class ControlPlane:
             for key, value in os.environ.items()
             if not key.lower().endswith("_proxy") and key != "KUBECONFIG"
         }
+        if name == "kwok" and self._commands is not None:
+            environment["PATH"] = f"{self._commands}{os.pathsep}{environment['PATH']}"
         return Component(
             name,
             [program(name, self._kubernetes), *arguments, *self._flags.get(name, ())],
@@ -353,7 +357,26 @@ class ControlPlane:
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
             "--node-lease-duration-seconds=40",
             f"--cidr={POD_RANGE}",
+            *self._exec_flags(),
         )
+
+    def _exec_flags(self) -> list[str]:
+        """With them KWOK serves `exec`, as the kubelet of each node does."""
+        if self._commands is None:
+            return []
+        rule = self.folder / "exec.json"
+        everywhere = {"containers": [], "local": {"workDir": str(self.folder)}}
+        head = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterExec"}
+        document = {**head, "metadata": {"name": "all"}, "spec": {"execs": [everywhere]}}
+        rule.write_text(json.dumps(document), encoding="utf-8")
+        serving = self.issue("kwok", names=[self._advertise_address])
+        return [
+            f"--config={rule}",
+            f"--node-ip={self._advertise_address}",
+            f"--node-port={free_port()}",
+            f"--tls-cert-file={serving.certificate}",
+            f"--tls-private-key-file={serving.key}",
+        ]
 
 
 # No port of its own, and no lease: a component that is killed and started again works at once.
@@ -369,6 +392,7 @@ def running_control_plane(
     kubernetes: str = "",
     emulated: str = "",
     flags: Mapping[str, Sequence[str]] | None = None,
+    commands: Path | None = None,
 ) -> Iterator[ControlPlane]:
     """A running cluster for the block. Its logs stay in `test-output/kube/<pid>-…`, all else is
     removed.
@@ -385,6 +409,8 @@ def running_control_plane(
     `kubernetes`: another minor version of Kubernetes, "1.34" for example (`other_kubernetes`).
     `emulated`: an earlier one, of which the API server has the features and the expressions.
     `flags`: further flags of a program, by its name; of two that differ the later is in force.
+    `commands`: a folder of programs. `exec` in any container that KWOK plays runs them here, and
+    otherwise those of this machine.
     """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -404,6 +430,7 @@ def running_control_plane(
             kubernetes=kubernetes,
             emulated=emulated,
             flags=flags,
+            commands=commands,
         )
         leaving.callback(control_plane.stop)
         control_plane.start()

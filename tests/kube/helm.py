@@ -7,6 +7,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -19,19 +20,26 @@ _TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 class Helm:
-    """One of the two programs. `home`: a folder for what it keeps."""
+    """One of the two programs. `home`: a folder for what it keeps. `settings`: its environment."""
 
-    def __init__(self, name: str, home: Path, kubeconfig: Path | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        home: Path,
+        kubeconfig: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self._program = program(name)
         self._home = home
         self._kubeconfig = kubeconfig
+        self._settings = settings or {}
 
     def answer(self, *words: str, seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
         cluster = [f"--kubeconfig={self._kubeconfig}"] if self._kubeconfig else []
         return subprocess.run(
             [self._program, *words, *cluster],
-            env={"PATH": os.environ["PATH"], "HOME": str(self._home)},
+            env={"PATH": os.environ["PATH"], "HOME": str(self._home), **self._settings},
             capture_output=True,
             text=True,
             timeout=seconds,

@@ -100,19 +100,31 @@ def _node_not_ready(stage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pod_finished() -> dict[str, Any]:
+    of_pods = {"key": _annotation(RUN_TIME), "operator": "Exists"}
+    return _delayed(_finished_stage("pod-finished", of_pods), RUN_TIME)
+
+
+def ended_stage(name: str, label: str, value: str, milliseconds: int) -> dict[str, Any]:
+    """A further stage: pods with this label end by themselves after this time."""
+    of_pods = {"key": f'.metadata.labels["{label}"]', "operator": "In", "values": [value]}
+    stage = _finished_stage(name, of_pods)
+    stage["spec"]["delay"] = {"durationMilliseconds": milliseconds}
+    return stage
+
+
+def _finished_stage(name: str, of_pods: dict[str, Any]) -> dict[str, Any]:
     selector = [
         {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"},
         {"key": ".status.phase", "operator": "In", "values": ["Running"]},
-        {"key": _annotation(RUN_TIME), "operator": "Exists"},
+        of_pods,
     ]
-    stage: dict[str, Any] = {
+    return {
         "apiVersion": "kwok.x-k8s.io/v1alpha1",
         "kind": "Stage",
-        "metadata": {"name": "pod-finished"},
+        "metadata": {"name": name},
         "spec": {
             "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
             "selector": {"matchExpressions": selector},
             "next": {"statusTemplate": _FINISHED},
         },
     }
-    return _delayed(stage, RUN_TIME)

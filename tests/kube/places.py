@@ -26,6 +26,7 @@ EPOCH = 1_767_600_000.0  # 2026-01-05T08:00:00Z
 _PREFIXES = {
     "apps/v1": ("controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch/v1": ("cronjobs", "jobs"),
+    "data.fluid.io/v1alpha1": ("alluxioruntimes", "dataloads", "datasets"),
     "kubeflow.org/v1": ("pytorchjobs", "tfjobs"),
     "kubeflow.org/v2beta1": ("mpijobs",),
     "policy/v1": ("poddisruptionbudgets",),
@@ -34,7 +35,7 @@ _PREFIXES = {
 _GROUPS = {
     plural: f"/apis/{version}" for version, plurals in _PREFIXES.items() for plural in plurals
 }
-_WIDE = ("namespaces", "nodes", "priorityclasses")
+_WIDE = ("namespaces", "nodes", "persistentvolumes", "priorityclasses")
 
 
 @dataclass
@@ -138,7 +139,7 @@ def real_place(kubeconfig: Path, namespace: str) -> Place:
     place = Place(
         ApiClient("real", kubeconfig), namespace, time.time, time.sleep, step=0.3, patience=120.0
     )
-    _make_namespace(place)
+    make_namespace(place)
     return place
 
 
@@ -159,12 +160,12 @@ def simulated_place(folder: Path, namespace: str, nodes: Sequence[Object]) -> It
             step=1.0,
             patience=1800.0,
         )
-        _make_namespace(place)
+        make_namespace(place)
         place.create(*nodes)
         yield place
 
 
-def _make_namespace(place: Place) -> None:
+def make_namespace(place: Place) -> None:
     """A namespace with its default service account, which a real server demands before the first
     pod.
     """
