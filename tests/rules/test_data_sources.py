@@ -111,6 +111,7 @@ def test_keys_are_references_and_their_source_is_not_at_the_root() -> None:
     """Of a source at `/` Fluid 1.0.8 writes the values of its keys into a ConfigMap."""
     data_set, runtime = render_acceleration(asked(KEYS))
     assert data_set["spec"] == {
+        "placement": "Shared",
         "mounts": [
             {
                 "mountPoint": "s3://bucket/faces",
@@ -128,7 +129,7 @@ def test_keys_are_references_and_their_source_is_not_at_the_root() -> None:
                     },
                 ],
             }
-        ]
+        ],
     }
     assert "annotations" not in data_set["metadata"]
     assert runtime["metadata"]["name"] == "faces"
