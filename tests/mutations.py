@@ -37,6 +37,9 @@ HELPS = "tests/docs/test_flag_helps.py"
 VITEST = "web: test/gpumap.test.ts"
 OPERATIONS = "tests/contracts/test_operations.py"
 STEPS = "src/fairlead/apps/operations/steps.py"
+DATASETS = "tests/apps/test_console_datasets.py"
+DESK = "src/fairlead/console/http/data/operation_desk.py"
+DATA_PLANS = "src/fairlead/console/http/writing/datasets.py"
 
 
 class Mutation(NamedTuple):
@@ -51,6 +54,46 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = (
+    Mutation(
+        "console: the plan of another person is shown",
+        DESK,
+        "operation.state is not OperationState.PLANNED or operation.created_by == by",
+        "True",
+        DATASETS,
+        "for_the_person",
+    ),
+    Mutation(
+        "console: a plan starts although its objects have changed",
+        DESK,
+        'found[title] = "" if obj is None',
+        "found[title] = plan.seen[title] if True",
+        DATASETS,
+        "seen_are_unchanged",
+    ),
+    Mutation(
+        "console: a failed check does not refuse an acceleration",
+        DATA_PLANS,
+        "failed = [_fault(each) for each in found if each.state is State.FAIL]",
+        "failed = []",
+        DATASETS,
+        "failed_check",
+    ),
+    Mutation(
+        "console: two operations of one data set",
+        DATA_PLANS,
+        "if at_work is not None:",
+        "if False:",
+        DATASETS,
+        "running_operation_blocks",
+    ),
+    Mutation(
+        "console: a researcher sees data of all namespaces",
+        "src/fairlead/console/boards/data/dataset_rows.py",
+        "if namespaces is None:\n        return found\n",
+        "if True:\n        return found\n",
+        DATASETS,
+        "researcher_reads",
+    ),
     Mutation(
         "components: a label alone makes a member",
         "src/fairlead/model/operations/apply_set.py",

@@ -12,6 +12,7 @@ from tests.console.data_parts import MemoryObjects, MemoryRecords
 from tests.waiting import until
 
 from fairlead.apps.leader import LeaseTimes
+from fairlead.apps.operations.history import HistoryKeeper
 from fairlead.apps.operations.runner import OperationRunner
 from fairlead.apps.operations.takeover import OperationTakeover
 from fairlead.errors import OutsideError
@@ -69,7 +70,9 @@ class Process:
     def __init__(self, name: str, records: MemoryRecords, objects: MemoryObjects) -> None:
         self.woken = asyncio.Event()
         runner = OperationRunner(records, objects, None, name, now=lambda: EPOCH, times=BRIEF)
-        self._takeover = OperationTakeover(records, runner, self.woken, lambda: EPOCH)
+        self._takeover = OperationTakeover(
+            records, runner, self.woken, lambda: EPOCH, HistoryKeeper(records, None)
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Process]:

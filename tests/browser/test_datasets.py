@@ -75,7 +75,9 @@ def volume_objects() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def laptop() -> Iterator[Laptop]:
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    with running_laptop(OUTPUT / "datasets.log", "--sign-in", "--scenario=empty") as it:
+    with running_laptop(
+        OUTPUT / "datasets.log", "--sign-in", "--scenario=empty", "--speed=10"
+    ) as it:
         it.kubectl.apply(volume_objects())
         yield it
 

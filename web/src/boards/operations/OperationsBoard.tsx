@@ -71,9 +71,9 @@ function operationColumns(words: Words): readonly Column<ListedOperation>[] {
   const { t } = words;
   return [
     { key: "id", head: t("operations.id"), width: 120, mono: true, fixed: true, cell: (o) => o.id },
+    { key: "state", head: t("operations.state"), width: 110, title: (o) => o.message, cell: (o) => <Status word={o.state} /> },
     { key: "kind", head: t("operations.kind"), width: 130, cell: (o) => kindWord(o.kind, words) },
     { key: "subject", head: t("operations.subject"), width: 200, mono: true, title: (o) => subjectWord(o.subject), cell: (o) => subjectWord(o.subject) },
-    { key: "state", head: t("operations.state"), width: 110, title: (o) => o.message, cell: (o) => <Status word={o.state} /> },
     { key: "stepsDone", head: t("operations.steps"), width: 76, number: true, cell: (o) => `${o.stepsDone} / ${o.stepsTotal}` },
     { key: "step", head: t("operations.step"), width: 240, title: (o) => o.step, cell: (o) => o.step || "—" },
     { key: "createdBy", head: t("operations.by"), width: 100, cell: (o) => o.createdBy },
