@@ -15,7 +15,7 @@ import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.conftest import new_space
 from tests.contracts.data_objects import DataSpace, claim
-from tests.contracts.test_operations import Bench, Death, Fault, PlayedClock
+from tests.contracts.operation_bench import Bench, Death, Fault, PlayedClock
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
