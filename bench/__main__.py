@@ -44,6 +44,7 @@ MEASUREMENTS: Final = {
     "sharing": ("filter", "scheduler_extender"),
     "people": ("people", "sign_in"),
     "operations": ("operation_apply", "operation_resume"),
+    "components": ("component_upgrade",),
     "nodes": ("node_agent", "bound_to_running", "mode_switch"),
 }
 """Names by module."""

@@ -100,6 +100,10 @@ def test_an_object_that_does_not_change_is_only_counted() -> None:
     asked = deployment()
     made = plan(wanted(UPGRADE, asked), facts(there(asked), before=inventory(asked)))
     assert (made.changes, made.same) == ((), 1)
+    applied = [
+        each.work.manifest["kind"] for each in made.steps if isinstance(each.work, ApplyStep)
+    ]
+    assert applied == ["ConfigMap", "ConfigMap"], "the inventory alone"
 
 
 def test_values_of_a_secret_are_in_no_plan() -> None:

@@ -23,12 +23,14 @@ def components_of(context: Context) -> ClusterComponents:
     return found
 
 
-def facts_of(context: Context, components: Sequence[Component]) -> ComponentFacts:
-    """What the cluster has of these components, with the operations that run."""
+def facts_of(
+    context: Context, components: Sequence[Component], *, with_running: bool = True
+) -> ComponentFacts:
+    """What the cluster has of these components. `with_running`: with the operations that run."""
     from fairlead.rules.components.state import with_operations
 
     facts = components_of(context).facts(components)
-    operations = context.world.operations()
+    operations = context.world.operations() if with_running else None
     if operations is None:
         return facts
     try:

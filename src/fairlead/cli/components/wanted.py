@@ -108,12 +108,13 @@ def asked_component(id: str) -> Component:
     return found
 
 
-def rows_of(context: Context) -> dict[str, ComponentRow]:
-    """How all components are, by id."""
+def rows_of(context: Context, *, with_running: bool = True) -> dict[str, ComponentRow]:
+    """How all components are, by id. `with_running`: with the operations that run."""
     from fairlead.rules.components.catalogue import CATALOGUE
     from fairlead.rules.components.state import component_rows
 
-    return {each.id: each for each in component_rows(facts_of(context, CATALOGUE))}
+    facts = facts_of(context, CATALOGUE, with_running=with_running)
+    return {each.id: each for each in component_rows(facts)}
 
 
 def checked(args: argparse.Namespace, context: Context, do: OperationKind, rows: Rows) -> Checked:
@@ -137,6 +138,17 @@ def planned_changes(found: Checked, operation: str) -> ComponentPlan:
     from fairlead.wire.components.inventory import render_component_inventory
 
     return component_plan(found.wanted, found.facts, operation, render_component_inventory)
+
+
+def is_as_wanted(found: Checked) -> bool:
+    """Whether a native upgrade would change nothing: neither an object nor the version."""
+    from fairlead.model.operations.operation import OperationKind
+
+    before, wanted = found.facts.before, found.wanted
+    if before is None or wanted.chart or wanted.do is not OperationKind.UPGRADE:
+        return False
+    is_same = (before.state, before.version) == ("complete", wanted.version)
+    return is_same and not planned_changes(found, "").changes
 
 
 def change_lines(plan: ComponentPlan) -> Iterator[str]:

@@ -88,7 +88,7 @@ class PlanReading:
         )
         is_removal = wanted.do is OperationKind.REMOVE
         tried = self._definitions(wanted) if is_removal else self._tried(wanted)
-        members = self._members(before, release)
+        members = self._members(before, release, tried)
         refs = [object_ref(each) for each in (members if is_removal else wanted.objects)]
         return PlanFacts(
             server=read_server(self._api, time.time),
@@ -147,14 +147,27 @@ class PlanReading:
         }
 
     def _members(
-        self, before: ComponentInventory | None, release: HelmRelease | None
+        self,
+        before: ComponentInventory | None,
+        release: HelmRelease | None,
+        tried: Sequence[TriedObject],
     ) -> tuple[Manifest, ...]:
+        """Wanted objects have been read already."""
         if release is not None:
             written = self.placed(asyncio.run(self._helm.written(release)), release.namespace)
             refs = [object_ref(each) for each in written]
         else:
             refs = list(before.objects) if before else []
-        return tuple(each for each in self.found(refs) if each is not None)
+        known = {
+            object_ref(each.manifest).identity: each.found
+            for each in tried
+            if not isinstance(each.found, Unread)
+        }
+        others = [each for each in refs if each.identity not in known]
+        read = dict(zip((each.identity for each in others), self.found(others), strict=True))
+        every = {**known, **read}
+        found = (every[each.identity] for each in refs)
+        return tuple(each for each in found if each is not None)
 
     def _definitions(self, wanted: WantedComponent) -> tuple[TriedObject, ...]:
         refs = [ObjectRef(_DEFINITIONS, _DEFINITION, name) for name in wanted.component.definitions]

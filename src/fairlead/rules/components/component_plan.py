@@ -181,7 +181,7 @@ def _native_plan(
     union = (*refs, *(each for each in earlier if each.identity not in known))
     writing = msgspec.structs.replace(complete, state="writing", objects=union)
     steps = [_step("record the objects", ApplyStep(render(writing), "configmaps"))]
-    steps += _apply_steps(objects)
+    steps += _apply_steps(_changed(facts.tried))
     workloads = _workloads(objects)
     if workloads:
         steps.append(_step(f"wait for {_names(workloads)}", ReadyStep(workloads, wanted.seconds)))
@@ -193,7 +193,18 @@ def _native_plan(
     return ComponentPlan(tuple(changes), same, tuple(steps), seen=_seen(facts))
 
 
-def _apply_steps(objects: Sequence[Manifest], *, is_forced: bool = False) -> list[OperationStep]:
+def _changed(tried: Iterable[TriedObject]) -> list[Manifest]:
+    """Without the objects that are as they are wanted: these are not written again."""
+    return [
+        each.manifest
+        for each in tried
+        if not isinstance(each.found, dict)
+        or not isinstance(each.result, dict)
+        or changed_fields(each.found, each.result)
+    ]
+
+
+def _apply_steps(objects: Sequence[Manifest]) -> list[OperationStep]:
     """A step for each object; definitions are awaited before what follows them."""
     definitions = [each for each in objects if each["kind"] == DEFINITION]
     steps: list[OperationStep] = []
@@ -202,8 +213,7 @@ def _apply_steps(objects: Sequence[Manifest], *, is_forced: bool = False) -> lis
         if definitions and not is_awaited and each["kind"] not in (DEFINITION, _NAMESPACE):
             steps.append(_definitions_ready(definitions))
             is_awaited = True
-        step = ApplyStep(each, is_forced=is_forced)
-        steps.append(_step(f"apply {object_ref(each).title}", step))
+        steps.append(_step(f"apply {object_ref(each).title}", ApplyStep(each)))
     if definitions and not is_awaited:
         steps.append(_definitions_ready(definitions))
     return steps
@@ -218,7 +228,7 @@ def _helm_plan(wanted: WantedComponent, facts: PlanFacts) -> ComponentPlan:
     is_upgrade = wanted.do is OperationKind.UPGRADE
     changes, same = object_changes(facts.tried)
     rendered = [each.manifest for each in facts.tried]
-    definitions = [each for each in rendered if each["kind"] == DEFINITION]
+    definitions = [each for each in _changed(facts.tried) if each["kind"] == DEFINITION]
     kept = {object_ref(each).identity for each in rendered}
     gone = in_any_removal_order(
         ref for each in facts.members if (ref := object_ref(each)).identity not in kept
