@@ -98,6 +98,23 @@ def written(path: Path, manifests: list[Any]) -> str:
     return str(path)
 
 
+def kubectl_apply_set(cluster: ControlPlane, file: str) -> str:
+    """What the real kubectl answers about the inventory as the parent of an ApplySet."""
+    answer = subprocess.run(
+        [
+            *(program("kubectl"), "apply", "--prune", "-f", file, "-n", "fairlead-system"),
+            "--applyset=configmaps/fairlead-component-mpi-operator",
+            f"--kubeconfig={cluster.kubeconfig}",
+        ],
+        env={**environment(), "KUBECTL_APPLYSET": "true"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return answer.stderr
+
+
 def changed(manifests: list[Any]) -> list[Any]:
     """Another image, and without one of the roles."""
     copy = json.loads(json.dumps(manifests))
@@ -127,6 +144,8 @@ def test_an_operator_from_its_deployment_to_its_end(
     commands.run("component", "deploy", "mpi-operator", "--manifests", first)
     row = commands.row("mpi-operator")
     assert (row["state"], row["version"], row["managedBy"]) == ("Ready", "0.6.0", "native")
+
+    assert 'is managed by tooling "fairlead"' in kubectl_apply_set(cluster, first)
 
     # what the cluster has written since is no change
     again = commands.plan("mpi-operator", "--manifests", first)

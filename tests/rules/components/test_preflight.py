@@ -194,6 +194,16 @@ def test_a_foreign_component_is_never_changed() -> None:
     assert one(found, "other-release").state is State.FAIL
 
 
+@pytest.mark.parametrize("do", [DEPLOY, OperationKind.UPGRADE, REMOVE])
+def test_what_may_be_another_programs_is_not_changed(do: OperationKind) -> None:
+    unknown = rows(replace(NONE, workloads=Unread("no right")))
+    finding = one(preflight(wanted(do, deployment()), facts(), unknown), "other-release")
+    assert (finding.state, finding.sentence) == (
+        State.FAIL,
+        "whose it is could not be read: no right",
+    )
+
+
 def adapter(**more: Any) -> Finding:
     given = wanted(DEPLOY, deployment(), id="prometheus-adapter", chart="c", release="p")
     return one(preflight(given, facts(), rows(replace(NONE, **more))), "depends")

@@ -192,11 +192,17 @@ def _own_release(wanted: WantedComponent) -> str:
     return f"{wanted.place}/{wanted.release}" if wanted.release else ""
 
 
+def _unknown_owner(row: ComponentRow) -> Finding:
+    """What may be another program's is not changed."""
+    sentence = f"whose it is could not be read: {row.message}"
+    return Finding("other-release", State.FAIL, sentence, "use an account that may read it")
+
+
 def _owner(wanted: WantedComponent, rows: Rows) -> Finding:
     """Whether the component is Fairlead's to change."""
     row = rows[wanted.component.id]
     if row.state is None:
-        return Finding("other-release", State.UNKNOWN, row.message)
+        return _unknown_owner(row)
     if row.state is ComponentState.FOREIGN:
         mend = "Fairlead never changes it; use the program that deployed it"
         return Finding("other-release", State.FAIL, row.message, mend)
@@ -210,7 +216,7 @@ def _other_release(wanted: WantedComponent, facts: PlanFacts, rows: Rows) -> Fin
     check = "other-release"
     row = rows[wanted.component.id]
     if row.state is None:
-        return Finding(check, State.UNKNOWN, row.message)
+        return _unknown_owner(row)
     if row.state is ComponentState.FOREIGN:
         mend = "Fairlead never changes it; use the program that deployed it, or remove it there"
         return Finding(check, State.FAIL, row.message, mend)
