@@ -102,11 +102,14 @@ async def test_a_release_from_its_installation_to_its_end(fixed: Fixed) -> None:
     assert fixed.color() == "blue"
     assert (await fixed.found()).operation == "bbb222"
 
+    await helm.carry_out(fixed.step("upgrade"), "bbb333")
+    assert fixed.color() == "red", "no value of the last revision is taken over"
+
     back = HelmStep("rollback", "small", fixed.namespace, revision=1)
     await helm.carry_out(back, "ccc333")
     assert fixed.color() == "green"
     release = await fixed.found()
-    assert (release.revision, release.deployed, release.status) == (3, 3, "deployed")
+    assert (release.revision, release.deployed, release.status) == (4, 4, "deployed")
     assert (release.is_own, release.rolled_back_to) == (True, 1)
 
     gone = HelmStep("uninstall", "small", fixed.namespace)

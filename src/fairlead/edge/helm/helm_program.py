@@ -169,7 +169,9 @@ def _words(step: HelmStep, operation: str) -> list[str]:
         f"--labels={OPERATION_LABEL}={operation}",
     )
     install = ("--install", "--create-namespace") if step.verb == "install" else ()
-    return ["upgrade", *install, "--skip-crds", limit, *marks, *_chart_words(step)]
+    # Without it Helm takes the last values over if the step has none.
+    shared = ("--reset-values", "--skip-crds", limit)
+    return ["upgrade", *install, *shared, *marks, *_chart_words(step)]
 
 
 def _chart_words(step: HelmStep) -> list[str]:
