@@ -108,6 +108,8 @@ BAD = [
     bad("Dataset", {"mounts": [POINT], "placement": "Alone"}),
     bad("Dataset", {"mounts": [POINT], "nodeAffinity": {"required": {}}}),
     bad("Dataset", {"mounts": "pvc://raw"}),
+    bad("AlluxioRuntime", {"replicas": "two"}),
+    bad("AlluxioRuntime", {"replicas": -1}),
     bad("AlluxioRuntime", {"tieredstore": {"levels": [{**LEVEL, "mediumtype": "RAM"}]}}),
     bad("AlluxioRuntime", {"tieredstore": {"levels": [{"path": "/dev/shm"}]}}),
     bad("AlluxioRuntime", {"tieredstore": {"levels": [{**LEVEL, "quota": "much"}]}}),

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead_sim.objects.watch_log import Object, Objects, Predicate, Subscription
+from fairlead_sim.schema.crd import CustomVersion, scale_errors
 from fairlead_sim.schema.crd_schema import defaulted, schema_errors
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.schema.status import bad_request, forbidden, invalid
+from fairlead_sim.schema.status import FieldError, bad_request, forbidden, invalid
 from fairlead_sim.schema.versions import from_stored, to_stored
 from fairlead_sim.store.cluster import StoredCluster
 
@@ -158,15 +159,19 @@ def _shown(obj: Object, view: ResourceKind) -> Object:
     return from_stored(obj, view)
 
 
+def _faults(version: CustomVersion, obj: Object) -> list[FieldError]:
+    return [*schema_errors(version.schema, obj), *scale_errors(version.scale, obj)]
+
+
 def _check(ref: ResourceKind, obj: Object, old: Object | None) -> None:
     """Raise 422 for what the schema refuses.
 
     Faults that are older than the schema are accepted.
     """
     assert ref.custom is not None
-    errors = schema_errors(ref.custom.schema, obj)
+    errors = _faults(ref.custom, obj)
     if errors and old is not None:
-        known = schema_errors(ref.custom.schema, old)
+        known = _faults(ref.custom, old)
         errors = [error for error in errors if error not in known]
     if errors:
         raise invalid(ref, obj["metadata"].get("name", ""), errors)

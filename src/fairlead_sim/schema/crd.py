@@ -17,6 +17,7 @@ import msgspec
 from fairlead_sim.schema.cells import NAME, Column, Layout, columns, since
 from fairlead_sim.schema.jsonpath import find_first
 from fairlead_sim.schema.resource import ALL_VERBS, ResourceKind
+from fairlead_sim.schema.status import FieldError, wrong_value
 
 Object = Mapping[str, Any]
 
@@ -145,6 +146,44 @@ def _mentions(value: Any, key: str) -> bool:
     if isinstance(value, Mapping):
         return key in value or any(_mentions(item, key) for item in value.values())
     return isinstance(value, list) and any(_mentions(item, key) for item in value)
+
+
+# --- scale ----------------------------------------------------------------------------------------
+
+_MOST_REPLICAS = 2**31 - 1
+_GO_TYPES = {str: "string", bool: "bool", float: "float64", dict: "map[string]interface {}"}
+
+
+def scale_errors(scale: Mapping[str, str] | None, obj: Object) -> list[FieldError]:
+    """The replicas of an object that has a `scale`, whatever its schema requires of them."""
+    errors = []
+    for path in ("specReplicasPath", "statusReplicasPath"):
+        field = (scale or {}).get(path)
+        value = _nested(obj, field) if field else None
+        if field and value is not None and (fault := _replicas_fault(field, value)):
+            errors.append(wrong_value(field, value if _is_count(value) else 0, fault))
+    return errors
+
+
+def _nested(obj: Any, path: str) -> Any:
+    for key in path.strip(".").split("."):
+        if not isinstance(obj, Mapping):
+            return None
+        obj = obj.get(key)
+    return obj
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _replicas_fault(field: str, value: Any) -> str:
+    if not _is_count(value):
+        kind = _GO_TYPES.get(type(value), "[]interface {}")
+        return f"{field} accessor error: {_go_text(value)} is of the type {kind}, expected int64"
+    if value < 0:
+        return "should be a non-negative integer"
+    return f"should be less than or equal to {_MOST_REPLICAS}" if value > _MOST_REPLICAS else ""
 
 
 # --- printer columns ------------------------------------------------------------------------------
