@@ -114,6 +114,41 @@ def test_what_is_not_complete(more: dict[str, Any], sentence: str) -> None:
     assert "hunter2" not in str(found)
 
 
+def fluid(values: Any, place: str = "fluid-system") -> list[Finding]:
+    given = wanted(
+        DEPLOY, deployment(), id="fluid", place=place, release="fluid", chart="c", values=values
+    )
+    return preflight(given, facts(new(deployment()), has_helm=True), rows())
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"dataset": {"replicas": "many"}}, "value `dataset.replicas` is `many`"),
+        ({"dataset": {"replicas": -1}}, "value `dataset.replicas` is `-1`"),
+        ({"dataset": {"replicas": True}}, "value `dataset.replicas` is `True`"),
+        ({"csi": {"enabled": "no"}}, "value `csi.enabled` is `no`"),
+        ({"imagePrefix": 7}, "value `imagePrefix` is `7`"),
+    ],
+)
+def test_values_of_another_type_are_named(values: Any, sentence: str) -> None:
+    finding = one(fluid(values), "config-complete")
+    assert (finding.state, finding.sentence) == (State.FAIL, sentence)
+
+
+def test_values_of_the_right_type_and_unknown_values_are_accepted() -> None:
+    values = {"dataset": {"replicas": 2}, "csi": {"enabled": False}, "imagePrefix": "a", "x": [1]}
+    assert not failing(fluid(values))
+
+
+def test_a_component_that_works_in_one_namespace_only() -> None:
+    finding = one(fluid({}, "elsewhere"), "namespace")
+    assert (finding.state, finding.mend) == (
+        State.FAIL,
+        "leave the namespace out: it is `fluid-system`",
+    )
+
+
 def test_a_secret_with_content_in_the_manifests_is_refused() -> None:
     secret = obj("Secret", "keys", stringData={"key": "hunter2"})
     finding = check("config-complete", secret)

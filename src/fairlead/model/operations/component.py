@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -53,6 +53,15 @@ class Need(Struct, frozen=True):
     version: str = ""
 
 
+class ComponentValue(Struct, frozen=True):
+    """A value of a chart that administrators change most. `name`: with dots into mappings."""
+
+    name: str
+    type: Literal["text", "number", "boolean"]
+    title: str
+    title_zh: str
+
+
 class Component(Struct, frozen=True, kw_only=True):
     """An entry of the catalogue.
 
@@ -61,7 +70,8 @@ class Component(Struct, frozen=True, kw_only=True):
     name of its Helm chart. `definitions`: names of its CustomResourceDefinitions. `workloads`: what
     has to be ready, without namespaces. `images`: parts of the names of images by which another
     program's copy is found. `fixed`: values of the chart that are always so. `conflicts`: ids of
-    components that cannot be there at the same time. `is_required`: it is always there.
+    components that cannot be there at the same time. `is_required`: it is always there. `values`:
+    of the chart, which has more. `is_placed`: it works in no other namespace.
     """
 
     id: str
@@ -79,6 +89,8 @@ class Component(Struct, frozen=True, kw_only=True):
     depends: tuple[Need, ...] = ()
     conflicts: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = {}
+    values: tuple[ComponentValue, ...] = ()
+    is_placed: bool = False
     is_required: bool = False
 
 

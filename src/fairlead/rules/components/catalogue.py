@@ -11,7 +11,13 @@ from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.actions import ObjectRef
-from fairlead.model.operations.component import Backend, Component, ComponentGroup, Need
+from fairlead.model.operations.component import (
+    Backend,
+    Component,
+    ComponentGroup,
+    ComponentValue,
+    Need,
+)
 
 
 def _deployments(*names: str) -> tuple[ObjectRef, ...]:
@@ -129,6 +135,16 @@ _OTHERS: Final = (
         ),
         images=("dataset-controller",),
         fixed={"crdUpgrade": {"enabled": False}},
+        values=(
+            ComponentValue("imagePrefix", "text", "Registry of the images", "镜像仓库"),
+            ComponentValue("dataset.replicas", "number", "Dataset controllers", "数据集控制器副本"),
+            ComponentValue("webhook.enabled", "boolean", "Admission webhook", "准入 Webhook"),
+            ComponentValue("csi.enabled", "boolean", "Volume driver (CSI)", "存储驱动 (CSI)"),
+            ComponentValue(
+                "runtime.mountRoot", "text", "Folder of mounts on nodes", "节点挂载目录"
+            ),
+        ),
+        is_placed=True,
     ),
     Component(
         id="prometheus",

@@ -25,6 +25,7 @@ from fairlead.rules.components.pod_templates import (
     pod_specs,
 )
 from fairlead.rules.components.secrets import plain_secrets, secrets_with_data
+from fairlead.rules.components.values import value_faults
 from fairlead.rules.components.versions import is_newer, is_version
 from fairlead.rules.installation.finding_lists import counted, dotted, some, unread
 from fairlead.settings import OLDEST_KUBERNETES
@@ -109,6 +110,7 @@ def _config(wanted: WantedComponent) -> Finding:
 def _config_faults(wanted: WantedComponent) -> Iterator[tuple[str, str]]:
     """Each with what mends it. A chart does not get values with a secret, so it has no objects."""
     secrets = plain_secrets(wanted.values)
+    yield from value_faults(wanted.component, wanted.values)
     if not wanted.has_source:
         is_helm = wanted.component.backend is Backend.HELM
         what = f"the {'chart' if is_helm else 'manifests'} of `{wanted.component.id}`"
@@ -284,6 +286,10 @@ def _namespace(wanted: WantedComponent, facts: PlanFacts) -> Finding:
     if isinstance(found, Unread):
         return unread("namespace", found)
     name = wanted.place
+    if wanted.component.is_placed and name != wanted.component.namespace:
+        sentence = f"`{wanted.component.id}` does not work in namespace `{name}`"
+        mend = f"leave the namespace out: it is `{wanted.component.namespace}`"
+        return Finding("namespace", State.FAIL, sentence, mend)
     if found is None:
         made = any(
             (each["kind"], each["metadata"]["name"]) == ("Namespace", name)
