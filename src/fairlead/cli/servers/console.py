@@ -9,7 +9,7 @@ from fairlead.cli.servers.flags import add_gpu_source, add_listen, add_prometheu
 from fairlead.cli.servers.sign_in_flags import add_sign_in
 
 NAME = "console"
-HELP = """Serve the console of a cluster: nine boards, read only.
+HELP = """Serve the console of a cluster: ten boards, read only.
 
 It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come
 from Prometheus if one is configured, else from the last hour that the console has recorded.

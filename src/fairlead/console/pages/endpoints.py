@@ -176,7 +176,7 @@ ERROR_TEXTS: Final = {
     429: "`rate-limited`: too many event streams or logs are open, or signing in failed too often.",
     502: "`outside-failed`: the API server, Prometheus or the OIDC provider did not answer.",
     503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
-    504: "`outside-timeout`: Prometheus or the OIDC provider took longer than 10 s.",
+    504: "`outside-timeout`: Prometheus, the API server or another one took longer than 10 s.",
 }
 
 DRY_RUN: Final = Parameter(
@@ -677,7 +677,7 @@ ENDPOINTS: Final = (
         "mount it",
         DataSetDetail,
         _DATASETS,
-        errors=(400, 403, 404, 502, 503),
+        errors=(400, 403, 404, 502, 503, 504),
         example="/datasets/team-a/raw-acc",
     ),
     Endpoint(
@@ -687,7 +687,7 @@ ENDPOINTS: Final = (
         Begun,
         Right(ConsoleVerb.DELETE, ConsoleResource.DATASETS),
         parameters=(DRY_RUN,),
-        errors=WRITE_ERRORS,
+        errors=(*WRITE_ERRORS, 504),
         is_deletion=True,
         action="datasets.delete",
         example="/datasets/team-a/raw-acc",
@@ -699,7 +699,7 @@ ENDPOINTS: Final = (
         "Why a data set may not be removed now",
         DataSetBlockers,
         _DATASETS,
-        errors=(400, 403, 404, 502, 503),
+        errors=(400, 403, 404, 502, 503, 504),
         example="/datasets/team-a/raw-acc/blockers",
     ),
     Endpoint(
@@ -709,7 +709,7 @@ ENDPOINTS: Final = (
         Begun,
         Right(ConsoleVerb.CREATE, ConsoleResource.DATASETS),
         parameters=(DRY_RUN,),
-        errors=WRITE_ERRORS,
+        errors=(*WRITE_ERRORS, 504),
         body=PreheatOrder,
         action="datasets.preheat",
         example="/datasets/team-a/raw-acc/preheats",
@@ -722,7 +722,7 @@ ENDPOINTS: Final = (
         Begun,
         Right(ConsoleVerb.CREATE, ConsoleResource.DATASETS),
         parameters=(DRY_RUN,),
-        errors=WRITE_ERRORS,
+        errors=(*WRITE_ERRORS, 504),
         body=AccelerationOrder,
         action="datasets.create",
         example="/volumes/team-a/raw/acceleration",

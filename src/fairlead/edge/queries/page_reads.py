@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
 
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.kube.api_failure import ForbiddenByServer
@@ -38,6 +40,10 @@ from fairlead.wire.jobs.serving import (
 )
 from fairlead.wire.kube.forms import JsonForm
 
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+_THREADS: Final = 4
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
 _READERS: Final[tuple[ItemReader[Any], ...]] = (
     ItemReader(DEPLOYMENTS, JsonForm(WireDeployment, parse_deployment)),
@@ -80,29 +86,39 @@ class KubeServings:
 
 
 class KubeDataQuestions:
-    """Fills `ports.DataQuestions` over an API server. `now`: the cluster's time."""
+    """Fills `ports.DataQuestions` over an API server. `now`: the cluster's time.
+
+    It has threads of its own: an API server that does not answer would else keep all those in which
+    pages are made.
+    """
 
     def __init__(self, connection: Connection, now: Callable[[], float]) -> None:
         self._api = KubeBlocking(connection)
         self._query = DataQuery(self._api, now)
+        self._threads = ThreadPoolExecutor(_THREADS, "data")
 
     async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._api.close()
 
     async def read(self, namespace: str = "") -> FoundData:
-        return await asyncio.to_thread(self._query.read, namespace)
+        return await self._asked(self._query.read, namespace)
 
     async def users(self, namespace: str) -> list[DataUser]:
-        return await asyncio.to_thread(self._query.users, namespace)
+        return await self._asked(self._query.users, namespace)
 
     async def reasons(self, found: FoundData) -> DataReasons:
-        return await asyncio.to_thread(self._query.reasons, found)
+        return await self._asked(self._query.reasons, found)
 
     async def details(self, namespace: str, name: str) -> DataSetFacts:
-        return await asyncio.to_thread(self._query.details, namespace, name)
+        return await self._asked(self._query.details, namespace, name)
 
     async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
-        return await asyncio.to_thread(self._query.leftovers, namespace, name)
+        return await self._asked(self._query.leftovers, namespace, name)
 
     async def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
-        return await asyncio.to_thread(self._query.facts, namespace, claim, name)
+        return await self._asked(self._query.facts, namespace, claim, name)
+
+    async def _asked(self, call: Callable[P, Answer], *given: P.args, **_: P.kwargs) -> Answer:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(call, *given))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct, structs
 
@@ -18,10 +18,13 @@ from fairlead.console.boards.data.dataset_rows import data_set_rows
 from fairlead.console.boards.rows import RowSet
 from fairlead.console.pages.data.datasets import DataSetRow
 from fairlead.errors import OutsideError
-from fairlead.model.jobs.acceleration import DataUser
+from fairlead.model.actions import ObjectRef
+from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
 from fairlead.ports import DataQuestions
+
+Answer = TypeVar("Answer")
 
 READ_AGAIN_SECONDS: Final = 3.0
 """Shortest pause between two readings."""
@@ -49,12 +52,18 @@ class DataView(Struct, frozen=True):
 
 
 class ReadData:
-    """The data of one cluster. `monotonic`: this machine's clock."""
+    """The data of one cluster. `monotonic`: this machine's clock. `patience`: how long a
+    request waits, in seconds.
+    """
 
     def __init__(
-        self, questions: DataQuestions, monotonic: Callable[[], float] = time.monotonic
+        self,
+        questions: DataQuestions,
+        monotonic: Callable[[], float] = time.monotonic,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
         self.questions = questions
+        self._patience = patience
         self._monotonic = monotonic
         self._asked_at = -WATCHED_SECONDS
         self._found: FoundData | None = None
@@ -103,10 +112,28 @@ class ReadData:
         return True
 
     async def users(self, namespace: str) -> list[DataUser]:
-        return await asyncio.wait_for(self.questions.users(namespace), PATIENCE_SECONDS)
+        """This and the following: read now. Raise TimeoutError after `patience`."""
+        return await self._in_time(self.questions.users(namespace))
 
     async def details(self, namespace: str, name: str) -> DataSetFacts:
-        return await asyncio.wait_for(self.questions.details(namespace, name), PATIENCE_SECONDS)
+        return await self._in_time(self.questions.details(namespace, name))
+
+    async def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
+        return await self._in_time(self.questions.facts(namespace, claim, name))
+
+    async def within(self, namespace: str) -> FoundData:
+        """The data of one namespace, as they are now."""
+        return await self._in_time(self.questions.read(namespace))
+
+    async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
+        return await self._in_time(self.questions.leftovers(namespace, name))
+
+    async def _in_time(self, asked: Coroutine[Any, Any, Answer]) -> Answer:
+        try:
+            return await asyncio.wait_for(asked, self._patience)
+        except TimeoutError:
+            what = f"the API server did not answer within {self._patience:g} s"
+            raise TimeoutError(what) from None
 
     async def view(
         self, namespaces: Collection[str] | None, operations: Mapping[str, str]
@@ -135,15 +162,15 @@ class ReadData:
     async def _renew(self) -> None:
         """Joins a reading that is under way, unless something was written since it began."""
         if self._reading is not None and self._is_dirty:
-            await asyncio.wait({self._reading}, timeout=PATIENCE_SECONDS)
+            await asyncio.wait({self._reading}, timeout=self._patience)
         if self._reading is None or self._reading.done():
             self._is_dirty = False
             self._reading = asyncio.create_task(self._read())
         task = self._reading
-        await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
+        await asyncio.wait({task}, timeout=self._patience)
         if not task.done():
             if self._found is None:
-                what = f"data could not be read within {PATIENCE_SECONDS:g} s"
+                what = f"data could not be read within {self._patience:g} s"
                 raise OutsideError("kubernetes", what, "the page asks again by itself")
             return
         try:

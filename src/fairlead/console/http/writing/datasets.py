@@ -85,7 +85,7 @@ class DataPlans(Struct, frozen=True):
         asked, faults = asked_acceleration(namespace, claim, order)
         if faults:
             raise invalid(faults)
-        facts = await self.data.questions.facts(namespace, claim, asked.name)
+        facts = await self.data.facts(namespace, claim, asked.name)
         if facts.claim is None:
             raise not_there("claim", f"{namespace}/{claim}", "look at the list of data sets")
         chosen = chosen_acceleration(
@@ -130,7 +130,7 @@ class DataPlans(Struct, frozen=True):
         namespace, name = (request.path_params[key][:253] for key in ("namespace", "name"))
         found = await self._found(namespace)
         users = await self.data.users(namespace)
-        more = await self.data.questions.leftovers(namespace, name)
+        more = await self.data.leftovers(namespace, name)
         parts = data_set_parts(found, namespace, name, more)
         if not parts.removed:
             raise not_there("data set", f"{namespace}/{name}", "look at the list of data sets")
@@ -213,7 +213,7 @@ class DataPlans(Struct, frozen=True):
 
     async def _found(self, namespace: str) -> FoundData:
         """Raises OutsideError if claims or data sets may not be read."""
-        found = await self.data.questions.read(namespace)
+        found = await self.data.within(namespace)
         if found.failures:
             hint = "the console's account needs the right to list claims and data sets"
             raise OutsideError("kubernetes", found.failures, hint)
