@@ -166,4 +166,4 @@ def _decoded(answer: bytes, type_: Any, word: str) -> Any:
         return msgspec.json.decode(answer or b"[]", type=type_)
     except msgspec.DecodeError as error:
         what = f"the answer of `helm {word}` cannot be read: {error}"
-        raise OutsideError(SYSTEM, what, "use Helm 3 (3.14 or later) or Helm 4") from error
+        raise OutsideError(SYSTEM, what, "use a current Helm 3, or Helm 4") from error
