@@ -143,6 +143,9 @@ def fluid_is_down_and_comes_back(place: DataPlace, reach: Reach) -> None:
     place.world.stop_controllers()
     place.fairlead("dataset", "accelerate", CLAIM, "--workers=1", "--wait=0")
     reach("made while Fluid was down")
+    place.fairlead("dataset", "unaccelerate", NAME, "--wait=60")
+    assert place.get("alluxioruntimes", NAME) is None, "no Dataset owns it yet: we remove it"
+    place.fairlead("dataset", "accelerate", CLAIM, "--workers=1", "--wait=0")
     place.world.start_controllers()
     place.until("it is Bound", lambda: place.phase("datasets", NAME) == "Bound")
     reach("Bound")
