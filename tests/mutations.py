@@ -265,7 +265,7 @@ MUTATIONS = (
         "tests/rules/test_data_scale.py",
     ),
     Mutation(
-        "data sets: a source with keys is mounted where Fluid writes them into a ConfigMap",
+        "data sets: a source with keys is mounted where Fluid keeps options in a ConfigMap",
         "src/fairlead/wire/data/fluid.py",
         "if not source.secrets:",
         "if True:",

@@ -108,7 +108,7 @@ def test_a_source_has_the_checks_of_a_cache() -> None:
 
 
 def test_keys_are_references_and_their_source_is_not_at_the_root() -> None:
-    """Of a source at `/` Fluid 1.0.8 writes the values of its keys into a ConfigMap."""
+    """Options of a source at `/` are in a ConfigMap of Fluid 1.0.8: perhaps the values of keys."""
     data_set, runtime = render_acceleration(asked(KEYS))
     assert data_set["spec"] == {
         "placement": "Shared",

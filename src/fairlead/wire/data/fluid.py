@@ -314,7 +314,8 @@ def render_acceleration(chosen: Acceleration) -> list[Manifest]:
 
 def _rendered_mount(chosen: Acceleration) -> Manifest:
     """At `/`, where files keep their places. A source with keys is at `/NAME`: of one at `/` Fluid
-    1.0.8 writes the keys' values into a ConfigMap, as Alluxio's properties.
+    1.0.8 makes options properties of all of Alluxio's processes, kept in a ConfigMap. There the
+    values of the keys are only as safe as a setting of Fluid's controller.
     """
     source = chosen.source
     if source is None:
