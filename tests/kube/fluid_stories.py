@@ -115,6 +115,16 @@ def a_claim_of_one_node_is_accelerated(place: DataPlace, reach: Reach) -> None:
     reach("Bound")
 
 
+def workers_are_added_and_removed(place: DataPlace, reach: Reach) -> None:
+    place.claim(CLAIM)
+    _accelerated(place, "--workers=1")
+    printed = place.fairlead("dataset", "scale", NAME, "--workers=2", "--wait=120")
+    assert "1 -> 2 workers" in printed
+    reach("two workers")
+    place.fairlead("dataset", "scale", NAME, "--workers=1", "--wait=120")
+    reach("one worker")
+
+
 def a_data_set_is_preheated(place: DataPlace, reach: Reach) -> None:
     place.claim(CLAIM)
     _accelerated(place, "--workers=2")
@@ -169,6 +179,7 @@ STORIES = {
         Story("foreign-release", a_foreign_release_has_the_name),
         Story("persons-release", a_persons_release_has_the_name),
         Story("one-node", a_claim_of_one_node_is_accelerated),
+        Story("scaled", workers_are_added_and_removed),
         Story("preheated", a_data_set_is_preheated),
         Story("mounted", a_pod_mounts_the_data_set),
         Story("down", fluid_is_down_and_comes_back, is_alone=True),

@@ -289,21 +289,26 @@ def _report_fuse(look: _Look, fuse: Object | None) -> None:
 
 
 def _label_nodes(look: _Look) -> None:
-    """Nodes with a worker, and nodes with a pod that mounts the data set, get Fluid's labels."""
+    """Nodes with a worker, and nodes with a pod that mounts the data set, get Fluid's labels. A
+    node that a worker has left loses those of the cache.
+    """
+    cache = _cache_labels(look.dataset, look.obj)
     metadata = look.obj["metadata"]
     name, namespace = metadata["name"], metadata["namespace"]
     wanted: dict[str, dict[str, str]] = {}
     for pod in look.view.pods_in(namespace):
         labels = pod["metadata"].get("labels") or {}
         if (labels.get("release"), labels.get("role")) == (name, "alluxio-worker"):
-            _want(wanted, pod, _cache_labels(look.dataset, look.obj))
+            _want(wanted, pod, cache)
     for pod in mounting_pods(look.view, namespace, name):
         _want(wanted, pod, {identity(look.dataset, "fluid.io/f-"): "true"})
     for node in look.view.nodes() if wanted else ():
         labels = node["metadata"].get("labels") or {}
         more = wanted.get(node["metadata"]["name"], {})
-        if not more.items() <= labels.items():
-            new = {**node["metadata"], "labels": {**labels, **more}}
+        left = cache.keys() - more.keys()
+        if not more.items() <= labels.items() or left & labels.keys():
+            kept = {key: each for key, each in labels.items() if key not in left}
+            new = {**node["metadata"], "labels": {**kept, **more}}
             look.plan.change.append((node, {**node, "metadata": new}))
 
 
