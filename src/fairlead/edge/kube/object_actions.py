@@ -228,7 +228,7 @@ def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
         answer = decoder_of(Any).decode(body)
     except NOT_JSON:
         answer = None
-    if not isinstance(answer, dict) or "metadata" not in answer:
+    if not isinstance(answer, dict) or not isinstance(answer.get("metadata"), dict):
         kind = target_of(action).kind
         done = "made" if isinstance(action, CreateObject) else "changed"
         failure = OutsideError(

@@ -93,10 +93,7 @@ class ObjectWriter:
         failure, created = outcome.failure, outcome.made
         if isinstance(failure, ApiFailure) and failure.status in _NOT_AS_WRITTEN:
             raise RejectedObject("kubernetes", failure.what, failure.hint) from failure
-        if (
-            created is not None
-            and not manifest["spec"].keys() <= (created.get("spec") or {}).keys()
-        ):
+        if created is not None and not manifest["spec"].keys() <= _keys(created.get("spec")):
             self.apply(DeleteObject(object_ref(created, plural=kind.PLURAL))).expect(Result.GONE)
             raise RejectedObject(
                 "kubernetes",
@@ -150,6 +147,11 @@ class ObjectWriter:
         except Forbidden:
             return None
         return True
+
+
+def _keys(part: Any) -> frozenset[str]:
+    """Of a part of an answer, which need not be an object."""
+    return frozenset(part) if isinstance(part, dict) else frozenset()
 
 
 def _value_or_none(outcome: Any) -> Any:
