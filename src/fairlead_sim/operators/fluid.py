@@ -26,6 +26,7 @@ OPERATION = "DataLoad"
 DATASET_FINALIZER = "fluid-dataset-controller-finalizer"
 RETRY_SECONDS = 20.0
 """After how long Fluid's controllers look again at what is not ready."""
+MOST_RELEASE_NAME = 53
 _LONGEST_LABEL = 63
 
 
@@ -166,6 +167,24 @@ def release_of(
         },
         "data": {"release": packed.decode()},
     }
+
+
+def install_fault(chart: str, release: str) -> str:
+    """Why Helm does not install a release of this name, as Fluid reports it; "" if it does.
+
+    >>> install_fault("alluxio", "images"), install_fault("alluxio", "x" * 54)[-28:]
+    ('', 'x" exceeds max length of 53')
+    """
+    if len(release) <= MOST_RELEASE_NAME:
+        return ""
+    return failed_install(
+        chart, f'release name "{release}" exceeds max length of {MOST_RELEASE_NAME}'
+    )
+
+
+def failed_install(chart: str, why: str) -> str:
+    where = f"failed to install kubernetes resources of /charts/{chart}"
+    return f"{where}: Error: INSTALLATION FAILED: {why}"
 
 
 def releases(view: View, namespace: str, name: str) -> list[Object]:

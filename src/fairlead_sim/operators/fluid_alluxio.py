@@ -18,6 +18,7 @@ from fairlead_sim.operators.fluid import (
     asked_to_end_at,
     dataset_of,
     identity,
+    install_fault,
     is_running,
     mounting_pods,
     releases,
@@ -31,6 +32,7 @@ from fairlead_sim.operators.fluid_alluxio_parts import (
     config_maps,
     installed_objects,
     part_name,
+    source_fault,
     values_map,
     values_name,
     with_worker_memory,
@@ -147,6 +149,9 @@ def _set_up(look: _Look) -> str:
         if releases(look.view, namespace, name):
             look.plan.create.append(values_map(look.obj, look.dataset))
             return f'StatefulSet.apps "{part_name(look.obj, MASTER)}" not found'
+        if fault := install_fault("alluxio", name) or source_fault(look.obj, look.dataset):
+            look.plan.create.append(values_map(look.obj, look.dataset))
+            return fault
         look.plan.create += installed_objects(look.obj, look.dataset, look.view.now)
         return ""
     _report_master(look, master)

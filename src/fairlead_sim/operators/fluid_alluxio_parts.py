@@ -7,11 +7,18 @@ each other, as Fluid's do: their ports allow one of them per node.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from fairlead.wire.data.stand_in import stand_in_image
 from fairlead.wire.kube.quantity import parse_quantity
-from fairlead_sim.operators.fluid import helm_labels, identity, owner_reference, release_of
+from fairlead_sim.operators.fluid import (
+    failed_install,
+    helm_labels,
+    identity,
+    owner_reference,
+    release_of,
+)
 from fairlead_sim.operators.fluid_cache import claims_of_source, memory_quota_of
 
 Object = dict[str, Any]
@@ -22,6 +29,7 @@ RPC_PORT = 20000
 EXCLUSIVE, SHARED = "Exclusive", "Shared"
 _PLACEMENT = "fluid.io/dataset-placement"
 _HOST = "kubernetes.io/hostname"
+_is_label = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII).fullmatch
 _SOURCES = "/underFSStorage"
 
 
@@ -183,6 +191,22 @@ def _containers(runtime: Object, dataset: Object, part: str) -> list[Object]:
         first["volumeMounts"] = mounts
     second = {"name": f"alluxio-job-{part}", "image": image, "command": ["/entrypoint.sh"]}
     return [first, second]
+
+
+def source_fault(runtime: Object, dataset: Object) -> str:
+    """Why the chart cannot be installed: a claim names the volume of the pods, and not every name
+    of a claim is one of a volume. "" if it can.
+    """
+    for claim, _ in claims_of_source(dataset):
+        if not _is_label(claim):
+            name = part_name(runtime, MASTER)
+            why = (
+                f'StatefulSet.apps "{name}" is invalid: spec.template.spec.volumes: Invalid value: '
+                f'"{claim}": a lowercase RFC 1123 label must consist of lower case alphanumeric '
+                "characters or '-'"
+            )
+            return failed_install(CHART["name"], why)
+    return ""
 
 
 def _volumes(dataset: Object) -> list[Object]:

@@ -19,6 +19,7 @@ from fairlead_sim.operators.fluid import (
     RETRY_SECONDS,
     adopted,
     helm_labels,
+    install_fault,
     is_running,
     operations_of,
     owner_reference,
@@ -100,6 +101,9 @@ def _execute(obj: Object, dataset: Object, view: View, plan: Plan) -> None:
     found = releases(view, namespace, release)
     if job is None and found:
         plan.delete += found
+        plan.wake(view.now + RETRY_SECONDS)
+    elif fault := install_fault("fluid-dataloader/alluxio", release):
+        plan.warning("DataOperationExecutionFailed", f"fail to execute data operation: {fault}")
         plan.wake(view.now + RETRY_SECONDS)
     elif job is None:
         plan.create += _objects(obj, dataset, view)

@@ -403,3 +403,22 @@ def test_an_exclusive_data_set_shares_no_node_with_another_one() -> None:
         live(world, 120)
         assert dataset(world)["status"]["phase"] == "Bound"
         assert get(world, DATASETS, "second")["status"]["phase"] == phase_of_second
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "phase"),
+    [("n" * 45, "raw", "Bound"), ("n" * 46, "raw", "NotBound"), (NAME, "raw.v2", "NotBound")],
+)
+def test_names_that_are_too_long_for_pods_or_no_names_of_volumes_end_not_bound(
+    name: str, source: str, phase: str
+) -> None:
+    world = small_world()
+    install(world)
+    claim(world, source)
+    for each in acceleration_objects(source, name, "Shared"):
+        world.cluster.create(each)
+    live(world, 200)
+    found = get(world, DATASETS, name)
+    assert found["status"]["phase"] == phase
+    if source == "raw.v2":
+        assert "RFC 1123 label" in condition(found, "NotReady")["message"]

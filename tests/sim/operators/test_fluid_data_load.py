@@ -163,3 +163,14 @@ def test_a_load_with_a_program_that_fails_has_failed_and_frees_the_data_set() ->
     )
     assert "operationRef" not in dataset(world)["status"]
     assert ("DataOperationFailed", "DataLoad warm failed") in reported(world, "warm")
+
+
+def test_a_load_with_a_name_too_long_for_helm_never_runs() -> None:
+    world = accelerated()
+    for length, phase in ((46, "Complete"), (47, "Executing")):
+        data_load(world, "l" * length)
+        live(world, 300)
+        assert load_phase(world, "l" * length) == phase
+    ((reason, message),) = reported(world, "l" * 47)
+    assert reason == "DataOperationExecutionFailed"
+    assert message.endswith("exceeds max length of 53")
