@@ -88,6 +88,8 @@ FAULTS: list[tuple[str, AccelerationFacts, State]] = [
     ("access-mode", with_claim(access_modes=()), State.FAIL),
     ("access-mode", with_claim(access_modes=("ReadWriteOnce",)), State.WARN),
     ("volume-mode", with_claim(volume_mode="Block"), State.FAIL),
+    ("claim-name", with_claim(name="raw.v2"), State.FAIL),
+    ("claim-name", with_claim(name="r" * 64), State.FAIL),
     ("claim-not-fluid", with_claim(is_fluids=True), State.FAIL),
     (
         "not-accelerated",

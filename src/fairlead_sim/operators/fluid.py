@@ -172,7 +172,7 @@ def release_of(
 def install_fault(chart: str, release: str) -> str:
     """Why Helm does not install a release of this name, as Fluid reports it; "" if it does.
 
-    >>> install_fault("alluxio", "images"), install_fault("alluxio", "x" * 54)[-28:]
+    >>> install_fault("alluxio", "images"), install_fault("alluxio", "x" * 54)[-27:]
     ('', 'x" exceeds max length of 53')
     """
     if len(release) <= MOST_RELEASE_NAME:

@@ -1445,6 +1445,7 @@ export const en = {
   "check.claim-bound": "Claim is bound",
   "check.access-mode": "Access mode",
   "check.volume-mode": "Volume mode",
+  "check.claim-name": "Claim name",
   "check.claim-not-fluid": "Not a claim of Fluid",
   "check.not-accelerated": "Not accelerated yet",
   "check.name": "Name",

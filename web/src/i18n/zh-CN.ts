@@ -1446,6 +1446,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "check.claim-bound": "声明已绑定",
   "check.access-mode": "访问模式",
   "check.volume-mode": "卷模式",
+  "check.claim-name": "声明名称",
   "check.claim-not-fluid": "不是 Fluid 的声明",
   "check.not-accelerated": "尚未加速",
   "check.name": "名称",

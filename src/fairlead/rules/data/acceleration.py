@@ -29,6 +29,9 @@ MOST_MEMORY: Final = 64 << 30
 DISK_QUOTA: Final = 150 << 30
 """Bytes of disk of one worker, if no quota is named."""
 _LEAST_QUOTA: Final = 1 << 20
+MOST_LABEL: Final = 63
+"""Letters of a claim's name: Fluid names a volume of its pods after the claim."""
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUFFIX: Final = "-acc"
 _BLOCKING_TAINTS: Final = ("NoSchedule", "NoExecute")
@@ -160,6 +163,14 @@ def _claim(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]:
         word = "being deleted" if claim.is_ending else claim.phase or "Pending"
         mend = f"`kubectl -n {claim.namespace} describe pvc {claim.name}` shows the reason"
         yield Finding("claim-bound", State.FAIL, f"`{claim.name}` is {word}", mend)
+    if len(claim.name) > MOST_LABEL or not _LABEL.fullmatch(claim.name):
+        yield Finding(
+            "claim-name",
+            State.FAIL,
+            f"Fluid names a volume of its pods `{claim.name}`, and Kubernetes refuses this name",
+            "use a claim whose name has only small letters, digits and `-`, at most "
+            f"{MOST_LABEL} of them",
+        )
     yield _access(claim, chosen)
     yield _known(
         "volume-mode",
