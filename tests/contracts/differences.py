@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contracts.api_client import STRATEGIC, Answer, ApiClient, until
+from tests.contracts.api_client import APPLY, STRATEGIC, Answer, ApiClient, until
 from tests.contracts.objects import (
     Object,
     config_maps,
@@ -90,6 +90,27 @@ def _cluster_as_manager(api: ApiClient, space: str) -> str:
     return f"{named} is noted" if named else "no writer is noted"
 
 
+def _other_version(api: ApiClient, space: str) -> str:
+    """What one applied in `autoscaling/v2`, another changes in `autoscaling/v1`."""
+    paths = {
+        version: f"/apis/autoscaling/{version}/namespaces/{space}/horizontalpodautoscalers/a"
+        for version in ("v1", "v2")
+    }
+    target = {"type": "Utilization", "averageUtilization": 50}
+    wish = {
+        **_SCALER,
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "spec": {
+            **_SCALER["spec"],
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        },
+    }
+    api.patch(paths["v2"], wish, APPLY, fieldManager="one")
+    api.patch(paths["v1"], {"spec": {"targetCPUUtilizationPercentage": 60}}, fieldManager="two")
+    return _status(api.patch(paths["v2"], wish, APPLY, fieldManager="one"))
+
+
 # --- objects --------------------------------------------------------------------------------------
 
 
@@ -132,7 +153,7 @@ _LABELLED_JOB = {
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 _MANY = {**deployment(), "spec": {**deployment()["spec"], "replicas": 2001, "paused": True}}
 
-_SCALER = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "scaleTargetRef": _TARGET}}
+_SCALER: Object = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "scaleTargetRef": _TARGET}}
 _QUOTA = {"metadata": {"name": "a"}, "spec": {"hard": {"pods": "1"}}}
 _POLICY = {"metadata": {"name": "a"}, "spec": {"podSelector": {}}}
 _LIMITS = {
@@ -148,6 +169,14 @@ DIFFERENCES = (
         "no writer is noted",
         "controllers write without a request; the first apply notes all as `before-first-apply`",
         _cluster_as_manager,
+    ),
+    Difference(
+        "Server-side apply",
+        "an applied field that another manager changed in a version with another name for it",
+        "409 Conflict",
+        "200",
+        "owners are not converted between versions (HorizontalPodAutoscaler, Event)",
+        _other_version,
     ),
     Difference(
         *(
