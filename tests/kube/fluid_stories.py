@@ -62,6 +62,27 @@ def two_claims_of_a_namespace_are_accelerated(place: DataPlace, reach: Reach) ->
     reach("both Bound")
 
 
+def an_exclusive_data_set_has_the_nodes(place: DataPlace, reach: Reach) -> None:
+    """Fluid's default: workers of another data set of the namespace never run beside its own."""
+    place.claim(CLAIM)
+    place.claim("other")
+    asked = Acceleration(place.namespace, "other", "theirs", workers=len(NODES), quota=1 << 30)
+    data_set, runtime = render_acceleration(asked)
+    data_set["spec"]["placement"] = "Exclusive"
+    place.create(data_set, runtime)
+    place.until("it is Bound", lambda: place.phase("datasets", "theirs") == "Bound")
+    place.until("all its workers run", lambda: _running_workers(place) == len(NODES))
+    refusal = place.fairlead("dataset", "accelerate", CLAIM, "--wait=0", status=1)
+    assert "nodes: no node can run a worker" in refusal
+    _made_by_hand(place)
+    reach("the later one NotBound")
+
+
+def _running_workers(place: DataPlace) -> int:
+    pods = place.list("pods", "role=alluxio-worker")
+    return sum((each.get("status") or {}).get("phase") == "Running" for each in pods)
+
+
 def no_worker_can_run(place: DataPlace, reach: Reach) -> None:
     """The nodes are large enough, but others use their memory."""
     place.claim(CLAIM)
@@ -174,6 +195,7 @@ STORIES = {
     for story in (
         Story("accelerated", a_claim_is_accelerated),
         Story("both", two_claims_of_a_namespace_are_accelerated),
+        Story("exclusive", an_exclusive_data_set_has_the_nodes),
         Story("no-room", no_worker_can_run),
         Story("foreign-claim", a_foreign_claim_has_the_name),
         Story("foreign-release", a_foreign_release_has_the_name),

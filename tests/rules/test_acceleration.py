@@ -159,6 +159,18 @@ def test_workers_and_quota_have_defaults_of_the_cluster_and_the_claim() -> None:
     assert "room" not in states(GOOD, quota=65 * GIB, medium="SSD")
 
 
+def test_nodes_of_exclusive_data_sets_of_the_namespace_take_no_worker() -> None:
+    """Fluid 1.0.8: their workers and others' keep apart, and who comes later waits for ever."""
+    facts = replace(GOOD, exclusive=frozenset({"node-0"}))
+    assert (chosen(facts).workers, chosen(GOOD).workers) == (2, 3)
+    assert states(facts) == {}
+    assert states(facts, workers=3) == {"nodes": State.FAIL, "room": State.FAIL}
+    found = check_acceleration(facts, chosen(facts, workers=3))
+    (sentence,) = (each.sentence for each in found if each.check == "nodes")
+    ending = "; a data set with placement Exclusive shares no node: `node-0`"
+    assert sentence.endswith(ending)
+
+
 def test_a_claim_of_one_node_is_cached_by_one_worker_where_it_is_mounted() -> None:
     facts = replace(with_claim(access_modes=("ReadWriteOnce",)), users=frozenset({"node-2"}))
     found = chosen(facts)

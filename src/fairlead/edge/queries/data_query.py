@@ -52,7 +52,7 @@ from fairlead.wire.data.fluid import (
     parse_dataset,
     parse_runtime,
 )
-from fairlead.wire.data.users import WireUser, parse_users
+from fairlead.wire.data.users import EXCLUSIVE_WORKERS, WireUser, node_of, parse_users
 from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, WireMeta, parse_labels
 
@@ -132,10 +132,15 @@ class DataQuery:
             partial(self._list, ItemReader(NODES, NODE_FORM), _ALL),
             partial(self._has, _VOLUMES, f"{namespace}-{name}", None),
             partial(self._has_release, namespace, name),
+            partial(
+                self._list,
+                ItemReader(PODS, JsonForm(WireUser, node_of)),
+                Selection(namespace, labels=EXCLUSIVE_WORKERS),
+            ),
             partial(self.users, namespace),
             partial(self._labels, namespace),
         )
-        data, alluxio, controller, csi, nodes, volume, release = values
+        data, alluxio, controller, csi, nodes, volume, release, exclusive = values
         if data.failures:
             hint = "use a user who may list claims and data sets there"
             raise OutsideError("kubernetes", data.failures, hint)
@@ -152,6 +157,7 @@ class DataQuery:
             has_release=release,
             users=frozenset(each.node for each in users or () if each.claim == claim and each.node),
             is_governed=(labels or {}).get(LABEL_QUOTA) == QUOTA_ENFORCED,
+            exclusive=frozenset(filter(None, exclusive or ())),
         )
 
     def reasons(self, found: FoundData) -> DataReasons:

@@ -53,6 +53,7 @@ class AccelerationFacts(Struct, frozen=True):
     `csi_nodes`: nodes with Fluid's volume driver. `has_volume`: a volume named
     `NAMESPACE-NAME` exists. `has_release`: a Helm release of that name exists. `users`: nodes of
     the running pods that mount the claim. `is_governed`: pods of the namespace count in quota.
+    `exclusive`: nodes with a worker of a data set of the namespace that shares no node.
     """
 
     claim: Claim | None
@@ -67,6 +68,7 @@ class AccelerationFacts(Struct, frozen=True):
     has_release: bool | None = None
     users: frozenset[str] = frozenset()
     is_governed: bool = False
+    exclusive: frozenset[str] = frozenset()
 
 
 class DataUser(Struct, frozen=True):

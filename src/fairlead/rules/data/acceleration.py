@@ -63,7 +63,7 @@ def chosen_acceleration(
     A claim of one node (ReadWriteOnce) gets one worker, on the node that has it mounted, because
     master and worker mount it, too.
     """
-    nodes = eligible_nodes(facts.nodes or ())
+    nodes = _usable_nodes(facts)
     claim = facts.claim
     node, workers = "", asked.workers if has_workers else max(1, min(MOST_WORKERS, len(nodes)))
     if claim is not None and is_of_one_node(claim):
@@ -95,6 +95,12 @@ def eligible_nodes(nodes: Iterable[Node]) -> list[Node]:
         and node.labels.get(key, value) == value
         and not any(taint.effect in _BLOCKING_TAINTS for taint in node.taints)
     ]
+
+
+def _usable_nodes(facts: AccelerationFacts) -> list[Node]:
+    """Eligible, and without a worker that shares no node."""
+    nodes = eligible_nodes(facts.nodes or ())
+    return [each for each in nodes if each.name not in facts.exclusive]
 
 
 def is_of_one_node(claim: Claim) -> bool:
@@ -273,7 +279,7 @@ def _places(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]
         yield Finding("nodes", State.UNKNOWN, "nodes may not be read")
         yield from _governed(facts, chosen)
         return
-    nodes = eligible_nodes(facts.nodes)
+    nodes = _usable_nodes(facts)
     if chosen.node:
         nodes = [each for each in nodes if each.name == chosen.node]
     if len(nodes) < chosen.workers:
@@ -281,7 +287,8 @@ def _places(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]
         yield Finding(
             "nodes",
             State.FAIL,
-            f"{found} can run a worker: Ready, schedulable, Linux and without taints",
+            f"{found} can run a worker: Ready, schedulable, Linux and without taints"
+            + _exclusive_nodes(facts),
             "use fewer --workers, or more nodes",
         )
     else:
@@ -299,6 +306,12 @@ def _places(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]
         else:
             yield Finding("room", State.OK, f"{len(fitting)} nodes have {size} of memory")
     yield from _governed(facts, chosen)
+
+
+def _exclusive_nodes(facts: AccelerationFacts) -> str:
+    if not facts.exclusive:
+        return ""
+    return f"; a data set with placement Exclusive shares no node: {_some(sorted(facts.exclusive))}"
 
 
 def _governed(facts: AccelerationFacts, chosen: Acceleration) -> Iterator[Finding]:

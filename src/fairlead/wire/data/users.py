@@ -10,6 +10,8 @@ from msgspec import Struct
 from fairlead.model.jobs.acceleration import DataUser
 from fairlead.wire.kube.objects import WireMeta
 
+EXCLUSIVE_WORKERS: Final = "fluid.io/dataset-placement=Exclusive"
+"""The selector of workers of data sets that share no node of their namespace, Fluid's default."""
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -39,6 +41,11 @@ class WireUser(Struct, gc=False):
 def parse_users(wire: WireUser) -> tuple[DataUser, ...]:
     """A row for each claim that the pod mounts; none if the pod has ended."""
     return tuple(_users(wire))
+
+
+def node_of(wire: WireUser) -> str:
+    """The pod's node; "" while it waits."""
+    return (wire.spec and wire.spec.node_name) or ""
 
 
 def _users(wire: WireUser) -> Iterator[DataUser]:
