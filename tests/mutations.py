@@ -39,6 +39,8 @@ OPERATIONS = "tests/contracts/test_operations.py"
 STEPS = "src/fairlead/apps/operations/steps.py"
 DATASETS = "tests/apps/test_console_datasets.py"
 DESK = "src/fairlead/console/http/data/operation_desk.py"
+COMPONENT_PLANS = "src/fairlead/console/http/writing/components.py"
+COMPONENTS = "tests/apps/test_console_components.py"
 DATA_PLANS = "src/fairlead/console/http/writing/datasets.py"
 
 
@@ -55,6 +57,46 @@ class Mutation(NamedTuple):
 
 MUTATIONS = (
     Mutation(
+        "console: a plan of a component is kept although a check fails",
+        COMPONENT_PLANS,
+        "            faults=faults,\n            blocked=blocked,",
+        "            blocked=blocked,",
+        COMPONENTS,
+        "a_failing_check",
+    ),
+    Mutation(
+        "console: a plan of a component has seen nothing",
+        COMPONENT_PLANS,
+        "            seen=plan.seen,\n",
+        "",
+        COMPONENTS,
+        "stale",
+    ),
+    Mutation(
+        "console: two operations of one component start",
+        "src/fairlead/console/http/writing/components.py",
+        "    if row.operation:\n",
+        "    if False:\n",
+        COMPONENTS,
+        "starts_once",
+    ),
+    Mutation(
+        "console: a chart in a folder of the server is read",
+        COMPONENT_PLANS,
+        "if order.chart and not order.chart.startswith(_ADDRESSES):",
+        "if False:",
+        COMPONENTS,
+        "unreadable_fields",
+    ),
+    Mutation(
+        "console: the password of a database is in the answer",
+        "src/fairlead/edge/store/look.py",
+        "_hidden(error.what, password)",
+        "f'{error.what} {password}'",
+        COMPONENTS,
+        "password_kept_nowhere",
+    ),
+    Mutation(
         "console: the plan of another person is shown",
         DESK,
         "operation.state is not OperationState.PLANNED or operation.created_by == by",
@@ -65,8 +107,8 @@ MUTATIONS = (
     Mutation(
         "console: a plan starts although its objects have changed",
         DESK,
-        'found[title] = "" if obj is None',
-        "found[title] = plan.seen[title] if True",
+        "{each: _version(obj) for",
+        "{each: plan.seen[each] for",
         DATASETS,
         "seen_are_unchanged",
     ),

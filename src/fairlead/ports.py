@@ -49,11 +49,13 @@ from fairlead.model.devices.kubelet import (
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
+from fairlead.model.installed.component_facts import ComponentFacts, PlanFacts, WantedComponent
 from fairlead.model.jobs.acceleration import AccelerationFacts, DataUser
 from fairlead.model.jobs.data_details import DataReasons, DataSetFacts
 from fairlead.model.jobs.datasets import FoundData
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
+from fairlead.model.operations.component import Component
 from fairlead.model.operations.operation import HelmRelease, HelmStep, Operation
 from fairlead.model.people.actions import PeopleAction
 from fairlead.model.people.external import ExternalIdentity, OidcRequest
@@ -69,6 +71,7 @@ from fairlead.model.records.rows import (
     OperationRow,
     OwnerKind,
     StoreFacts,
+    StoreLook,
     TreeVersion,
     UsageOwner,
 )
@@ -354,6 +357,49 @@ class DataQuestions(Protocol):
         ...
 
 
+class ComponentQuestions(Protocol):
+    """The components of a cluster (docs/spec/components.md). Blocking: a server asks in threads.
+
+    Raises OutsideError if the API server or Helm does not answer.
+    """
+
+    def facts(self, components: Sequence[Component]) -> ComponentFacts:
+        """What there is of them; what may not be read is `Unread`."""
+        ...
+
+    def home(self) -> str:
+        """The namespace of inventories and records."""
+        ...
+
+    def stand_in(self, id: str) -> tuple[Manifest, ...]:
+        """What a simulated cluster deploys in place of a component's chart; () = nothing."""
+        ...
+
+    def render(self, step: HelmStep) -> tuple[Manifest, ...]:
+        """The objects of a chart. Raises UserError without Helm."""
+        ...
+
+    def placed(self, manifests: Sequence[Manifest], namespace: str) -> tuple[Manifest, ...]:
+        """The objects; those of a namespaced kind that name no namespace are in this one."""
+        ...
+
+    def found(self, targets: Sequence[ObjectRef]) -> list[Manifest | None]:
+        """As they are; None = it does not exist, or its kind is not served."""
+        ...
+
+    def plan_facts(self, wanted: WantedComponent) -> PlanFacts:
+        """What a plan is made from; nothing is written."""
+        ...
+
+
+class StoreQuestions(Protocol):
+    """Databases that a console could use."""
+
+    async def look(self, url: str, password: str) -> StoreLook:
+        """Connects to the database and writes nothing. The answer never has the password."""
+        ...
+
+
 class Dependencies(Protocol):
     """The servers behind the cluster and its series, asked on demand for their health."""
 
@@ -500,8 +546,9 @@ class Ports(Struct, frozen=True):
 
     `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
     `servings`, `data`, `dependencies`, `sign_in`, `writes`, `people`, `operations` and
-    `operated` (the objects that operations work on) in a saved snapshot, which has no API server,
-    `helm` where there is no program of that name.
+    `operated` (the objects that operations work on) and `components` in a saved snapshot, which has
+    no API server, `helm` where there is no program of that name. `stores`: databases to check.
+    `components` makes a new one for each use, because it remembers which kinds are served.
     """
 
     cluster: Cluster
@@ -521,6 +568,8 @@ class Ports(Struct, frozen=True):
     operations: OperationRecords | None = None
     operated: OperationCluster | None = None
     helm: Helm | None = None
+    components: Callable[[], ComponentQuestions] | None = None
+    stores: StoreQuestions | None = None
 
 
 # --- what the scheduler extender asks of a cluster ------------------------------------------------

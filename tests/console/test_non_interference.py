@@ -61,6 +61,7 @@ PATHS: Final = {
         if endpoint.path.startswith("/datasets/{namespace}")
     },
     "operation": [{"id": "op1"}],
+    "component": [{"id": "fluid"}],
     **{
         endpoint.name: [{"id": "bob", "name": "team-a", "token": "bob-0123456789"}]
         for endpoint in ENDPOINTS

@@ -24,6 +24,7 @@ SHARED = {
 OF_JOBS = {"jobs", "logs", "serving", "data sets"}
 OF_ADMINISTRATORS = {
     "operations",
+    "components",
     "users",
     "groups",
     "credentials",

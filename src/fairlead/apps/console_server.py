@@ -44,6 +44,7 @@ from fairlead.console.charts.idle import (
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.data.operation_desk import OperationDesk
+from fairlead.console.http.data.read_components import ReadComponents
 from fairlead.console.http.data.read_data import ReadData
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.health_answers import HealthAnswers
@@ -128,6 +129,7 @@ class ConsoleServer:
         )
         self.pictures = Pictures(self.board_states, world)
         self.data = ReadData(world.data) if world.data is not None else None
+        self.components = ReadComponents(world.components) if world.components is not None else None
         self.operations = (
             OperationDesk(world.operations, world.clock.now, world.operated)
             if world.operations is not None
@@ -229,8 +231,12 @@ class ConsoleServer:
         except OutsideError:
             return  # the page that asks next gets the reason
         self.hints.versions.note_operations(found)
-        if operations_at_work(found) != operations_at_work(before) and self.data is not None:
+        if operations_at_work(found) == operations_at_work(before):
+            return
+        if self.data is not None:
             self.data.wrote()  # an operation that ended has changed data sets
+        if self.components is not None:
+            self.components.wrote()
 
     async def _note_data(self, data: ReadData) -> None:
         operations = self.operations.last if self.operations is not None else ()
@@ -370,6 +376,7 @@ class ConsoleServer:
             desk=self._desk,
             forms=self._forms,
             data=self.data,
+            components=self.components,
             operations=self.operations,
             sign_in_hint=self.settings.sign_in_hint,
             writes=WriteFrame(

@@ -31,12 +31,14 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.console.http.sign_in.desk import SignInDesk
 from fairlead.console.http.sign_in.tools import OneTimeCode, SignInTools
+from fairlead.edge.components.component_facts import ComponentQuery
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.files.own_files import absolute, make_private
 from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.helm.helm_program import HelmProgram
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.operations.objects import KubeOperationCluster
 from fairlead.edge.people.people_writer import KubePeople
 from fairlead.edge.people.sign_in_api import KubeSignInApi
@@ -45,6 +47,7 @@ from fairlead.edge.queries.cluster_writes import KubeClusterWrites
 from fairlead.edge.queries.dependency_facts import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.page_reads import KubeDataQuestions, KubeServings
+from fairlead.edge.store.look import StoreLooks
 from fairlead.errors import UserError
 from fairlead.ports import Ports, Store
 from fairlead.rules.metrics.over_grant import over_grant_families
@@ -119,6 +122,7 @@ async def run_laptop(
                 stale_after_seconds=2 * exported.stale_after_seconds,
             )
             writer = KubePeople(api.connection, simulation.now)
+            asking = KubeBlocking(api.connection)
             world = Ports(
                 cluster,
                 readings,
@@ -136,6 +140,8 @@ async def run_laptop(
                 operations=operation_records(api, is_laptop=True),
                 operated=KubeOperationCluster(api),
                 helm=HelmProgram(api.connection, env),
+                components=lambda: ComponentQuery(asking, env),
+                stores=StoreLooks(),
             )
             code = laptop_code(url_of(sockets.console), messages) if args.sign_in else None
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fairlead import settings
+from fairlead.edge.components.component_facts import ComponentQuery
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.helm.helm_program import HelmProgram
 from fairlead.edge.kube.cluster import KubeCluster
@@ -30,6 +31,7 @@ from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
 from fairlead.edge.queries.installed import records_namespace
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.page_reads import KubeDataQuestions, KubeServings
+from fairlead.edge.store.look import StoreLooks
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -82,6 +84,7 @@ async def followed_world(
         clients.push_async_callback(people.close)
         data = KubeDataQuestions(connection, clock.now)
         clients.push_async_callback(data.close)
+        components = clients.enter_context(KubeBlocking(connection))
         yield Ports(
             cluster=KubeCluster(api, clock, with_events=with_events),
             gpus=gpus,
@@ -98,6 +101,8 @@ async def followed_world(
             operations=operation_records(api),
             operated=KubeOperationCluster(api),
             helm=HelmProgram(connection, env),
+            components=lambda: ComponentQuery(components, env),
+            stores=StoreLooks(),
         )
 
 

@@ -3,7 +3,7 @@ import { keepPreviousData, MutationCache, QueryCache, QueryClient, queryOptions,
 import { ApiError, getJson, postJson, sendWrite, type WriteMethod } from "./fetch";
 import { leaveIfSignedOut } from "./session";
 import type { TimeRange } from "../charts/range";
-import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, CredentialList, DataSetDetail, DataSetList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, UserList, UserRow } from "./types";
+import type { AuditPage, BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, ComponentDetail, ComponentList, CredentialList, DataSetDetail, DataSetList, GpuList, GroupList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobClone, JobDetail, JobFormList, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, OperationDetail, OperationList, Overview, OwnRights, Preview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList, StoreChecked, UserList, UserRow } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -142,6 +142,9 @@ export const useServing = (params: URLSearchParams) => useAnswer<ServingList>("s
 /** Claims and data sets are read while a page shows them; a hint comes when one has changed. */
 export const useDatasets = (params: URLSearchParams) => useAnswer<DataSetList>("datasets", "/datasets", params, true, SERVING_REFRESH_MS);
 export const useDataset = (namespace: string, name: string) => useAnswer<DataSetDetail>("datasets", `/datasets/${segment(namespace)}/${segment(name)}`, undefined, true, SERVING_REFRESH_MS);
+/** Not followed; a hint about operations comes when one has begun or ended. */
+export const useComponents = (params: URLSearchParams) => useAnswer<ComponentList>("operations", "/components", params, true, SERVING_REFRESH_MS);
+export const useComponent = (id: string) => useAnswer<ComponentDetail>("operations", `/components/${segment(id)}`, undefined, true, SERVING_REFRESH_MS);
 export const useOperations = (params: URLSearchParams) => useAnswer<OperationList>("operations", "/operations", params, true, SERVING_REFRESH_MS);
 /** Its steps take seconds; hints come at most once a second. */
 const OPERATION_REFRESH_MS = 3_000;
@@ -330,6 +333,12 @@ export function useWrite<T>() {
     onSuccess: () => Promise.all([["users"], ["groups"], ["credentials"], ["audit"], ["jobs"], ["datasets"], ["operations"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
     onError: (error) => (error instanceof ApiError && error.code === "csrf" ? client.invalidateQueries({ queryKey: ["me"] }) : undefined),
   });
+}
+
+/** Whether a console could use a database. Neither the password nor the answer is kept. */
+export function useStoreCheck() {
+  const csrf = useMe().data?.csrf ?? "";
+  return useMutation({ mutationFn: (order: { url: string; password: string }) => postJson<StoreChecked>("/components/console/store-check", order, csrf), gcTime: 0 });
 }
 
 /** What this write would change, or why it would be refused. Nothing is written. */

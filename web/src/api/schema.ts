@@ -107,6 +107,22 @@ export interface BoundsChange {
   max: string | null
 }
 
+/** `old`, `new`: JSON; "" = the field is absent. */
+export interface ChangedField {
+  path: string
+  old: string
+  new: string
+}
+
+/** `do`: `create`, `change` (with its `fields`), `delete` or `keep`. */
+export interface ChangedObject {
+  do: string
+  kind: string
+  namespace: string
+  name: string
+  fields: Array<ChangedField>
+}
+
 /** `total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or the words of the built-in series. */
 export interface Chart {
   generatedAt: string
@@ -175,6 +191,90 @@ export interface ClusterName {
   name: string
   world: 'kubernetes' | 'simulated'
   version: string
+}
+
+/** One check before a write. `state`: ok, warn, fail, or unknown (it may not be read). `mend`: what to do, "" = nothing. */
+export interface ComponentCheck {
+  check: string
+  state: string
+  sentence: string
+  mend: string
+}
+
+/** `values`: YAML of the last deployment, "" = none. `objects`: what the inventory lists, or the workloads of a part or of a Helm release. `history`: its operations, the newest first. */
+export interface ComponentDetail {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  row: ComponentListRow
+  values: string
+  objects: Array<ComponentObject>
+  history: Array<ListedOperation>
+}
+
+export interface ComponentList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<ComponentListRow>
+}
+
+/** One component of the catalogue (docs/spec/components.md#states). `state`: null = it could not be read, `message` has the reason. `source`: what a deployment needs: `chart`, `manifests`, `none` (a stand-in of a simulated cluster), `command` (a part of the installation, which a command writes) or "" (Fairlead never writes it). `operation`: the one that runs, "" = none. */
+export interface ComponentListRow {
+  id: string
+  group: string
+  title: string
+  titleZh: string
+  state: string | null
+  version: string
+  available: string
+  canUpgrade: boolean
+  managedBy: string
+  namespace: string
+  release: string
+  message: string
+  source: string
+  isRequired: boolean
+  operation: string
+}
+
+export interface ComponentObject {
+  kind: string
+  namespace: string
+  name: string
+}
+
+/** What is planned. `do`: `deploy`, `upgrade` or `remove`. `chart`: `oci://…` or `https://…`, and `version` of it; or `manifests`: YAML. `values`: of the chart, YAML without secrets. `namespace`: "" = the usual one. `deleteDefinitions`: with `remove`, its CRDs are deleted, too. */
+export interface ComponentOrder {
+  component: string
+  do?: string
+  chart?: string
+  version?: string
+  manifests?: string
+  values?: string
+  namespace?: string
+  deleteDefinitions?: boolean
+}
+
+/** A plan. `valid`: no check fails, and `fields` is empty; only then there is a `planId`, which a preview never has. `checks`: all. `same`: how many objects do not change. `steps`: titles. `line`: the equal command. `validUntil`: after this time the plan must be made again. */
+export interface ComponentPlanned {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  checks: Array<ComponentCheck>
+  changes: Array<ChangedObject>
+  same: number
+  steps: Array<string>
+  line: string
+  planId: string
+  validUntil: string | null
 }
 
 export interface ConditionRow {
@@ -1592,6 +1692,20 @@ export interface StepRow {
   message: string
   object: string
   event: string
+}
+
+/** Whether the console could use a database. `sentence`: the answer of the engine, `hint`: what to do. `settings`: the values of the installation that name it. The password is in none. */
+export interface StoreChecked {
+  ok: boolean
+  sentence: string
+  hint: string
+  settings: Array<string>
+}
+
+/** A database: `url` without a password, such as `postgresql://USER@HOST:5432/DATABASE`. */
+export interface StoreOrder {
+  url: string
+  password?: string
 }
 
 /** The answer to `dryRun=true`: nothing was created. `fields`, `effects`: as in `Preview`. `line`: the equal command line; `manifests`: the objects as YAML, without secret values; "" where the body is not complete. `notes`: what is not written as asked, in English. `verdict`: None also for a cron, whose jobs are created later, and where an operator determines the pods. */

@@ -8,7 +8,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Access, Audit, Datasets, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Operation, Operations, Overview, Quota, QuotaTree, Serving, Submit, Users } from "./pages";
+import { Access, Audit, Components, Datasets, Devices, Groups, Health, Holders, Job, Jobs, Mine, Node, Nodes, Operation, Operations, Overview, Quota, QuotaTree, Serving, Submit, Users } from "./pages";
 
 export function Board() {
   return (
@@ -53,6 +53,12 @@ function Page() {
       return <Serving />;
     case "datasets":
       return <Datasets />;
+    case "components":
+      return (
+        <OfAdmins title="title.components">
+          <Components />
+        </OfAdmins>
+      );
     case "operations":
       return (
         <OfAdmins title="title.operations">

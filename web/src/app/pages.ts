@@ -17,6 +17,7 @@ const LOADERS = {
   submit: () => import("../boards/submit/SubmitPage").then((m) => ({ default: m.SubmitPage })),
   serving: () => import("../boards/serving/ServingBoard").then((m) => ({ default: m.ServingBoard })),
   datasets: () => import("../boards/datasets/DatasetsBoard").then((m) => ({ default: m.DatasetsBoard })),
+  components: () => import("../boards/components/ComponentsBoard").then((m) => ({ default: m.ComponentsBoard })),
   operations: () => import("../boards/operations/OperationsBoard").then((m) => ({ default: m.OperationsBoard })),
   operation: () => import("../boards/operations/OperationPage").then((m) => ({ default: m.OperationPage })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
@@ -39,6 +40,7 @@ export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Submit = lazy(LOADERS.submit);
 export const Serving = lazy(LOADERS.serving);
 export const Datasets = lazy(LOADERS.datasets);
+export const Components = lazy(LOADERS.components);
 export const Operations = lazy(LOADERS.operations);
 export const Operation: LazyExoticComponent<typeof OperationPage> = lazy(LOADERS.operation);
 export const Quota = lazy(LOADERS.quota);

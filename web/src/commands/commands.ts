@@ -1,7 +1,7 @@
 // Commands that print what is on screen, in one place; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "datasets" | "operations" | "quota" | "waiting" | "users" | "userGroups";
+export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "datasets" | "components" | "operations" | "quota" | "waiting" | "users" | "userGroups";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
@@ -56,6 +56,7 @@ const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; re
   groups: { any: [], one: ["namespace", "node"] },
   serving: { any: [], one: ["namespace", "type"] },
   datasets: { any: [], one: ["namespace"] },
+  components: { any: [], one: [] },
   operations: { any: [], one: [] },
   waiting: { any: [], one: [] },
   quota: { any: [], one: [] },
@@ -100,6 +101,8 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
     }
     case "datasets":
       return [line("fairlead dataset list", of)];
+    case "components":
+      return ["fairlead component list"];
     case "operations":
       return ["fairlead operation list"];
     case "users":

@@ -8,6 +8,7 @@ export type CommandObject =
   | { readonly kind: "holder"; readonly namespace: string; readonly name: string; readonly job?: string }
   | { readonly kind: "serving"; readonly namespace: string; readonly name: string; readonly version: string }
   | { readonly kind: "dataset" | "claim"; readonly namespace: string; readonly name: string }
+  | { readonly kind: "component"; readonly id: string }
   | { readonly kind: "operation"; readonly id: string; readonly runs: boolean }
   | { readonly kind: "leaf"; readonly path: string }
   | { readonly kind: "unit"; readonly unit: string }
@@ -45,6 +46,8 @@ export function objectCommands(of: CommandObject): readonly string[] {
     case "dataset":
     case "claim":
       return ofData(of);
+    case "component":
+      return isWord(of.id) ? ["fairlead component list", line("fairlead component history", quoted(of.id))] : [];
     case "operation":
       return isWord(of.id) ? [line("fairlead operation", of.runs ? "follow" : "show", quoted(of.id))] : [];
     case "map":
@@ -133,6 +136,8 @@ export function objectAddress(of: CommandObject): readonly [path: string, params
     case "dataset":
     case "claim":
       return [address("datasets", of.namespace, of.name), none];
+    case "component":
+      return [address("components", of.id), none];
     case "operation":
       return [address("operations", of.id), none];
     case "leaf":

@@ -21,16 +21,15 @@ from fairlead.cli.operations.carried_out import (
     take_over,
     without_waits,
 )
-from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.cli.operations.carried_out import StepsAndUndo
-    from fairlead.model.operations.component import ComponentRow
     from fairlead.model.operations.operation import OperationKind
 
 
 def change_component(args: argparse.Namespace, context: Context, do: OperationKind) -> int:
     """Raises UserError with all failing checks, or if the operation fails."""
+    from fairlead.console.http.writing.wanted_component import check_fits
     from fairlead.model.installed.finding import State
     from fairlead.model.operations.operation import OperationKind
     from fairlead.rules.components.state import SUBJECT
@@ -42,7 +41,7 @@ def change_component(args: argparse.Namespace, context: Context, do: OperationKi
     if not component.part and not is_upgrade and _goes_on(context, subject, do):
         return 0
     rows = rows_of(context, with_running=False)  # none of this component runs
-    _refuse_state(rows[component.id], do)
+    check_fits(rows[component.id], do)
     if component.part:
         return write_part(args, context, component, do, rows)
     found = checked(args, context, do, rows)
@@ -72,22 +71,3 @@ def _goes_on(context: Context, subject: str, do: OperationKind) -> bool:
         return False
     context.stdout.write(f"{subject.replace('/', ' ')}: done\n")
     return True
-
-
-def _refuse_state(row: ComponentRow, do: OperationKind) -> None:
-    """Raises UserError for an operation that does not fit the component's state."""
-    from fairlead.model.operations.component import ComponentState
-    from fairlead.model.operations.operation import OperationKind
-
-    if row.state is ComponentState.FOREIGN:
-        raise UserError(
-            f"`{row.id}` is not changed: {row.message}", "use the program that deployed it"
-        )
-    is_absent = row.state is ComponentState.NOT_INSTALLED
-    if do is OperationKind.DEPLOY and not is_absent and row.state is not None:
-        hint = f"`fairlead component upgrade {row.id}` changes it"
-        raise UserError(f"`{row.id}` is there already: {row.state.value}", hint)
-    if do is not OperationKind.DEPLOY and is_absent:
-        hint = f"`fairlead component deploy {row.id}` deploys it"
-        reason = f": {row.message}" if row.message else ""
-        raise UserError(f"`{row.id}` is not installed{reason}", hint)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.components.installation_part import plan_part
 from fairlead.cli.components.wanted import (
-    Checked,
     add_id,
     add_source,
     asked_component,
@@ -22,6 +21,7 @@ from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.operations.carried_out import new_id
 
 if TYPE_CHECKING:
+    from fairlead.console.http.writing.wanted_component import CheckedComponent
     from fairlead.model.operations.component import ComponentRow
     from fairlead.model.operations.operation import OperationKind
     from fairlead.rules.components.component_plan import ComponentPlan
@@ -82,7 +82,7 @@ def _do(args: argparse.Namespace, row: ComponentRow) -> OperationKind:
     return OperationKind.UPGRADE if is_installed(row) else OperationKind.DEPLOY
 
 
-def plan_document(found: Checked, plan: ComponentPlan) -> dict[str, Any]:
+def plan_document(found: CheckedComponent, plan: ComponentPlan) -> dict[str, Any]:
     """A plan as JSON: checks, changes with their fields, titles of steps."""
     from fairlead.cli.frame.findings import findings_document
 

@@ -5,8 +5,8 @@ its objects, the checks, and the plan with its difference.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.components.asked import components_of, facts_of
 from fairlead.cli.frame.context import ClusterComponents, Context
@@ -14,25 +14,16 @@ from fairlead.cli.frame.flags import wait_seconds
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
+    from fairlead.console.http.writing.wanted_component import CheckedComponent, ComponentSource
     from fairlead.model.actions import Manifest
-    from fairlead.model.installed.component_facts import PlanFacts, WantedComponent
-    from fairlead.model.installed.finding import Finding
     from fairlead.model.operations.component import Component, ComponentRow
-    from fairlead.model.operations.operation import HelmStep, OperationKind
+    from fairlead.model.operations.operation import OperationKind
     from fairlead.rules.components.component_plan import ComponentPlan
 
     Rows = Mapping[str, ComponentRow]
 
 
 WAIT_SECONDS: Final = 600.0
-
-
-class Checked(NamedTuple):
-    """A wanted component with what was read and found about it."""
-
-    wanted: WantedComponent
-    facts: PlanFacts
-    findings: Sequence[Finding]
 
 
 def add_id(parser: argparse.ArgumentParser) -> None:
@@ -117,22 +108,25 @@ def rows_of(context: Context, *, with_running: bool = True) -> dict[str, Compone
     return {each.id: each for each in component_rows(facts)}
 
 
-def checked(args: argparse.Namespace, context: Context, do: OperationKind, rows: Rows) -> Checked:
+def checked(
+    args: argparse.Namespace, context: Context, do: OperationKind, rows: Rows
+) -> CheckedComponent:
     """Reads what the plan needs, and makes all checks. Raises UserError for bad input."""
+    from fairlead.console.http.writing.wanted_component import ComponentSource, checked_component
     from fairlead.model.operations.operation import OperationKind
-    from fairlead.rules.components.preflight import preflight
 
-    cluster = components_of(context)
     component = asked_component(args.id)
+    cluster = components_of(context)
     if do is OperationKind.REMOVE:
-        wanted = _removed(args, cluster, component, rows)
+        source = ComponentSource(
+            deletes_definitions=args.delete_definitions, seconds=seconds_of(args)
+        )
     else:
-        wanted = _wanted(args, context, cluster, component, do, rows)
-    facts = cluster.plan_facts(wanted)
-    return Checked(wanted, facts, preflight(wanted, facts, rows))
+        source = _source(args, context, cluster, component)
+    return checked_component(cluster, component, do, rows, source)
 
 
-def planned_changes(found: Checked, operation: str) -> ComponentPlan:
+def planned_changes(found: CheckedComponent, operation: str) -> ComponentPlan:
     """`operation`: the id."""
     from fairlead.rules.components.component_plan import component_plan
     from fairlead.wire.components.inventory import render_component_inventory
@@ -140,7 +134,7 @@ def planned_changes(found: Checked, operation: str) -> ComponentPlan:
     return component_plan(found.wanted, found.facts, operation, render_component_inventory)
 
 
-def is_as_wanted(found: Checked) -> bool:
+def is_as_wanted(found: CheckedComponent) -> bool:
     """Whether a native upgrade would change nothing: neither an object nor the version."""
     from fairlead.model.operations.operation import OperationKind
 
@@ -160,111 +154,23 @@ def change_lines(plan: ComponentPlan) -> Iterator[str]:
     yield f"{plan.same} objects do not change"
 
 
-def _wanted(
-    args: argparse.Namespace,
-    context: Context,
-    cluster: ClusterComponents,
-    component: Component,
-    do: OperationKind,
-    rows: Rows,
-) -> WantedComponent:
-    from msgspec.structs import replace
-
-    from fairlead.model.installed.component_facts import WantedComponent
+def _source(
+    args: argparse.Namespace, context: Context, cluster: ClusterComponents, component: Component
+) -> ComponentSource:
+    """What the flags name. Raises UserError for flags of the other back end."""
+    from fairlead.console.http.writing.wanted_component import ComponentSource
     from fairlead.model.operations.component import Backend
 
-    row = rows[component.id]
-    stand_in = () if args.chart else cluster.stand_in(component.id)
-    is_helm = component.backend is Backend.HELM and not stand_in
-    if not stand_in:
+    has_stand_in = not args.chart and bool(cluster.stand_in(component.id))
+    is_helm = component.backend is Backend.HELM and not has_stand_in
+    if not has_stand_in:
         _refuse_flags(args, is_helm=is_helm)
-    place = args.place or row.namespace or component.namespace
-    source = args.chart if is_helm else args.manifests or stand_in
-    wanted = WantedComponent(
-        component=component,
-        do=do,
-        place=place,
-        home=cluster.home(),
-        version=args.version or ("" if is_helm else row.available),
-        release=(row.release or component.id) if is_helm else "",
+    return ComponentSource(
         chart=args.chart,
-        values=_values(args, context, component) if is_helm else {},
-        has_source=bool(source),
-        seconds=seconds_of(args),
-    )
-    if not source:
-        return wanted
-    if stand_in:
-        return _as_members(cluster, replace(wanted, objects=cluster.placed(stand_in, place)))
-    return _with_objects(args, context, cluster, wanted)
-
-
-def _with_objects(
-    args: argparse.Namespace,
-    context: Context,
-    cluster: ClusterComponents,
-    wanted: WantedComponent,
-) -> WantedComponent:
-    from msgspec.structs import replace
-
-    from fairlead.rules.components.secrets import plain_secrets
-
-    if wanted.chart:
-        if plain_secrets(wanted.values):
-            return wanted  # the check names them; the chart does not get them
-        rendered = cluster.render(helm_step(wanted))
-        return replace(wanted, objects=cluster.placed(rendered, wanted.place))
-    given = cluster.placed(_manifests(args, context), wanted.place)
-    return _as_members(cluster, replace(wanted, objects=given))
-
-
-def _as_members(cluster: ClusterComponents, wanted: WantedComponent) -> WantedComponent:
-    from msgspec.structs import replace
-
-    from fairlead.model.actions import object_ref
-    from fairlead.model.operations.apply_set import apply_set_id, is_member
-    from fairlead.rules.components.component_plan import native_objects
-
-    set_id = apply_set_id(wanted.component.id, wanted.home)
-    spaces = [object_ref(each) for each in wanted.objects if each["kind"] == "Namespace"]
-    existing = [
-        ref.name
-        for ref, found in zip(spaces, cluster.found(spaces), strict=True)
-        if found is not None and not is_member(found, set_id)
-    ]
-    return replace(wanted, objects=tuple(native_objects(wanted, existing)))
-
-
-def helm_step(wanted: WantedComponent) -> HelmStep:
-    """The step that makes the wanted release."""
-    from fairlead.model.operations.operation import HelmStep, OperationKind
-
-    return HelmStep(
-        "upgrade" if wanted.do is OperationKind.UPGRADE else "install",
-        wanted.release,
-        wanted.place,
-        wanted.chart,
-        wanted.version,
-        wanted.values,
-    )
-
-
-def _removed(
-    args: argparse.Namespace, cluster: ClusterComponents, component: Component, rows: Rows
-) -> WantedComponent:
-    from fairlead.model.installed.component_facts import WantedComponent
-    from fairlead.model.operations.component import Backend
-    from fairlead.model.operations.operation import OperationKind
-
-    row = rows[component.id]
-    is_helm = component.backend is Backend.HELM and row.managed_by != "native"
-    return WantedComponent(
-        component=component,
-        do=OperationKind.REMOVE,
-        place=row.namespace or component.namespace,
-        home=cluster.home(),
-        release=(row.release or component.id) if is_helm else "",
-        deletes_definitions=args.delete_definitions,
+        version=args.version,
+        place=args.place,
+        values=_values(args, context) if is_helm else {},
+        manifests=tuple(_manifests(args, context)) if args.manifests else None,
         seconds=seconds_of(args),
     )
 
@@ -285,25 +191,14 @@ def _refuse_flags(args: argparse.Namespace, *, is_helm: bool) -> None:
         raise UserError(f"`{args.id}` has no Helm chart, and {wrong[0]} is given", hint)
 
 
-def _values(args: argparse.Namespace, context: Context, component: Component) -> dict[str, Any]:
-    """The values of file and flags, with those that are always so on top."""
+def _values(args: argparse.Namespace, context: Context) -> dict[str, Any]:
+    """The values of file and flags."""
     from fairlead.wire.installation.values import read_values, with_settings
 
     values: dict[str, Any] = {}
     if args.values:
         values = read_values(_read(context, args.values), args.values)
-    return _merged(with_settings(values, args.settings), component.fixed)
-
-
-def _merged(values: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(values)
-    for key, value in fixed.items():
-        inner = found.get(key)
-        if isinstance(value, dict):
-            found[key] = _merged(inner if isinstance(inner, dict) else {}, value)
-        else:
-            found[key] = value
-    return found
+    return with_settings(values, args.settings)
 
 
 def _manifests(args: argparse.Namespace, context: Context) -> list[Manifest]:

@@ -12,6 +12,14 @@ from msgspec import Struct
 from fairlead.console.pages.charts import Chart
 from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.cluster import Overview
+from fairlead.console.pages.data.components import (
+    ComponentDetail,
+    ComponentList,
+    ComponentOrder,
+    ComponentPlanned,
+    StoreChecked,
+    StoreOrder,
+)
 from fairlead.console.pages.data.datasets import (
     AccelerationOrder,
     AccelerationPreview,
@@ -102,6 +110,7 @@ _JOBS: Final = Right(ConsoleVerb.GET, ConsoleResource.JOBS)
 _QUOTA: Final = Right(ConsoleVerb.GET, ConsoleResource.QUOTA)
 _DATASETS: Final = Right(ConsoleVerb.GET, ConsoleResource.DATASETS)
 _OPERATIONS: Final = Right(ConsoleVerb.GET, ConsoleResource.OPERATIONS)
+_COMPONENTS: Final = Right(ConsoleVerb.GET, ConsoleResource.COMPONENTS)
 _DATASET: Final = "/datasets/{namespace}/{name}"
 
 
@@ -254,6 +263,10 @@ OPERATION_FILTERS: Final = (
     Parameter("state", "Planned, Running, Succeeded, Failed or Cancelled.", repeated=True),
     Parameter("subject", "`dataset/NAMESPACE/NAME` or `component/ID`.", repeated=True),
     Parameter("user", "Who started it.", repeated=True),
+)
+COMPONENT_FILTERS: Final = (
+    Parameter("group", "Group, such as `Monitoring`.", repeated=True),
+    Parameter("state", "State, such as `Ready`; `unknown`: it could not be read.", repeated=True),
 )
 QUOTA_FILTERS: Final = (
     Parameter("path", "Dotted path of a quota node; its children are included.", repeated=True),
@@ -785,6 +798,48 @@ ENDPOINTS: Final = (
         action="operations.update",
         example="/operations/k3v9x0q2m7ab/retry",
         status=202,
+    ),
+    Endpoint(
+        "components",
+        "/components",
+        "The page Components: one row per program of the platform, in the order of the groups",
+        ComponentList,
+        _COMPONENTS,
+        parameters=(*LIST_PARAMETERS, *COMPONENT_FILTERS),
+        errors=(400, 403, 404, 502),
+        example="/components?state=Ready",
+    ),
+    Endpoint(
+        "component",
+        "/components/{id}",
+        "One component with its values, objects and operations",
+        ComponentDetail,
+        _COMPONENTS,
+        errors=(400, 403, 404, 502),
+        example="/components/fluid",
+    ),
+    Endpoint(
+        "store_check",
+        "/components/console/store-check",
+        "Whether the console could use a database; the password is kept nowhere",
+        StoreChecked,
+        Right(ConsoleVerb.CREATE, ConsoleResource.COMPONENTS),
+        errors=(400, 403, 404, 413, 415, 422),
+        body=StoreOrder,
+    ),
+    Endpoint(
+        "plan_component",
+        "/plans",
+        "Plan a component's deployment, upgrade or removal: checks, changes, steps. A plan is kept "
+        "for 15 minutes, and only if no check fails",
+        ComponentPlanned,
+        Right(ConsoleVerb.CREATE, ConsoleResource.COMPONENTS),
+        parameters=(DRY_RUN,),
+        errors=WRITE_ERRORS,
+        body=ComponentOrder,
+        action="plans.create",
+        preview=ComponentPlanned,
+        status=201,
     ),
     Endpoint(
         "quota_usage",

@@ -34,6 +34,7 @@ class ConsoleResource(StrEnum):
     SERVING = "serving"
     DATASETS = "data sets"
     OPERATIONS = "operations"
+    COMPONENTS = "components"
     NAMESPACES = "namespaces"
     QUOTA = "quota"
     QUOTA_TREE = "quota tree"

@@ -98,3 +98,13 @@ class StoreCheck(Struct, frozen=True):
 
     facts: StoreFacts
     rows: Mapping[str, int]
+
+
+class StoreLook(Struct, frozen=True):
+    """Whether a console could use a database. `sentence`: what its engine answers; `hint`: what to
+    do. Neither has the password.
+    """
+
+    is_good: bool
+    sentence: str
+    hint: str = ""

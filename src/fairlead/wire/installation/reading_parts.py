@@ -81,6 +81,8 @@ def reader(chosen: Installation) -> list[Object]:
         # The page of data sets.
         grant("", "persistentvolumeclaims", "list"),
         grant(FLUID_GROUP, _FLUID, "list"),
+        # The page of components.
+        grant("apps", "daemonsets", "list"),
         # Log and object of one job. Without them, those two tabs name the missing right.
         grant("", "pods/log", "get"),
         *(grant(group, resources, "get") for group, resources in _TRAINING),

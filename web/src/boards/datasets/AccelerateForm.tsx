@@ -1,9 +1,10 @@
 // One-click acceleration of a claim. The server's preview fills the form in, makes all checks, and names the equal command; nothing is written before the button.
 import { useState } from "react";
 import { usePreview, useWrite, type WriteOrder } from "../../api/queries";
-import type { AccelerationCheck, AccelerationPreview, Begun } from "../../api/types";
+import type { AccelerationPreview, Begun } from "../../api/types";
 import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
+import { Checks } from "../../parts/Checks";
 import { Command } from "../../parts/Copy";
 import { allFaults, Faults, faultsOf, Field, FormDialog } from "../../parts/FormDialog";
 import { useLate } from "../../parts/useLate";
@@ -74,7 +75,7 @@ export function AccelerateForm({ namespace, claim, onClose }: { namespace: strin
       <Field label={t("datasets.quota")} hint={t("datasets.quotaHint")} faults={faultsOf(unread, "quota")}>
         {text("quota", chosen?.quota ?? "")}
       </Field>
-      {found && found.checks.length > 0 && <Checks of={found.checks} isBusy={preview.isFetching} onAgain={() => void preview.refetch()} />}
+      {found && found.checks.length > 0 && <Checks testId="accelerate-checks" of={found.checks} isBusy={preview.isFetching} onAgain={() => void preview.refetch()} />}
       <Faults of={unread.filter(({ path }) => !FIELDS.some((each) => path === each))} />
       {found?.line && (
         <div className="form-field" data-testid="accelerate-line">
@@ -89,55 +90,5 @@ export function AccelerateForm({ namespace, claim, onClose }: { namespace: strin
         </details>
       )}
     </FormDialog>
-  );
-}
-
-const WORST_FIRST = ["fail", "warn", "unknown", "ok"];
-const TONES: Readonly<Record<string, string>> = { fail: "bad", warn: "wait", ok: "good", unknown: "unknown" };
-
-/** All checks; those that are passed are folded. */
-function Checks({ of: checks, isBusy, onAgain }: { of: readonly AccelerationCheck[]; isBusy: boolean; onAgain: () => void }) {
-  const { t } = useWords();
-  const sorted = checks.toSorted((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state));
-  const good = sorted.filter(({ state }) => state === "ok");
-  return (
-    <section className="form-effects" data-testid="accelerate-checks" aria-live="polite">
-      <h3>
-        {t("datasets.checks")}{" "}
-        <button type="button" className="toggle" onClick={onAgain} aria-busy={isBusy} data-testid="action-recheck">
-          {t("datasets.recheck")}
-        </button>
-      </h3>
-      <ul className="checks">
-        {sorted.filter(({ state }) => state !== "ok").map((each) => (
-          <CheckLine key={each.check} of={each} />
-        ))}
-      </ul>
-      <details>
-        <summary>{t("datasets.passed", { n: good.length })}</summary>
-        <ul className="checks">
-          {good.map((each) => (
-            <CheckLine key={each.check} of={each} />
-          ))}
-        </ul>
-      </details>
-    </section>
-  );
-}
-
-function CheckLine({ of: check }: { of: AccelerationCheck }) {
-  const { code } = useWords();
-  return (
-    <li data-state={check.state} data-testid={`check-${check.check}`}>
-      <span className="status" data-tone={TONES[check.state] ?? "unknown"}>
-        {code("check", check.check, {}, check.check)}: {code("check.is", check.state, {}, check.state)}
-      </span>
-      <div lang="en">{shown(check.sentence)}</div>
-      {check.mend && (
-        <div className="dim" lang="en">
-          → {shown(check.mend)}
-        </div>
-      )}
-    </li>
   );
 }

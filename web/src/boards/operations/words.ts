@@ -11,6 +11,7 @@ export const subjectWord = (subject: string): string => subject.replace(/^(datas
 /** The page of what an operation works on; `null` where there is none. */
 export function subjectPage(subject: string): string | null {
   const [of, namespace, name] = subject.split("/");
+  if (of === "component" && namespace) return `/components?${new URLSearchParams({ open: namespace })}`;
   return of === "dataset" && namespace && name ? `/datasets?${new URLSearchParams({ namespace, q: name })}` : null;
 }
 

@@ -1,1 +1,1 @@
-"""Rows of the pages Datasets and Operations."""
+"""Rows of the pages Datasets, Components and Operations."""

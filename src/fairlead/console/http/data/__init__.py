@@ -1,1 +1,1 @@
-"""What the pages Datasets and Operations show, read from the cluster and kept for a while."""
+"""What the pages Datasets, Components and Operations show, read and kept for a while."""

@@ -9,12 +9,12 @@ import asyncio
 import secrets
 import string
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.console.http.answers import Refused
 from fairlead.errors import ChangedMeanwhile, NotFound
-from fairlead.model.actions import ObjectRef, object_ref
+from fairlead.model.actions import Manifest, ObjectRef, object_ref
 from fairlead.model.operations.operation import (
     ApplyStep,
     CreateStep,
@@ -32,6 +32,9 @@ READ_SECONDS: Final = 1.0
 WATCHED_SECONDS: Final = 60.0
 TRIES: Final = 5
 """How often a change is written anew that the process at work was faster than."""
+READS_AT_ONCE: Final = 8
+PLANS_KEPT: Final = 64
+"""Plans whose seen objects are remembered."""
 _CLAIM: Final = "PersistentVolumeClaim"
 _LETTERS: Final = string.ascii_lowercase + string.digits
 _ID_LETTERS: Final = 12
@@ -60,6 +63,7 @@ class OperationDesk:
         self._read_at = -READ_SECONDS
         self._last: tuple[Operation, ...] = ()
         self._reading = asyncio.Lock()
+        self._targets: dict[str, dict[str, ObjectRef]] = {}
 
     @property
     def last(self) -> tuple[Operation, ...]:
@@ -110,16 +114,34 @@ class OperationDesk:
         """
         if self._cluster is None:
             return {}
-        found = {}
-        for title, target in seen_targets(plan).items():
-            obj = await self._cluster.get(target)
-            found[title] = "" if obj is None else str(obj["metadata"].get("resourceVersion", ""))
+        found: dict[str, str] = {}
+        targets = {**seen_targets(plan), **self._targets.get(plan.id, {})}
+        titles = [each for each in plan.seen if each in targets]
+        for at in range(0, len(titles), READS_AT_ONCE):
+            some = titles[at : at + READS_AT_ONCE]
+            objects = await asyncio.gather(*(self._cluster.get(targets[each]) for each in some))
+            found |= {each: _version(obj) for each, obj in zip(some, objects, strict=True)}
         return found
+
+    async def record(self, plan: Operation, targets: Mapping[str, ObjectRef]) -> Operation:
+        """Keeps a plan for its maker. `targets`: what it has seen, by title. Raises as `start`.
+
+        The objects of a chart are in no step, so only this process knows them: elsewhere, and after
+        a restart, such a plan counts as stale.
+        """
+        made = await self._created(plan)
+        self._targets[made.id] = dict(targets)
+        while len(self._targets) > PLANS_KEPT:
+            self._targets.pop(next(iter(self._targets)))
+        return made
 
     async def start(self, plan: Operation) -> Operation:
         """A new operation, at work from now on. Raises Refused, 409, where nothing is installed."""
+        return await self._created(begun(plan, "", self.now()))
+
+    async def _created(self, operation: Operation) -> Operation:
         try:
-            made = await self.records.create(begun(plan, "", self.now()))
+            made = await self.records.create(operation)
         except NotFound as error:
             what = "operations are recorded in the namespace of an installation, and there is none"
             hint = f"install Fairlead with `fairlead install` ({error.what})"
@@ -169,6 +191,10 @@ def seen_targets(plan: Operation) -> dict[str, ObjectRef]:
         if kind == _CLAIM and name:
             targets[title] = ObjectRef("v1", _CLAIM, name, namespace)
     return {title: targets[title] for title in plan.seen if title in targets}
+
+
+def _version(found: Manifest | None) -> str:
+    return "" if found is None else str(found["metadata"].get("resourceVersion", ""))
 
 
 def new_id() -> str:

@@ -14,6 +14,7 @@ from fairlead.console.charts.history import History
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.data.operation_desk import OperationDesk
+from fairlead.console.http.data.read_components import ReadComponents
 from fairlead.console.http.data.read_data import ReadData
 from fairlead.console.http.health_answers import HealthAnswers
 from fairlead.console.http.job_event_answers import EventAnswers
@@ -43,7 +44,7 @@ class Console(msgspec.Struct):
     """What the routes speak from.
 
     `desk`: None = there is no sign-in. `forms`: None = jobs cannot be submitted. `data`,
-    `operations`: None = there is no API server.
+    `components`, `operations`: None = there is no API server.
 
     `csrf`: what writes send back where there is no sign-in.
     """
@@ -64,6 +65,7 @@ class Console(msgspec.Struct):
     desk: SignInDesk | None = None
     forms: JobForms | None = None
     data: ReadData | None = None
+    components: ReadComponents | None = None
     operations: OperationDesk | None = None
     sign_in_hint: str = SIGN_IN_HINT
     writes: WriteFrame = msgspec.field(default_factory=lambda: WriteFrame(None))

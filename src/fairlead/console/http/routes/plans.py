@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from fairlead.console.http.routes.components import read_components
 from fairlead.console.http.routes.console import (
     Console,
     Planning,
@@ -21,6 +22,7 @@ from fairlead.console.http.writing.cluster_actions import (
     plan_job_deletion,
     plan_node,
 )
+from fairlead.console.http.writing.components import ComponentPlans
 from fairlead.console.http.writing.datasets import DataPlans
 from fairlead.console.http.writing.frame import PlannedWrite
 from fairlead.console.http.writing.jobs import Submitting
@@ -64,6 +66,11 @@ def data_plans(console: Console) -> DataPlans:
     return DataPlans(read_data(console), operation_desk(console))
 
 
+async def plan_component(console: Console, request: Request, body: Any) -> PlannedWrite:
+    plans = ComponentPlans(read_components(console), operation_desk(console))
+    return await plans.plan(request, body)
+
+
 PLANS: Final[dict[str, Planning]] = {
     "change_node": plan_node_change,
     "create_job": plan_new_job,
@@ -73,6 +80,7 @@ PLANS: Final[dict[str, Planning]] = {
     "accelerate": lambda console, request, body: data_plans(console).accelerate(request, body),
     "unaccelerate": lambda console, request, _: data_plans(console).unaccelerate(request),
     "preheat": lambda console, request, body: data_plans(console).preheat(request, body),
+    "plan_component": plan_component,
     "start_operation": lambda console, request, body: plan_start(
         operation_desk(console), request, body
     ),

@@ -16,7 +16,16 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.routes import charts, cluster, datasets, jobs, people, quota, session
+from fairlead.console.http.routes import (
+    charts,
+    cluster,
+    components,
+    datasets,
+    jobs,
+    people,
+    quota,
+    session,
+)
 from fairlead.console.http.routes.console import Answer, Answering, Console, csrf_token
 from fairlead.console.http.routes.plans import PLANS
 from fairlead.console.http.subjects import check_right
@@ -30,6 +39,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     **cluster.ANSWERS,
     **jobs.ANSWERS,
     **datasets.ANSWERS,
+    **components.ANSWERS,
     **quota.ANSWERS,
     **charts.ANSWERS,
     **people.ANSWERS,

@@ -43,6 +43,8 @@ async def plan_start(desk: OperationDesk, request: Request, order: PlanOrder) ->
         return begun(now, "", desk.now())
 
     reason = refusal.reason if refusal is not None else ""
+    if not reason and (other := await desk.at_work_on(plan.subject)) is not None:
+        reason = f"operation `{other.id}` is at work on `{plan.subject}`"
     return await _planned(desk, plan, started, "started", reason, "make a new plan")
 
 

@@ -34,6 +34,8 @@ def named_target(action: str, path: Mapping[str, str], own: str) -> AuditTarget:
         return AuditTarget("Node", "", name)
     if about == "operations":
         return AuditTarget("Operation", "", name)
+    if about == "plans":
+        return AuditTarget("Component", "", "")
     if about == "datasets":
         kind, name = ("Dataset", name) if name else (_CLAIM, path.get("claim", "")[:_NAME_MAX])
         return AuditTarget(kind, path.get("namespace", "")[:_NAME_MAX], name)

@@ -1,1 +1,1 @@
-"""Forms of the pages Datasets and Operations."""
+"""Forms of the pages Datasets, Components and Operations."""

@@ -1,0 +1,212 @@
+"""The page Components over the laptop of document 004: Fluid (its stand-in) is deployed with a
+reload in the middle, then its claim is accelerated by a click; and the page with hostile texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from playwright.sync_api import Browser, expect
+from tests.apps.test_console_components import StillComponents
+from tests.browser.chromium import OUTPUT, Window, window
+from tests.browser.still_console import served
+from tests.browser.test_datasets import ATTACK, code_of, row
+from tests.browser.test_people import MemoryTrail
+from tests.browser.test_sign_in import check_axe, signed_in
+from tests.console.clusters import cluster, gpu_node
+from tests.console.data_parts import MemoryRecords
+from tests.console.sign_in_parts import ANNA, BOB, FakeSignInApi, Parts, group
+from tests.console.worlds import still_world
+from tests.kube.laptop import Laptop, running_laptop
+from tests.rules.components.plans import deployment, facts, there, written
+
+from fairlead.edge.store.look import StoreLooks
+from fairlead.model.installed.component_facts import ComponentFacts, ProgramWorkload
+from fairlead.model.operations.component import ComponentInventory
+
+MANIFEST = Path(__file__).parents[2] / "examples" / "fashion-mnist.yaml"
+CLAIM, SET = "fashion-demo-pvc", "fashion-demo-pvc-acc"
+WORDS = {
+    "en-US": {"title": "Components", "deploy": "Deploy", "again": "Re-check"},
+    "zh-CN": {"title": "云原生AI套件", "deploy": "部署", "again": "检测"},
+}
+
+
+@pytest.fixture(scope="module")
+def laptop() -> Iterator[Laptop]:
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    flags = ("--sign-in", "--scenario=documents-004", "--speed=10")
+    with running_laptop(OUTPUT / "components.log", *flags) as it:
+        it.kubectl.run("create", "ns", "demo-ns")
+        it.kubectl.run("create", "-f", str(MANIFEST))
+        yield it
+
+
+def ended(tab: Window) -> None:
+    expect(tab.at("page-operation")).to_have_attribute("data-state", "Succeeded", timeout=180_000)
+
+
+def test_fluid_is_deployed_from_the_page_and_the_claim_accelerated_by_a_click(
+    laptop: Laptop, browser: Browser
+) -> None:
+    url = laptop.console.url
+    with window(browser, url) as tab:
+        tab.page.goto(f"{url}/components#code={code_of(laptop)}")
+        deployed_and_accelerated(tab, laptop, "en-US")
+        removed(tab, laptop)
+        tab.page.goto(f"{url}/components")
+        tab.at("action-language").click()
+        deployed_and_accelerated(tab, laptop, "zh-CN")
+
+
+def deployed_and_accelerated(tab: Window, laptop: Laptop, locale: str) -> None:
+    """From the page Components, which is open. The page of the operation is read anew."""
+    words, url = WORDS[locale], laptop.console.url
+    expect(tab.at("page-components").get_by_role("heading", level=1)).to_have_text(words["title"])
+    tab.page.locator('tr[data-key="fluid"]').click()
+    expect(tab.at("action-deploy")).to_have_text(words["deploy"])
+    tab.keep(f"components-{locale}")
+    tab.at("action-deploy").click()
+    expect(tab.at("plan-checks")).to_contain_text(words["again"])
+    expect(tab.at("plan-line")).to_contain_text("fairlead component deploy fluid")
+    expect(tab.at("form-submit")).to_be_enabled()
+    tab.keep(f"component-checks-{locale}")
+    check_axe(tab)
+    tab.at("form-submit").click()
+    expect(tab.at("plan-changes")).to_contain_text("fluid-system/dataset-controller")
+    tab.keep(f"component-plan-{locale}")
+    check_axe(tab)
+    tab.at("form-submit").click()
+
+    expect(tab.at("page-operation")).to_be_visible()
+    expect(tab.at("operation-steps")).to_contain_text("dataset-controller")
+    tab.page.reload()
+    expect(tab.at("page-operation")).to_be_visible()
+    ended(tab)
+    tab.page.goto(f"{url}/components?open=fluid")
+    expect(tab.at("component-history")).to_be_visible()
+    expect(tab.at("action-remove")).to_be_visible()
+    expect(tab.at("component-objects")).to_be_visible()
+    tab.keep(f"component-ready-{locale}")
+
+    tab.page.goto(f"{url}/datasets?open=demo-ns/PersistentVolumeClaim/{CLAIM}")
+    tab.at("action-accelerate").click()
+    expect(tab.at("form-submit")).to_be_enabled(timeout=60_000)
+    tab.at("form-submit").click()
+    expect(tab.at("page-operation")).to_be_visible()
+    ended(tab)
+    phase = laptop.kubectl.run(
+        *("-n", "demo-ns", "get", "datasets.data.fluid.io", SET),
+        *("-o", "jsonpath={.status.phase}"),
+    )
+    assert phase == "Bound"
+
+
+def removed(tab: Window, laptop: Laptop) -> None:
+    """The data set ends, then Fluid is uninstalled with its definitions."""
+    url = laptop.console.url
+    tab.page.goto(f"{url}/components?open=fluid")
+    tab.at("action-remove").click()
+    tab.at("plan-definitions").check()
+    expect(tab.at("check-live-objects")).to_have_attribute("data-state", "fail")
+    expect(tab.at("form-submit")).to_be_disabled()
+    tab.page.goto(f"{url}/datasets?open=demo-ns/Dataset/{SET}")
+    tab.at("action-unaccelerate").click()
+    tab.at("end-name").fill(SET)
+    tab.at("form-submit").click()
+    expect(tab.at("page-operation")).to_be_visible()
+    ended(tab)
+    tab.page.goto(f"{url}/datasets")
+    expect(row(tab, "Dataset", SET)).to_have_count(0)
+    tab.page.goto(f"{url}/components?open=fluid")
+    tab.at("action-remove").click()
+    tab.at("plan-definitions").check()
+    expect(tab.at("form-submit")).to_be_enabled()
+    tab.at("form-submit").click()
+    expect(tab.at("plan-changes")).to_be_visible()
+    expect(tab.at("form-submit")).to_be_disabled()
+    tab.at("plan-name").fill("fluid")
+    tab.keep("component-removal")
+    check_axe(tab)
+    tab.at("form-submit").click()
+    expect(tab.at("page-operation")).to_be_visible()
+    ended(tab)
+
+
+@pytest.fixture
+def still() -> Iterator[str]:
+    """Hostile texts in what other programs have made; an upgrade of the MPI operator."""
+    components = StillComponents()
+    before = ComponentInventory(
+        id="mpi-operator",
+        version="0.5.0",
+        state="complete",
+        namespace="fairlead-system",
+        place="mpi",
+    )
+    components.known = ComponentFacts(
+        program="0.1.0",
+        workloads=(
+            ProgramWorkload("Deployment", "kueue", "kueue-controller-manager", version=ATTACK),
+        ),
+        inventories=(before,),
+    )
+    old, new = deployment(ATTACK), deployment("mpi:2")
+    components.plan = facts(there(new, result=written(new), found=written(old)), before=before)
+    people = FakeSignInApi((ANNA, BOB), (group("a"),))
+    world = structs.replace(
+        still_world(cluster([gpu_node("gpu-1")])),
+        components=lambda: components,
+        operations=MemoryRecords(),
+        stores=StoreLooks(),
+    )
+    with served(world, Parts(people, records=MemoryTrail()).desk()) as address:
+        yield address
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 480)])
+def test_the_page_is_accessible_and_hostile_texts_stay_texts(
+    still: str, browser: Browser, locale: str, scheme: str, width: int
+) -> None:
+    with window(browser, still, locale, width=width, scheme=scheme) as tab:
+        signed_in(tab, still, "token-of-anna", "/components?open=kueue", "components")
+        expect(tab.at("component-facts")).to_contain_text(ATTACK)
+        expect(tab.at("component-actions")).to_have_count(0)
+        tab.keep(f"components-foreign-{locale}-{scheme}")
+        check_axe(tab)
+        tab.page.goto(f"{still}/components?open=mpi-operator")
+        tab.at("action-upgrade").click()
+        expect(tab.at("check-config-complete")).to_have_attribute("data-state", "fail")
+        tab.at("plan-manifests").fill(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: mpi-operator}\n"
+        )
+        expect(tab.at("form-submit")).to_be_enabled()
+        tab.keep(f"components-upgrade-{locale}-{scheme}")
+        check_axe(tab)
+        tab.at("form-submit").click()
+        expect(tab.at("plan-changes")).to_contain_text(ATTACK)
+        expect(tab.at("plan-changes")).to_contain_text("mpi:2")
+        tab.keep(f"components-diff-{locale}-{scheme}")
+        check_axe(tab)
+        tab.page.goto(f"{still}/components?open=console")
+        tab.at("action-deploy").click()
+        tab.at("store-external").check()
+        tab.at("store-url").fill("postgresql://fairlead@127.0.0.1:1/fairlead")
+        tab.at("store-password").fill("hunter2-hunter2")
+        tab.at("store-check").click()
+        expect(tab.at("store-answer")).to_have_attribute("data-ok", "false")
+        expect(tab.at("store-answer")).not_to_contain_text("hunter2")
+        tab.keep(f"components-store-{locale}-{scheme}")
+        check_axe(tab)
+        assert "attacked" not in tab.page.title()
+
+
+def test_a_researcher_finds_no_page(still: str, browser: Browser) -> None:
+    with window(browser, still) as tab:
+        signed_in(tab, still, "token-of-bob", "/mine", "mine")
+        tab.page.goto(f"{still}/components")
+        expect(tab.at("page-of-admins")).to_be_visible()
