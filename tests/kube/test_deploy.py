@@ -442,6 +442,7 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
                 "apply",
                 "--warnings-as-errors",
                 "--server-side",
+                "--force-conflicts",
                 "--dry-run=server",
                 "-f",
                 str(DEPLOY / "gpushare-admission.yaml"),
