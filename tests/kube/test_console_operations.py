@@ -78,13 +78,13 @@ def console(cluster: ControlPlane, log: str) -> AbstractContextManager[Server]:
 class Administrator:
     """Signed in with a token that may do everything; the console has its own rights."""
 
-    def __init__(self, cluster: ControlPlane) -> None:
-        cluster.admin.run("create", "serviceaccount", "maker", "-n", SYSTEM)
+    def __init__(self, cluster: ControlPlane, name: str = "maker") -> None:
+        cluster.admin.run("create", "serviceaccount", name, "-n", SYSTEM)
         cluster.admin.run(
-            *("create", "clusterrolebinding", "maker", "--clusterrole=cluster-admin"),
-            f"--serviceaccount={SYSTEM}:maker",
+            *("create", "clusterrolebinding", name, "--clusterrole=cluster-admin"),
+            f"--serviceaccount={SYSTEM}:{name}",
         )
-        self._token = cluster.admin.run("create", "token", "maker", "-n", SYSTEM).strip()
+        self._token = cluster.admin.run("create", "token", name, "-n", SYSTEM).strip()
 
     def send(self, server: Server, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
@@ -138,3 +138,70 @@ def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> No
         assert (found["row"]["state"], found["row"]["message"]) == ("Succeeded", "")
         assert (api.get(data_sets).status, api.get(runtimes).status) == (404, 404)
         assert api.get(claims).status == 200
+
+
+MANIFESTS = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: mpi-operator}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: mpi-config, namespace: mpi-operator}
+data: {answer: "42"}
+"""
+
+
+def test_a_component_needs_rights_that_the_console_does_not_have_by_itself(
+    cluster: ControlPlane,
+) -> None:
+    """The plan of one console is started by the next one."""
+    own = Administrator(cluster, "planner")
+    api = ApiClient("real", cluster.kubeconfig, keeps_connections=True)
+    order = {"component": "mpi-operator", "do": "deploy", "manifests": MANIFESTS}
+    made = "/api/v1/namespaces/mpi-operator/configmaps/mpi-config"
+    with console(cluster, "planning") as first:
+        status, listed = own.send(first, "GET", "/components")
+        states = {row["id"]: row["state"] for row in listed["items"]}
+        assert (status, states["mpi-operator"]) == (200, "NotInstalled"), listed
+        assert [each for each in listed["warnings"] if each["code"] != "no-helm"] == []
+        status, found = own.send(first, "POST", "/plans?dryRun=true", order)
+        checks = {each["check"]: each["state"] for each in found["checks"]}
+        assert (status, found["valid"], checks["permissions"]) == (200, False, "fail")
+        assert own.send(first, "POST", "/plans", order)[0] == 422
+        cluster.admin.run(
+            *("create", "clusterrolebinding", "fairlead-console-components"),
+            *("--clusterrole=cluster-admin", f"--serviceaccount={SYSTEM}:{ACCOUNT}"),
+        )
+        wait_until(
+            "the right counts",
+            lambda: own.send(first, "POST", "/plans?dryRun=true", order)[1]["valid"],
+        )
+        status, plan = own.send(first, "POST", "/plans", order)
+        assert status == 201, plan
+        assert api.get(made).status == 404
+    with console(cluster, "starting") as second:
+        status, begun = own.send(second, "POST", "/operations", {"planId": plan["planId"]})
+        assert status == 202, begun
+        finished(own, second, plan["planId"])
+        assert api.get(made).body["data"] == {"answer": "42"}
+        _, found = own.send(second, "GET", "/components/mpi-operator")
+        assert found["row"]["state"] == "Ready"
+        assert {each["name"] for each in found["objects"]} == {"mpi-operator", "mpi-config"}
+        order = {"component": "mpi-operator", "do": "remove"}
+        status, plan = own.send(second, "POST", "/plans", order)
+        assert status == 201, plan
+        # what the plan has seen changes before it starts
+        assert api.patch(made, {"data": {"answer": "43"}}, MERGE).status == 200
+        status, stale = own.send(second, "POST", "/operations", {"planId": plan["planId"]})
+        assert (status, stale["code"]) == (409, "blocked")
+        _, plan = own.send(second, "POST", "/plans", order)
+        assert own.send(second, "POST", "/operations", {"planId": plan["planId"]})[0] == 202
+        finished(own, second, plan["planId"])
+        assert api.get(made).status == 404
+
+
+def finished(own: Administrator, server: Server, id: str) -> None:
+    wait_until("the operation has ended", lambda: own.state(server, id) != "Running")
+    _, found = own.send(server, "GET", f"/operations/{id}")
+    assert (found["row"]["state"], found["row"]["message"]) == ("Succeeded", "")
