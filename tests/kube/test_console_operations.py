@@ -6,23 +6,31 @@ Fluid itself does not run: the test writes the status as Fluid's controllers wri
 
 from __future__ import annotations
 
+import functools
 import json
+import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.contracts.api_client import MERGE, ApiClient
 from tests.contracts.data_objects import FLUID, claim, fluid_controller, with_fluid_node
+from tests.edge.pki import Authority
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_fluid
 from tests.kube.deployed import of_file
+from tests.kube.helm import Helm
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.objects import namespace
 from tests.kube.oidc_provider import PlainBrowser
+from tests.kube.programs import program
 from tests.kube.quota_line import SYSTEM
 from tests.kube.servers import Server, running
+from tests.kube.small_chart import VERSION, write_small_chart
 from tests.waiting import wait_until
 
 from fairlead.settings import SIGN_IN_KEY_SECRET
@@ -140,6 +148,8 @@ def test_a_console_finishes_what_a_killed_one_began(cluster: ControlPlane) -> No
         assert api.get(claims).status == 200
 
 
+POLICY = "fairlead-console-secrets"
+"""It lets the console write no Secrets but its own, so no records of Helm."""
 MANIFESTS = """\
 apiVersion: v1
 kind: Namespace
@@ -185,8 +195,8 @@ def test_a_component_needs_rights_that_the_console_does_not_have_by_itself(
         assert status == 202, begun
         finished(own, second, plan["planId"])
         assert api.get(made).body["data"] == {"answer": "42"}
+        ready_component(own, second, "mpi-operator")
         _, found = own.send(second, "GET", "/components/mpi-operator")
-        assert found["row"]["state"] == "Ready"
         assert {each["name"] for each in found["objects"]} == {"mpi-operator", "mpi-config"}
         order = {"component": "mpi-operator", "do": "remove"}
         status, plan = own.send(second, "POST", "/plans", order)
@@ -201,7 +211,89 @@ def test_a_component_needs_rights_that_the_console_does_not_have_by_itself(
         assert api.get(made).status == 404
 
 
+def ready_component(own: Administrator, server: Server, id: str) -> None:
+    """Lists are at most a few seconds older than operations."""
+    path = f"/components/{id}"
+    wait_until(
+        f"{id} is ready",
+        lambda: own.send(server, "GET", path)[1]["row"]["state"] == "Ready",
+    )
+
+
 def finished(own: Administrator, server: Server, id: str) -> None:
     wait_until("the operation has ended", lambda: own.state(server, id) != "Running")
     _, found = own.send(server, "GET", f"/operations/{id}")
-    assert (found["row"]["state"], found["row"]["message"]) == ("Succeeded", "")
+    assert found["row"]["state"] == "Succeeded", found["row"]["message"]
+
+
+@pytest.fixture
+def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server with charts, which real Helm of the console trusts."""
+    authority = Authority()
+    pair = authority.issue("charts")
+    for name, data in {"ca": authority.pem, "own": pair.certificate_pem + pair.key_pem}.items():
+        (tmp_path / f"{name}.pem").write_bytes(data)
+    folder = tmp_path / "charts"
+    chart = write_small_chart(tmp_path / "chart", name="kube-prometheus-stack")
+    Helm("helm3", tmp_path).run("package", str(chart), "--destination", str(folder))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "own.pem")
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        monkeypatch.setenv("FAIRLEAD_HELM", str(program("helm3")))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        yield f"https://127.0.0.1:{server.server_address[1]}/kube-prometheus-stack-{VERSION}.tgz"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_chart_at_an_address_is_deployed_upgraded_and_removed_by_the_console(
+    cluster: ControlPlane, charts: str
+) -> None:
+    own = Administrator(cluster, "charter")
+    cluster.admin.run(
+        *("create", "clusterrolebinding", "fairlead-console-charts"),
+        *("--clusterrole=cluster-admin", f"--serviceaccount={SYSTEM}:{ACCOUNT}"),
+    )
+    api = ApiClient("real", cluster.kubeconfig, keeps_connections=True)
+    made = "/api/v1/namespaces/monitoring/configmaps/prometheus-settings"
+    order = {"component": "prometheus", "do": "deploy", "chart": charts, "values": "color: green"}
+    with console(cluster, "charts") as server:
+        wrong = {**order, "chart": charts.replace("kube-", "no-")}
+        status, fault = own.send(server, "POST", "/plans", wrong)
+        assert (status, fault["fields"][0]["path"]) == (422, "chart"), fault
+        _, found = own.send(server, "POST", "/plans?dryRun=true", order)
+        (helm,) = (each for each in found["checks"] if each["check"] == "helm")
+        assert helm["state"] == "fail" and POLICY in helm["sentence"], found
+        cluster.admin.run("delete", "validatingadmissionpolicybinding", POLICY)
+        wait_until(
+            "the policy is gone",
+            lambda: own.send(server, "POST", "/plans?dryRun=true", order)[1]["valid"],
+        )
+        carried_out(own, server, order)
+        assert api.get(made).body["data"] == {"color": "green"}
+        ready_component(own, server, "prometheus")
+        _, found = own.send(server, "GET", "/components/prometheus")
+        assert found["row"]["version"] == VERSION
+        assert found["values"] == "color: green\n"
+        plan = carried_out(own, server, {**order, "do": "upgrade", "values": "color: blue"})
+        (change,) = plan["changes"]
+        assert (change["do"], change["name"]) == ("change", "prometheus-settings")
+        assert change["fields"] == [{"path": "data.color", "old": '"green"', "new": '"blue"'}]
+        assert api.get(made).body["data"] == {"color": "blue"}
+        carried_out(own, server, {"component": "prometheus", "do": "remove"})
+        assert api.get(made).status == 404
+    cluster.admin.apply(of_file("console-admission.yaml"))
+
+
+def carried_out(own: Administrator, server: Server, order: dict[str, str]) -> Any:
+    """The plan, after its operation has succeeded."""
+    status, plan = own.send(server, "POST", "/plans", order)
+    assert status == 201, plan
+    status, begun = own.send(server, "POST", "/operations", {"planId": plan["planId"]})
+    assert status == 202, begun
+    finished(own, server, plan["planId"])
+    return plan

@@ -164,6 +164,9 @@ def test_a_chart_needs_helm_and_the_command_is_shown() -> None:
     assert finding.state is State.FAIL
     assert "helm upgrade --install fluid oci://c --version 0.6.0 -n fluid-system" in finding.mend
     assert one(preflight(given, facts(has_helm=True), rows()), "helm").state is State.OK
+    denied = facts(has_helm=True, helm_denied="policy `p` denied request")
+    finding = one(preflight(given, denied, rows()), "helm")
+    assert finding.state is State.FAIL and "policy `p` denied request" in finding.sentence
 
 
 def crd(found: Any, result: Any = None, *versions: str) -> Finding:

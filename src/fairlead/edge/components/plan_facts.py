@@ -32,6 +32,8 @@ from fairlead.wire.components.inventory import parse_component_inventory
 Result = TypeVar("Result")
 _DEFINITION: Final = "CustomResourceDefinition"
 _DEFINITIONS: Final = "apiextensions.k8s.io/v1"
+_RECORD: Final = "helm.sh/release.v1"
+"""The type of Secrets in which Helm keeps releases."""
 _CLASSES: Final = ObjectRef("storage.k8s.io/v1", "StorageClass", "")
 _INGRESSES: Final = ObjectRef("networking.k8s.io/v1", "Ingress", "")
 _SERVICES: Final = ObjectRef("v1", "Service", "")
@@ -104,6 +106,7 @@ class PlanReading:
             live=_asked(partial(self._live, tried)) if is_removal else (),
             unserved=self._unserved(wanted.objects),
             has_helm=has_helm,
+            helm_denied=self._helm_denied(wanted) if has_helm and wanted.chart else "",
         )
 
     def _get(self, target: ObjectRef) -> Manifest | None:
@@ -111,6 +114,21 @@ class PlanReading:
         if self._target.is_namespaced(target) is None:
             return None
         return self._target.get(target)
+
+    def _helm_denied(self, wanted: WantedComponent) -> str:
+        """Why Helm could not record a release, which is a Secret: admission may forbid what rights
+        allow. Tried beside the inventories where the component has no namespace yet.
+        """
+        for place in (wanted.place, wanted.home):
+            if self._get(ObjectRef("v1", "Namespace", place)) is None:
+                continue
+            meta = {"name": f"sh.helm.release.v1.{wanted.release}.trial", "namespace": place}
+            trial = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": _RECORD}
+            (answer,) = self._target.try_objects([trial])
+            result = _result(answer)
+            why = result.why if isinstance(result, Mismatch | Unread) else ""
+            return why if "denied" in why else ""  # a missing right has a check of its own
+        return ""
 
     def _inventory(self, wanted: WantedComponent) -> ComponentInventory | None:
         id = wanted.component.id

@@ -129,6 +129,7 @@ class PlanFacts(Struct, frozen=True, kw_only=True):
     of the release. `denied`: objects that this user may not write, or delete. `namespace`: the one
     of the component. `storage_classes`: by name, whether it is the default. `hosts`, `node_ports`:
     who has them already, in other namespaces or under other names. `has_helm`: there is a `helm`.
+    `helm_denied`: why admission lets it write no release, "" = it does.
     """
 
     server: ServerFact
@@ -144,3 +145,4 @@ class PlanFacts(Struct, frozen=True, kw_only=True):
     live: tuple[LiveObject, ...] | Unread = ()
     unserved: tuple[str, ...] = ()
     has_helm: bool = False
+    helm_denied: str = ""

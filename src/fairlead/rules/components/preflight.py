@@ -136,6 +136,10 @@ def _helm(wanted: WantedComponent, facts: PlanFacts) -> Finding:
     if not facts.has_helm:
         mend = f"install Helm 3 or 4, or run `{helm_command(wanted)}` where it is"
         return Finding("helm", State.FAIL, "there is no program `helm` here", mend)
+    if facts.helm_denied:
+        sentence = f"Helm may not write its record of a release: {facts.helm_denied}"
+        mend = f"run `{helm_command(wanted)}` or `fairlead component` with your own account"
+        return Finding("helm", State.FAIL, sentence, mend)
     return Finding("helm", State.OK, "there is a program `helm`")
 
 
