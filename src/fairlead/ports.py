@@ -356,6 +356,10 @@ class DataQuestions(Protocol):
         """Volume, Secrets and pods that Fluid has made for a data set."""
         ...
 
+    async def has_secret(self, namespace: str, name: str) -> bool | None:
+        """Whether the Secret exists; None if it may not be read. Its values are not requested."""
+        ...
+
 
 class ComponentQuestions(Protocol):
     """The components of a cluster (docs/spec/components.md). Blocking: a server asks in threads.

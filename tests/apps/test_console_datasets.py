@@ -43,6 +43,7 @@ from fairlead.model.source import Source, SourceState
 from fairlead.wire.data.fluid import WireDataset, parse_dataset
 
 from .running_console import Page, console
+from .tree_writes import FakeWrites
 
 OLGA = person("olga", role=UserRole.ADMIN)
 ACCELERATION = "/volumes/a-ns/raw/acceleration"
@@ -56,6 +57,7 @@ class Sent:
         self.data: StillData = parts["data"]
         self.records: MemoryRecords = parts["records"]
         self.objects: MemoryObjects = parts["objects"]
+        self.writes: FakeWrites = parts["writes"]
 
     async def __call__(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         return await self.page.ask_as(who, method, path, body)
@@ -77,7 +79,7 @@ async def sent(
 ) -> AsyncIterator[Sent]:
     """`carries_out`: operations are carried out, too, by the console's own loop."""
     data = data or StillData(claim("raw"), claim("other", "b-ns"))
-    records, objects = records or MemoryRecords(), MemoryObjects()
+    records, objects, writes = records or MemoryRecords(), MemoryObjects(), FakeWrites()
     api = FakeSignInApi((ANNA, OLGA, BOB), (group("a"),))
     api.owners["token-of-olga"] = Identity("system:serviceaccount:kube-ai:olga", "uid-olga")
     store = await open_store(store_address(f"sqlite:///{tmp_path}/store.sqlite"))
@@ -87,9 +89,10 @@ async def sent(
         data=data,
         operations=records,
         operated=objects if carries_out else None,
+        writes=writes,
     )
     async with console(world, desk=desk) as page:
-        yield Sent(page, store, data=data, records=records, objects=objects)
+        yield Sent(page, store, data=data, records=records, objects=objects, writes=writes)
     await store.close()
 
 
@@ -287,6 +290,8 @@ async def test_a_researcher_reads_the_own_namespaces_and_writes_nothing(tmp_path
             ("POST", ACCELERATION, {}),
             ("DELETE", "/datasets/a-ns/raw-acc", None),
             ("POST", "/datasets/a-ns/raw-acc/preheats", {}),
+            ("PATCH", "/datasets/a-ns/raw-acc", {"workers": 1}),
+            ("POST", "/datasets", {"namespace": "a-ns", "name": "x", "mount": "s3://b"}),
             ("GET", "/operations", None),
             ("GET", "/operations/plan1", None),
             ("POST", "/operations", {"planId": "plan1"}),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, Locator, expect
+from tests.apps.tree_writes import FakeWrites
 from tests.browser.chromium import OUTPUT, Window, window
 from tests.browser.still_console import served
 from tests.browser.test_people import MemoryTrail
@@ -151,6 +152,12 @@ def test_a_claim_is_accelerated_by_a_click_and_the_acceleration_ends(
         expect(tab.at("dataset-cache")).to_contain_text(f"pvc://{CLAIM}")
         tab.keep("dataset-open")
 
+        tab.at("action-scale").click()
+        tab.at("scale-workers").fill("2")
+        tab.at("form-submit").click()
+        expect(tab.at("scale-form")).to_have_count(0)
+        expect(tab.at("dataset-cache")).to_contain_text("2 of 2 workers ready", timeout=120_000)
+
         tab.at("action-preheat").click()
         expect(tab.at("form-submit")).to_be_enabled()
         tab.keep("dataset-preheat")
@@ -209,11 +216,13 @@ def still() -> Iterator[str]:
     )
     data = StillData(claim("raw"), claim("cold", phase="Pending"), hostile, runtime("raw-acc"))
     data.pods.append(DataUser("a-ns", "trainer-0", "raw-acc", "gpu-1"))
+    data.secrets["a-ns/keys"] = True
     people = FakeSignInApi((ANNA, BOB), (group("a"),))
     world = structs.replace(
         still_world(cluster([gpu_node("gpu-1"), gpu_node("gpu-2")])),
         data=data,
         operations=MemoryRecords(failed_operation()),
+        writes=FakeWrites(),
     )
     with served(world, Parts(people, records=MemoryTrail()).desk()) as address:
         yield address
@@ -250,10 +259,67 @@ def test_the_pages_are_accessible_and_hostile_texts_stay_texts(
         assert "attacked" not in tab.page.title()
 
 
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 480)])
+def test_an_object_store_is_added_and_workers_are_scaled(
+    still: str, browser: Browser, locale: str, scheme: str, width: int
+) -> None:
+    with window(browser, still, locale, width=width, scheme=scheme) as tab:
+        signed_in(tab, still, "token-of-anna", "/datasets?namespace=a-ns", "datasets")
+        tab.at("action-add").click()
+        expect(tab.at("add-namespace")).to_have_value("a-ns")
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.at("add-name").fill("faces")
+        tab.at("add-place").fill("bucket/faces?key=1")
+        expect(tab.at("add-form").get_by_role("alert")).to_contain_text("Secret")
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.at("add-place").fill("bucket/faces")
+        expect(tab.at("check-secret")).to_have_attribute("data-state", "warn")
+        tab.at("add-secret").fill("no-such")
+        expect(tab.at("check-secret")).to_have_attribute("data-state", "fail")
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.keep(f"add-{locale}-{scheme}")
+        check_axe(tab)
+        tab.at("add-secret").fill("keys")
+        tab.at("add-idKey").fill("id")
+        expect(tab.at("add-line")).to_contain_text(
+            "fairlead dataset add faces -n a-ns --mount oss://bucket/faces "
+            "--from-secret keys:id,accessKeySecret --workers 2 --quota 16Gi"
+        )
+        tab.at("add-kind").select_option("pvc")
+        expect(tab.at("add-secret")).to_have_count(0)
+        tab.at("add-place").fill("cold")
+        expect(tab.at("check-claim-bound")).to_have_attribute("data-state", "fail")
+        tab.at("add-kind").select_option("other")
+        tab.at("add-place").fill("https://example.org/data")
+        expect(tab.at("add-line")).to_contain_text("--mount https://example.org/data")
+        expect(tab.at("form-submit")).to_be_enabled()
+        tab.at("form-submit").click()
+        expect(tab.at("page-operation")).to_be_visible()
+        expect(tab.at("operation-steps")).to_contain_text("Create Dataset a-ns/faces")
+
+        tab.page.goto(f"{still}/datasets?open=a-ns/Dataset/raw-acc")
+        tab.at("action-scale").click()
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.at("scale-workers").fill("three")
+        expect(tab.at("scale-form").get_by_role("alert")).to_contain_text("no number of workers")
+        tab.at("scale-workers").fill("3")
+        expect(tab.at("check-nodes")).to_have_attribute("data-state", "fail")
+        expect(tab.at("form-submit")).to_be_disabled()
+        tab.at("scale-workers").fill("1")
+        expect(tab.at("scale-line")).to_contain_text("dataset scale raw-acc -n a-ns --workers 1")
+        expect(tab.at("form-submit")).to_be_enabled()
+        tab.keep(f"scale-{locale}-{scheme}")
+        check_axe(tab)
+        tab.at("form-submit").click()
+        expect(tab.at("scale-form")).to_have_count(0)
+
+
 def test_a_researcher_reads_and_finds_no_button(still: str, browser: Browser) -> None:
     with window(browser, still) as tab:
         signed_in(tab, still, "token-of-bob", "/datasets?open=a-ns/Dataset/raw-acc", "datasets")
         expect(tab.at("dataset-cache")).to_be_visible()
         expect(tab.at("dataset-actions")).to_have_count(0)
+        expect(tab.at("action-add")).to_have_count(0)
         tab.page.goto(f"{still}/operations")
         expect(tab.at("page-of-admins")).to_be_visible()

@@ -57,6 +57,7 @@ class StillData:
         self.failure: Exception | None = None
         self.reads = 0
         self.facts_more: dict[str, Any] = {}
+        self.secrets: dict[str, bool | None] = {}
 
     def _of(self, kind: type, namespace: str) -> tuple[Any, ...]:
         return tuple(
@@ -86,6 +87,9 @@ class StillData:
 
     async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
         return (ObjectRef("v1", "PersistentVolume", f"{namespace}-{name}"),)
+
+    async def has_secret(self, namespace: str, name: str) -> bool | None:
+        return self.secrets.get(f"{namespace}/{name}", False)
 
     async def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
         found = await self.read(namespace)

@@ -418,6 +418,9 @@ class TenantsData:
     async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
         return ()
 
+    async def has_secret(self, namespace: str, name: str) -> bool | None:
+        return None
+
 
 def world(others: Others) -> Ports:
     return replace(

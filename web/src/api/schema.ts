@@ -396,6 +396,20 @@ export interface DataSetMount {
   secrets: Array<string>
 }
 
+/** A data set over another source. `mount`: its URI, such as `oss://bucket/folder`; a claim is `pvc://CLAIM/FOLDER`. `endpoint`: of the object store. `secret`: the Secret with both keys of the object store, "" = none; `idKey`, `secretKey`: their names in it, never the keys themselves. What else is "" or 0 gets the default, as in `AccelerationOrder`. */
+export interface DataSetOrder {
+  namespace: string
+  name: string
+  mount: string
+  endpoint?: string
+  secret?: string
+  idKey?: string
+  secretKey?: string
+  workers?: number
+  medium?: string
+  quota?: string
+}
+
 /** The master, the workers or the fuse of a runtime. */
 export interface DataSetPart {
   name: string
@@ -439,6 +453,13 @@ export interface DataSetRuntime {
   ready: number
   wanted: number
   parts: Array<DataSetPart>
+}
+
+/** `workers`: how many its owner now asks for. */
+export interface DataSetScaled {
+  namespace: string
+  name: string
+  workers: number
 }
 
 /** A pod that mounts the claim and has not ended. `node`: "" while it waits. */
@@ -1535,6 +1556,20 @@ export interface RecentWarning {
   objects: number
   job: string
   node: string
+}
+
+/** `workers`: caches, one on a node; at least 1. */
+export interface ScaleOrder {
+  workers: number
+}
+
+/** What `dryRun=true` answers: nothing was written. `checks`: all. `line`: the equal command. */
+export interface ScalePreview {
+  valid: boolean
+  fields: Array<FieldFault>
+  effects: Array<Effect>
+  checks: Array<AccelerationCheck>
+  line: string
 }
 
 /** The nearest first. `total` counts all that match, `leftOut` those of them that are not in `items`. */

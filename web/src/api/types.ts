@@ -4,6 +4,7 @@ import type { JobCounts, MapNode, Sentence, Warning } from "./schema";
 export type {
   AccelerationCheck,
   AccelerationPreview,
+  ScalePreview,
   Begun,
   ChangedObject,
   ComponentDetail,
@@ -14,6 +15,7 @@ export type {
   DataSetDetail,
   DataSetList,
   DataSetRow,
+  DataSetScaled,
   OperationDetail,
   OperationList,
   ListedOperation,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fairlead.cli.data.cache_making import add_cache_flags, make_cache, read_quota
 from fairlead.cli.data.dataset_accelerate import accelerate, checked_folder
@@ -23,10 +22,6 @@ an Alluxio runtime that caches it.
 
 Keys are never arguments. Put them into a Secret of the namespace, and name it with --from-secret:
 its keys are `accessKeyId` and `accessKeySecret`, or those after the colon."""
-
-_SECRET: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
-_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
-_KEYS: Final = ("accessKeyId", "accessKeySecret")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +130,7 @@ def _option(text: str) -> tuple[str, str]:
 
 def _both_keys(text: str, scheme: str) -> list[SecretOption]:
     from fairlead.model.jobs.datasets import SecretOption
-    from fairlead.rules.data.sources import KEY_OPTIONS
+    from fairlead.rules.data.sources import DEFAULT_KEYS, KEY_OPTIONS, SECRET_KEY, SECRET_NAME
 
     if not text:
         return []
@@ -143,8 +138,9 @@ def _both_keys(text: str, scheme: str) -> list[SecretOption]:
         hint = f"it is for {' and '.join(KEY_OPTIONS)}; else use --secret-option NAME=SECRET/KEY"
         raise UserError(f"--from-secret does not fit `{scheme}`", hint)
     name, mark, rest = text.partition(":")
-    keys = tuple(rest.split(",")) if mark else _KEYS
-    if not _SECRET.fullmatch(name) or len(keys) != 2 or not all(map(_KEY.fullmatch, keys)):
+    keys = tuple(rest.split(",")) if mark else DEFAULT_KEYS
+    are_keys = len(keys) == 2 and all(map(SECRET_KEY.fullmatch, keys))
+    if not SECRET_NAME.fullmatch(name) or not are_keys:
         hint = (
             "SECRET, or SECRET:ID,KEY with the names of two keys in it, never the keys themselves"
         )
@@ -157,10 +153,11 @@ def _both_keys(text: str, scheme: str) -> list[SecretOption]:
 
 def _secret_option(text: str) -> SecretOption:
     from fairlead.model.jobs.datasets import SecretOption
+    from fairlead.rules.data.sources import SECRET_KEY, SECRET_NAME
 
     option, _, value = text.partition("=")
     name, _, key = value.partition("/")
-    if not option or not _SECRET.fullmatch(name) or not _KEY.fullmatch(key):
+    if not option or not SECRET_NAME.fullmatch(name) or not SECRET_KEY.fullmatch(key):
         hint = "NAME=SECRET/KEY, e.g. `aws.secretKey=keys/secret`, never the key itself"
         raise UserError("--secret-option names no key of a Secret", hint)
     return SecretOption(option, name, key)

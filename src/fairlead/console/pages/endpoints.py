@@ -26,7 +26,11 @@ from fairlead.console.pages.data.datasets import (
     DataSetBlockers,
     DataSetDetail,
     DataSetList,
+    DataSetOrder,
+    DataSetScaled,
     PreheatOrder,
+    ScaleOrder,
+    ScalePreview,
 )
 from fairlead.console.pages.data.operations import (
     Begun,
@@ -684,6 +688,20 @@ ENDPOINTS: Final = (
         example="/datasets?accelerated=no&sort=-sizeBytes",
     ),
     Endpoint(
+        "add_dataset",
+        "/datasets",
+        "Make a data set over an object store, a claim or another source, as an operation; a "
+        "preview makes all checks",
+        Begun,
+        Right(ConsoleVerb.CREATE, ConsoleResource.DATASETS),
+        parameters=(DRY_RUN,),
+        errors=(*WRITE_ERRORS, 504),
+        body=DataSetOrder,
+        action="datasets.create",
+        preview=AccelerationPreview,
+        status=202,
+    ),
+    Endpoint(
         "dataset",
         _DATASET,
         "One data set, or the claim where there is no data set of the name, with the pods that "
@@ -705,6 +723,20 @@ ENDPOINTS: Final = (
         action="datasets.delete",
         example="/datasets/team-a/raw-acc",
         status=202,
+    ),
+    Endpoint(
+        "scale_dataset",
+        _DATASET,
+        "Give the cache of a data set more workers, or fewer; a preview makes all checks",
+        DataSetScaled,
+        Right(ConsoleVerb.UPDATE, ConsoleResource.DATASETS),
+        parameters=(DRY_RUN,),
+        errors=(*WRITE_ERRORS, 504),
+        body=ScaleOrder,
+        action="datasets.update",
+        example="/datasets/team-a/raw-acc",
+        preview=ScalePreview,
+        verb="PATCH",
     ),
     Endpoint(
         "dataset_blockers",

@@ -116,6 +116,9 @@ class KubeDataQuestions:
     async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
         return await self._asked(self._query.leftovers, namespace, name)
 
+    async def has_secret(self, namespace: str, name: str) -> bool | None:
+        return await self._asked(self._query.has_secret, namespace, name)
+
     async def facts(self, namespace: str, claim: str, name: str) -> AccelerationFacts:
         return await self._asked(self._query.facts, namespace, claim, name)
 

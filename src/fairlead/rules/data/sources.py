@@ -24,6 +24,10 @@ ENDPOINT_OPTIONS: Final[Mapping[str, str]] = {
     "s3": "alluxio.underfs.s3.endpoint",
     "oss": "fs.oss.endpoint",
 }
+DEFAULT_KEYS: Final = ("accessKeyId", "accessKeySecret")
+"""Names of both keys in a Secret, if none are named."""
+SECRET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
+SECRET_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _URI: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#]*)([^\s]*)", re.ASCII)
 _MASKED_PARTS: Final = ("@", "?", "#")
 

@@ -1,7 +1,7 @@
 // One data set, or one claim: what it mounts, what caches it, which pods use it, and what an administrator may do.
 import { Button } from "antd";
 import { useState } from "react";
-import { useDataset, useMe } from "../../api/queries";
+import { useDataset } from "../../api/queries";
 import type { DataSetDetail, DataSetRow } from "../../api/types";
 import { count, percent, UNKNOWN } from "../../format/format";
 import { shown } from "../../format/shown";
@@ -14,6 +14,8 @@ import { AccelerateForm } from "./AccelerateForm";
 import { acceleratedWord, bytes, isDataSet, phaseSuffix } from "./columns";
 import { EndForm } from "./EndForm";
 import { PreheatForm } from "./PreheatForm";
+import { ScaleForm } from "./ScaleForm";
+import { useMayWrite } from "./useMayWrite";
 
 export function DatasetFacts({ row }: { row: DataSetRow }) {
   const { t } = useWords();
@@ -50,9 +52,8 @@ export function DatasetFacts({ row }: { row: DataSetRow }) {
 
 function DatasetActions({ row }: { row: DataSetRow }) {
   const { t } = useWords();
-  const [dialog, setDialog] = useState<"accelerate" | "preheat" | "end" | null>(null);
-  const me = useMe().data;
-  if (me?.user.role !== "admin" || me.way === "none") return null;
+  const [dialog, setDialog] = useState<"accelerate" | "preheat" | "scale" | "end" | null>(null);
+  if (!useMayWrite()) return null;
   const close = () => setDialog(null);
   return (
     <div className="person-tools" data-testid="dataset-actions">
@@ -71,6 +72,9 @@ function DatasetActions({ row }: { row: DataSetRow }) {
           <Button onClick={() => setDialog("preheat")} disabled={row.operation !== ""} data-testid="action-preheat">
             {t("datasets.preheat")}
           </Button>
+          <Button onClick={() => setDialog("scale")} disabled={row.operation !== ""} data-testid="action-scale">
+            {t("datasets.scale")}
+          </Button>
           <Button danger onClick={() => setDialog("end")} disabled={row.operation !== ""} data-testid="action-unaccelerate">
             {t("datasets.unaccelerate")}
           </Button>
@@ -78,6 +82,7 @@ function DatasetActions({ row }: { row: DataSetRow }) {
       )}
       {dialog === "accelerate" && <AccelerateForm namespace={row.namespace} claim={row.name} onClose={close} />}
       {dialog === "preheat" && <PreheatForm namespace={row.namespace} name={row.name} onClose={close} />}
+      {dialog === "scale" && <ScaleForm namespace={row.namespace} name={row.name} onClose={close} />}
       {dialog === "end" && <EndForm namespace={row.namespace} name={row.name} onClose={close} />}
     </div>
   );

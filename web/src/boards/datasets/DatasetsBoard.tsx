@@ -1,5 +1,6 @@
-// Data that jobs mount: claims of volumes, and the data sets of Fluid that cache them. Administrators accelerate, preheat and un-accelerate here.
-import { useMemo } from "react";
+// Data that jobs mount: claims of volumes, and the data sets of Fluid that cache them. Administrators add, accelerate, preheat, scale and un-accelerate here.
+import { Button } from "antd";
+import { useMemo, useState } from "react";
 import { useDatasets } from "../../api/queries";
 import type { DataSetRow } from "../../api/types";
 import { useWords } from "../../i18n/locale";
@@ -12,8 +13,10 @@ import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { ListTable } from "../../table/ListTable";
 import { useKept } from "../../table/useKept";
+import { AddForm } from "./AddForm";
 import { DatasetFacts } from "./DatasetFacts";
 import { datasetColumns, datasetKey } from "./columns";
+import { useMayWrite } from "./useMayWrite";
 
 const FILTERS = ["namespace", "accelerated", "status", "q"] as const;
 const ASKED = [...FILTERS, "sort"] as const;
@@ -27,6 +30,9 @@ export function DatasetsBoard() {
   const facets = asked.data?.facets;
   const columns = useMemo(() => datasetColumns(words), [words]);
   const open = params.get("open");
+  const mayWrite = useMayWrite();
+  const [isAdding, setAdding] = useState(false);
+  const chosen = params.getAll("namespace");
   const choice = (name: string, label: string, width: number, nameOf?: (word: string) => string) => (
     <Choice name={name} label={label} choices={facets?.[name] ?? []} params={params} set={set} width={width} {...(nameOf && { nameOf })} />
   );
@@ -37,6 +43,11 @@ export function DatasetsBoard() {
         {choice("namespace", t("col.namespace"), 140)}
         {choice("accelerated", t("datasets.accelerated"), 156, (word) => t(word === "yes" ? "datasets.yes" : "datasets.no"))}
         {choice("status", t("col.status"), 116, (word) => statusWord(word, t))}
+        {mayWrite && (
+          <Button type="primary" onClick={() => setAdding(true)} data-testid="action-add">
+            {t("datasets.add")}
+          </Button>
+        )}
         <div className="end">
           <SearchFilter params={params} set={set} placeholder={t("datasets.search")} />
         </div>
@@ -59,6 +70,7 @@ export function DatasetsBoard() {
         noneMatch={t("datasets.noneMatch")}
         none={<Empty why={t("datasets.none")}>{t("datasets.noneNext")}</Empty>}
       />
+      {isAdding && <AddForm namespace={chosen.length === 1 ? (chosen[0] ?? "") : ""} namespaces={facets?.["namespace"] ?? []} onClose={() => setAdding(false)} />}
       {open && <OpenRow id={open} onClose={() => set({ open: null })} />}
     </main>
   );

@@ -128,6 +128,9 @@ class ReadData:
     async def leftovers(self, namespace: str, name: str) -> tuple[ObjectRef, ...]:
         return await self._in_time(self.questions.leftovers(namespace, name))
 
+    async def has_secret(self, namespace: str, name: str) -> bool | None:
+        return await self._in_time(self.questions.has_secret(namespace, name))
+
     async def _in_time(self, asked: Coroutine[Any, Any, Answer]) -> Answer:
         try:
             return await asyncio.wait_for(asked, self._patience)

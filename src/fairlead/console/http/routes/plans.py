@@ -23,6 +23,8 @@ from fairlead.console.http.writing.cluster_actions import (
     plan_node,
 )
 from fairlead.console.http.writing.components import ComponentPlans
+from fairlead.console.http.writing.data_sources import plan_data_set
+from fairlead.console.http.writing.data_workers import plan_scale
 from fairlead.console.http.writing.datasets import DataPlans
 from fairlead.console.http.writing.frame import PlannedWrite
 from fairlead.console.http.writing.jobs import Submitting
@@ -77,10 +79,14 @@ PLANS: Final[dict[str, Planning]] = {
     "change_job": plan_job_change,
     "delete_job": plan_deletion_of_job,
     "write_quota_tree": plan_quota_tree,
+    "add_dataset": lambda console, request, body: plan_data_set(data_plans(console), request, body),
     "accelerate": lambda console, request, body: data_plans(console).accelerate(request, body),
     "unaccelerate": lambda console, request, _: data_plans(console).unaccelerate(request),
     "preheat": lambda console, request, body: data_plans(console).preheat(request, body),
     "plan_component": plan_component,
+    "scale_dataset": lambda console, request, body: plan_scale(
+        data_plans(console), cluster_writes(console), request, body
+    ),
     "start_operation": lambda console, request, body: plan_start(
         operation_desk(console), request, body
     ),

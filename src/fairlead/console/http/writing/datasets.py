@@ -23,6 +23,7 @@ from fairlead.console.pages.data.datasets import (
     AccelerationOrder,
     AccelerationPreview,
     ChosenAcceleration,
+    DataSetOrder,
     PreheatOrder,
 )
 from fairlead.console.pages.envelope import FieldFault
@@ -66,6 +67,7 @@ _FIELD_OF: Final = {
     "room": "quota",
     "paths": "paths",
     "replicas": "replicas",
+    "secret": "secret",
 }
 """The field of the form at which a failed check stands; others concern the claim itself."""
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
@@ -92,11 +94,24 @@ class DataPlans(Struct, frozen=True):
             facts, asked, has_workers=bool(order.workers), has_quota=bool(order.quota)
         )
         found = check_acceleration(facts, chosen)
+        return await self.cache(request, facts, chosen, found, acceleration_line(chosen))
+
+    async def cache(
+        self,
+        request: Request,
+        facts: AccelerationFacts,
+        chosen: Acceleration,
+        found: Sequence[Finding],
+        line: str,
+    ) -> PlannedWrite:
+        """A data set with its cache, as an operation. `found`: all checks; `line`: the command that
+        does the same.
+        """
+        namespace = chosen.namespace
         manifests = render_acceleration(chosen)
-        failed = [_fault(each) for each in found if each.state is State.FAIL]
-        blocked = await self._blocked(
-            failed, data_set_subject(namespace, chosen.name), f"`{claim}` is not accelerated"
-        )
+        failed = [fault_of(each) for each in found if each.state is State.FAIL]
+        what = f"`{chosen.claim}` is not accelerated" if chosen.claim else "no data set is made"
+        blocked = await self.blocked(failed, data_set_subject(namespace, chosen.name), what)
         effects = [
             Effect("create", each["kind"], namespace, each["metadata"]["name"])
             for each in manifests
@@ -108,19 +123,16 @@ class DataPlans(Struct, frozen=True):
         return PlannedWrite(
             target=AuditTarget(DATA_SET, namespace, chosen.name),
             act=act,
-            summary=f"accelerate claim {claim}",
+            summary=f"accelerate claim {chosen.claim}" if chosen.claim else "add",
             blocked=blocked,
             effects=effects,
             preview=AccelerationPreview(
                 valid=blocked is None,
                 fields=list(blocked.fields) if blocked is not None else [],
                 effects=effects if blocked is None else [],
-                checks=[
-                    AccelerationCheck(each.check, each.state, each.sentence, each.mend)
-                    for each in found
-                ],
+                checks=shown_checks(found),
                 chosen=_shown(chosen),
-                line=acceleration_line(chosen),
+                line=line,
                 manifests=render_manifests(manifests, has_blocks=True),
             ),
         )
@@ -140,7 +152,7 @@ class DataPlans(Struct, frozen=True):
         reasons = [
             FieldFault("", "in-use", why) for each in data_sets for why in blockers(each, users)
         ]
-        blocked = await self._blocked(
+        blocked = await self.blocked(
             reasons,
             data_set_subject(namespace, name),
             f"data set `{namespace}/{name}` is in use",
@@ -181,12 +193,12 @@ class DataPlans(Struct, frozen=True):
             raise not_there("data set", f"{namespace}/{name}", "look at the list of data sets")
         runtimes = [each for each in facts.found.runtimes if each.name == name]
         failed = [
-            _fault(each)
+            fault_of(each)
             for each in check_preheat(data_set, runtimes, facts.loads, asked)
             if each.state is State.FAIL
         ]
         subject = data_set_subject(namespace, name)
-        blocked = await self._blocked(failed, subject, f"`{name}` is not preheated")
+        blocked = await self.blocked(failed, subject, f"`{name}` is not preheated")
 
         async def act() -> Written:
             id = new_id()
@@ -219,9 +231,12 @@ class DataPlans(Struct, frozen=True):
             raise OutsideError("kubernetes", found.failures, hint)
         return found
 
-    async def _blocked(
+    async def blocked(
         self, reasons: Sequence[FieldFault], subject: str, what: str
     ) -> Blocked | None:
+        """`reasons`, after an operation at work on the subject; None = neither. `what`: begins the
+        sentence.
+        """
         at_work = await self.desk.at_work_on(subject)
         faults = list(reasons)
         if at_work is not None:
@@ -252,10 +267,20 @@ def asked_acceleration(
     if folder and any(part in ("", ".", "..") for part in folder.split("/")):
         what = f"`{order.folder[:100]}` is no folder of the claim; for example `images`"
         faults.append(FieldFault("folder", "folder", what))
+    quota, more = asked_cache(order)
+    faults += more
+    medium: Medium = "SSD" if order.medium == "SSD" else "MEM"
+    name = order.name or default_name(claim)
+    asked = Acceleration(namespace, claim, name, folder, max(order.workers, 0), medium, quota)
+    return asked, faults
+
+
+def asked_cache(order: AccelerationOrder | DataSetOrder) -> tuple[int, list[FieldFault]]:
+    """The bytes of each cache, 0 = not named, and what is wrong with the fields of the cache."""
+    faults = []
     if not 0 <= order.workers <= MOST_WORKERS:
         what = f"`{order.workers}` is no number of workers: 1 to {MOST_WORKERS}"
         faults.append(FieldFault("workers", "workers", what))
-    medium: Medium = "SSD" if order.medium == "SSD" else "MEM"
     if order.medium not in ("MEM", "SSD"):
         what = f"`{order.medium[:100]}` is no medium: MEM or SSD"
         faults.append(FieldFault("medium", "medium", what))
@@ -268,9 +293,7 @@ def asked_acceleration(
         if quota <= 0:
             what = f"`{order.quota[:100]}` is no size above 0; for example `20Gi`"
             faults.append(FieldFault("quota", "quota", what))
-    name = order.name or default_name(claim)
-    asked = Acceleration(namespace, claim, name, folder, max(order.workers, 0), medium, quota)
-    return asked, faults
+    return quota, faults
 
 
 def asked_preheat(
@@ -309,11 +332,23 @@ def acceleration_line(chosen: Acceleration) -> str:
     words += ["--name", chosen.name]
     if chosen.folder:
         words += ["--sub-path", chosen.folder]
-    words += ["--workers", str(chosen.workers)]
-    if chosen.medium != "MEM":
-        words += ["--medium", chosen.medium]
-    words += ["--quota", render_amount(MEMORY, chosen.quota)]
+    return command_line([*words, *cache_flags(chosen)])
+
+
+def cache_flags(chosen: Acceleration) -> list[str]:
+    """The flags of a cache."""
+    medium = ["--medium", chosen.medium] if chosen.medium != "MEM" else []
+    size = render_amount(MEMORY, chosen.quota)
+    return ["--workers", str(chosen.workers), *medium, "--quota", size]
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Words for a shell."""
     return " ".join(map(_quoted, words))
+
+
+def shown_checks(found: Sequence[Finding]) -> list[AccelerationCheck]:
+    return [AccelerationCheck(each.check, each.state, each.sentence, each.mend) for each in found]
 
 
 def _quoted(word: str) -> str:
@@ -354,7 +389,8 @@ def _shown(chosen: Acceleration) -> ChosenAcceleration:
     )
 
 
-def _fault(found: Finding) -> FieldFault:
+def fault_of(found: Finding) -> FieldFault:
+    """A failed check, at its field of the form."""
     mend = f": {found.mend}" if found.mend else ""
     return FieldFault(
         _FIELD_OF.get(found.check, ""), found.check, f"{found.sentence}{mend}", found.check

@@ -37,7 +37,7 @@ def named_target(action: str, path: Mapping[str, str], own: str) -> AuditTarget:
     if about == "plans":
         return AuditTarget("Component", "", "")
     if about == "datasets":
-        kind, name = ("Dataset", name) if name else (_CLAIM, path.get("claim", "")[:_NAME_MAX])
+        kind, name = (_CLAIM, path["claim"][:_NAME_MAX]) if "claim" in path else ("Dataset", name)
         return AuditTarget(kind, path.get("namespace", "")[:_NAME_MAX], name)
     if token := path.get("token"):
         return AuditTarget("Credential", USERS_NAMESPACE, token[:_NAME_MAX])

@@ -149,6 +149,25 @@ class AccelerationOrder(Json, frozen=True):
     quota: str = ""
 
 
+class DataSetOrder(Json, frozen=True):
+    """A data set over another source. `mount`: its URI, such as `oss://bucket/folder`; a claim is
+    `pvc://CLAIM/FOLDER`. `endpoint`: of the object store. `secret`: the Secret with both keys of
+    the object store, "" = none; `id_key`, `secret_key`: their names in it, never the keys
+    themselves. What else is "" or 0 gets the default, as in `AccelerationOrder`.
+    """
+
+    namespace: str
+    name: str
+    mount: str
+    endpoint: str = ""
+    secret: str = ""
+    id_key: str = ""
+    secret_key: str = ""
+    workers: int = 0
+    medium: str = "MEM"
+    quota: str = ""
+
+
 class AccelerationCheck(Json, frozen=True):
     """One check before a write. `state`: ok, warn, fail, or unknown (it may not be read). `mend`:
     what to do, "" = nothing.
@@ -194,3 +213,27 @@ class PreheatOrder(Json, frozen=True):
     paths: list[str] = []
     replicas: int = 1
     schedule: str = ""
+
+
+class ScaleOrder(Json, frozen=True):
+    """`workers`: caches, one on a node; at least 1."""
+
+    workers: int
+
+
+class DataSetScaled(Json, frozen=True):
+    """`workers`: how many its owner now asks for."""
+
+    namespace: str
+    name: str
+    workers: int
+
+
+class ScalePreview(Json, frozen=True):
+    """What `dryRun=true` answers: nothing was written. `checks`: all. `line`: the equal command."""
+
+    valid: bool
+    fields: list[FieldFault]
+    effects: list[Effect]
+    checks: list[AccelerationCheck]
+    line: str
