@@ -40,6 +40,7 @@ from fairlead.wire.data.stand_in import stand_in_objects
 SPACE = "demo-ns"
 CLAIM = "fashion-demo-pvc"
 SET = f"{CLAIM}-acc"
+KEY = "the-key-of-the-object-store"
 ATTACK = "<img src=x onerror=document.title='attacked'>"
 
 
@@ -177,9 +178,39 @@ def test_a_claim_is_accelerated_by_a_click_and_the_acceleration_ends(
         tab.page.goto(f"{laptop.console.url}/datasets")
         expect(row(tab, "PersistentVolumeClaim", CLAIM)).to_contain_text("No")
         expect(row(tab, "Dataset", SET)).to_have_count(0)
+        add_object_store(laptop, tab)
         tab.page.goto(f"{laptop.console.url}/operations")
-        expect(tab.at("table-operations").locator("tbody tr[data-key]")).to_have_count(3)
+        expect(tab.at("table-operations").locator("tbody tr[data-key]")).to_have_count(4)
         tab.keep("operations")
+
+
+def add_object_store(laptop: Laptop, tab: Window) -> None:
+    """Over a Secret that is made while the dialog is open."""
+    tab.page.goto(f"{laptop.console.url}/datasets?namespace={SPACE}")
+    tab.at("action-add").click()
+    tab.at("add-name").fill("faces")
+    tab.at("add-place").fill("bucket/faces")
+    tab.at("add-endpoint").fill("oss.example")
+    tab.at("add-secret").fill("oss-keys")
+    tab.at("add-workers").fill("1")
+    expect(tab.at("check-secret")).to_have_attribute("data-state", "fail")
+    keys = {"accessKeyId": "an-id", "accessKeySecret": KEY}
+    meta = {"name": "oss-keys", "namespace": SPACE}
+    laptop.kubectl.apply(
+        [{"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": keys}]
+    )
+    tab.at("action-recheck").click()
+    expect(tab.at("check-secret")).to_have_attribute("data-state", "ok")
+    expect(tab.at("form-submit")).to_be_enabled()
+    tab.at("form-submit").click()
+    expect(tab.at("page-operation")).to_be_visible()
+    ended(tab)
+    tab.page.goto(f"{laptop.console.url}/datasets?open={SPACE}/Dataset/faces")
+    expect(tab.at("dataset-cache")).to_contain_text("fs.oss.accessKeySecret: oss-keys/accessKey")
+    tab.keep("dataset-added")
+    assert KEY not in tab.page.content()
+    made = laptop.kubectl.get("datasets.data.fluid.io", "-n", SPACE)
+    assert made and KEY not in json.dumps(made)
 
 
 def failed_operation() -> Operation:
