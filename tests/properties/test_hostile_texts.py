@@ -36,6 +36,9 @@ MADE_LATER = {
     "fairlead.kinds.parts.companions:re.escape(self.name) + suffix": (
         "a name as it is, and a suffix of this source without repeats"
     ),
+    "fairlead.wire.helm.failures:form": (
+        "those of a table of this source, over at most 600 letters of a program's errors"
+    ),
 }
 """Patterns that the program composes at run time, and why no text takes them a long time."""
 

@@ -26,6 +26,7 @@ OWN = {
     "logs": "get",
     "serving": "get",
     "namespaces": "get",
+    "data sets": "get",
 }
 
 

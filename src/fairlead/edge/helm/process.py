@@ -66,15 +66,7 @@ async def ended(
     is cancelled, the program ends first.
     """
     name = Path(words[0]).name
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", "-c", _GUARD, str(os.getpid()), *words),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(environment),
-        pass_fds=tuple(files),
-        start_new_session=True,
-    )
+    process = await _started(words, environment, files)
     try:
         async with asyncio.timeout(seconds):
             return await _talk(process, stdin, most_bytes)
@@ -86,6 +78,35 @@ async def ended(
         raise OutsideError(name, what, "use a smaller chart") from error
     finally:
         await asyncio.shield(_end(process))
+
+
+async def _started(
+    words: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+) -> asyncio.subprocess.Process:
+    """A start that is cancelled goes on in the background, and the program ends then: asyncio would
+    end only the program, and wait for the pipes that its children hold.
+    """
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", "-c", _GUARD, str(os.getpid()), *words),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environment),
+            pass_fds=tuple(files),
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.shield(_end_of(starting))
+        raise
+
+
+async def _end_of(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    with contextlib.suppress(OSError):
+        await _end(await starting)
 
 
 async def _talk(process: asyncio.subprocess.Process, stdin: bytes, most_bytes: int) -> Ended:

@@ -14,7 +14,7 @@ _SECRETS: Final = (
 )
 """Ends of keys whose value is a secret; without `s`, digits and signs, in lower case."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_URL_PASSWORD: Final = re.compile(r"[a-z][-+.a-z0-9]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
+_URL_PASSWORD: Final = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _PEM: Final = "PRIVATE KEY-----"
 
 

@@ -28,7 +28,7 @@ DEFAULT_KEYS: Final = ("accessKeyId", "accessKeySecret")
 """Names of both keys in a Secret, if none are named."""
 SECRET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 SECRET_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
-_URI: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#]*)([^\s]*)", re.ASCII)
+_URI: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s/?#]*)((?:[/?#]\S*)?)", re.ASCII)
 _MASKED_PARTS: Final = ("@", "?", "#")
 
 

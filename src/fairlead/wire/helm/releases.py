@@ -26,7 +26,7 @@ LABEL_TEMPLATE: Final = f'{{{{ index .Release.Labels "{OPERATION_LABEL}" }}}}'
 """For `helm get all --template`: Helm 3 prints labels in no other way."""
 _DESCRIPTION: Final = re.compile(r"fairlead operation ([a-z0-9]{1,63})")
 _ROLLBACK: Final = re.compile(r"Rollback to (\d{1,9})")
-_CHART: Final = re.compile(r"(.+?)-(v?\d+\.\d+\.\d+(?:[-+].*)?)")
+_CHART: Final = re.compile(r"(.+?)-(v?\d+\.\d+\.\d+(?:[-+].*)?)", re.DOTALL)
 _WAS_DEPLOYED: Final = ("deployed", "superseded")
 
 

@@ -71,7 +71,7 @@ def lease_name(subject: str) -> str:
     """Of the Lease that the process at work on a subject holds.
 
     >>> lease_name("dataset/team/raw")
-    'operation-0a4ab00be7b3a2f1'
+    'operation-e77f36f64463dd71'
     """
     return _PREFIX + hashlib.sha256(subject.encode()).hexdigest()[:_HASH_LETTERS]
 
