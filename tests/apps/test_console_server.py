@@ -50,6 +50,7 @@ from fairlead.ports import Ports, SeriesLine
 from fairlead_sim.world.driver import Driver
 
 from .running_console import console
+from .test_console_components import StillComponents
 
 EXAMPLES = {
     "node": "/nodes/gpu-1",
@@ -62,6 +63,7 @@ EXAMPLES = {
     "dataset": "/datasets/a-ns/raw-acc",
     "dataset_blockers": "/datasets/a-ns/raw-acc/blockers",
     "operation": "/operations/op1",
+    "component": "/components/fluid",
 }
 OF_PEOPLE = ("users", "user", "user_tokens", "my_tokens", "groups", "group", "audit")
 ELSEWHERE = (
@@ -78,7 +80,7 @@ FORMS = SubmitForms(lambda: SshKeys("", ""))
 
 
 def world_with_data() -> Ports:
-    """A world with a data set over a claim, and an operation."""
+    """A world with a data set over a claim, an operation, and components."""
     data = StillData(claim("raw"), data_set("raw-acc", "raw"), runtime("raw-acc"))
     step = OperationStep("Remove nothing", RemoveStep(()))
     operation = Operation(
@@ -90,7 +92,13 @@ def world_with_data() -> Ports:
         state=OperationState.RUNNING,
     )
     records = MemoryRecords(operation)
-    return msgspec.structs.replace(still_world(living_cluster()), data=data, operations=records)
+    components = StillComponents()
+    return msgspec.structs.replace(
+        still_world(living_cluster()),
+        data=data,
+        operations=records,
+        components=lambda: components,
+    )
 
 
 def address(name: str, path: str) -> str:
