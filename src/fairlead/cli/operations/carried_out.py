@@ -113,6 +113,8 @@ def show_end(operation: Operation, context: Context) -> None:
     hint = (
         f"`fairlead operation show {operation.id}` shows its steps, `fairlead operation resume "
         f"{operation.id}` tries again"
+        if operation.version
+        else "the operation is not recorded: run the command again"
     )
     raise UserError(f"{operation.subject}: {operation.message}", hint)
 
