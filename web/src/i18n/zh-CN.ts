@@ -1443,7 +1443,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "datasets.bucketHint": "可带目录：bucket/folder。",
   "datasets.claimPlace": "存储卷声明",
   "datasets.claimPlaceHint": "该命名空间中的声明；可带目录：claim/folder。",
-  "datasets.uri": "URI",
+  "datasets.uri": "URI 地址",
   "datasets.uriHint": "例如 https:// 或 hdfs://，不含用户、密码和查询参数。",
   "datasets.endpoint": "访问端点",
   "datasets.secret": "存放密钥的 Secret",
