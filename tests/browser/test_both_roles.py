@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
+from tests.apps.test_console_components import StillComponents
 from tests.apps.test_console_submit import FORMS
 from tests.apps.tree_writes import FakeWrites
 from tests.browser.chromium import window
@@ -20,6 +21,7 @@ from tests.browser.still_console import served
 from tests.browser.test_people import MemoryTrail, open_row, press
 from tests.browser.test_sign_in import AXE, signed_in, tab_to
 from tests.console.clusters import living_cluster
+from tests.console.data_parts import MemoryRecords, StillData, claim
 from tests.console.people_parts import MemoryPeople, member, team
 from tests.console.sign_in_parts import FakeSignInApi, Parts
 from tests.console.worlds import still_world
@@ -92,7 +94,15 @@ def still(writes: Writes) -> Iterator[str]:
     groups = (structs.replace(team("a"), status=GroupStatus("root.a", (SPACE,))), team("b"))
     people = MemoryPeople(users, groups)
     world = still_world(living_cluster())
-    world = structs.replace(world, people=people, writes=writes)
+    components = StillComponents()
+    world = structs.replace(
+        world,
+        people=people,
+        writes=writes,
+        data=StillData(claim("raw")),
+        operations=MemoryRecords(),
+        components=lambda: components,
+    )
     desk = Parts(FakeSignInApi(users, groups), records=MemoryTrail()).desk()
     with served(world, desk, forms=FORMS) as address:
         yield address

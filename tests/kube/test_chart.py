@@ -159,7 +159,8 @@ def test_a_release_from_its_beginning_to_its_end(
         helm.run("upgrade", "gpus", chart, "-n", SYSTEM, *settings)
     assert check.result() == "version `0.1.0` may follow `0.1.0`\n".replace("0.1.0", __version__)
     gone = installed - everything(cluster)
-    rights = {f"fairlead-console-{what}" for what in ("sign-in", "key", "tree", "people")}
+    parts = ("sign-in", "key", "tree", "people", "data", "operations")
+    rights = {f"fairlead-console-{part}" for part in parts}
     limits = {f"fairlead-console-{what}" for what in ("secrets", "accounts", "tokens")}
     names = {"fairlead-console", "fairlead-reader", *rights, *limits}
     # The API server's record of the Service's address has the address for a name.

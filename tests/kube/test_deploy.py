@@ -182,6 +182,7 @@ OF_DATA = {"list /persistentvolumeclaims"} | {
         *("thinruntimes", "goosefsruntimes", "efcruntimes", "vineyardruntimes"),
     )
 }
+OF_DATA |= {"list apps/daemonsets"}  # the page of components
 READ |= OF_DATA  # the page of data sets
 EXPORTED = {
     right

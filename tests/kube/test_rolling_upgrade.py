@@ -307,6 +307,11 @@ LOGS = (
     "tests/apps/test_console_logs.py"
     "::test_a_log_comes_byte_for_byte_and_asks_for_no_more_than_it_may"
 )
+DATA_SETS = "tests/kube/test_console_operations.py::test_a_console_finishes_what_a_killed_one_began"
+COMPONENTS = (
+    "tests/kube/test_console_operations.py"
+    "::test_a_component_needs_rights_that_the_console_does_not_have_by_itself"
+)
 STORMS = "tests/kube/test_share_storms.py::test_no_card_is_ever_sold_twice_and_nothing_is_lost"
 RESIZED = "tests/kube/test_quota_admission.py::test_a_resize"
 STAMPED = "tests/kube/test_quota_admission.py::test_a_new_pod"
@@ -318,7 +323,11 @@ ELSEWHERE = {
     },
     "fairlead-cluster-exporter": {},
     "fairlead-quota-controller": {"create pods/eviction": TAKEN_AWAY, "delete pods": TAKEN_AWAY},
-    "fairlead-reader": {"get pods/log": LOGS},
+    "fairlead-reader": {
+        "get pods/log": LOGS,
+        "list persistentvolumeclaims": DATA_SETS,
+        "list daemonsets.apps": COMPONENTS,
+    },
     "fairlead-scheduler": {
         "patch pods": BY_HAND,
         "create events": BY_HAND,
