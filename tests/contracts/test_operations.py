@@ -25,6 +25,8 @@ from fairlead.model.operations.operation import (
 )
 from fairlead.rules.operations.progress import begun, cancelled
 
+HOWS = ("before", "after", "lost")
+
 
 @pytest.mark.parametrize(
     ("begin", "expected"),
@@ -45,7 +47,7 @@ from fairlead.rules.operations.progress import begun, cancelled
     ],
 )
 def test_a_process_may_die_at_every_call(api: ApiClient, begin: str, expected: Any) -> None:
-    """Before and after each call, or the answer is lost: the end is that of an undisturbed run."""
+    """Before or after each call, or the answer is lost: the end is that of an undisturbed run."""
 
     async def work(bench: Bench) -> None:
         calls = Fault()
@@ -54,7 +56,9 @@ def test_a_process_may_die_at_every_call(api: ApiClient, begin: str, expected: A
         assert await bench.end(id) == expected
         assert calls.calls > 12
         for number in range(1, calls.calls + 1):
-            for how in ("before", "after", "lost"):
+            # of a real server, which takes longer, one of the three
+            hows = HOWS if api.name == "simulated" else (HOWS[number % len(HOWS)],)
+            for how in hows:
                 id = await getattr(bench, begin)()
                 fault = Fault(number, how)
                 # a death while the Lease is renewed, or given back at the end, ends nothing else
